@@ -1,0 +1,88 @@
+# The commands of this repository; `make` alone prints them. Each target sets itself up.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+SCALE ?= 0.1
+WORKERS ?= auto
+ROOTS := accelerator cubes indexes rewrite
+PRESENT := $(wildcard $(ROOTS) tests bench)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# Prints one sentence and stops where Java is missing or too old; JAVA_HOME wins, as for Spark.
+define need_java
+java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
+major="$$("$$java" -version 2>&1 | sed -nE '1,3s/.* version "(1\.)?([0-9]+).*/\2/p' | head -n 1)" || true; \
+if [ "$${major:-0}" -lt 17 ]; then \
+  echo "make $@ needs Java 17 or newer (found: $${major:-none}); on Debian or Ubuntu: apt-get install openjdk-17-jre-headless, on macOS: brew install openjdk@17, elsewhere: https://adoptium.net" >&2; \
+  exit 1; \
+fi
+endef
+
+.PHONY: help setup java format check lint types arrows unit test test-full demo bench docs clean
+
+help: ## print this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
+
+setup: $(READY) ## make .venv with everything; does nothing when it's there
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"Python 3.11 or newer is needed, this is {v[0]}.{v[1]}; set PYTHON=, e.g. make setup PYTHON=python3.12")'
+	@test -x $(BIN)/python || { echo "setup: making $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "setup: installing the package and its tools into $(VENV), a few minutes the first time"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --progress-bar off -e '.[dev]'
+	@touch $@
+	@echo "setup: done"
+
+java:
+	@$(need_java)
+
+format: $(READY) ## format the code and mend what ruff can mend
+	@$(BIN)/ruff format $(PRESENT)
+	@$(BIN)/ruff check --fix $(PRESENT)
+
+lint: $(READY)
+	@$(BIN)/ruff format --check $(PRESENT)
+	@$(BIN)/ruff check $(PRESENT)
+
+types: $(READY)
+	@$(BIN)/mypy
+
+arrows: $(READY)
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/deptry .
+
+unit: $(READY)
+	@$(BIN)/python -m pytest -m 'not spark and not slow' -n $(WORKERS) -q tests
+
+check: lint types arrows unit ## format, lint, types, import arrows and the tests without Java; two minutes at most
+
+test: $(READY) ## check's tests and the Spark tests
+	@$(need_java)
+	@$(MAKE) --no-print-directory unit
+	@status=0; $(BIN)/python -m pytest -m 'spark and not slow' -q tests || status=$$?; \
+	  if [ $$status -ne 0 ] && [ $$status -ne 5 ]; then exit $$status; fi
+
+test-full: $(READY) ## every test, the slow ones too
+	@$(need_java)
+	@$(BIN)/python -m pytest -q tests
+
+demo: $(READY) ## SSB from cubes, plain and accelerated, each answer compared [SCALE=0.1]
+	@$(need_java)
+	@$(BIN)/python -m bench demo --scale $(SCALE)
+
+bench: $(READY) ## the SSB figures into build/bench-ssb.json [SCALE=1 for the published ones]
+	@$(need_java)
+	@mkdir -p build
+	@$(BIN)/python -m bench ssb --scale $(SCALE) --json build/bench-ssb.json
+
+docs: $(READY) ## check that the docs match the code
+	@$(BIN)/python -m pytest -q tests/house
+
+clean: ## remove .venv, build/ and all caches
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

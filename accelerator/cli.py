@@ -1,0 +1,264 @@
+"""The command `accelerator`: a thin face of a session. Each command opens one, asks it, prints.
+
+Nothing heavy is imported before a command needs it, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from accelerator.cli_session import Opener, open_session, session_of
+from accelerator.statement_text import split_statements
+
+if TYPE_CHECKING:
+    from accelerator.cli_session import Answer, Session
+
+ROWS_MAX = 1000
+_SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 90}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What every command takes."""
+
+    opener: Opener
+    warehouse: str | None
+    config: str | None
+    json: bool
+
+    def session(self) -> AbstractContextManager[Session]:
+        """The session to ask, closed at the end; its errors end the process."""
+        return session_of(self.opener, self.warehouse, self.config)
+
+
+def _common(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that every command takes, handed on as one value."""
+
+    @click.option(
+        "--warehouse",
+        envvar="ACCELERATOR_WAREHOUSE",
+        show_envvar=True,
+        help="Folder or URI of the warehouse; by default the one of accelerator.toml here.",
+    )
+    @click.option("--config", type=click.Path(), help="TOML file with settings.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    @click.pass_context
+    @wraps(command)
+    def call(
+        context: click.Context,
+        /,
+        *,
+        warehouse: str | None,
+        config: str | None,
+        as_json: bool,
+        **rest: object,
+    ) -> None:
+        opener: Opener = context.obj or open_session
+        command(options=Options(opener, warehouse, config, as_json), **rest)
+
+    return call
+
+
+def _sql_input(command: Callable[..., None]) -> Callable[..., None]:
+    """A statement as an argument, from a file, or from standard input."""
+    command = click.option(
+        "-f", "--file", type=click.File(encoding="utf-8"), help="Read the SQL from it; -: stdin."
+    )(command)
+    return click.argument("sql", required=False)(command)
+
+
+def _statements(sql: str | None, file: TextIO | None) -> list[str]:
+    if sql is not None and file is not None:
+        raise click.UsageError("give the SQL as an argument or by --file, not both")
+    if sql is None and file is None and sys.stdin.isatty():
+        raise click.UsageError("give the SQL as an argument, by --file, or on standard input")
+    stream = file if file is not None else sys.stdin
+    text = sql if sql is not None else stream.read()
+    found = split_statements(text)
+    if not found:
+        raise click.UsageError("there is no statement in the SQL")
+    return found
+
+
+def _one_statement(sql: str | None, file: TextIO | None) -> str:
+    found = _statements(sql, file)
+    if len(found) > 1:
+        raise click.UsageError(f"give one statement, not {len(found)}")
+    return found[0]
+
+
+def _print(answers: list[Answer], options: Options, rows_max: int = ROWS_MAX) -> None:
+    from accelerator.cli_output import answer_json, print_answer, print_json
+
+    if options.json:
+        documents = [answer_json(answer) for answer in answers]
+        print_json(documents[0] if len(documents) == 1 else documents)
+        return
+    for answer in answers:
+        print_answer(answer, rows_max)
+
+
+@click.group(context_settings=_SETTINGS)
+@click.version_option(package_name="lakehouse-accelerator", message="%(prog)s %(version)s")
+def main() -> None:
+    """Answer SQL over Apache Iceberg tables from cubes, with plain Spark's answers."""
+
+
+@main.command("sql")
+@_sql_input
+@click.option(
+    "--rows",
+    type=click.IntRange(min=0),
+    default=ROWS_MAX,
+    show_default=True,
+    help="Show at most so many rows of a table; 0: all.",
+)
+@_common
+def sql_command(sql: str | None, file: TextIO | None, rows: int, *, options: Options) -> None:
+    """Run SQL: queries, Spark's statements, and ours (CREATE CUBE and so on).
+
+    Several statements, each ended by a semicolon, run in turn; the first that fails ends it.
+    """
+    statements = _statements(sql, file)
+    with options.session() as session:
+        if options.json:
+            _print([session.query(one) for one in statements], options)
+            return
+        for one in statements:
+            _print([session.query(one)], options, rows)
+
+
+@main.command("explain")
+@_sql_input
+@_common
+def explain_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
+    """Say how a query would be answered, without running it."""
+    statement = _one_statement(sql, file)
+    with options.session() as session:
+        click.echo(session.explain(statement, format="json" if options.json else "text"))
+
+
+@main.command("why-not")
+@_sql_input
+@_common
+def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
+    """Say why cubes aren't used for a query, each with its reason."""
+    from accelerator.cli_output import print_json
+
+    statement = _one_statement(sql, file)
+    with options.session() as session:
+        found = session.why_not(statement)
+    if options.json:
+        print_json(found)
+        return
+    for one in found:
+        click.echo(f"{one['cube'] or 'all cubes'}: {one['reason']} [{one['code']}]")
+    if not found:
+        click.echo("a cube answers it, and no other was considered", err=True)
+
+
+@main.command("verify")
+@_sql_input
+@_common
+def verify_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
+    """Run a query both ways and compare the answers; exit code 1 if they differ."""
+    from accelerator.cli_output import print_json, print_verification
+
+    statement = _one_statement(sql, file)
+    with options.session() as session:
+        found = session.verify(statement)
+    if options.json:
+        print_json(asdict(found))
+    else:
+        print_verification(found)
+    sys.exit(0 if found.equal else 1)
+
+
+@main.command("show")
+@click.argument("what", type=click.Choice(["cubes", "constraints"]))
+@click.argument("table", required=False)
+@_common
+def show_command(what: str, table: str | None, *, options: Options) -> None:
+    """List cubes or constraints, of all tables or of one."""
+    with options.session() as session:
+        on = f" ON {table}" if table else ""
+        _print([session.query(f"SHOW {what.upper()}{on}")], options)
+
+
+@main.command("build")
+@click.argument("cubes", nargs=-1)
+@click.option("--table", help="Build every cube on this table.")
+@_common
+def build_command(cubes: tuple[str, ...], table: str | None, *, options: Options) -> None:
+    """Build what the named cubes lack; what is built already stays."""
+    from accelerator.cli_output import print_json
+    from accelerator.progress import progress_for
+
+    if not cubes and not table:
+        raise click.UsageError("name the cubes to build, or give --table")
+    began = time.monotonic()
+    with options.session() as session:
+        names = [*cubes, *(_column(session, f"SHOW CUBES ON {table}", "cube") if table else ())]
+        for cube in dict.fromkeys(names):  # each once
+            progress = progress_for(sys.stderr)
+            try:
+                session.build(cube, progress=progress)
+            finally:
+                progress.finish()
+    seconds = time.monotonic() - began
+    if options.json:
+        print_json({"cubes": names, "seconds": round(seconds, 3)})
+    else:
+        click.echo(f"built {', '.join(names) or 'nothing'} in {seconds:.1f} s", err=True)
+
+
+@main.command("compact")
+@click.argument("cubes", nargs=-1, required=True)
+@_common
+def compact_command(cubes: tuple[str, ...], *, options: Options) -> None:
+    """Merge the small segments of the named cubes."""
+    from accelerator.constraint_property import quoted
+
+    with options.session() as session:
+        _print([session.query(f"COMPACT CUBE {quoted(cube)}") for cube in cubes], options)
+
+
+@main.command("validate")
+@click.argument("table")
+@click.argument("constraint", required=False)
+@_common
+def validate_command(table: str, constraint: str | None, *, options: Options) -> None:
+    """Check a table's constraints on its data; exit code 1 if one doesn't hold."""
+    from accelerator.constraint_property import quoted
+
+    with options.session() as session:
+        shown = f"SHOW CONSTRAINTS ON {table}"
+        names = [constraint] if constraint else _column(session, shown, "name")
+        answers = [
+            session.query(f"ALTER TABLE {table} VALIDATE CONSTRAINT {quoted(name)}")
+            for name in names
+        ]
+        held = all(all(one.arrow().column("ok").to_pylist()) for one in answers)
+        if answers or options.json:
+            _print(answers, options)
+        else:
+            click.echo(f"{table} has no constraints", err=True)
+    sys.exit(0 if held else 1)
+
+
+def _column(session: Session, sql: str, name: str) -> list[str]:
+    """One column of an answer."""
+    values: list[str] = session.query(sql).arrow()[name].to_pylist()
+    return values
+
+
+if __name__ == "__main__":
+    main()

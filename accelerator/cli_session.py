@@ -1,0 +1,128 @@
+"""What the commands need of a session, and how they open and leave one.
+
+Errors become two lines on standard error and an exit code: 1 for a failure, 130 when cancelled.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from accelerator.errors import AcceleratorError, CancelledError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from accelerator.progress import Progress
+    from accelerator.verification import Verification
+
+EXIT_CANCELLED = 130
+
+
+class Metrics(Protocol):
+    """A statement's figures, as `accelerator.metrics.Metrics` has them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        ...
+
+
+class Answer(Protocol):
+    """A statement's rows and figures."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """What it cost."""
+        ...
+
+    def arrow(self) -> pa.Table:
+        """The rows."""
+        ...
+
+
+class Session(Protocol):
+    """The calls of a session that commands make."""
+
+    def query(self, sql: str) -> Answer:
+        """Runs a statement of any kind."""
+        ...
+
+    def explain(self, sql: str, *, format: str = "text") -> str:
+        """How the query would be answered."""
+        ...
+
+    def why_not(self, sql: str) -> list[dict[str, str | None]]:
+        """For each cube that isn't used: `cube`, `code` and `reason`."""
+        ...
+
+    def verify(self, sql: str) -> Verification:
+        """Runs it both ways and compares."""
+        ...
+
+    def build(self, name: str, *, progress: Progress) -> object:
+        """Builds what a cube lacks."""
+        ...
+
+    def cancel(self) -> None:
+        """Stops what runs."""
+        ...
+
+    def close(self) -> None:
+        """Frees what the session holds."""
+        ...
+
+
+Opener = Callable[[str | None, str | None], Session]
+
+
+def open_session(warehouse: str | None, config_file: str | None) -> Session:
+    """An embedded session; without a warehouse, the one that `accelerator.toml` here names."""
+    import accelerator
+    from accelerator.config import ENV_FILE, FILE_NAME
+
+    if warehouse is None and config_file is None:
+        if Path(FILE_NAME).is_file():
+            config_file = FILE_NAME
+        elif ENV_FILE not in os.environ:
+            raise click.UsageError(
+                "which warehouse? give --warehouse or --config, set ACCELERATOR_WAREHOUSE or"
+                f" {ENV_FILE}, or work where an {FILE_NAME} is"
+            )
+    return accelerator.open(warehouse, config=config_file)
+
+
+@contextmanager
+def session_of(opener: Opener, warehouse: str | None, config_file: str | None) -> Iterator[Session]:
+    """The session for one command; leaves the process with what went wrong, if anything did."""
+    session: Session | None = None
+    try:
+        session = opener(warehouse, config_file)
+        yield session
+    except (KeyboardInterrupt, CancelledError):
+        if session is not None:
+            session.cancel()
+        click.echo("cancelled", err=True)
+        sys.exit(EXIT_CANCELLED)
+    except AcceleratorError as error:
+        click.echo(f"error [{error.code}]: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"hint: {error.hint}", err=True)
+        sys.exit(1)
+    except _spark_errors() as error:
+        click.echo(f"error [spark]: {error}", err=True)
+        sys.exit(1)
+    finally:
+        if session is not None:
+            session.close()
+
+
+def _spark_errors() -> tuple[type[BaseException], ...]:
+    """What Spark itself refuses; nothing is imported for it, since only a loaded Spark raises."""
+    module = sys.modules.get("pyspark.errors")
+    return (module.PySparkException,) if module is not None else ()

@@ -1,0 +1,342 @@
+"""Runs the statements of our own against a session; each gives a small table of what it did."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from accelerator import constraint_check, constraints, estimate, publishing
+from accelerator.building import Built
+from accelerator.errors import (
+    AcceleratorError,
+    CubeExistsError,
+    CubeNotFoundError,
+    DefinitionError,
+    NotIcebergError,
+    StatementError,
+    UnknownColumnError,
+    UnknownTableError,
+)
+from accelerator.progress import Progress
+from accelerator.statement_kinds import (
+    AddConstraint,
+    BuildAll,
+    BuildCube,
+    CompactCube,
+    CreateCube,
+    DropConstraint,
+    DropCube,
+    NotBuilt,
+    PublishCube,
+    ShowConstraints,
+    ShowCubes,
+    Statement,
+    ValidateConstraint,
+)
+from accelerator.store import CubeRecord
+from cubes.definition import CubeDefinition, define, to_dict
+from rewrite.reason import DeclinedError
+
+if TYPE_CHECKING:
+    from accelerator.session import Accelerator
+
+_UNKNOWN = "table_unknown"
+
+
+def is_ours(statement: Statement, session: Accelerator) -> bool:
+    """Whether the statement is for us: its words are ours alone, or its table is an Iceberg table."""
+    table = getattr(statement, "table", None)
+    if table is None or isinstance(statement, (BuildAll, ShowCubes, ShowConstraints, PublishCube)):
+        return True
+    return session.lake.pin().table(table) is not None
+
+
+def execute(statement: Statement, session: Accelerator) -> pa.Table:
+    """Runs one statement; its answer as rows."""
+    if isinstance(statement, NotBuilt):
+        raise statement.error()
+    run: Callable[[Any, Accelerator], pa.Table] | None = _RUN.get(type(statement))
+    if run is None:
+        raise StatementError(f"{type(statement).__name__} isn't a statement of ours")
+    return run(statement, session)
+
+
+class Build:
+    """A running or finished build."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._cancelled = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._result: Built | None = None
+        self._error: BaseException | None = None
+        self._interrupt: Callable[[], None] = lambda: None
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self._result is not None or self._error is not None
+
+    def cancel(self) -> None:
+        """Stops the build; what it has committed stays."""
+        self._cancelled.set()
+        self._interrupt()
+
+    def wait(self, timeout: float | None = None) -> Built:
+        """What was built; raises what stopped it, TimeoutError if it isn't done in time."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+        if self._error is not None:
+            raise self._error
+        if self._result is None:
+            raise TimeoutError(f"the build of {self.name} is still running")
+        return self._result
+
+    def run(self, session: Accelerator, record: CubeRecord, progress: Progress | None) -> None:
+        """Does the work, and keeps what came of it."""
+        try:
+            with session.tracked() as tag:
+                self._interrupt = lambda: session.interrupt(tag)
+                self._result = session.builder.build(
+                    record, progress=progress, cancelled=self._cancelled, tag=tag
+                )
+        except BaseException as error:
+            self._error = error
+            if not isinstance(error, AcceleratorError) and self._thread is None:
+                raise
+
+    def start(self, session: Accelerator, record: CubeRecord, progress: Progress | None) -> None:
+        """Does the work in the background."""
+        self._thread = threading.Thread(
+            target=self.run, args=(session, record, progress), name=f"build {self.name}", daemon=True
+        )
+        self._thread.start()
+
+
+def start_build(session: Accelerator, name: str, *, wait: bool, progress: Any) -> Build:
+    """Builds what the cube lacks, here or in the background."""
+    record, build = _cube(session, name), Build(name)
+    if wait:
+        build.run(session, record, progress)
+        build.wait()
+    else:
+        build.start(session, record, progress)
+    return build
+
+
+def _cube(session: Accelerator, name: str) -> CubeRecord:
+    cubes = session.store.registry().cubes
+    if name not in cubes:
+        known = ", ".join(sorted(cubes)) or "none"
+        raise CubeNotFoundError(f"no cube named {name}", hint=f"cubes here: {known}")
+    return cubes[name]
+
+
+def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
+    """The cube that a SELECT describes; typed errors for what it can't hold."""
+    try:
+        block, pin = session.planner.bind(select_sql)
+    except DeclinedError as error:
+        raise _definition_error(error) from error
+    for occurrence in block.occurrences:
+        if pin.table(occurrence.parts, occurrence.at) is None:
+            raise UnknownTableError(f"no table {'.'.join(occurrence.parts)}")
+    return define(block)
+
+
+def _definition_error(error: DeclinedError) -> AcceleratorError:
+    declined = error.declined
+    if declined.code == _UNKNOWN:
+        return NotIcebergError(
+            declined.sentence, hint="a cube's tables are Iceberg tables of this session's catalogs"
+        )
+    if "column name" in declined.detail:
+        return UnknownColumnError(
+            declined.sentence, hint="check the spelling, or qualify the name with its table"
+        )
+    return DefinitionError(
+        declined.sentence, hint="docs/reference/sql.md says what a cube's SELECT may hold"
+    )
+
+
+def _create(statement: CreateCube, session: Accelerator) -> pa.Table:
+    cube = bind_definition(session, statement.select_sql)
+    if statement.explain:
+        return estimate.estimate(session, session.builder.target(_record(statement, session, cube)))
+    existing = session.store.registry().cubes.get(statement.name)
+    if existing is not None and statement.if_not_exists:
+        return _built_table(Built(statement.name, 0, 0, 0, 0))
+    if existing is not None and not statement.replace:
+        raise CubeExistsError(
+            f"a cube named {statement.name} exists",
+            hint="drop it, choose another name, or say CREATE OR REPLACE CUBE",
+        )
+    record = _record(statement, session, cube)
+    session.store.create_cube(record, replace=statement.replace)
+    if statement.deferred:
+        return _built_table(Built(statement.name, 0, 0, 0, 0))
+    return _built_table(start_build(session, statement.name, wait=True, progress=None).wait())
+
+
+def _record(statement: CreateCube, session: Accelerator, cube: CubeDefinition) -> CubeRecord:
+    return CubeRecord(
+        id=uuid.uuid4().hex,
+        name=statement.name,
+        table=cube.fact.name,
+        table_uuid=cube.fact.uuid,
+        sql=statement.select_sql,
+        dialect=session.config.dialect,
+        created_ms=int(time.time() * 1000),
+        settings=tuple(sorted(session.settings().items())),
+        definition=to_dict(cube),
+    )
+
+
+def _build(statement: BuildCube, session: Accelerator) -> pa.Table:
+    return _built_table(start_build(session, statement.name, wait=True, progress=None).wait())
+
+
+def _build_all(statement: BuildAll, session: Accelerator) -> pa.Table:
+    facts = session.lake.pin().table(statement.table)
+    if facts is None:
+        raise UnknownTableError(f"no Iceberg table {'.'.join(statement.table)}")
+    names = [r.name for r, _ in session.planner.cubes_of(facts.uuid)]
+    built = [start_build(session, n, wait=True, progress=None).wait() for n in sorted(names)]
+    return _built_table(*built)
+
+
+def _compact(statement: CompactCube, session: Accelerator) -> pa.Table:
+    with session.tracked() as tag:
+        return _built_table(session.builder.compact(_cube(session, statement.name), tag=tag))
+
+
+def _publish(statement: PublishCube, session: Accelerator) -> pa.Table:
+    record = _cube(session, statement.name)
+    table = publishing.publish(session, record, statement.table)
+    session.store.update_cube(replace(record, published=table))
+    return pa.table({"cube": [record.name], "table": [table]})
+
+
+def _drop(statement: DropCube, session: Accelerator) -> pa.Table:
+    if statement.if_exists and statement.name not in session.store.registry().cubes:
+        return pa.table({"cube": pa.array([], pa.string())})
+    dropped = session.store.drop_cube(statement.name)
+    if dropped.published:
+        session.spark.sql(f"DROP TABLE IF EXISTS {dropped.published}")
+    return pa.table({"cube": [dropped.name]})
+
+
+def _show_cubes(statement: ShowCubes, session: Accelerator) -> pa.Table:
+    wanted = None
+    if statement.table is not None:
+        facts = session.lake.pin().table(statement.table)
+        if facts is None:
+            raise UnknownTableError(f"no Iceberg table {'.'.join(statement.table)}")
+        wanted = facts.uuid
+    rows = [
+        _cube_row(session, record)
+        for name, record in sorted(session.store.registry().cubes.items())
+        if wanted in (None, record.table_uuid)
+    ]
+    return pa.Table.from_pylist(rows, schema=_CUBES)
+
+
+_CUBES = pa.schema(
+    [
+        ("cube", pa.string()),
+        ("table", pa.string()),
+        ("files_covered", pa.int64()),
+        ("files_total", pa.int64()),
+        ("segments", pa.int64()),
+        ("rows", pa.int64()),
+        ("bytes", pa.int64()),
+        ("created", pa.timestamp("ms", tz="UTC")),
+        ("hits", pa.int64()),
+        ("last_use", pa.timestamp("ms", tz="UTC")),
+        ("published", pa.string()),
+        ("status", pa.string()),
+        ("definition", pa.string()),
+    ]
+)
+
+
+def _cube_row(session: Accelerator, record: CubeRecord) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "cube": record.name,
+        "table": record.table,
+        "created": record.created_ms,
+        "hits": session.uses.hits.get(record.id, 0),
+        "last_use": int(session.uses.last[record.id] * 1000) if record.id in session.uses.last else None,
+        "published": record.published,
+        "definition": record.sql,
+    }
+    try:
+        target = session.builder.target(record)
+    except (AcceleratorError, ValueError) as error:
+        return row | {"status": str(error).splitlines()[0]}
+    coverage = session.builder.coverage(target)
+    total = len(target.pinned[0].live_files())
+    return row | {
+        "files_covered": total - len(coverage.uncovered),
+        "files_total": total,
+        "segments": len(coverage.segments),
+        "rows": sum(s.rows for s in coverage.segments),
+        "bytes": sum(s.bytes for s in coverage.segments),
+        "status": "complete" if not coverage.uncovered else "partial",
+    }
+
+
+def _built_table(*built: Built) -> pa.Table:
+    return pa.table(
+        {
+            "cube": [b.cube for b in built],
+            "files": pa.array([b.files for b in built], pa.int64()),
+            "segments": pa.array([b.segments for b in built], pa.int64()),
+            "rows": pa.array([b.rows for b in built], pa.int64()),
+            "bytes": pa.array([b.bytes for b in built], pa.int64()),
+        }
+    )
+
+
+def _add_constraint(statement: AddConstraint, session: Accelerator) -> pa.Table:
+    constraints.add(
+        session.lake, statement.table, statement.constraint, enforced=statement.enforced
+    )
+    return pa.table({"constraint": [statement.constraint.name]})
+
+
+def _drop_constraint(statement: DropConstraint, session: Accelerator) -> pa.Table:
+    constraints.drop(session.lake, statement.table, statement.name, if_exists=statement.if_exists)
+    return pa.table({"constraint": [statement.name]})
+
+
+def _validate(statement: ValidateConstraint, session: Accelerator) -> pa.Table:
+    found = constraints.find(session.lake, statement.table, statement.name)
+    return constraint_check.validate(
+        session.lake, statement.table, found, session.plain_table
+    ).arrow()
+
+
+def _show_constraints(statement: ShowConstraints, session: Accelerator) -> pa.Table:
+    return constraints.show(session.lake, statement.table)
+
+
+_RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
+    CreateCube: _create,
+    BuildCube: _build,
+    BuildAll: _build_all,
+    CompactCube: _compact,
+    PublishCube: _publish,
+    DropCube: _drop,
+    ShowCubes: _show_cubes,
+    AddConstraint: _add_constraint,
+    DropConstraint: _drop_constraint,
+    ValidateConstraint: _validate,
+    ShowConstraints: _show_constraints,
+}

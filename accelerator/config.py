@@ -1,0 +1,208 @@
+"""All settings, as one frozen dataclass: from a TOML file, then the environment, then arguments.
+
+The later source wins. An unknown key or a value that a setting can't have is a `ConfigError` that
+names the key, its source and what is allowed. `docs/reference/configuration.md` lists the same.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from accelerator.config_values import KINDS, PARSERS
+from accelerator.errors import ConfigError
+
+FILE_NAME = "accelerator.toml"
+ENV_PREFIX = "ACCELERATOR_"
+ENV_FILE = "ACCELERATOR_CONFIG"
+
+_GIB = 1024**3
+
+
+# Returns Any, as dataclasses.field does for a type checker: the annotation has the type.
+def _setting(
+    default: Any,
+    doc: str,
+    *,
+    kind: str,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A field with its documentation, its kind (a key of `PARSERS`) and what it may be."""
+    metadata = {"doc": doc, "kind": kind, "choices": choices}
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every setting of a session; each one's meaning stands beside it."""
+
+    warehouse: str = _setting(
+        "warehouse", "Folder or URI of the Iceberg warehouse of an embedded session.", kind="text"
+    )
+    catalog_name: str = _setting(
+        "lake", "Name of the embedded catalog in Spark and in table names.", kind="name"
+    )
+    store: str | None = _setting(
+        None,
+        "Root of the store: a path, `file:`, `s3:`, `gs:` or `az:` URI. "
+        "By default `.accelerator` in the warehouse.",
+        kind="text or none",
+    )
+    store_options: Mapping[str, str] = _setting(
+        {},
+        "Options of the object store, in obstore's names, e.g. `aws_endpoint`. "
+        "Credentials are better left to the environment.",
+        kind="mapping",
+    )
+    store_read_only: bool = _setting(
+        False, "Answer from cubes but never build, merge or drop any.", kind="switch"
+    )
+    enabled: bool = _setting(
+        True, "Off: every statement runs as it is, in plain Spark.", kind="switch"
+    )
+    dialect: str = _setting("spark", "Dialect that statements are written in.", kind="name")
+    metadata_max_age_s: float = _setting(
+        0.0,
+        "How old, in seconds, a table's metadata pointer may be. 0: each query asks the catalog.",
+        kind="seconds",
+    )
+    store_max_age_s: float = _setting(
+        0.0,
+        "How old, in seconds, our knowledge of cubes and segments may be. 0: each query checks.",
+        kind="seconds",
+    )
+    engine: str = _setting(
+        "auto",
+        "Engine of `query`: the cheaper one by bytes left to read, or always the named one.",
+        kind="choice",
+        choices=("auto", "duckdb", "spark"),
+    )
+    duckdb_bytes_max: int = _setting(
+        2 * _GIB,
+        "With engine `auto`, what is larger than this to read goes to Spark.",
+        kind="bytes",
+    )
+    duckdb_threads: int = _setting(0, "Threads of DuckDB; 0: one per core.", kind="whole number")
+    duckdb_memory: str | None = _setting(
+        None, "Memory limit of DuckDB, e.g. `4GB`; by default DuckDB's own.", kind="text or none"
+    )
+    spark_master: str = _setting(
+        "local[*]", "Master of the Spark that an embedded session starts.", kind="text"
+    )
+    spark_driver_memory: str = _setting("4g", "Memory of that Spark's driver.", kind="text")
+    spark_conf: Mapping[str, str] = _setting(
+        {}, "Further settings of that Spark; they win over ours.", kind="mapping"
+    )
+    session_time_zone: str | None = _setting(
+        None,
+        "Time zone of the session, e.g. `Europe/Paris`; by default Spark's own, the machine's.",
+        kind="text or none",
+    )
+    build_files_per_job: int = _setting(
+        256, "A build reads at most so many data files in one Spark job.", kind="count"
+    )
+    build_bytes_per_job: int = _setting(
+        8 * _GIB, "A build reads at most so many bytes in one Spark job, or one file.", kind="bytes"
+    )
+
+    def __post_init__(self) -> None:
+        """Checks every value, so that no Config with a wrong one exists."""
+        for one in fields(self):
+            value = _parse(one, getattr(self, one.name), "the arguments")
+            object.__setattr__(self, one.name, value)
+
+    @property
+    def store_root(self) -> str:
+        """The store's root, with its default resolved."""
+        return self.store or f"{self.warehouse.rstrip('/')}/.accelerator"
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        **arguments: Any,
+    ) -> Config:
+        """The settings from all sources; an argument that is None counts as not given.
+
+        The file is `path`, else the one that $ACCELERATOR_CONFIG names, else `accelerator.toml` in
+        the warehouse if there is one.
+        """
+        env = os.environ if env is None else env
+        given = {key: value for key, value in arguments.items() if value is not None}
+        over = dict(_parsed(_from_environment(env), "the environment"))
+        over |= dict(_parsed(given, "the arguments"))
+        file = _find_file(path, env, over.get("warehouse", _default("warehouse")))
+        values = dict(_parsed(_from_file(file), str(file))) if file else {}
+        return cls(**(values | over))
+
+
+def _find_file(
+    path: str | os.PathLike[str] | None, env: Mapping[str, str], warehouse: str
+) -> Path | None:
+    named = path or env.get(ENV_FILE)
+    if named:
+        if not Path(named).is_file():
+            raise ConfigError(
+                f"configuration file {os.fspath(named)} isn't there",
+                hint=f"check the path, or unset {ENV_FILE}",
+            )
+        return Path(named)
+    beside = Path(warehouse.removeprefix("file://")) / FILE_NAME
+    return beside if beside.is_file() else None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} can't be read as TOML: {error}", hint="mend the file") from error
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key.removeprefix(ENV_PREFIX).lower(): value
+        for key, value in env.items()
+        if key.startswith(ENV_PREFIX) and key != ENV_FILE
+    }
+
+
+def _parsed(values: Mapping[str, Any], source: str) -> Iterator[tuple[str, Any]]:
+    known = {one.name: one for one in fields(Config)}
+    for key, value in values.items():
+        if key not in known:
+            raise ConfigError(
+                f"unknown setting {key!r} in {source}",
+                hint=f"settings are: {', '.join(known)}",
+            )
+        yield key, _parse(known[key], value, source)
+
+
+def _default(name: str) -> Any:
+    return next(one.default for one in fields(Config) if one.name == name)
+
+
+def _parse(one: Field[Any], value: Any, source: str) -> Any:
+    """The value in its setting's type; every source may give text."""
+    kind = one.metadata["kind"]
+    try:
+        return PARSERS[kind](value, one.metadata)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"setting {one.name!r} in {source} can't be {value!r}: {error}",
+            hint=f"{one.name} takes {describe(one)}",
+        ) from error
+
+
+def describe(one: Field[Any]) -> str:
+    """What a setting takes, in words, for messages and for the reference page."""
+    kind = one.metadata["kind"]
+    if kind == "choice":
+        return "one of " + ", ".join(one.metadata["choices"])
+    return KINDS[kind]

@@ -1,0 +1,110 @@
+"""A cube's match and coverage as a candidate plan: its cost in bytes, and its DuckDB text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from accelerator.engines.duckdb import parquet_scan
+from accelerator.iceberg import PinnedTable
+from accelerator.plan import DuckDBRun, Tried
+from accelerator.store import CubeRecord, SegmentRecord
+from accelerator.store.files import local_path
+from cubes.build_sql import SEGMENT
+from cubes.cover_sql import RawSource, SegmentSource, answer_sql
+from cubes.definition import CubeDefinition
+from cubes.freshness import Coverage
+from cubes.plan import Match
+from rewrite.block import Block
+from rewrite.expr import columns
+from rewrite.reason import Declined, DeclinedError
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cube that answers the block, with what it would read."""
+
+    record: CubeRecord
+    cube: CubeDefinition
+    match: Match
+    coverage: Coverage
+    segment_bytes: int
+    raw_bytes: int
+    tried: Tried
+
+
+def candidate(
+    record: CubeRecord,
+    cube: CubeDefinition,
+    match: Match,
+    coverage: Coverage,
+    pinned: Sequence[PinnedTable],
+) -> Tried | Candidate:
+    """The candidate; `Tried` with a reason where not a single segment is valid."""
+    refused = tuple(sorted(coverage.refused.items()))
+    if not coverage.segments:
+        shown = ", ".join(f"{count} × {code}" for code, count in refused)
+        code = refused[0][0] if len(refused) == 1 else "cover_unavailable"
+        detail = f"Segments refused: {shown}." if shown else "It has no segment."
+        return Tried(record.name, Declined(code, detail), 0, 0, len(coverage.uncovered), refused)
+    segment_bytes = sum(s.bytes for s in coverage.segments)
+    raw_bytes = sum(f.size_bytes for f in coverage.uncovered)
+    if coverage.uncovered:
+        others = (p for i, p in enumerate(pinned) if i != match.fact)
+        raw_bytes += sum(f.size_bytes for p in others for f in p.live_files())
+    tried = Tried(
+        record.name,
+        None,
+        segment_bytes + raw_bytes,
+        len(coverage.segments),
+        len(coverage.uncovered),
+        refused,
+    )
+    return Candidate(record, cube, match, coverage, segment_bytes, raw_bytes, tried)
+
+
+def cheapest(candidates: Iterable[Candidate]) -> Candidate | None:
+    """The one that reads the fewest bytes; ties by name, so that plans are stable."""
+    return min(candidates, key=lambda c: (c.tried.bytes, c.record.name), default=None)
+
+
+def segment_condition(segments: Sequence[SegmentRecord]) -> str:
+    """The condition that picks these segments' rows out of their files; empty where they are all."""
+    chosen = Counter(s.path for s in segments)
+    if all(s.facts.get("file_segments") == chosen[s.path] for s in segments):
+        return ""
+    return f"{SEGMENT} IN ({', '.join(str(s.id) for s in sorted(segments, key=lambda s: s.id))})"
+
+
+def segment_paths(segments: Iterable[SegmentRecord]) -> list[str]:
+    """The distinct files of segments, as local paths."""
+    return sorted({local_path(s.path) for s in segments})
+
+
+def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
+    """The DuckDB text; DeclinedError where DuckDB isn't proven to mean the same."""
+    if any(o.name is None for o in block.outputs):
+        raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
+    filled = [s for s in best.coverage.segments if s.rows]
+    sources = []
+    if filled:
+        sources.append(SegmentSource(parquet_scan(segment_paths(filled)), segment_condition(filled)))
+    raw, tables = None, ()
+    if best.coverage.uncovered or not filled:
+        if any(d.content == "equality" for f in best.coverage.uncovered for d in f.deletes):
+            raise DeclinedError("equality_deletes")
+        names = tuple(f"raw_{o.index}" for o in block.occurrences)
+        raw = RawSource(names)
+        tables = tuple((name, index) for index, name in enumerate(names))
+    return DuckDBRun(answer_sql(block, best.match, "duckdb", sources, raw), tables)
+
+
+def used_columns(block: Block, occurrence: int) -> list[str]:
+    """Names of the columns of a table occurrence that the block uses; one at least."""
+    exprs = [*block.conjuncts, *block.keys, *(o.expr for o in block.outputs)]
+    exprs += [c for edge in block.left_edges for c in edge.on] + [k.expr for k in block.order]
+    if block.having is not None:
+        exprs.append(block.having)
+    names = sorted({c.name for e in exprs for c in columns(e) if c.occurrence == occurrence})
+    return names or [block.occurrences[occurrence].table.columns[0].name]

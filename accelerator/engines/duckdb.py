@@ -1,0 +1,136 @@
+"""DuckDB in process: answers what is small after rewriting, merges and inspects segments.
+
+One in-memory database per session, one cursor per thread. `common_subplan` is off: with it DuckDB
+2.0 answers a UNION ALL of two aggregates over one join wrongly, and that is a cover's shape.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+
+from accelerator.engines.sketches import FUNCTIONS
+from accelerator.errors import CancelledError, EngineError
+
+
+class DuckDBEngine:
+    """An in-process database that holds nothing but what a statement registers."""
+
+    def __init__(self, *, threads: int = 0, memory: str | None = None) -> None:
+        self._settings = {"threads": threads, "memory": memory}
+        self._root: duckdb.DuckDBPyConnection | None = None
+        self._local = threading.local()
+        self._running: dict[str, set[duckdb.DuckDBPyConnection]] = {}
+        self._lock = threading.Lock()
+        self._has_functions = False
+
+    def run(
+        self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, tag: str = ""
+    ) -> pa.Table:
+        """The answer as one Arrow table. `tables` are registered under their names for this call."""
+        cursor = self._cursor()
+        if "acc_" in sql:
+            self._define_functions()
+        with self._tracked(cursor, tag):
+            try:
+                for name, table in (tables or {}).items():
+                    cursor.register(name, table)
+                return cursor.sql(sql).to_arrow_table()
+            except duckdb.InterruptException as error:
+                raise CancelledError("the statement was cancelled") from error
+            except duckdb.Error as error:
+                raise EngineError(f"DuckDB: {error}") from error
+            finally:
+                for name in tables or {}:
+                    cursor.unregister(name)
+
+    def execute(self, sql: str, *, tag: str = "") -> None:
+        """Runs a statement without an answer (COPY)."""
+        cursor = self._cursor()
+        if "acc_" in sql:
+            self._define_functions()
+        with self._tracked(cursor, tag):
+            try:
+                cursor.execute(sql)
+            except duckdb.InterruptException as error:
+                raise CancelledError("the statement was cancelled") from error
+            except duckdb.Error as error:
+                raise EngineError(f"DuckDB: {error}") from error
+
+    def interrupt(self, tag: str) -> None:
+        """Stops what runs under the tag, from any thread."""
+        with self._lock:
+            running = list(self._running.get(tag, ()))
+        for cursor in running:
+            cursor.interrupt()
+
+    def close(self) -> None:
+        """Forgets everything."""
+        with self._lock:
+            root, self._root = self._root, None
+        if root is not None:
+            root.close()
+
+    @contextmanager
+    def _tracked(self, cursor: duckdb.DuckDBPyConnection, tag: str) -> Iterator[None]:
+        with self._lock:
+            self._running.setdefault(tag, set()).add(cursor)
+        try:
+            yield
+        finally:
+            with self._lock:
+                left = self._running[tag]
+                left.discard(cursor)
+                if not left:
+                    del self._running[tag]
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        cursor: duckdb.DuckDBPyConnection | None = getattr(self._local, "cursor", None)
+        if cursor is None or self._root is None:
+            cursor = self._local.cursor = self._open().cursor()
+        return cursor
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._root is None:
+                root = duckdb.connect(f":memory:{uuid.uuid4().hex}")
+                root.execute("SET disabled_optimizers = 'common_subplan'")
+                root.execute("SET parquet_metadata_cache = true")
+                root.execute("SET TimeZone = 'UTC'")
+                if self._settings["threads"]:
+                    root.execute(f"SET threads = {self._settings['threads']}")
+                if self._settings["memory"]:
+                    root.execute("SET memory_limit = ?", [self._settings["memory"]])
+                self._root = root
+            return self._root
+
+    def _define_functions(self) -> None:
+        root = self._open()
+        with self._lock:
+            if self._has_functions:
+                return
+            for name, function in FUNCTIONS.items():
+                root.create_function(
+                    name,
+                    function.arrow,
+                    [duckdb.type(function.argument)],
+                    duckdb.type(function.result),
+                    type="arrow",  # type: ignore[arg-type]  # the stub wants its enum
+                    null_handling="special",  # type: ignore[arg-type]
+                )
+            self._has_functions = True
+
+
+def text_literal(value: str) -> str:
+    """A string constant."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def parquet_scan(paths: list[str]) -> str:
+    """Text for FROM that reads those Parquet files."""
+    return f"read_parquet([{', '.join(text_literal(p) for p in paths)}])"

@@ -1,0 +1,1 @@
+"""The set and sketch functions of `accelerator.engines.sketches`, as an engine's own functions."""

@@ -1,0 +1,208 @@
+"""The one bridge to classes of the JVM that Spark found in late jars, by reflection.
+
+py4j's `jvm.a.b.C` often fails to find a class of a jar that came by `spark.jars.packages`; Spark's
+own `Utils.classForName` always finds it. Promises: a class, constructor or method is looked up
+once; an exception that Java throws comes out as `JvmError` with its class name. Knows nothing of
+Iceberg.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError, Py4JJavaError
+
+_SEPARATOR = "\n"
+
+# py4j's proxies have no types of their own: whatever comes from Java is `Any` here.
+Java = Any
+
+
+class JvmError(Exception):
+    """What Java threw: its exception's class name and message."""
+
+    def __init__(self, class_name: str, message: str) -> None:
+        self.class_name = class_name
+        super().__init__(f"{class_name}: {message}" if message else class_name)
+
+
+@contextmanager
+def java_errors() -> Iterator[None]:
+    """What py4j raises inside comes out as `JvmError`."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise _translated(error.java_exception) from error
+    except Py4JError as error:
+        raise JvmError("py4j", str(error)) from error
+
+
+def _translated(thrown: Java) -> JvmError:
+    """The innermost cause that says something; reflection wraps what a method throws."""
+    while thrown.getClass().getName() == "java.lang.reflect.InvocationTargetException":
+        thrown = thrown.getCause()
+    return JvmError(str(thrown.getClass().getName()), str(thrown.getMessage() or ""))
+
+
+class Jvm:
+    """Classes, constructors, static methods and method handles of one JVM."""
+
+    def __init__(self, gateway: JavaGateway) -> None:
+        self._gateway = gateway
+        self._java = gateway.jvm.java
+        self._utils = gateway.jvm.org.apache.spark.util.Utils
+        self._found: dict[tuple[object, ...], Java] = {}
+        self._lock = threading.Lock()
+
+    def type(self, name: str) -> Java:
+        """The `java.lang.Class` of that name."""
+        return self._once(("type", name), lambda: self._utils.classForName(name, True, False))
+
+    def static(self, class_name: str, method: str, *arguments: Java) -> Java:
+        """Call a static method."""
+        found = self._method(class_name, method, arguments)
+        with java_errors():
+            return found.invoke(None, self._array(arguments))
+
+    def virtual(self, class_name: str, method: str, target: Java, *arguments: Java) -> Java:
+        """Call a method that a class or interface declares, where py4j doesn't find it itself."""
+        found = self._method(class_name, method, arguments)
+        with java_errors():
+            return found.invoke(target, self._array(arguments))
+
+    def new(self, class_name: str, *arguments: Java) -> Java:
+        """Call a constructor."""
+
+        def find() -> Java:
+            constructors = self.type(class_name).getConstructors()
+            return self._fitting(constructors, arguments, f"new {class_name}")
+
+        found = self._once(("new", class_name, self._shape(arguments)), find)
+        with java_errors():
+            return found.newInstance(self._array(arguments))
+
+    def singleton(self, class_name: str) -> Java:
+        """The one instance that a class's static `get()` gives."""
+        return self._once(("singleton", class_name), lambda: self.static(class_name, "get"))
+
+    def getter(self, class_name: str, method: str, returns: Java) -> Java:
+        """A `MethodHandle` of a method without arguments."""
+        return self._handle(class_name, method, returns)
+
+    def keep_where(self, items: Java, path: Iterable[Java], values: Iterable[str]) -> None:
+        """Drop from a Java list each item whose text, by that chain of getters, isn't in `values`.
+
+        It runs in the JVM as a whole: method handles make a Java predicate, so there is no call
+        from Python per item.
+        """
+        invoke = self._java.lang.invoke
+        wanted = self._java.util.HashSet(self._split(values))
+        absent = self._absent_from(wanted)
+        first, *rest = path
+        test = first
+        for handle in rest:
+            test = invoke.MethodHandles.filterReturnValue(test, handle)
+        boolean = self._java.lang.Boolean.TYPE
+        text = self.type("java.lang.String")
+        narrowed = absent.asType(invoke.MethodType.methodType(boolean, text))
+        test = invoke.MethodHandles.filterReturnValue(test, narrowed)
+        predicate = invoke.MethodHandleProxies.asInterfaceInstance(
+            self.type("java.util.function.Predicate"), test
+        )
+        self.virtual("java.util.Collection", "removeIf", items, predicate)
+
+    def listed(self, iterable: Java) -> Java:
+        """A new `java.util.ArrayList` of everything in a Java iterable, filled in the JVM."""
+        invoke = self._java.lang.invoke
+        items = self._java.util.ArrayList()
+        boolean, anything = self._java.lang.Boolean.TYPE, self.type("java.lang.Object")
+        add = self._handle("java.util.ArrayList", "add", boolean, anything).bindTo(items)
+        consumer = invoke.MethodHandleProxies.asInterfaceInstance(
+            self.type("java.util.function.Consumer"), add
+        )
+        self.virtual("java.lang.Iterable", "forEach", iterable, consumer)
+        return items
+
+    def _method(self, class_name: str, method: str, arguments: tuple[Java, ...]) -> Java:
+        def find() -> Java:
+            methods = self.type(class_name).getMethods()
+            named = (each for each in methods if each.getName() == method)
+            return self._fitting(named, arguments, f"{class_name}.{method}")
+
+        return self._once(("method", class_name, method, self._shape(arguments)), find)
+
+    def _absent_from(self, wanted: Java) -> Java:
+        """A handle `Object → boolean`: true where a Java set doesn't hold the object."""
+        invoke = self._java.lang.invoke
+        handles, boolean = invoke.MethodHandles, self._java.lang.Boolean.TYPE
+        anything = self.type("java.lang.Object")
+        contains = self._handle("java.util.Set", "contains", boolean, anything).bindTo(wanted)
+
+        def constant(value: bool) -> Java:
+            # dropArguments takes a list of classes: the constant ignores the object.
+            classes = self._java.util.List.of(anything)
+            return handles.dropArguments(handles.constant(boolean, value), 0, classes)
+
+        no = self._once(("constant", False), lambda: constant(False))
+        yes = self._once(("constant", True), lambda: constant(True))
+        return handles.guardWithTest(contains, no, yes)
+
+    def _handle(self, class_name: str, method: str, returns: Java, *takes: Java) -> Java:
+        def find() -> Java:
+            kind = self._java.lang.invoke.MethodType.methodType(returns, *takes)
+            lookup = self._java.lang.invoke.MethodHandles.publicLookup()
+            return lookup.findVirtual(self.type(class_name), method, kind)
+
+        return self._once(("handle", class_name, method), find)
+
+    def _split(self, values: Iterable[str]) -> Java:
+        """A Java list of texts, sent as one string where none of them holds the separator."""
+        texts = list(values)
+        if any(_SEPARATOR in text for text in texts):
+            items = self._java.util.ArrayList()
+            for text in texts:
+                items.add(text)
+            return items
+        joined = _SEPARATOR.join(texts)
+        split = self.static("java.util.regex.Pattern", "compile", _SEPARATOR).split(joined, -1)
+        return self.static("java.util.Arrays", "asList", split)
+
+    def _array(self, arguments: tuple[Java, ...]) -> Java:
+        array = self._gateway.new_array(self._gateway.jvm.java.lang.Object, len(arguments))
+        for place, argument in enumerate(arguments):
+            array[place] = argument
+        return array
+
+    def _fitting(self, candidates: Iterable[Java], arguments: tuple[Java, ...], what: str) -> Java:
+        for candidate in candidates:
+            kinds = candidate.getParameterTypes()
+            if len(kinds) == len(arguments) and all(
+                self._fits(kind, argument) for kind, argument in zip(kinds, arguments, strict=True)
+            ):
+                return candidate
+        raise JvmError("java.lang.NoSuchMethodException", what)
+
+    def _fits(self, kind: Java, argument: Java) -> bool:
+        if isinstance(argument, bool | int):
+            return bool(kind.isPrimitive())
+        return bool(kind.isInstance(argument))
+
+    def _shape(self, arguments: tuple[Java, ...]) -> tuple[object, ...]:
+        """What decides which overload fits: the Java class of each argument."""
+        return tuple(
+            argument.getClass().getName() if hasattr(argument, "_target_id") else type(argument)
+            for argument in arguments
+        )
+
+    def _once(self, key: tuple[object, ...], find: Callable[[], Java]) -> Java:
+        with self._lock:
+            if key in self._found:
+                return self._found[key]
+        with java_errors():
+            found = find()
+        with self._lock:
+            return self._found.setdefault(key, found)

@@ -1,0 +1,100 @@
+"""Set and sketch states that SQL can't merge: bitmaps of integers, HLL sketches.
+
+The same functions serve DuckDB (Arrow scalar functions over lists) and Spark (scalar functions over
+arrays). A bitmap is a serialised 64-bit roaring bitmap of `value + 2^63`, so that its order is the
+integers' own; an HLL sketch is Apache DataSketches' own bytes, which Spark reads and writes too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap64
+
+_OFFSET = np.uint64(1 << 63)
+_HLL_BITS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function of a list to a value; `argument` and `result` are DuckDB's type texts."""
+
+    of_list: Callable[[Any], Any]
+    argument: str
+    result: str
+    type: pa.DataType
+    values: bool = False
+
+    def arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
+        """The function over a list column; a NULL list gives what an empty one gives."""
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        ends = array.offsets.to_numpy()
+        items = array.values
+        plain = items.to_numpy(zero_copy_only=False) if self.values else items.to_pylist()
+        valid = items.is_valid().to_numpy(zero_copy_only=False)
+        present = array.is_valid().to_numpy(zero_copy_only=False)
+        results = []
+        for index, (start, end) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+            stop = end if present[index] else start
+            if self.values:
+                part: Any = plain[start:stop][valid[start:stop]]
+            else:
+                part = [v for v in plain[start:stop] if v is not None]
+            results.append(self.of_list(part))
+        return pa.array(results, self.type)
+
+
+def bitmap_of(values: Any) -> bytes:
+    """The bitmap of integers."""
+    numbers = np.asarray(values).astype(np.int64).view(np.uint64) ^ _OFFSET
+    bitmap = BitMap64(numbers.tolist())
+    return bytes(bitmap.serialize())
+
+
+def _union(bitmaps: Sequence[bytes]) -> BitMap64:
+    parts = [BitMap64.deserialize(b) for b in bitmaps]
+    return BitMap64.union(*parts) if len(parts) > 1 else (parts[0] if parts else BitMap64())
+
+
+def bitmap_union(bitmaps: Sequence[bytes]) -> bytes:
+    """The union of bitmaps."""
+    return bytes(_union(bitmaps).serialize())
+
+
+def bitmap_count(bitmaps: Sequence[bytes]) -> int:
+    """How many values the union of bitmaps has."""
+    return len(_union(bitmaps))
+
+
+def _hll(sketches: Sequence[bytes]) -> Any:
+    from datasketches import hll_sketch, hll_union
+
+    union = hll_union(_HLL_BITS)
+    for sketch in sketches:
+        union.update(hll_sketch.deserialize(sketch))
+    return union
+
+
+def hll_count(sketches: Sequence[bytes]) -> int:
+    """The estimate of the union of sketches, rounded as Spark rounds it."""
+    return round(_hll(sketches).get_estimate()) if len(sketches) else 0
+
+
+def hll_union(sketches: Sequence[bytes]) -> bytes:
+    """The union of sketches."""
+    from datasketches import tgt_hll_type
+
+    return bytes(_hll(sketches).get_result(tgt_hll_type.HLL_8).serialize_updatable())
+
+
+FUNCTIONS: dict[str, Function] = {
+    "acc_bitmap": Function(bitmap_of, "BIGINT[]", "BLOB", pa.binary(), values=True),
+    "acc_bitmap_union": Function(bitmap_union, "BLOB[]", "BLOB", pa.binary()),
+    "acc_bitmap_count": Function(bitmap_count, "BLOB[]", "BIGINT", pa.int64()),
+    "acc_hll_union": Function(hll_union, "BLOB[]", "BLOB", pa.binary()),
+    "acc_hll_count": Function(hll_count, "BLOB[]", "BIGINT", pa.int64()),
+}

@@ -1,0 +1,289 @@
+"""The Spark engine: the session, its catalogs, and reading chosen data files in the JVM.
+
+Promises: nothing starts before `session` is asked for; an attached session is never stopped; a
+staged selection reads exactly the chosen files of the pinned snapshot, deletes applied, under the
+pinned schema, and is removed when closed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import pyspark
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from accelerator.engines.java import check_java
+from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
+from accelerator.engines.selection import (
+    empty_relation,
+    selection_sql,
+    stage_selection,
+    unstage_selection,
+)
+from accelerator.engines.session_catalogs import catalog_settings, other_catalogs
+from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSettings, embedded_conf
+from accelerator.errors import EngineError
+from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
+
+__all__ = ["PACKAGES", "SparkEngine", "SparkSettings", "Staged"]
+
+_NOT_A_TABLE = (
+    "NoSuchTable",
+    "NoSuchNamespace",
+    "NoSuchDatabase",
+    "CatalogNotFound",
+    "IllegalArgument",
+)
+
+_INTERRUPT = "spark.job.interruptOnCancel"
+
+
+class Staged:
+    """A selection of data files that Spark can read; close it after the last read."""
+
+    def __init__(self, sql: str, close: Callable[[], None]) -> None:
+        self.sql = sql
+        self._close: Callable[[], None] | None = close
+
+    def close(self) -> None:
+        """Forget the selection in the JVM; a second call does nothing."""
+        close, self._close = self._close, None
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Staged:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class SparkEngine:
+    """One Spark session, its own or the user's."""
+
+    def __init__(self, start: Callable[[], SparkSession], *, owned: bool) -> None:
+        self._start = start
+        self._owned = owned
+        self._session: SparkSession | None = None
+        self._bridge: Jvm | None = None
+        self._selections: str | None = None
+        self._functions = False
+        self._lock = threading.RLock()
+
+    @classmethod
+    def embedded(
+        cls, warehouse: str, catalog_name: str, catalog_db: str, settings: SparkSettings
+    ) -> SparkEngine:
+        """A session of our own over a SQLite catalog; starts nothing yet."""
+        conf = embedded_conf(warehouse, catalog_name, catalog_db, settings)
+        return cls(lambda: _start(settings.master, conf), owned=True)
+
+    @classmethod
+    def attached(cls, spark: SparkSession) -> SparkEngine:
+        """Over the user's session, which stays the user's."""
+        if not hasattr(spark, "_jsparkSession"):
+            raise EngineError(
+                "a Spark Connect session has no JVM beside it",
+                hint="attach a classic session: SparkSession.builder.master(...).getOrCreate()",
+            )
+        return cls(lambda: spark, owned=False)
+
+    @property
+    def started(self) -> bool:
+        """Whether there is a session; asking starts none."""
+        return self._session is not None or not self._owned
+
+    @property
+    def session(self) -> SparkSession:
+        """The session; started by the first who asks."""
+        with self._lock:
+            if self._session is None:
+                self._session = self._start()
+            return self._session
+
+    @property
+    def jvm(self) -> Jvm:
+        """The bridge to the session's JVM."""
+        with self._lock:
+            if self._bridge is None:
+                bridge = Jvm(self.session.sparkContext._gateway)
+                _check_iceberg(bridge)
+                self._bridge = bridge
+            return self._bridge
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks run at once."""
+        return int(self.session.sparkContext.defaultParallelism)
+
+    def register_functions(self) -> None:
+        """Make the set functions of cube states callable in the session's SQL."""
+        from accelerator.engines.functions.spark import register  # imports numpy and pyroaring
+
+        with self._lock:
+            if not self._functions:
+                register(self.session)
+                self._functions = True
+
+    def stop(self) -> None:
+        """Stop a session of our own; leave the user's alone."""
+        with self._lock:
+            if self._owned and self._session is not None:
+                self._session.stop()
+                self._session = self._bridge = self._selections = None
+                self._functions = False
+
+    def stage(self, pinned: PinnedTable, files: Sequence[LiveFile]) -> Staged:
+        """Make those files of the pinned table readable as `Staged.sql` in a FROM clause.
+
+        It has the pinned columns, and `_file`, the data file's path as the manifest has it.
+        """
+        if not files:
+            return Staged(empty_relation(pinned), lambda: None)
+        name = uuid.uuid4().hex
+        try:
+            with java_errors():
+                table = self._load(pinned.parts)
+                staged = stage_selection(self.jvm, table, (name, pinned), files)
+        except (JvmError, PySparkException) as error:
+            raise EngineError(
+                f"the chosen files of {pinned.facts.name} can't be staged in Spark: {error}",
+                hint="the statement runs as plain Spark SQL instead",
+            ) from error
+        sql = selection_sql(f"{self._selection_catalog()}.`{name}`", pinned)
+        return Staged(sql, lambda: unstage_selection(self.jvm, staged, name))
+
+    def metadata_location(self, parts: tuple[str, ...]) -> str | None:
+        """The newest metadata file of a table, by the JVM; None where it isn't an Iceberg table."""
+        try:
+            with java_errors():
+                table = self._load(parts)
+                # A session's catalog may cache tables: refresh reads the catalog itself.
+                found = (
+                    table.operations().refresh().metadataFileLocation()
+                    if self._is_itself(table, parts)
+                    else None
+                )
+        except (JvmError, PySparkException) as error:
+            if isinstance(error, JvmError) and _means_no_table(error):
+                return None
+            raise EngineError(
+                f"Spark can't load {'.'.join(parts)}: {error}",
+                hint="check that the catalog works in Spark itself",
+            ) from error
+        return str(found) if found else None
+
+    def catalog_settings(self) -> list[CatalogSettings]:
+        """Each Iceberg catalog of the session, in PyIceberg's words or as type `jvm`."""
+        return catalog_settings(self._conf())
+
+    def other_catalogs(self) -> frozenset[str]:
+        """The names that Spark takes for catalogs without Iceberg tables."""
+        return other_catalogs(self._conf())
+
+    def current_catalog(self) -> str:
+        """The session's current catalog."""
+        return str(self._catalog_manager().currentCatalog().name())
+
+    def current_namespace(self) -> tuple[str, ...]:
+        """The session's current namespace, each level a part."""
+        return tuple(str(part) for part in self._catalog_manager().currentNamespace())
+
+    @contextmanager
+    def tagged(self, tag: str) -> Iterator[None]:
+        """Jobs that this thread starts inside carry the tag; Ctrl-C inside stops them."""
+        context = self.session.sparkContext
+        before = context.getLocalProperty(_INTERRUPT)
+        context.addJobTag(tag)
+        context.setLocalProperty(_INTERRUPT, "true")  # a task may be waiting, not computing
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupt(tag)
+            raise
+        finally:
+            context.removeJobTag(tag)
+            context.setLocalProperty(_INTERRUPT, before)
+
+    def interrupt(self, tag: str) -> None:
+        """Stop the jobs with that tag, and no others; from any thread."""
+        if self._session is not None:
+            self._session.sparkContext.cancelJobsWithTag(tag)
+
+    def _is_itself(self, table: Java, parts: tuple[str, ...]) -> bool:
+        """False for names inside a table, which Spark loads too: `t.files`, `t.branch_b`."""
+        if self.jvm.type("org.apache.iceberg.BaseMetadataTable").isInstance(table):
+            return False
+        return re.split(r"[./]", str(table.name()))[-1].lower() == parts[-1].lower()
+
+    def _load(self, parts: tuple[str, ...]) -> Java:
+        name = ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+        loader = "org.apache.iceberg.spark.Spark3Util"
+        return self.jvm.static(loader, "loadIcebergTable", self.session._jsparkSession, name)
+
+    def _selection_catalog(self) -> str:
+        """The catalog that reads staged selections, registered under a name that is still free."""
+        with self._lock:
+            if self._selections is None:
+                conf = self.session.conf
+                names = ("pruned", *(f"pruned_{number}" for number in range(1, 100)))
+                self._selections = next(
+                    name
+                    for name in names
+                    if conf.get(f"spark.sql.catalog.{name}", "") in ("", REWRITE_CATALOG)
+                )
+                conf.set(f"spark.sql.catalog.{self._selections}", REWRITE_CATALOG)
+            return self._selections
+
+    def _conf(self) -> dict[str, str]:
+        return {str(key): str(value) for key, value in self.session.conf.getAll.items()}
+
+    def _catalog_manager(self) -> Java:
+        return self.session._jsparkSession.sessionState().catalogManager()
+
+
+def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
+    check_java()
+    # Workers of a local cluster are started from Spark's folder, with this Python.
+    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("lakehouse-accelerator").master(master)
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, RuntimeError) as error:
+        raise EngineError(
+            f"Spark can't be started: {error}",
+            hint="its own messages stand above; without a network, put the jars of"
+            " spark.jars.packages into ~/.ivy2.5.2 or name them by spark.jars",
+        ) from error
+
+
+def _check_iceberg(bridge: Jvm) -> None:
+    try:
+        bridge.type("org.apache.iceberg.spark.SparkTableCache")
+    except JvmError as error:
+        raise EngineError(
+            "the Spark session has no Iceberg on its class path",
+            hint=f"start it with spark.jars.packages={PACKAGES[0]}",
+        ) from error
+
+
+def _means_no_table(error: JvmError) -> bool:
+    """Iceberg refuses a table of another format as an illegal argument."""
+    return any(word in error.class_name for word in _NOT_A_TABLE)

@@ -1,0 +1,58 @@
+"""EXPLAIN CREATE CUBE: what a cube would cost, from building one data file's cells for real.
+
+An estimate, and said to be one: the sampled file stands for all files, by their row counts.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from cubes.build_sql import segments_select
+
+if TYPE_CHECKING:
+    from accelerator.building import Target
+    from accelerator.session import Accelerator
+
+_STATE_BYTES = 5  # measured on SSB cubes: zstd Parquet, sorted
+_DIMENSION_BYTES = 1
+
+
+def estimate(session: Accelerator, target: Target) -> pa.Table:
+    """Cells, bytes and build minutes of a cube over all of its fact's live files."""
+    live = target.pinned[0].live_files()
+    rows_total = sum(f.record_count for f in live)
+    if not live:
+        return _table(0, 0, 0.0, 0, 0)
+    sample = sorted(live, key=lambda f: f.record_count)[len(live) // 2]
+    engine = session.engine
+    with ExitStack() as stack:
+        tag = stack.enter_context(session.tracked())
+        stack.enter_context(engine.tagged(tag))
+        engine.register_functions()
+        sources = [stack.enter_context(engine.stage(target.pinned[0], [sample])).sql]
+        for pinned in target.pinned[1:]:
+            sources.append(stack.enter_context(engine.stage(pinned, pinned.live_files())).sql)
+        started = time.perf_counter()
+        text = f"SELECT COUNT(*) AS n FROM ({segments_select(target.cube, sources)})"
+        cells = int(engine.session.sql(text).collect()[0]["n"])
+        seconds = time.perf_counter() - started
+    share = rows_total / max(sample.record_count, 1)
+    rows = round(cells * share)
+    width = _STATE_BYTES * len(target.cube.states) + _DIMENSION_BYTES * len(target.cube.dimensions)
+    return _table(rows, rows * width, seconds * share / 60, len(live), rows_total)
+
+
+def _table(rows: int, size: int, minutes: float, files: int, fact_rows: int) -> pa.Table:
+    return pa.table(
+        {
+            "rows": pa.array([rows], pa.int64()),
+            "bytes": pa.array([size], pa.int64()),
+            "minutes": pa.array([round(minutes, 2)], pa.float64()),
+            "files": pa.array([files], pa.int64()),
+            "fact_rows": pa.array([fact_rows], pa.int64()),
+        }
+    )

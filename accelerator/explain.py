@@ -1,0 +1,131 @@
+"""Plans as text and JSON: what is used, what it rests on, and why everything else is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from accelerator.plan import CubePlan, Plan, PlainPlan, Tried
+
+WHY_NOT = pa.schema([("cube", pa.string()), ("code", pa.string()), ("reason", pa.string())])
+
+
+def as_dict(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON values; `rewritten` tells the two shapes apart."""
+    tried = [_tried(t) for t in plan.tried]
+    if isinstance(plan, PlainPlan):
+        reason = {"code": plan.declined.code, "reason": plan.declined.sentence}
+        return {"rewritten": False, "engine": "spark", **reason, "considered": tried}
+    needs = plan.match.needs
+    return {
+        "rewritten": True,
+        "cube": plan.cube,
+        "engine": plan.engine,
+        "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
+        "segments": len(plan.segments),
+        "files_covered": plan.files_total - len(plan.uncovered),
+        "files_raw": len(plan.uncovered),
+        "bytes": {"segments": plan.segment_bytes, "raw": plan.raw_bytes},
+        "conditions": {
+            "joins_complete": sorted(needs.complete),
+            "keys_unique": sorted(needs.unique),
+            "dimensions_pinned": [v for v, _ in needs.named],
+            "bounds_proven": [list(pair) for pair in needs.bounded],
+        },
+        "approximate": [
+            f.aggregate.function for f in plan.match.finals if f.measure and f.measure.approximate
+        ],
+        "duckdb_declined": _code(plan),
+        "sql": plan.duckdb.sql if plan.duckdb else None,
+        "considered": tried,
+    }
+
+
+def as_json(plan: Plan) -> str:
+    """The plan as one JSON document."""
+    return json.dumps(as_dict(plan), indent=2)
+
+
+def as_text(plan: Plan) -> str:
+    """The plan for people."""
+    if isinstance(plan, PlainPlan):
+        lines = [f"plain Spark, because: {plan.declined.sentence} [{plan.declined.code}]"]
+    else:
+        lines = _cube_lines(plan)
+    others = [t for t in plan.tried if not (isinstance(plan, CubePlan) and t.cube == plan.cube)]
+    if others:
+        lines.append("considered:")
+        lines += [f"  {_tried_line(t)}" for t in others]
+    return "\n".join(lines)
+
+
+def why_not(plan: Plan) -> list[dict[str, str | None]]:
+    """A row per cube that isn't used; one without a cube says what holds for all."""
+    rows: list[dict[str, str | None]] = []
+    if isinstance(plan, PlainPlan) and not plan.tried:
+        rows.append({"cube": None, "code": plan.declined.code, "reason": plan.declined.sentence})
+    for tried in plan.tried:
+        if isinstance(plan, CubePlan) and tried.cube == plan.cube:
+            continue
+        if tried.declined is None:
+            rows.append({"cube": tried.cube, "code": "dearer", "reason": _tried_line(tried)})
+        else:
+            declined = tried.declined
+            rows.append({"cube": tried.cube, "code": declined.code, "reason": declined.sentence})
+    return rows
+
+
+def _cube_lines(plan: CubePlan) -> list[str]:
+    covered = plan.files_total - len(plan.uncovered)
+    lines = [
+        f"cube {plan.cube}, by {plan.engine}",
+        f"  {covered} of {plan.files_total} data files by {len(plan.segments)} segments"
+        f" ({plan.segment_bytes:,} bytes)",
+    ]
+    if plan.uncovered:
+        lines.append(f"  {len(plan.uncovered)} data files raw ({plan.raw_bytes:,} bytes with dimensions)")
+    needs = plan.match.needs
+    names = [o.table.name for o in plan.block.occurrences]
+    by_cube = dict(needs.named)
+    held = []
+    held += [f"{names[q]} at snapshot {plan.pinned[q].facts.snapshot_id}" for q in by_cube.values()]
+    if needs.complete:
+        held.append(f"every row found its partner in joins {sorted(needs.complete)}")
+    if needs.unique:
+        held.append(f"keys counted unique in joins {sorted(needs.unique)}")
+    if needs.bounded:
+        held.append("sums derived within the files' proven bounds")
+    if held:
+        lines.append("  rests on: " + "; ".join(held))
+    approximate = [f for f in plan.match.finals if f.measure and f.measure.approximate]
+    if approximate:
+        shown = ", ".join(f.aggregate.function for f in approximate)
+        lines.append(f"  {shown}: an estimate (HLL, 2^14 registers, standard error 0.8 %)")
+    if plan.duckdb_declined is not None:
+        lines.append(f"  not by DuckDB: {plan.duckdb_declined.sentence} [{plan.duckdb_declined.code}]")
+    return lines
+
+
+def _tried_line(tried: Tried) -> str:
+    if tried.declined is None:
+        return f"{tried.cube}: would read {tried.bytes:,} bytes, {tried.uncovered} files raw"
+    return f"{tried.cube}: {tried.declined.sentence} [{tried.declined.code}]"
+
+
+def _tried(tried: Tried) -> dict[str, Any]:
+    declined = tried.declined
+    return {
+        "cube": tried.cube,
+        "code": declined.code if declined else None,
+        "reason": declined.sentence if declined else None,
+        "bytes": tried.bytes,
+        "segments": tried.segments,
+        "files_raw": tried.uncovered,
+        "segments_refused": dict(tried.refused),
+    }
+
+
+def _code(plan: CubePlan) -> str | None:
+    return plan.duckdb_declined.code if plan.duckdb_declined else None

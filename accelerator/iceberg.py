@@ -1,0 +1,234 @@
+"""Iceberg tables as the planner sees them: pinned to one snapshot, with facts, files and rows.
+
+Promises: the newest metadata pointer is read on every pin (`metadata_max_age_s` relaxes it), a pin
+answers alike when asked twice, and a pinned table never changes. Metadata, live files and manifests
+are cached by names that never get new content. Only `accelerator/iceberg*.py` names PyIceberg.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
+
+from accelerator.errors import UnknownTableError
+from accelerator.iceberg_catalogs import (
+    CatalogReader,
+    CatalogSettings,
+    JvmCatalog,
+    Pointer,
+    PyIcebergCatalog,
+)
+from accelerator.iceberg_errors import (
+    CatalogError,
+    CatalogReadOnlyError,
+    EqualityDeletesError,
+    NeedsSparkError,
+)
+from accelerator.iceberg_files import DeleteRef, FileCache, LiveFile, Recent
+from accelerator.iceberg_io import inputs_for
+from accelerator.iceberg_schema import resolve_state, table_facts
+from accelerator.iceberg_sqlite import SqliteCatalog, sqlite_file
+from rewrite.facts import At, Facts, TableFacts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "CatalogError",
+    "CatalogReadOnlyError",
+    "CatalogSettings",
+    "DeleteRef",
+    "EqualityDeletesError",
+    "Lake",
+    "LiveFile",
+    "NeedsSparkError",
+    "Pin",
+    "PinnedTable",
+]
+
+_METADATA_MAX = 1024  # parsed metadata files kept
+_NEWEST = At()
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedTable:
+    """One table at one snapshot; immutable, and valid as long as the snapshot's files are there."""
+
+    facts: TableFacts
+    parts: tuple[str, ...]
+    metadata_location: str
+    io_properties: Mapping[str, str]
+    metadata: TableMetadata
+    snapshot: Snapshot | None
+    schema: Schema
+    _files: FileCache
+
+    @property
+    def location(self) -> str:
+        """The table's base location."""
+        return self.metadata.location
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties, as of the metadata that was current when it was pinned."""
+        return self.metadata.properties
+
+    def live_files(self) -> tuple[LiveFile, ...]:
+        """Every data file of the snapshot with the deletes that apply to it."""
+        if self.snapshot is None:
+            return ()
+        inputs = inputs_for(self.metadata_location, self.io_properties)
+        return self._files.live_files(inputs, self.facts.uuid, self.snapshot)
+
+    def arrow(self, columns: Sequence[str], files: Sequence[LiveFile] | None = None) -> pa.Table:
+        """The rows of those files (all if None), deletes applied, under the pinned schema."""
+        from accelerator.iceberg_rows import read_rows  # imports PyArrow's dataset half
+
+        return read_rows(self, columns, self.live_files() if files is None else files)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """One parsed metadata file, and the states of the table that were asked for."""
+
+    pointer: Pointer
+    metadata: TableMetadata
+    states: dict[At, PinnedTable] = field(default_factory=dict)
+
+
+class Lake:
+    """The catalogs of a session."""
+
+    def __init__(
+        self,
+        catalogs: Sequence[CatalogSettings],
+        default_catalog: str | Callable[[], str],
+        default_namespace: Callable[[], tuple[str, ...]],
+        *,
+        metadata_max_age_s: float = 0,
+        jvm_metadata_location: Callable[[tuple[str, ...]], str | None] | None = None,
+        other_catalogs: Collection[str] = ("spark_catalog",),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`other_catalogs` are names that the engine knows as catalogs without Iceberg tables."""
+        self._catalogs = {each.name: _reader(each, jvm_metadata_location) for each in catalogs}
+        self._others = frozenset(other_catalogs) - self._catalogs.keys()
+        self._default_catalog = default_catalog
+        self._default_namespace = default_namespace
+        self._max_age_s = metadata_max_age_s
+        self._clock = clock
+        self._loaded: Recent[tuple[str, ...], _Loaded] = Recent(_METADATA_MAX)
+        self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
+        self._files = FileCache()
+
+    def pin(self) -> Pin:
+        """A fresh pin; one per statement."""
+        return Pin(self)
+
+    def resolve(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """The full name, by Spark's rule: a first part that names a catalog is one."""
+        if len(parts) > 1 and (parts[0] in self._catalogs or parts[0] in self._others):
+            return parts
+        default = self._default_catalog
+        catalog = default if isinstance(default, str) else default()
+        return (catalog, *(parts if len(parts) > 1 else (*self._default_namespace(), *parts)))
+
+    def newest(self, full: tuple[str, ...]) -> _Loaded | None:
+        """The newest metadata of the table of that full name; None where that isn't one."""
+        if self._max_age_s <= 0:
+            return self._read(full)
+        now = self._clock()
+        known = self._newest.get(full)
+        if known is None or now - known[0] > self._max_age_s:
+            known = self._newest[full] = (now, self._read(full))
+        return known[1]
+
+    def _read(self, full: tuple[str, ...]) -> _Loaded | None:
+        reader = self._catalogs.get(full[0])
+        pointer = reader.pointer(full[1:]) if reader is not None and len(full) > 1 else None
+        if pointer is None:
+            return None
+        # The name belongs to the key: two names may be registered over one metadata file.
+        key = (pointer.location, *full)
+        return self._loaded.get_or(key, lambda: _Loaded(pointer, pointer.parse()))
+
+    def state(self, full: tuple[str, ...], loaded: _Loaded, at: At) -> PinnedTable:
+        """The table pinned to the state that `at` means; raises where there is none."""
+        known = loaded.states.get(at)
+        if known is None:
+            known = loaded.states[at] = self._state(full, loaded, at)
+        return known
+
+    def _state(self, full: tuple[str, ...], loaded: _Loaded, at: At) -> PinnedTable:
+        name = ".".join(full)
+        snapshot, schema = resolve_state(name, loaded.metadata, at)
+        snapshot_id = snapshot.snapshot_id if snapshot is not None else None
+        return PinnedTable(
+            facts=table_facts(name, loaded.metadata, (snapshot_id, schema)),
+            parts=full,
+            metadata_location=loaded.pointer.location,
+            io_properties=loaded.pointer.properties,
+            metadata=loaded.metadata,
+            snapshot=snapshot,
+            schema=schema,
+            _files=self._files,
+        )
+
+    def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
+        """Change the table's properties in its catalog; None removes one."""
+        full = self.resolve(parts)
+        reader: CatalogReader | None = self._catalogs.get(full[0])
+        if reader is None or len(full) < 2 or reader.pointer(full[1:]) is None:
+            raise UnknownTableError(
+                f"there is no Iceberg table {'.'.join(full)}",
+                hint=f"the Iceberg catalogs here are {', '.join(sorted(self._catalogs)) or 'none'}",
+            )
+        self._newest.pop(full, None)
+        reader.set_properties(full[1:], updates)
+        self._newest.pop(full, None)
+
+    def tables(self) -> Iterator[tuple[str, ...]]:
+        """The full name of every Iceberg table; catalogs that only the JVM knows list none."""
+        for name, reader in self._catalogs.items():
+            for identifier in reader.tables():
+                yield (name, *identifier)
+
+
+def _reader(
+    settings: CatalogSettings, jvm_location: Callable[[tuple[str, ...]], str | None] | None
+) -> CatalogReader:
+    """The cheapest reader for those settings; touches nothing yet."""
+    if settings.type == "jvm":
+        return JvmCatalog(settings, jvm_location)
+    file = sqlite_file(settings)
+    return PyIcebergCatalog(settings) if file is None else SqliteCatalog(settings, file)
+
+
+class Pin(Facts):
+    """What one statement sees: each table's metadata is read once, at its first use."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._metadata: dict[tuple[str, ...], _Loaded | None] = {}
+        self._full: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def table(self, parts: tuple[str, ...], at: At = _NEWEST) -> TableFacts | None:
+        """The facts of the table in that state, or None where it isn't an Iceberg table."""
+        pinned = self.pinned(parts, at)
+        return pinned.facts if pinned is not None else None
+
+    def pinned(self, parts: tuple[str, ...], at: At = _NEWEST) -> PinnedTable | None:
+        """The table in that state, or None where it isn't an Iceberg table."""
+        full = self._full.get(parts)
+        if full is None:
+            full = self._full[parts] = self._lake.resolve(parts)
+        if full not in self._metadata:
+            self._metadata[full] = self._lake.newest(full)
+        loaded = self._metadata[full]
+        return self._lake.state(full, loaded, at) if loaded is not None else None

@@ -1,0 +1,236 @@
+"""Where tables' newest metadata is, asked of PyIceberg's catalogs or of the JVM.
+
+A reader answers one question on every pin: which metadata file is the table's newest. What stands
+in a metadata file never changes, so its parsed form is the caller's to keep.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from pydantic import ValidationError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    RESTError,
+)
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table.metadata import TableMetadata
+
+from accelerator.iceberg_errors import CatalogError, CatalogReadOnlyError
+from accelerator.iceberg_io import inputs_for
+from accelerator.iceberg_properties import remove, write_edited
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+COMMIT_TRIES = 5
+SWAP = (
+    "UPDATE iceberg_tables SET metadata_location = :new, previous_metadata_location = :old"
+    " WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name"
+    " AND metadata_location = :old"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSettings:
+    """One catalog: the name that statements use, what sort it is, PyIceberg's own properties."""
+
+    name: str
+    type: Literal["sql", "rest", "hive", "glue", "jvm"]
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The newest metadata of a table; `metadata` where finding it has parsed it already."""
+
+    location: str
+    properties: Mapping[str, str]
+    metadata: TableMetadata | None = None
+
+    def parse(self) -> TableMetadata:
+        """The metadata file's content."""
+        if self.metadata is not None:
+            return self.metadata
+        try:
+            inputs = inputs_for(self.location, self.properties)
+            return FromInputFile.table_metadata(inputs.new_input(self.location))
+        except (OSError, ValueError, ValidationError) as error:
+            raise CatalogError(
+                f"the table metadata at {self.location} can't be read: {error}",
+                hint="check that the file is there, readable, and of Iceberg format version 1 to 3",
+            ) from error
+
+
+class CatalogReader(Protocol):
+    """One catalog, as far as reading tables and setting their properties goes."""
+
+    def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
+        """The newest metadata of namespace + name, or None where that isn't an Iceberg table."""
+        ...
+
+    def tables(self) -> Iterator[tuple[str, ...]]:
+        """Namespace + name of each Iceberg table."""
+        ...
+
+    def set_properties(
+        self, identifier: tuple[str, ...], updates: Mapping[str, str | None]
+    ) -> None:
+        """Set properties of the table; None removes one."""
+        ...
+
+
+def unavailable(settings: CatalogSettings, error: Exception) -> CatalogError:
+    """The error for a catalog that doesn't answer."""
+    return CatalogError(
+        f"the catalog {settings.name} can't be read: {error}",
+        hint="check that it runs, and its address and credentials",
+    )
+
+
+def refused(
+    settings: CatalogSettings, identifier: tuple[str, ...], error: Exception
+) -> CatalogReadOnlyError:
+    """The error for a change that the catalog or the warehouse doesn't take."""
+    return CatalogReadOnlyError(
+        f"the properties of {'.'.join((settings.name, *identifier))} can't be changed: {error}",
+        hint="use a catalog and a warehouse that this process may write to",
+    )
+
+
+class PyIcebergCatalog:
+    """Any catalog that PyIceberg knows: PostgreSQL and MySQL, REST, Hive, Glue."""
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        self._settings = settings
+        self._catalog: Catalog | None = None
+        self._lock = threading.Lock()
+
+    def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
+        """The newest metadata of namespace + name, or None where it isn't a table."""
+        if len(identifier) < 2:
+            return None
+        try:
+            table = self._open().load_table(identifier)
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+        except self._failures() as error:
+            raise unavailable(self._settings, error) from error
+        return Pointer(table.metadata_location, table.io.properties, table.metadata)
+
+    def tables(self) -> Iterator[tuple[str, ...]]:
+        """Namespace + name of each Iceberg table."""
+        catalog = self._open()
+        waiting = list(catalog.list_namespaces())
+        while waiting:
+            namespace = waiting.pop(0)
+            yield from sorted(catalog.list_tables(namespace))
+            waiting.extend(child for child in catalog.list_namespaces(namespace))
+
+    def set_properties(
+        self, identifier: tuple[str, ...], updates: Mapping[str, str | None]
+    ) -> None:
+        """Set properties of the table; None removes one."""
+        commit = self._commit_sql if self._settings.type == "sql" else self._commit
+        for tries_left in reversed(range(COMMIT_TRIES)):
+            try:
+                commit(identifier, updates)
+                break
+            except CommitFailedException as error:
+                if not tries_left:
+                    raise refused(self._settings, identifier, error) from error
+            except self._failures() as error:
+                raise refused(self._settings, identifier, error) from error
+
+    def _commit(self, identifier: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
+        table = self._open().load_table(identifier)
+        removed = [key for key, value in updates.items() if value is None]
+        kept = {key: value for key, value in updates.items() if value is not None}
+        with table.transaction() as transaction:
+            if kept:
+                transaction.set_properties(kept)
+            if removed:
+                transaction.remove_properties(*removed)
+
+    def _commit_sql(self, identifier: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
+        """A SQL catalog leaves the metadata file to its client: write it, then swap the pointer."""
+        pointer = self.pointer(identifier)
+        if pointer is None:
+            raise CommitFailedException(f"{'.'.join(identifier)} is gone")
+        successor = write_edited(pointer.location, pointer.properties, updates)
+        swapped = False
+        try:
+            swapped = self._swap(identifier, pointer.location, successor)
+        finally:
+            if not swapped:
+                remove(successor, pointer.properties)
+        if not swapped:
+            raise CommitFailedException("others kept committing first")
+
+    def _swap(self, identifier: tuple[str, ...], old: str, new: str) -> bool:
+        """Move the pointer from one metadata file to the next; False where it had moved."""
+        from pyiceberg.catalog.sql import SqlCatalog
+        from sqlalchemy import text
+
+        catalog = self._open()
+        assert isinstance(catalog, SqlCatalog)
+        values = {"old": old, "new": new, "catalog": self._settings.name}
+        values |= {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}
+        with catalog.engine.begin() as connection:
+            return connection.execute(text(SWAP), values).rowcount == 1
+
+    def _open(self) -> Catalog:
+        from pyiceberg.catalog import load_catalog  # slow to import, and rarely needed
+
+        with self._lock:
+            if self._catalog is None:
+                properties = {"type": self._settings.type, **self._settings.properties}
+                self._catalog = load_catalog(self._settings.name, **properties)
+            return self._catalog
+
+    def _failures(self) -> tuple[type[Exception], ...]:
+        """What a catalog raises when it can't be reached or refuses."""
+        if self._settings.type == "sql":
+            from sqlalchemy.exc import SQLAlchemyError  # loaded with the catalog itself
+
+            return (OSError, ValueError, SQLAlchemyError)
+        return (OSError, ValueError, RESTError, NotImplementedError)
+
+
+class JvmCatalog:
+    """A catalog that only the JVM knows (hadoop, Spark's session catalog): it gives pointers."""
+
+    def __init__(
+        self,
+        settings: CatalogSettings,
+        location: Callable[[tuple[str, ...]], str | None] | None,
+    ) -> None:
+        self._settings = settings
+        self._location = location
+
+    def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
+        """The newest metadata of namespace + name, or None where it isn't a table."""
+        found = self._location((self._settings.name, *identifier)) if self._location else None
+        return Pointer(found, self._settings.properties) if found else None
+
+    def tables(self) -> Iterator[tuple[str, ...]]:
+        """Namespace + name of each Iceberg table."""
+        return iter(())  # only Spark can list them
+
+    def set_properties(
+        self,
+        identifier: tuple[str, ...],
+        updates: Mapping[str, str | None],  # noqa: ARG002 - the Protocol's
+    ) -> None:
+        """Set properties of the table; None removes one."""
+        name = ".".join((self._settings.name, *identifier))
+        raise CatalogReadOnlyError(
+            f"the properties of {name} can't be changed from here",
+            hint=f"PyIceberg doesn't know this sort of catalog; use ALTER TABLE {name} SET"
+            " TBLPROPERTIES in Spark",
+        )

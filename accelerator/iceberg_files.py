@@ -1,0 +1,273 @@
+"""The live data files of a snapshot, each with the delete files that apply to it.
+
+Exact as the specification has it: sequence numbers are inherited from the manifest, a deletion
+vector replaces position deletes, position deletes apply from their own sequence number down,
+equality deletes strictly below it. Where a delete's reach isn't certain it counts as applying: that
+costs speed, and never a row. Manifests never change, so each is decoded once and kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic, Literal, TypeVar
+
+from pyiceberg.avro.file import AvroFile
+from pyiceberg.manifest import (
+    DATA_FILE_TYPE,
+    MANIFEST_ENTRY_SCHEMAS,
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    read_manifest_list,
+)
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.typedef import Record
+
+from accelerator.iceberg_io import Inputs
+
+_PATH_FIELD_ID = 2147483546  # of `file_path` in position delete files
+_AT = {field.name: place for place, field in enumerate(DATA_FILE_TYPE[3].fields)}
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRef:
+    """A delete file, or one deletion vector in a Puffin file."""
+
+    path: str
+    content: Literal["position", "equality", "dv"]
+    sequence_number: int
+    record_count: int
+    content_offset: int | None = None
+    content_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A data file of a snapshot. `path` is the manifest's own text, as Spark's `_file` gives it.
+
+    Counts and bounds are by field id; bounds are Iceberg's single-value bytes, lower and upper ones
+    may be truncated.
+    """
+
+    path: str
+    sequence_number: int
+    size_bytes: int
+    record_count: int
+    file_format: str
+    spec_id: int
+    deletes: tuple[DeleteRef, ...]
+    null_counts: Mapping[int, int] = field(compare=False)
+    nan_counts: Mapping[int, int] = field(compare=False)
+    value_counts: Mapping[int, int] = field(compare=False)
+    lower: Mapping[int, bytes] = field(compare=False)
+    upper: Mapping[int, bytes] = field(compare=False)
+    partition: tuple[object, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What artifacts are keyed by: no two contents ever share it."""
+        return self.path, self.sequence_number
+
+    @property
+    def deletes_key(self) -> str:
+        """Empty without deletes, else a short hash that changes with the set of deletes."""
+        if not self.deletes:
+            return ""
+        refs = sorted(
+            (ref.path, ref.content_offset or 0, ref.sequence_number, ref.content)
+            for ref in self.deletes
+        )
+        return hashlib.blake2b(repr(refs).encode(), digest_size=8).hexdigest()
+
+
+class Recent(Generic[K, V]):
+    """A thread-safe map that keeps the `size_max` entries used last."""
+
+    def __init__(self, size_max: int) -> None:
+        self._size_max = size_max
+        self._entries: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get_or(self, key: K, make: Callable[[], V]) -> V:
+        """The kept value, or a new one; two threads may both make it, the first kept one wins."""
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key]
+        value = make()
+        with self._lock:
+            value = self._entries.setdefault(key, value)
+            if len(self._entries) > self._size_max:
+                self._entries.popitem(last=False)
+            return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Delete:
+    """A delete file before it is matched: what it refers to, and where it reaches."""
+
+    ref: DeleteRef
+    target: str | None
+    reach: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """What one manifest lists: data files without their deletes, or delete files."""
+
+    files: tuple[LiveFile, ...]
+    deletes: tuple[_Delete, ...]
+
+
+class FileCache:
+    """Live files by (table uuid, snapshot id), and decoded manifests by path."""
+
+    def __init__(self, snapshots_max: int = 64, manifests_max: int = 4096) -> None:
+        self._snapshots: Recent[tuple[str, int], tuple[LiveFile, ...]] = Recent(snapshots_max)
+        self._manifests: Recent[str, _Manifest] = Recent(manifests_max)
+
+    def live_files(self, inputs: Inputs, uuid: str, snapshot: Snapshot) -> tuple[LiveFile, ...]:
+        """Every data file of the snapshot, in the order of its manifests."""
+        return self._snapshots.get_or(
+            (uuid, snapshot.snapshot_id), lambda: self._match(inputs, snapshot)
+        )
+
+    def _match(self, inputs: Inputs, snapshot: Snapshot) -> tuple[LiveFile, ...]:
+        listed = read_manifest_list(inputs.new_input(snapshot.manifest_list))
+        manifests = [self._decoded(inputs, manifest) for manifest in listed]
+        files = [file for manifest in manifests for file in manifest.files]
+        deletes = [delete for manifest in manifests for delete in manifest.deletes]
+        if not deletes:
+            return tuple(files)
+        index = _DeleteIndex(deletes)
+        return tuple(replace(file, deletes=index.applying(file)) for file in files)
+
+    def _decoded(self, inputs: Inputs, manifest: ManifestFile) -> _Manifest:
+        return self._manifests.get_or(
+            manifest.manifest_path, lambda: _decode_manifest(inputs, manifest)
+        )
+
+
+class _DeleteIndex:
+    """Delete files by the data file they name, else by the partition they reach."""
+
+    def __init__(self, deletes: Iterable[_Delete]) -> None:
+        self._by_path: dict[str, list[DeleteRef]] = {}
+        self._by_reach: dict[Hashable, list[DeleteRef]] = {}
+        for delete in deletes:
+            if delete.target is not None:
+                self._by_path.setdefault(delete.target, []).append(delete.ref)
+            else:
+                self._by_reach.setdefault(delete.reach, []).append(delete.ref)
+
+    def applying(self, file: LiveFile) -> tuple[DeleteRef, ...]:
+        reaching = [
+            *self._by_path.get(file.path, ()),
+            *self._by_reach.get((file.spec_id, _comparable(file.partition)), ()),
+            *self._by_reach.get(None, ()),
+        ]
+        found = [ref for ref in reaching if _is_later(ref, file.sequence_number)]
+        if any(ref.content == "dv" for ref in found):
+            # A deletion vector holds what position deletes had said before it.
+            found = [ref for ref in found if ref.content != "position"]
+        return tuple(sorted(found, key=lambda ref: (ref.path, ref.content_offset or 0)))
+
+
+def _is_later(ref: DeleteRef, sequence_number: int) -> bool:
+    """Whether the delete came late enough: an equality delete spares rows of its own commit."""
+    if ref.content == "equality":
+        return ref.sequence_number > sequence_number
+    return ref.sequence_number >= sequence_number
+
+
+def _decode_manifest(inputs: Inputs, manifest: ManifestFile) -> _Manifest:
+    """Read with the v3 schema, which names what deletion vectors need and older ones lack."""
+    with AvroFile[ManifestEntry](
+        inputs.new_input(manifest.manifest_path),
+        MANIFEST_ENTRY_SCHEMAS[3],
+        read_types={-1: ManifestEntry, 2: DataFile},
+        read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+    ) as reader:
+        live = [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
+    numbered = [(entry.data_file, _sequence_number(entry, manifest)) for entry in live]
+    spec_id = manifest.partition_spec_id
+    if manifest.content == ManifestContent.DELETES:
+        return _Manifest((), tuple(_delete(data, number, spec_id) for data, number in numbered))
+    return _Manifest(tuple(_live_file(data, number, spec_id) for data, number in numbered), ())
+
+
+def _sequence_number(entry: ManifestEntry, manifest: ManifestFile) -> int:
+    """The data sequence number; a missing one is the manifest's (0 in v1 tables)."""
+    number = entry.sequence_number
+    return (manifest.sequence_number or 0) if number is None else number
+
+
+def _live_file(data: DataFile, sequence_number: int, spec_id: int) -> LiveFile:
+    return LiveFile(
+        path=data.file_path,
+        sequence_number=sequence_number,
+        size_bytes=data.file_size_in_bytes,
+        record_count=data.record_count,
+        file_format=data.file_format.value.lower(),
+        spec_id=spec_id,
+        deletes=(),
+        null_counts=data.null_value_counts or {},
+        nan_counts=data.nan_value_counts or {},
+        value_counts=data.value_counts or {},
+        lower=data.lower_bounds or {},
+        upper=data.upper_bounds or {},
+        partition=_partition(data.partition),
+    )
+
+
+def _delete(data: DataFile, sequence_number: int, spec_id: int) -> _Delete:
+    offset = data[_AT["content_offset"]]
+    equality = data.content == DataFileContent.EQUALITY_DELETES
+    ref = DeleteRef(
+        path=data.file_path,
+        content="equality" if equality else "position" if offset is None else "dv",
+        sequence_number=sequence_number,
+        record_count=data.record_count,
+        content_offset=offset,
+        content_size=data[_AT["content_size_in_bytes"]],
+    )
+    partition = _partition(data.partition)
+    # An equality delete of an unpartitioned spec reaches the whole table, whatever its other specs;
+    # a spec whose fields were all dropped (void) is unpartitioned too, and its values are all NULL.
+    whole_table = equality and all(value is None for value in partition)
+    reach = None if whole_table else (spec_id, _comparable(partition))
+    return _Delete(ref, None if equality else _target(data), reach)
+
+
+def _target(data: DataFile) -> str | None:
+    """The one data file that a position delete file names, by its field or by equal path bounds."""
+    named = data[_AT["referenced_data_file"]]
+    if named is not None:
+        return str(named)
+    lower = (data.lower_bounds or {}).get(_PATH_FIELD_ID)
+    upper = (data.upper_bounds or {}).get(_PATH_FIELD_ID)
+    return lower.decode() if lower is not None and lower == upper else None
+
+
+def _partition(record: Record) -> tuple[object, ...]:
+    return tuple(record[place] for place in range(len(record)))
+
+
+def _comparable(partition: tuple[object, ...]) -> tuple[object, ...]:
+    """Values that are equal where Iceberg's are: NaN equals itself, and -0.0 may go with 0.0."""
+    return tuple(
+        ("NaN" if math.isnan(value) else value + 0.0) if isinstance(value, float) else value
+        for value in partition
+    )

@@ -1,0 +1,80 @@
+"""Changing a table's properties in a SQL catalog: a new metadata file, one swap of the pointer.
+
+PyIceberg 0.12 can't write the metadata of v3 tables, and writes other parts of v2 metadata anew.
+So the JSON is edited as it stands: properties, the time of the change and the metadata log; all
+else is left alone. Promises: nothing is overwritten; a swap that loses leaves no file behind.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from accelerator.iceberg_io import file_io, inputs_for, local_path
+
+_LOG_MAX = "write.metadata.previous-versions-max"
+_LOG_MAX_DEFAULT = 100
+
+
+def write_edited(
+    location: str, io_properties: Mapping[str, str], updates: Mapping[str, str | None]
+) -> str:
+    """Write a successor of the metadata file with those properties; returns where it stands."""
+    with inputs_for(location, io_properties).new_input(location).open() as stream:
+        raw = bytes(stream.read())
+    metadata = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    edit(metadata, location, updates, time.time_ns() // 1_000_000)
+    successor = successor_location(location, str(uuid.uuid4()))
+    content = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
+    path = local_path(successor)
+    if path is not None:
+        with Path(path).open("xb") as target:
+            target.write(content)
+    else:
+        with file_io(successor, io_properties).new_output(successor).create() as output:
+            output.write(content)
+    return successor
+
+
+def remove(location: str, io_properties: Mapping[str, str]) -> None:
+    """Remove a metadata file that no pointer ever named."""
+    path = local_path(location)
+    if path is not None:
+        Path(path).unlink(missing_ok=True)
+    else:
+        file_io(location, io_properties).delete(location)
+
+
+def edit(
+    metadata: dict[str, Any], location: str, updates: Mapping[str, str | None], now_ms: int
+) -> None:
+    """Apply the updates to parsed metadata that stood at `location`."""
+    properties = metadata.setdefault("properties", {})
+    for key, value in updates.items():
+        if value is None:
+            properties.pop(key, None)
+        else:
+            properties[key] = value
+    log = metadata.setdefault("metadata-log", [])
+    log.append({"timestamp-ms": metadata["last-updated-ms"], "metadata-file": location})
+    del log[: -max(1, int(properties.get(_LOG_MAX, _LOG_MAX_DEFAULT)))]
+    # Readers refuse metadata that is older than its own log, whatever this machine's clock says.
+    metadata["last-updated-ms"] = max(now_ms, metadata["last-updated-ms"])
+
+
+def successor_location(location: str, unique: str) -> str:
+    """The next metadata file's name beside this one.
+
+    >>> successor_location("s3://b/t/metadata/00009-abc.gz.metadata.json", "xyz")
+    's3://b/t/metadata/00010-xyz.metadata.json'
+    """
+    folder, _, name = location.rpartition("/")
+    number = re.match(r"v?(\d+)", name)
+    version = int(number.group(1)) + 1 if number else 0
+    return f"{folder}/{version:05d}-{unique}.metadata.json"

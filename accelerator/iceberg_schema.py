@@ -1,0 +1,119 @@
+"""Names, types and states of Iceberg tables as Spark sees them: type texts, schemas, time travel.
+
+Pure: table metadata in, `rewrite.facts` values out. A type that Spark has no word for keeps
+Iceberg's word, so that whoever looks at it finds a type it doesn't know and declines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import DecimalType, FixedType, IcebergType, ListType, MapType, StructType
+
+from accelerator.errors import UnknownTableError
+from rewrite.facts import At, ColumnFacts, TableFacts
+
+# Iceberg's word → Spark's, where they differ.
+_SPARK_WORDS = {
+    "long": "bigint",
+    "timestamp": "timestamp_ntz",
+    "timestamptz": "timestamp",
+    "uuid": "string",
+    "unknown": "void",
+}
+
+
+def spark_type(kind: IcebergType) -> str:
+    """The text that Spark prints for a column of that Iceberg type."""
+    if isinstance(kind, StructType):
+        inner = ",".join(f"{field.name}:{spark_type(field.field_type)}" for field in kind.fields)
+        return f"struct<{inner}>"
+    if isinstance(kind, ListType):
+        return f"array<{spark_type(kind.element_type)}>"
+    if isinstance(kind, MapType):
+        return f"map<{spark_type(kind.key_type)},{spark_type(kind.value_type)}>"
+    if isinstance(kind, DecimalType):
+        return f"decimal({kind.precision},{kind.scale})"
+    if isinstance(kind, FixedType):
+        return "binary"
+    return _SPARK_WORDS.get(str(kind), str(kind))
+
+
+def table_facts(name: str, metadata: TableMetadata, state: tuple[int | None, Schema]) -> TableFacts:
+    """What the rewriter may know of the table in that state."""
+    snapshot_id, schema = state
+    columns = tuple(
+        ColumnFacts(field.field_id, field.name, spark_type(field.field_type), field.required)
+        for field in schema.fields
+    )
+    return TableFacts(name, str(metadata.table_uuid), snapshot_id, schema.schema_id, columns)
+
+
+def resolve_state(name: str, metadata: TableMetadata, at: At) -> tuple[Snapshot | None, Schema]:
+    """The snapshot that `at` means and the schema that Spark reads it under.
+
+    Spark reads a snapshot, a tag and a point in time under the snapshot's own schema, and a branch
+    under the table's current one.
+    """
+    if at.snapshot_id is not None:
+        return _with_own_schema(metadata, _snapshot(name, metadata, at.snapshot_id))
+    if at.ref is not None:
+        return _at_ref(name, metadata, at.ref)
+    if at.timestamp_ms is not None:
+        snapshot_id = _snapshot_id_as_of(name, metadata, at.timestamp_ms)
+        return _with_own_schema(metadata, _snapshot(name, metadata, snapshot_id))
+    return metadata.current_snapshot(), metadata.schema()
+
+
+def _at_ref(name: str, metadata: TableMetadata, ref: str) -> tuple[Snapshot | None, Schema]:
+    found = metadata.refs.get(ref)
+    if found is None:
+        if ref == "main":  # a table without snapshots has no refs, and its main branch is empty
+            return None, metadata.schema()
+        raise UnknownTableError(
+            f"{name} has no branch or tag named {ref!r}",
+            hint=f"it has {_listed(sorted(metadata.refs))}",
+        )
+    snapshot = _snapshot(name, metadata, found.snapshot_id)
+    if found.snapshot_ref_type == SnapshotRefType.BRANCH:
+        return snapshot, metadata.schema()
+    return _with_own_schema(metadata, snapshot)
+
+
+def _snapshot(name: str, metadata: TableMetadata, snapshot_id: int) -> Snapshot:
+    snapshot = metadata.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        recent = [str(entry.snapshot_id) for entry in metadata.snapshots[-5:]]
+        raise UnknownTableError(
+            f"{name} has no snapshot {snapshot_id}",
+            hint=f"its newest snapshots are {_listed(recent)}",
+        )
+    return snapshot
+
+
+def _snapshot_id_as_of(name: str, metadata: TableMetadata, timestamp_ms: int) -> int:
+    """The snapshot that was current then: by the log, since a rollback makes old ones current."""
+    log = metadata.snapshot_log
+    for entry in reversed(log):
+        if entry.timestamp_ms <= timestamp_ms:
+            return entry.snapshot_id
+    first = f"its history begins at {log[0].timestamp_ms}" if log else "it has no snapshot yet"
+    raise UnknownTableError(
+        f"{name} has no snapshot as old as {timestamp_ms} (milliseconds since 1970)", hint=first
+    )
+
+
+def _with_own_schema(metadata: TableMetadata, snapshot: Snapshot) -> tuple[Snapshot, Schema]:
+    if snapshot.schema_id is not None:
+        for schema in metadata.schemas:
+            if schema.schema_id == snapshot.schema_id:
+                return snapshot, schema
+    return snapshot, metadata.schema()
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,102 @@
+"""A SQLite catalog file, read directly: one indexed lookup on a connection that stays open.
+
+PyIceberg's own catalog imports SQLAlchemy (0.3 s) and parses the metadata anew for every statement.
+Promises: what another process has committed is seen by the next lookup; a file that isn't there
+yet, or has no tables yet, is an empty catalog; nothing is created by reading.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from accelerator.iceberg_catalogs import (
+    SWAP,
+    CatalogSettings,
+    Pointer,
+    PyIcebergCatalog,
+    unavailable,
+)
+
+_BUSY_TIMEOUT_S = 10.0
+_POINTER = (
+    "SELECT * FROM iceberg_tables"  # V0 catalogs have no iceberg_type to select
+    " WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?"
+)
+_TABLES = "SELECT table_namespace, table_name FROM iceberg_tables WHERE catalog_name = ?"
+_ONLY_TABLES = " AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL)"
+
+
+def sqlite_file(settings: CatalogSettings) -> Path | None:
+    """The file of a SQLite catalog; None for other catalogs."""
+    scheme, found, path = settings.properties.get("uri", "").partition(":///")
+    is_sqlite = settings.type == "sql" and scheme.split("+")[0] == "sqlite"
+    return Path(path) if found and path and is_sqlite else None
+
+
+class SqliteCatalog(PyIcebergCatalog):
+    """A SQLite catalog file, shared with Spark's JDBC catalog."""
+
+    def __init__(self, settings: CatalogSettings, file: Path) -> None:
+        super().__init__(settings)
+        self._file = file
+        self._local = threading.local()
+
+    def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
+        """The newest metadata of namespace + name, or None where it isn't a table."""
+        key = (self._settings.name, ".".join(identifier[:-1]), identifier[-1])
+        rows = self._read(_POINTER, key)
+        if not rows:
+            return None
+        location = rows[0]["metadata_location"]
+        is_view = "iceberg_type" in rows[0].keys() and rows[0]["iceberg_type"] == "VIEW"  # noqa: SIM118
+        return Pointer(location, self._settings.properties) if location and not is_view else None
+
+    def tables(self) -> Iterator[tuple[str, ...]]:
+        """Namespace + name of each Iceberg table."""
+        columns = {row["name"] for row in self._read("PRAGMA table_info(iceberg_tables)", ())}
+        text = _TABLES + (_ONLY_TABLES if "iceberg_type" in columns else "")
+        for namespace, name in sorted(map(tuple, self._read(text, (self._settings.name,)))):
+            yield (*namespace.split("."), name)
+
+    def _swap(self, identifier: tuple[str, ...], old: str, new: str) -> bool:
+        values = {"old": old, "new": new, "catalog": self._settings.name}
+        values |= {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}
+        connection = self._connection()
+        return connection is not None and connection.execute(SWAP, values).rowcount == 1
+
+    def _failures(self) -> tuple[type[Exception], ...]:
+        return (OSError, ValueError, sqlite3.Error)
+
+    def _read(self, text: str, values: tuple[str, ...]) -> list[sqlite3.Row]:
+        try:
+            connection = self._connection()
+            return connection.execute(text, values).fetchall() if connection is not None else []
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                return []  # no writer has made the catalog's tables yet
+            raise unavailable(self._settings, error) from error
+        except sqlite3.Error as error:
+            raise unavailable(self._settings, error) from error
+
+    def _connection(self) -> sqlite3.Connection | None:
+        """This thread's connection; a new one once another file stands at the path."""
+        try:
+            status = self._file.stat()
+        except FileNotFoundError:
+            return None
+        identity = (status.st_dev, status.st_ino)
+        if getattr(self._local, "identity", None) != identity:
+            # `rw` falls back to reading where the file is write-protected, and never creates it.
+            self._local.connection = sqlite3.connect(
+                f"{self._file.absolute().as_uri()}?mode=rw",
+                uri=True,
+                timeout=_BUSY_TIMEOUT_S,
+                isolation_level=None,
+            )
+            self._local.connection.row_factory = sqlite3.Row
+            self._local.identity = identity
+        connection: sqlite3.Connection = self._local.connection
+        return connection

@@ -1,0 +1,34 @@
+"""What a statement cost and how it was answered."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """One statement's figures.
+
+    `files_total`: live data files of the fact table (of all tables for a plain statement 0).
+    `files_read`: data files and segment files opened. `bytes_read`: their bytes, as far as the
+    statement needs the file at all; manifests apart. `planning_ms`: parse to plan, metadata
+    included. `execution_ms`: the engine. `fallback`: why the plain statement answered, `code:
+    sentence`, None where it was rewritten or nothing was considered.
+    """
+
+    rewritten: bool = False
+    cubes: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    engine: str = "spark"
+    files_total: int = 0
+    files_read: int = 0
+    bytes_read: int = 0
+    planning_ms: float = 0.0
+    execution_ms: float = 0.0
+    plan_cached: bool = False
+    fallback: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)

@@ -1,0 +1,77 @@
+"""Plans: how one statement is answered under its pins. Plain values, kept in the plan cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.store.records import SegmentRecord
+from cubes.freshness import Coverage
+from cubes.plan import Match
+from rewrite.block import Block
+from rewrite.reason import Declined
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One candidate of the search: a cube, and its cost in bytes or why it isn't used."""
+
+    cube: str
+    declined: Declined | None
+    bytes: int = 0
+    segments: int = 0
+    uncovered: int = 0
+    refused: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDBRun:
+    """SQL for DuckDB; `raw` names the Arrow tables that it reads beside segment files."""
+
+    sql: str
+    raw: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class CubePlan:
+    """A statement answered from a cube's segments and, for uncovered files, raw rows."""
+
+    cube: str
+    cube_id: str
+    block: Block
+    match: Match
+    coverage: Coverage
+    pinned: tuple[PinnedTable, ...]
+    duckdb: DuckDBRun | None
+    duckdb_declined: Declined | None
+    engine: str
+    segment_bytes: int
+    raw_bytes: int
+    tried: tuple[Tried, ...]
+    names: tuple[str | None, ...]
+
+    @property
+    def segments(self) -> tuple[SegmentRecord, ...]:
+        """The chosen segments."""
+        return self.coverage.segments
+
+    @property
+    def uncovered(self) -> tuple[LiveFile, ...]:
+        """The fact's files that are read raw."""
+        return self.coverage.uncovered
+
+    @property
+    def files_total(self) -> int:
+        """Live data files of the fact."""
+        return len(self.uncovered) + sum(len(s.files) for s in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPlan:
+    """A statement that goes to Spark as it is, and why."""
+
+    declined: Declined
+    tried: tuple[Tried, ...] = field(default=())
+
+
+Plan = CubePlan | PlainPlan

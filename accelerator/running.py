@@ -1,0 +1,76 @@
+"""Runs plans: DuckDB over segment files and Arrow rows, or Spark over the same cover.
+
+Nothing here decides; what fails raises, and the session falls back to the plain statement.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from accelerator.arrow_types import conform
+from accelerator.cover_plan import segment_condition, used_columns
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.errors import EngineError
+from accelerator.plan import CubePlan
+from cubes.build_sql import stored_schema
+from cubes.cover_sql import RawSource, SegmentSource, answer_sql
+from cubes.definition import CubeDefinition
+from rewrite.render import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from accelerator.engines.spark import SparkEngine
+
+
+def run_duckdb(plan: CubePlan, engine: DuckDBEngine, time_zone: Callable[[], str], tag: str) -> pa.Table:
+    """The answer from DuckDB, with Spark's names and types."""
+    if plan.duckdb is None:
+        raise EngineError("the plan has no DuckDB text")
+    tables = {}
+    for name, occurrence in plan.duckdb.raw:
+        files = plan.uncovered if occurrence == plan.match.fact else None
+        tables[name] = plan.pinned[occurrence].arrow(used_columns(plan.block, occurrence), files)
+    answer = engine.run(plan.duckdb.sql, tables, tag=tag)
+    types = [o.expr.type or "" for o in plan.block.outputs]
+    zone = time_zone() if "timestamp" in types else "UTC"
+    return conform(answer, [n or "" for n in plan.names], types, zone)
+
+
+def spark_frame(
+    plan: CubePlan, cube: CubeDefinition, engine: SparkEngine, sql: str, leases: ExitStack
+) -> DataFrame:
+    """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed."""
+    session = engine.session
+    plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
+    sources = []
+    filled = [s for s in plan.segments if s.rows]
+    if filled:
+        view = f"acc_{uuid.uuid4().hex}"
+        paths = sorted({s.path for s in filled})
+        session.read.schema(stored_schema(cube)).parquet(*paths).createOrReplaceTempView(view)
+        leases.callback(session.catalog.dropTempView, view)
+        sources.append(SegmentSource(view, segment_condition(filled)))
+    raw = None
+    if plan.uncovered or not filled:
+        raw = RawSource(tuple(_staged(plan, engine, o.index, leases) for o in plan.block.occurrences))
+    text = answer_sql(plan.block, plan.match, "spark", sources, raw)
+    if "acc_bitmap" in text:
+        engine.register_functions()
+    frame = session.sql(text)
+    items = [
+        f"CAST(c{index} AS {field.dataType.simpleString()}) AS {quote(field.name, 'spark')}"
+        for index, field in enumerate(plain.fields)
+    ]
+    return frame.selectExpr(*items)
+
+
+def _staged(plan: CubePlan, engine: SparkEngine, occurrence: int, leases: ExitStack) -> str:
+    pinned = plan.pinned[occurrence]
+    files: Any = plan.uncovered if occurrence == plan.match.fact else pinned.live_files()
+    return leases.enter_context(engine.stage(pinned, files)).sql

@@ -1,0 +1,348 @@
+"""The session: what users hold. Takes statements, plans them, runs them, falls back.
+
+A failure in the layer itself never reaches the user: the plain statement answers, and the failure
+is counted, logged and in the metrics. Threads may share one session.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from accelerator import commands, explain, verification
+from accelerator.building import Builder
+from accelerator.config import Config
+from accelerator.context import EmbeddedContext
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.errors import AcceleratorError, CancelledError, EngineError
+from accelerator.iceberg import Lake, NeedsSparkError
+from accelerator.metrics import Metrics
+from accelerator.plan import CubePlan, Plan, PlainPlan
+from accelerator.planner import Planner
+from accelerator.result import Result
+from accelerator.running import run_duckdb, spark_frame
+from accelerator.statement_kinds import ExplainAccelerate, ExplainWhyNot, Other, Query, Verify
+from accelerator.statements import parse_statement
+from accelerator.store import Store
+from cubes.definition import CubeDefinition, from_dict
+from rewrite.reason import Declined
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from accelerator.engines.spark import SparkEngine
+
+_log = logging.getLogger("accelerator")
+
+
+@dataclass
+class Uses:
+    """How often a cube answered in this process, and when last (seconds since the epoch)."""
+
+    hits: dict[str, int] = field(default_factory=dict)
+    last: dict[str, float] = field(default_factory=dict)
+
+    def record(self, cube_id: str) -> None:
+        """One more."""
+        self.hits[cube_id] = self.hits.get(cube_id, 0) + 1
+        self.last[cube_id] = time.time()
+
+
+class Accelerator:
+    """One session over Iceberg catalogs; made by `accelerator.open` or `accelerator.attach`."""
+
+    def __init__(
+        self, config: Config, lake: Lake, store: Store, spark: SparkSource, context: EmbeddedContext
+    ) -> None:
+        self.config, self.lake, self.store = config, lake, store
+        self._spark, self._context = spark, context
+        self.duckdb = DuckDBEngine(threads=config.duckdb_threads, memory=config.duckdb_memory)
+        self.planner = Planner(lake, store, config, context.settings)
+        self.builder = Builder(
+            lake, store, config, spark.engine, self.duckdb, lambda: dict(context.settings())
+        )
+        self.uses = Uses()
+        self.fallbacks: dict[str, int] = {}
+        self._leases = ExitStack()
+        self._tags: set[str] = set()
+        self._lock = threading.Lock()
+
+    # What users call
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session; started when first asked for."""
+        return self._spark.engine().session
+
+    @property
+    def engine(self) -> SparkEngine:
+        """The Spark engine, for the layer's own parts."""
+        return self._spark.engine()
+
+    def query(self, sql: str) -> Result:
+        """Runs any statement; the cheapest engine that is proven right answers."""
+        statement = parse_statement(sql, self.config.dialect)
+        if isinstance(statement, Query):
+            return self._query(statement)
+        if isinstance(statement, Other) or not commands.is_ours(statement, self):
+            return self._plain(sql, Metrics())
+        started = time.perf_counter()
+        table = self.execute(sql)
+        metrics = Metrics(engine="none", execution_ms=_ms(started))
+        return Result(table, metrics, lambda: "A statement of the accelerator's own.")
+
+    def sql(self, sql: str) -> DataFrame:
+        """Runs any statement and gives a pyspark DataFrame, as `spark.sql` does.
+
+        A query's frame is lazy: what it reads is pinned until the session is closed.
+        """
+        statement = parse_statement(sql, self.config.dialect)
+        if isinstance(statement, Query):
+            return self._frame(statement)
+        if isinstance(statement, Other) or not commands.is_ours(statement, self):
+            return self.spark.sql(sql)
+        table = self.execute(sql)
+        return self.spark.createDataFrame(table)
+
+    def execute(self, sql: str) -> pa.Table:
+        """Runs a statement of our own; its answer as rows."""
+        statement = parse_statement(sql, self.config.dialect)
+        if isinstance(statement, ExplainAccelerate):
+            text = self.explain(statement.query, format=statement.format)
+            return pa.table({"plan": text.splitlines() if statement.format == "text" else [text]})
+        if isinstance(statement, ExplainWhyNot):
+            return pa.Table.from_pylist(self.why_not(statement.query), schema=explain.WHY_NOT)
+        if isinstance(statement, Verify):
+            return self.verify(statement.query).arrow()
+        return commands.execute(statement, self)
+
+    def plan(self, sql: str, *, only: str | None = None) -> tuple[Plan, bool]:
+        """How a query would be answered now, and whether that was known already."""
+        statement = parse_statement(sql, self.config.dialect)
+        if not isinstance(statement, Query):
+            return PlainPlan(Declined("not_a_query")), False
+        if statement.plain or not self.config.enabled:
+            return PlainPlan(Declined("disabled")), False
+        return self._planned(statement.bare, only)
+
+    def explain(self, sql: str, *, format: str = "text") -> str:  # noqa: A002  # SQL's own word
+        """The plan as text or JSON: cube, cover, conditions, runners-up, reasons."""
+        plan, _ = self.plan(sql)
+        return explain.as_json(plan) if format == "json" else explain.as_text(plan)
+
+    def why_not(self, sql: str) -> list[dict[str, str | None]]:
+        """Each cube that was considered, and the code and sentence of why it isn't used."""
+        plan, _ = self.plan(sql)
+        return explain.why_not(plan)
+
+    def verify(self, sql: str) -> verification.Verification:
+        """Runs the query accelerated and plain, and compares the rows."""
+        return verification.verify(self, sql)
+
+    def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
+        """Builds what a cube lacks; with `wait=False` in the background."""
+        return commands.start_build(self, name, wait=wait, progress=progress)
+
+    def cancel(self) -> None:
+        """Stops every statement and build of this session that runs now, in any thread."""
+        with self._lock:
+            tags = list(self._tags)
+        for tag in tags:
+            self.interrupt(tag)
+
+    def close(self) -> None:
+        """Ends the session: pins, DuckDB, and Spark if it was started here."""
+        self._leases.close()
+        self.duckdb.close()
+        self._spark.stop()
+
+    def __enter__(self) -> Accelerator:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    # What the layer's parts call
+
+    @property
+    def spark_started(self) -> bool:
+        """Whether a Spark session runs."""
+        return self._spark.started
+
+    def settings(self) -> Mapping[str, str]:
+        """The session's SQL settings."""
+        return self._context.settings()
+
+    def interrupt(self, tag: str) -> None:
+        """Stops what runs under the tag, in either engine."""
+        self.duckdb.interrupt(tag)
+        if self._spark.started:
+            self._spark.engine().interrupt(tag)
+
+    @contextmanager
+    def tracked(self) -> Iterator[str]:
+        """A tag under which what runs inside can be cancelled."""
+        tag = f"acc-{uuid.uuid4().hex}"
+        with self._lock:
+            self._tags.add(tag)
+        try:
+            yield tag
+        finally:
+            with self._lock:
+                self._tags.discard(tag)
+
+    def plain_table(self, sql: str) -> pa.Table:
+        """The statement's rows by plain Spark."""
+        with self.tracked() as tag:
+            engine = self._spark.engine()
+            session = engine.session
+            with engine.tagged(tag):
+                return session.sql(sql).toArrow()
+
+    def definition(self, plan: CubePlan) -> CubeDefinition:
+        """The plan's cube."""
+        record = self.store.registry().cubes[plan.cube]
+        return from_dict(dict(record.definition))
+
+    def run(self, plan: CubePlan, sql: str) -> tuple[pa.Table, str]:
+        """Runs a cube plan; the answer and the engine that gave it."""
+        with self.tracked() as tag:
+            if plan.engine == "duckdb":
+                try:
+                    zone = self._context.settings
+                    return run_duckdb(plan, self.duckdb, lambda: zone()["time_zone"], tag), "duckdb"
+                except NeedsSparkError:
+                    pass  # equality deletes: the same cover, read by Spark
+            with ExitStack() as leases:
+                engine = self._spark.engine()
+                leases.enter_context(engine.tagged(tag))
+                return spark_frame(plan, self.definition(plan), engine, sql, leases).toArrow(), "spark"
+
+    # Inside
+
+    def _planned(self, sql: str, only: str | None = None) -> tuple[Plan, bool]:
+        try:
+            return self.planner.plan(sql, only=only)
+        except AcceleratorError as error:
+            return PlainPlan(self._failed("metadata_unavailable", error)), False
+        except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
+            return PlainPlan(self._failed("planning_failed", error)), False
+
+    def _failed(self, code: str, error: Exception) -> Declined:
+        declined = Declined(code, f"{type(error).__name__}: {error}".splitlines()[0])
+        self.fallbacks[code] = self.fallbacks.get(code, 0) + 1
+        _log.warning("fallback %s: %s", code, declined.sentence)
+        return declined
+
+    def _query(self, statement: Query) -> Result:
+        started = time.perf_counter()
+        if statement.plain or not self.config.enabled:
+            return self._plain(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
+        plan, cached = self._planned(statement.bare)
+        planned = _ms(started)
+        if isinstance(plan, PlainPlan):
+            metrics = Metrics(planning_ms=planned, fallback=_shown(plan.declined))
+            return self._plain(statement.bare, metrics, plan)
+        began = time.perf_counter()
+        try:
+            table, engine = self.run(plan, statement.bare)
+        except (CancelledError, KeyboardInterrupt):
+            raise
+        except Exception as error:  # law 4: the plain statement answers, or raises Spark's own error
+            declined = self._failed("engine_failed", error)
+            return self._plain(
+                statement.bare, Metrics(planning_ms=planned, fallback=_shown(declined)), plan
+            )
+        self.uses.record(plan.cube_id)
+        metrics = _metrics(plan, engine, planned, _ms(began), cached)
+        return Result(table, metrics, lambda: explain.as_text(plan))
+
+    def _plain(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
+        began = time.perf_counter()
+        table = self.plain_table(sql)
+        metrics = replace(metrics, engine="spark", execution_ms=_ms(began))
+        shown = plan or PlainPlan(Declined("not_a_query"))
+        return Result(table, metrics, lambda: explain.as_text(shown))
+
+    def _frame(self, statement: Query) -> DataFrame:
+        session = self.spark
+        if statement.plain or not self.config.enabled:
+            return session.sql(statement.bare)
+        plan, _ = self._planned(statement.bare)
+        if isinstance(plan, PlainPlan):
+            return session.sql(statement.bare)
+        with ExitStack() as leases:
+            try:
+                frame = spark_frame(
+                    plan, self.definition(plan), self._spark.engine(), statement.bare, leases
+                )
+            except Exception as error:  # law 4
+                self._failed("engine_failed", error)
+                return session.sql(statement.bare)
+            with self._lock:
+                self._leases.push(leases.pop_all())
+        self.uses.record(plan.cube_id)
+        return frame
+
+
+class SparkSource:
+    """Gives the Spark engine when it's first needed, so that answers from cubes start no JVM."""
+
+    def __init__(self, make: Callable[[], SparkEngine]) -> None:
+        self._make = make
+        self._engine: SparkEngine | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def started(self) -> bool:
+        """Whether a Spark session runs."""
+        return self._engine is not None and self._engine.started
+
+    def engine(self) -> SparkEngine:
+        """The engine; its session starts when that is asked for."""
+        with self._lock:
+            if self._engine is None:
+                try:
+                    self._engine = self._make()
+                except ImportError as error:
+                    raise EngineError(
+                        f"PySpark can't be imported: {error}",
+                        hint="pip install 'pyspark>=4.1,<4.2'",
+                    ) from error
+            return self._engine
+
+    def stop(self) -> None:
+        """Stops a session of our own."""
+        if self._engine is not None:
+            self._engine.stop()
+
+
+def _ms(since: float) -> float:
+    return (time.perf_counter() - since) * 1000
+
+
+def _shown(declined: Declined) -> str:
+    return f"{declined.code}: {declined.sentence}"
+
+
+def _metrics(plan: CubePlan, engine: str, planning: float, running: float, cached: bool) -> Metrics:
+    filled = {s.path for s in plan.segments if s.rows}
+    return Metrics(
+        rewritten=True,
+        cubes=(plan.cube,),
+        engine=engine,
+        files_total=plan.files_total,
+        files_read=len(filled) + len(plan.uncovered),
+        bytes_read=plan.segment_bytes + plan.raw_bytes,
+        planning_ms=planning,
+        execution_ms=running,
+        plan_cached=cached,
+    )

@@ -1,0 +1,92 @@
+"""The grammar of our ALTER TABLE statements: constraints, and relate columns by name.
+
+Spark 4.1 has the same words for constraints. CHECK stays Spark's; the session gives the others to
+Spark too where the table isn't an Iceberg table of its own.
+"""
+
+from __future__ import annotations
+
+from accelerator.constraint_property import Constraint, Kind
+from accelerator.errors import StatementError
+from accelerator.statement_kinds import (
+    EXAMPLES,
+    AddConstraint,
+    DropConstraint,
+    NotBuilt,
+    Statement,
+    ValidateConstraint,
+)
+from accelerator.statement_reader import Reader
+
+
+def alter(reader: Reader) -> Statement | None:
+    """ALTER TABLE, behind ALTER: ours where it's about constraints that are hints."""
+    if not reader.take("TABLE"):
+        return None
+    try:
+        table = reader.table()
+    except StatementError:
+        return None  # IDENTIFIER(…) and the like: Spark's to read
+    if reader.take("ADD", "CONSTRAINT"):
+        return _add_constraint(reader, table)
+    if reader.take("DROP", "CONSTRAINT"):
+        return _drop_constraint(reader, table)
+    if reader.take("VALIDATE"):
+        reader.meant(EXAMPLES["VALIDATE CONSTRAINT"])
+        reader.expect("CONSTRAINT")
+        return reader.ended(ValidateConstraint(table, reader.name("the constraint's name")))
+    for verb in ("ADD", "DROP"):
+        if reader.take(verb, "RELATE", "COLUMN"):
+            return NotBuilt(f"{verb} RELATE COLUMN", table)
+    return None
+
+
+def _add_constraint(reader: Reader, table: tuple[str, ...]) -> AddConstraint | None:
+    reader.meant(EXAMPLES["ADD CONSTRAINT"])
+    if reader.at("CHECK"):
+        return None
+    name = reader.name("the constraint's name")
+    kind = _constraint_kind(reader)
+    if kind is None:
+        return None  # CHECK (…) is Spark's
+    columns = reader.columns()
+    references: tuple[str, ...] | None = None
+    there: tuple[str, ...] = ()
+    if kind == "foreign_key":
+        reader.expect("REFERENCES")
+        references = reader.table()
+        there = reader.columns() if reader.at("(") else ()
+    enforced, rely = _characteristics(reader)
+    constraint = Constraint(name, kind, columns, references, there, rely)
+    return reader.ended(AddConstraint(table, constraint, enforced))
+
+
+def _constraint_kind(reader: Reader) -> Kind | None:
+    if reader.take("PRIMARY", "KEY"):
+        return "primary_key"
+    if reader.take("FOREIGN", "KEY"):
+        return "foreign_key"
+    return "unique" if reader.take("UNIQUE") else None
+
+
+def _characteristics(reader: Reader) -> tuple[bool, bool]:
+    """(enforced, rely) from what stands behind the columns, in any order."""
+    enforced, rely = True, False
+    while True:
+        if reader.take("NOT", "ENFORCED"):
+            enforced = False
+        elif reader.take("ENFORCED"):
+            enforced = True
+        elif reader.take("RELY") or reader.at("NORELY"):
+            rely = not reader.take("NORELY")
+        else:
+            return enforced, rely
+
+
+def _drop_constraint(reader: Reader, table: tuple[str, ...]) -> DropConstraint:
+    reader.meant(EXAMPLES["DROP CONSTRAINT"])
+    if_exists = reader.take("IF", "EXISTS")
+    name = reader.name("the constraint's name")
+    # Spark's words; nothing depends on a hint, so both mean the same.
+    _ = reader.take("RESTRICT") or reader.take("CASCADE")
+    return reader.ended(DropConstraint(table, name, if_exists))

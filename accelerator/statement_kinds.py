@@ -1,0 +1,200 @@
+"""The statements of our own, as values; what each does stands in `docs/reference/sql.md`.
+
+Table names are kept in parts, as written: resolving them is the session's. A statement with a
+`table` is ours only where that is an Iceberg table of the session; else its text goes to Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from accelerator.constraint_property import Constraint
+from accelerator.statement_errors import NotBuiltError
+
+TableName = tuple[str, ...]
+
+# One example each; error hints show them, and the reference page has a section for each.
+EXAMPLES: dict[str, str] = {
+    "CREATE CUBE": "CREATE CUBE sales AS SELECT region, sum(price) FROM orders GROUP BY region",
+    "BUILD CUBE": "BUILD CUBE sales",
+    "BUILD ALL": "BUILD ALL ON orders",
+    "COMPACT CUBE": "COMPACT CUBE sales",
+    "PUBLISH CUBE": "PUBLISH CUBE sales AS shop.sales_cube",
+    "DROP CUBE": "DROP CUBE IF EXISTS sales",
+    "SHOW CUBES": "SHOW CUBES ON orders",
+    "ADD CONSTRAINT": (
+        "ALTER TABLE orders ADD CONSTRAINT orders_pk PRIMARY KEY (order_id) NOT ENFORCED"
+    ),
+    "DROP CONSTRAINT": "ALTER TABLE orders DROP CONSTRAINT IF EXISTS orders_pk",
+    "VALIDATE CONSTRAINT": "ALTER TABLE orders VALIDATE CONSTRAINT orders_pk",
+    "SHOW CONSTRAINTS": "SHOW CONSTRAINTS ON orders",
+    "EXPLAIN ACCELERATE": (
+        "EXPLAIN ACCELERATE SELECT region, sum(price) FROM orders GROUP BY region"
+    ),
+    "EXPLAIN WHY NOT": "EXPLAIN WHY NOT SELECT region, sum(price) FROM orders GROUP BY region",
+    "VERIFY": "VERIFY SELECT region, sum(price) FROM orders GROUP BY region",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CreateCube:
+    """CREATE CUBE; `select_sql` is as written. `explain`: estimate, and create nothing."""
+
+    name: str
+    select_sql: str
+    replace: bool = False
+    if_not_exists: bool = False
+    deferred: bool = False
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BuildCube:
+    """BUILD CUBE."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildAll:
+    """BUILD ALL ON: every cube whose fact table this is."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class CompactCube:
+    """COMPACT CUBE."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishCube:
+    """PUBLISH CUBE; `table` None leaves the choice of a name to the session."""
+
+    name: str
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropCube:
+    """DROP CUBE."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCubes:
+    """SHOW CUBES, of all tables or of one."""
+
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowConstraints:
+    """SHOW CONSTRAINTS, of all tables or of one."""
+
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """ADD CONSTRAINT; `enforced` without NOT ENFORCED, which `constraints.add` refuses."""
+
+    table: TableName
+    constraint: Constraint
+    enforced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    """DROP CONSTRAINT."""
+
+    table: TableName
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateConstraint:
+    """VALIDATE CONSTRAINT."""
+
+    table: TableName
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainAccelerate:
+    """EXPLAIN ACCELERATE of a query."""
+
+    query: str
+    format: Literal["text", "json"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainWhyNot:
+    """EXPLAIN WHY NOT of a query."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """VERIFY: the query is run both ways and compared."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotBuilt:
+    """A statement that is planned; `table` None where its words alone make it ours."""
+
+    what: str
+    table: TableName | None = None
+
+    def error(self) -> NotBuiltError:
+        """What executing it raises."""
+        return NotBuiltError(
+            f"{self.what} isn't built yet",
+            hint="docs/reference/sql.md lists the statements of this release",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What begins as a query does; `bare` is `sql` without the hint PLAIN, which sets `plain`."""
+
+    sql: str
+    bare: str
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Anything else; it goes to Spark untouched."""
+
+    sql: str
+
+
+Statement = (
+    CreateCube
+    | BuildCube
+    | BuildAll
+    | CompactCube
+    | PublishCube
+    | DropCube
+    | ShowCubes
+    | ShowConstraints
+    | AddConstraint
+    | DropConstraint
+    | ValidateConstraint
+    | ExplainAccelerate
+    | ExplainWhyNot
+    | Verify
+    | NotBuilt
+    | Query
+    | Other
+)

@@ -1,0 +1,172 @@
+"""A cursor over the words of one statement: takes what fits, else raises `StatementError`.
+
+sqlglot's tokenizer finds the words, so that comments and quotes are the dialect's; texts handed on
+are slices of the original. An error says where, what was expected, and shows an example.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlglot import Token, TokenType
+from sqlglot.dialects.dialect import Dialect
+
+from accelerator.errors import StatementError
+from accelerator.statement_text import place
+
+_T = TypeVar("_T")
+
+QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
+
+# A tokenizer's word may hold several of ours (PRIMARY KEY), or a name with its dots (db.2020_t).
+_PIECE = re.compile(r"\w+|[^\w\s]")
+# Unquoted, these are never meant as a name where our statements want one.
+_NEVER_NAMES = frozenset(
+    ("AS", "CHECK", "FOREIGN", "FROM", "IF", "IN", "ON", "PRIMARY", "SELECT", "UNIQUE", "WITH")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word or sign: `text` without quotes, `key` in capitals to compare (empty where quoted)."""
+
+    text: str
+    key: str
+    start: int
+    end: int
+    is_name: bool
+
+
+class Reader:
+    """The words behind a statement's first one, up to its semicolon."""
+
+    def __init__(self, sql: str, start: int, dialect: str, example: str) -> None:
+        self._sql, self._example = sql, example
+        self._words: list[Word] = []
+        self._beyond: Word | None = None
+        self._next, self._previous_end = 0, start
+        self._read(Dialect.get_or_raise(dialect).tokenize(sql[start:]), start)
+
+    def _read(self, tokens: list[Token], start: int) -> None:
+        ended = False
+        for token in tokens:
+            if token.token_type == TokenType.SEMICOLON:
+                ended = True
+            elif not ended:
+                self._words.extend(_words(self._sql, token, start))
+            else:
+                self._beyond = self._beyond or _words(self._sql, token, start)[0]
+
+    def meant(self, example: str) -> None:
+        """From here on the statement is known; errors show its example."""
+        self._example = example
+
+    def at(self, *keys: str) -> bool:
+        """Whether these words come next."""
+        following = self._words[self._next : self._next + len(keys)]
+        return len(following) == len(keys) and all(
+            word.key == key for word, key in zip(following, keys, strict=True)
+        )
+
+    def take(self, *keys: str) -> bool:
+        """Steps over these words if they come next."""
+        if not self.at(*keys):
+            return False
+        self._next += len(keys)
+        self._previous_end = self._words[self._next - 1].end
+        return True
+
+    def expect(self, *keys: str) -> None:
+        """Steps over these words, which must come next."""
+        for key in keys:
+            if not self.take(key):
+                raise self.error(key)
+
+    def name(self, what: str) -> str:
+        """A name of one part."""
+        word = self._words[self._next] if self._next < len(self._words) else None
+        if word is None or not word.is_name or word.key in _NEVER_NAMES:
+            raise self.error(what)
+        self._next += 1
+        self._previous_end = word.end
+        return word.text
+
+    def cube(self) -> str:
+        """A cube's name, which has one part."""
+        name = self.name("the cube's name")
+        if self.at("."):
+            raise self.error("a cube's name of one part (in backticks if it has dots)")
+        return name
+
+    def table(self) -> tuple[str, ...]:
+        """A table's name, in parts."""
+        parts = [self.name("a table's name")]
+        while self.take("."):
+            parts.append(self.name("a name behind the dot"))
+        return tuple(parts)
+
+    def columns(self) -> tuple[str, ...]:
+        """Column names in parentheses."""
+        self.expect("(")
+        names = [self.name("a column's name")]
+        while self.take(","):
+            names.append(self.name("a column's name"))
+        if not self.take(")"):
+            raise self.error(", or )")
+        return tuple(names)
+
+    def query(self) -> str:
+        """The rest, which must be a query, as written."""
+        if not (self.at("(") or any(self.at(word) for word in QUERY_WORDS)):
+            raise self.error("a query (SELECT …)")
+        start, self._next = self._previous_end, len(self._words)
+        self._previous_end = self._words[-1].end
+        self.end()
+        return self._sql[start : self._previous_end].strip()
+
+    def end(self) -> None:
+        """Nothing may follow but semicolons."""
+        if self._next < len(self._words):
+            raise self.error("the statement's end")
+        if self._beyond is not None:
+            raise StatementError(
+                f"{place(self._sql, self._beyond.start)}: a second statement begins",
+                hint="give one statement at a time",
+            )
+
+    def ended(self, value: _T) -> _T:
+        """The value, if the statement ends here."""
+        self.end()
+        return value
+
+    def error(self, expected: str) -> StatementError:
+        """What is wrong at the next word."""
+        found, position = "the end", self._previous_end
+        if self._next < len(self._words):
+            word = self._words[self._next]
+            found, position = self._sql[word.start : word.end], word.start
+        return StatementError(
+            f"{place(self._sql, position)}: expected {expected}, found {found}",
+            hint=f"for example: {self._example}",
+        )
+
+
+def _words(sql: str, token: Token, offset: int) -> list[Word]:
+    """The token's words, with positions in the whole text."""
+    start, end = token.start + offset, token.end + 1 + offset
+    if token.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
+        is_name = token.token_type == TokenType.IDENTIFIER
+        return [Word(token.text, "", start, end, is_name)]
+    return [
+        Word(
+            piece[0], piece[0].upper(), start + piece.start(), start + piece.end(), _named(piece[0])
+        )
+        for piece in _PIECE.finditer(sql[start:end])
+    ] or [Word(token.text, "", start, end, False)]
+
+
+def _named(piece: str) -> bool:
+    """Whether it may be an unquoted name: Spark takes digits in front, but not digits alone."""
+    return (piece[0].isalnum() or piece[0] == "_") and not piece.isdigit()

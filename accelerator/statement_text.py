@@ -1,0 +1,137 @@
+"""What a statement's text shows at a glance: its first word, hints, where statements end.
+
+Regular expressions only, so that queries pay next to nothing and a command line that splits a
+script loads no parser. Strings, quoted names and (nested) comments are skipped as Spark does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+# The usual statement has no comment in front, and `(` may open a query.
+_FIRST = re.compile(r"[\s(]*([A-Za-z_]+)")
+_WORD = re.compile(r"[A-Za-z_]+")
+_MARK = re.compile(r"['\"`;]|--|/\*")
+_COMMENT_EDGE = re.compile(r"/\*|\*/")
+_ENDS = {
+    "'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL),
+    '"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL),
+    "`": re.compile(r"[^`]*`"),
+}
+_RAW_ENDS = {"'": re.compile(r"[^']*'"), '"': re.compile(r'[^"]*"')}
+_HINT_PART = re.compile(r"\w+(?:\s*\((?:[^()]|\([^()]*\))*\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstWord:
+    """The word that a statement begins with, in capitals; empty where it begins otherwise."""
+
+    text: str
+    end: int
+    in_parentheses: bool
+
+
+def first_word(sql: str) -> FirstWord:
+    """The first word behind white space, comments and opening parentheses."""
+    match = _FIRST.match(sql)
+    if match is not None:
+        return FirstWord(match[1].upper(), match.end(), "(" in match[0])
+    position, opened = _skip_blank(sql, 0), False
+    while sql.startswith("(", position):
+        position, opened = _skip_blank(sql, position + 1), True
+    match = _WORD.match(sql, position)
+    if match is None:
+        return FirstWord("", position, opened)
+    return FirstWord(match[0].upper(), match.end(), opened)
+
+
+def without_plain_hint(sql: str) -> str | None:
+    """The text without its hint PLAIN, or None where it has none; other hints stay."""
+    for kind, start, end in _marks(sql):
+        if kind != "hint":
+            continue
+        parts = _HINT_PART.findall(sql, start + 3, end - 2)
+        others = [part for part in parts if part.upper() != "PLAIN"]
+        if len(others) < len(parts):
+            rest = f"/*+ {', '.join(others)} */" if others else ""
+            return sql[:start] + rest + sql[end:]
+    return None
+
+
+def split_statements(script: str) -> list[str]:
+    """The statements of a script, without their semicolons; a `BEGIN … END` block stays whole."""
+    found, start = [], 0
+    for kind, position, end in _marks(script):
+        if kind == "semicolon" and first_word(script[start:]).text != "BEGIN":
+            found.append(script[start:position])
+            start = end
+    found.append(script[start:])
+    return [text.strip() for text in found if _skip_blank(text, 0) < len(text)]
+
+
+def place(sql: str, position: int) -> str:
+    """A position as `line 2, column 7`, both counted from 1."""
+    line = sql.count("\n", 0, position) + 1
+    column = position - sql.rfind("\n", 0, position)
+    return f"line {line}, column {column}"
+
+
+def _marks(sql: str) -> Iterator[tuple[Literal["hint", "semicolon"], int, int]]:
+    """Hints and semicolons that stand outside strings, quoted names and comments."""
+    position = 0
+    while (mark := _MARK.search(sql, position)) is not None:
+        start, text = mark.start(), mark[0]
+        if text == ";":
+            position = mark.end()
+            yield "semicolon", start, position
+        elif text == "--":
+            position = _line_end(sql, start)
+        elif text == "/*":
+            position = _comment_end(sql, start)
+            if sql.startswith("+", start + 2):
+                yield "hint", start, position
+        else:
+            position = _quote_end(sql, start)
+
+
+def _skip_blank(sql: str, position: int) -> int:
+    """The first position that is neither white space nor a comment; a hint is no comment."""
+    while position < len(sql):
+        if sql[position].isspace():
+            position += 1
+        elif sql.startswith("--", position):
+            position = _line_end(sql, position)
+        elif sql.startswith("/*", position) and not sql.startswith("/*+", position):
+            position = _comment_end(sql, position)
+        else:
+            break
+    return position
+
+
+def _line_end(sql: str, position: int) -> int:
+    end = sql.find("\n", position)
+    return len(sql) if end < 0 else end + 1
+
+
+def _comment_end(sql: str, start: int) -> int:
+    """Where the comment that opens at `start` ends; comments nest, as in Spark."""
+    depth, position = 1, start + 2
+    while depth:
+        edge = _COMMENT_EDGE.search(sql, position)
+        if edge is None:
+            return len(sql)
+        depth += 1 if edge[0] == "/*" else -1
+        position = edge.end()
+    return position
+
+
+def _quote_end(sql: str, start: int) -> int:
+    """Where the string or quoted name ends; a doubled quote reads as two neighbours."""
+    quote = sql[start]
+    before = sql[max(0, start - 2) : start].lower()
+    raw = quote in _RAW_ENDS and before.endswith("r") and not before[:-1].isalnum()
+    match = (_RAW_ENDS if raw else _ENDS)[quote].match(sql, start + 1)
+    return len(sql) if match is None else match.end()

@@ -1,0 +1,226 @@
+"""SQL text to a statement of ours, a query, or something for Spark.
+
+Pure: nothing is resolved or run. A query is told by its first word, without any tokenizing. What
+isn't unmistakably ours is `Other`; what is ours and malformed is a `StatementError`. The grammar
+stands in `docs/reference/sql.md`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from sqlglot.errors import TokenError
+
+from accelerator.errors import StatementError
+from accelerator.statement_alter import alter
+from accelerator.statement_kinds import (
+    EXAMPLES,
+    BuildAll,
+    BuildCube,
+    CompactCube,
+    CreateCube,
+    DropCube,
+    ExplainAccelerate,
+    ExplainWhyNot,
+    NotBuilt,
+    Other,
+    PublishCube,
+    Query,
+    ShowConstraints,
+    ShowCubes,
+    Statement,
+    Verify,
+)
+from accelerator.statement_reader import QUERY_WORDS, Reader
+from accelerator.statement_text import first_word, without_plain_hint
+
+INDEX_KINDS = frozenset(
+    ("BITMAP", "BLOOM", "RANGE", "TOKEN_BLOOM", "TOKEN_BITMAP", "NGRAM_BLOOM", "NGRAM_BITMAP")
+)
+
+# What can't be tokenized is still known to be ours by words that no statement of Spark's has.
+_OURS = re.compile(
+    r"(?:(?:EXPLAIN\s+)?CREATE\s+(?:OR\s+REPLACE\s+)?CUBE|DROP\s+CUBE|BUILD|PUBLISH|VERIFY"
+    r"|COMPACT\s+CUBE|EXPLAIN\s+(?:ACCELERATE|WHY))\b",
+    re.IGNORECASE,
+)
+
+
+def parse_statement(sql: str, dialect: str = "spark") -> Statement:
+    """The statement that the text holds."""
+    first = first_word(sql)
+    if first.text in QUERY_WORDS:
+        return _query(sql)
+    grammar = _GRAMMARS.get(first.text)
+    if grammar is None or first.in_parentheses:
+        return Other(sql)
+    try:
+        reader = Reader(sql, first.end, dialect, EXAMPLES["CREATE CUBE"])
+    except TokenError as error:
+        if not _OURS.match(sql, first.end - len(first.text)):
+            return Other(sql)
+        raise StatementError(
+            f"the statement can't be read: {error}",
+            hint="look for a quote or a comment that isn't closed",
+        ) from error
+    return grammar(reader) or Other(sql)
+
+
+def _query(sql: str) -> Query:
+    if "/*+" in sql:
+        bare = without_plain_hint(sql)
+        if bare is not None:
+            return Query(sql, bare, plain=True)
+    return Query(sql, sql)
+
+
+# Each grammar gets the words behind the first one; None says that the statement isn't ours.
+
+
+def _create(reader: Reader) -> Statement | None:
+    or_replace = reader.take("OR", "REPLACE")
+    if reader.take("CUBE"):
+        return _create_cube(reader, or_replace)
+    if reader.take("INDEX"):
+        # Spark has the same words for other sources, so only our kinds make it ours.
+        with suppress(StatementError):
+            return _create_index(reader)
+    return None
+
+
+def _create_cube(reader: Reader, or_replace: bool) -> CreateCube:
+    reader.meant(EXAMPLES["CREATE CUBE"])
+    if or_replace and reader.at("IF"):
+        raise reader.error("the cube's name (OR REPLACE and IF NOT EXISTS exclude each other)")
+    if_not_exists = reader.take("IF", "NOT", "EXISTS")
+    name = reader.cube()
+    deferred = reader.take("DEFERRED")
+    reader.expect("AS")
+    return CreateCube(name, reader.query(), or_replace, if_not_exists, deferred)
+
+
+def _create_index(reader: Reader) -> NotBuilt | None:
+    reader.take("IF", "NOT", "EXISTS")
+    reader.name("the index's name")
+    reader.expect("ON")
+    table = reader.table()
+    reader.expect("USING")
+    kind = reader.name("an index kind").upper()
+    return NotBuilt(f"CREATE INDEX … USING {kind}", table) if kind in INDEX_KINDS else None
+
+
+def _build(reader: Reader) -> Statement:
+    reader.meant(EXAMPLES["BUILD CUBE"])
+    if reader.take("CUBE"):
+        return reader.ended(BuildCube(reader.cube()))
+    if reader.take("ALL"):
+        reader.meant(EXAMPLES["BUILD ALL"])
+        reader.expect("ON")
+        return reader.ended(BuildAll(reader.table()))
+    if reader.take("INDEX"):
+        return NotBuilt("BUILD INDEX")
+    raise reader.error("CUBE or ALL")
+
+
+def _compact(reader: Reader) -> Statement | None:
+    if not reader.take("CUBE"):
+        return _service("COMPACT", reader)
+    reader.meant(EXAMPLES["COMPACT CUBE"])
+    return reader.ended(CompactCube(reader.cube()))
+
+
+def _publish(reader: Reader) -> PublishCube:
+    reader.meant(EXAMPLES["PUBLISH CUBE"])
+    reader.expect("CUBE")
+    name = reader.cube()
+    table = reader.table() if reader.take("AS") else None
+    return reader.ended(PublishCube(name, table))
+
+
+def _drop(reader: Reader) -> Statement | None:
+    if reader.take("CUBE"):
+        reader.meant(EXAMPLES["DROP CUBE"])
+        if_exists = reader.take("IF", "EXISTS")
+        return reader.ended(DropCube(reader.cube(), if_exists))
+    if reader.take("INDEX"):
+        reader.take("IF", "EXISTS")
+        with suppress(StatementError):  # with ON … it is Spark's
+            reader.name("the index's name")
+            return reader.ended(NotBuilt("DROP INDEX"))
+    return None
+
+
+def _show(reader: Reader) -> Statement | None:
+    if reader.take("CUBES"):
+        reader.meant(EXAMPLES["SHOW CUBES"])
+        return ShowCubes(_shown_table(reader))
+    if reader.take("CONSTRAINTS"):
+        reader.meant(EXAMPLES["SHOW CONSTRAINTS"])
+        return ShowConstraints(_shown_table(reader))
+    for what in (("INDEXES",), ("RELATE", "COLUMNS")):
+        if reader.take(*what):
+            return NotBuilt(f"SHOW {' '.join(what)}")
+    return None
+
+
+def _shown_table(reader: Reader) -> tuple[str, ...] | None:
+    named = reader.take("ON") or reader.take("IN") or reader.take("FROM")
+    return reader.ended(reader.table() if named else None)
+
+
+def _explain(reader: Reader) -> Statement | None:
+    if reader.take("ACCELERATE"):
+        reader.meant(EXAMPLES["EXPLAIN ACCELERATE"])
+        as_json = reader.take("(", "FORMAT", "JSON", ")")
+        if not as_json:
+            reader.take("(", "FORMAT", "TEXT", ")")
+        return ExplainAccelerate(reader.query(), "json" if as_json else "text")
+    if reader.take("WHY"):
+        reader.meant(EXAMPLES["EXPLAIN WHY NOT"])
+        reader.expect("NOT")
+        return ExplainWhyNot(reader.query())
+    created = _create(reader) if reader.take("CREATE") else None
+    return replace(created, explain=True) if isinstance(created, CreateCube) else None
+
+
+def _verify(reader: Reader) -> Verify:
+    reader.meant(EXAMPLES["VERIFY"])
+    return Verify(reader.query())
+
+
+def _service(word: str, reader: Reader) -> NotBuilt | None:
+    """A table service: ours where the table is (other systems have some of the same words)."""
+    with suppress(StatementError):
+        return NotBuilt(word, reader.table())
+    return None
+
+
+def _analyze(reader: Reader) -> NotBuilt | None:
+    spark_has = reader.at("TABLE") or reader.at("TABLES")
+    return None if spark_has else _service("ANALYZE", reader)
+
+
+def _undrop(reader: Reader) -> NotBuilt | None:
+    return _service("UNDROP TABLE", reader) if reader.take("TABLE") else None
+
+
+_GRAMMARS: dict[str, Callable[[Reader], Statement | None]] = {
+    "ALTER": alter,
+    "ANALYZE": _analyze,
+    "BUILD": _build,
+    "CLUSTER": lambda reader: _service("CLUSTER", reader),
+    "COMPACT": _compact,
+    "CREATE": _create,
+    "DROP": _drop,
+    "EXPLAIN": _explain,
+    "OPTIMIZE": lambda reader: _service("OPTIMIZE", reader),
+    "PUBLISH": _publish,
+    "PURGE": lambda reader: _service("PURGE", reader),
+    "SHOW": _show,
+    "UNDROP": _undrop,
+    "VACUUM": lambda reader: _service("VACUUM", reader),
+    "VERIFY": _verify,
+}

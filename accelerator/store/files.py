@@ -1,0 +1,71 @@
+"""The store's files: what is asked of them, and which implementation a root has.
+
+`Files` promises: `create` is atomic and at most one caller succeeds per path; a file that `exists`
+is whole; paths are relative to the root, with `/`. Failures are `StoreError` with a hint, except a
+missing file, which is Python's `FileNotFoundError`. Nothing else touches a store's bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from accelerator.errors import ConfigError
+from accelerator.store.local_files import LocalFiles
+from accelerator.store.object_files import ObjectFiles
+
+_REMOTE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "memory")
+
+
+class Files(Protocol):
+    """Write-once files under one root."""
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Writes a new file whole; False, and nothing changed, where the path is taken."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """All bytes of a file."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether the file is there now; asked on every query, so the cheapest call there is."""
+        ...
+
+    def size(self, path: str) -> int:
+        """The file's bytes."""
+        ...
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Removes files; one that is gone already is no error."""
+        ...
+
+    def list(self, prefix: str) -> list[str]:
+        """Paths of all files under a folder, at any depth, sorted; none if there's no folder."""
+        ...
+
+    def uri(self, path: str) -> str:
+        """The path as a URI that Spark and DuckDB understand."""
+        ...
+
+
+def open_files(root: str, options: Mapping[str, str] | None = None) -> Files:
+    """The files under a root: a local path, a `file:` URI, or s3://, gs://, az:// and the like."""
+    scheme = urlsplit(root).scheme.lower() if "://" in root else ""
+    if scheme in ("", "file"):
+        return LocalFiles(local_path(root))
+    if scheme not in _REMOTE_SCHEMES:
+        raise ConfigError(
+            f"store {root!r} has a scheme that isn't known",
+            hint="use a local path, file:, s3:, gs:, az: or abfss:",
+        )
+    return ObjectFiles(root, options or {})
+
+
+def local_path(uri: str) -> str:
+    """The local path of a `file:` URI or of a path; nothing is percent-decoded, as in Hadoop."""
+    for start in ("file://", "file:"):
+        if uri.startswith(start):
+            return uri.removeprefix(start)
+    return uri

@@ -1,0 +1,277 @@
+"""A versioned log: immutable, numbered files, each with one whole state; the highest is the truth.
+
+Promises: a commit is create-if-absent of the next number, so nothing is lost and no number has two
+winners; a reader sees every commit that ended before it asked (with `max_age_s` 0); a file that is
+torn, changed or of a newer format is never taken for a state. It knows nothing of cubes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from accelerator.errors import StoreConflictError, StoreError
+from accelerator.store.files import Files
+
+FORMAT = 1
+TRIES_MAX = 50
+# A process that asked nobody for so long lists the versions instead of probing for the next one:
+# the vacuum may have removed the old ones in between, and a hole must not look like the end.
+PROBE_GAP_MAX_S = 300.0
+
+_NAME = re.compile(r"v(\d{20})\.json")
+# The envelope comes first and in this order, so that the checksum is of the state's very bytes.
+_ENVELOPE = re.compile(
+    rb'\{"format":1,"kind":"([a-z]+)","number":(\d+),"commit":"([0-9a-f]{32})",'
+    rb'"sha256":"([0-9a-f]{64})","state":(.*)\}\n',
+    re.DOTALL,
+)
+_FORMAT = re.compile(rb'\{"format":(\d+)')
+
+
+class State(Protocol):
+    """A state that a log can keep."""
+
+    @property
+    def number(self) -> int:
+        """The version that it was read from or committed as."""
+        ...
+
+    def numbered(self, number: int) -> Self:
+        """The same state under another number."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """The state as JSON values, without NaN or infinity."""
+        ...
+
+
+S = TypeVar("S", bound=State)
+
+
+class _Damaged(Exception):
+    """A version file that can't be trusted; its text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tip(Generic[S]):
+    """The newest number there is, and the state to serve: an older one if the newest is damaged."""
+
+    number: int
+    state: S
+    next_path: str
+    damage: str | None = None
+
+
+class VersionedLog(Generic[S]):
+    """One log in one folder of `files`. Threads may share it; only writers wait for each other."""
+
+    def __init__(
+        self,
+        files: Files,
+        folder: str,
+        kind: str,
+        decode: Callable[[int, dict[str, Any]], S],
+        empty: S,
+        *,
+        max_age_s: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._files, self._folder, self._kind = files, folder, kind
+        self._decode, self._empty = decode, empty
+        self._max_age_s, self._clock, self._sleep = max_age_s, clock, sleep
+        self._tip: _Tip[S] | None = None
+        self._checked = -float("inf")
+        self._swap = threading.Lock()
+        self._writer = threading.Lock()
+
+    def current(self) -> S:
+        """The newest state; with nothing new, this is one existence check."""
+        tip, now = self._tip, self._clock()
+        if tip is not None:
+            age = now - self._checked
+            if age < self._max_age_s:
+                return tip.state
+            if age < PROBE_GAP_MAX_S and not self._files.exists(tip.next_path):
+                self._checked = now
+                return tip.state
+        return self._refresh(now).state
+
+    @property
+    def damage(self) -> str | None:
+        """What is wrong with the newest version file, if an older one serves in its place."""
+        return self._tip.damage if self._tip else None
+
+    def commit(self, change: Callable[[S], S]) -> S:
+        """Applies a change to the newest state and makes the result the next version.
+
+        `change` is run again whenever another writer was first, and may raise to give up; if it
+        returns the very state it was given, nothing is written.
+        """
+        token = uuid.uuid4().hex
+        with self._writer:
+            for tries in range(TRIES_MAX):
+                tip = self._sound_tip()
+                after = change(tip.state)
+                if after is tip.state:
+                    return after
+                number = tip.number + 1
+                if self._create(number, token, after):
+                    committed = after.numbered(number)
+                    self._keep(self._as_tip(number, committed), self._clock())
+                    return committed
+                # Full jitter: the wait grows with the crowd, up to a quarter of a second.
+                self._sleep(random.uniform(0, min(0.25, 0.002 * 2 ** min(tries, 10))))
+        raise StoreConflictError(
+            f"{self._folder}: other writers were first {TRIES_MAX} times",
+            hint="try again; if it persists, look for a process that commits without pause",
+        )
+
+    def _create(self, number: int, token: str, state: S) -> bool:
+        """Whether version `number` is ours now.
+
+        A put that failed or met an existing file may still be our own, repeated after a lost
+        reply; so the token in the file decides.
+        """
+        path = self._path(number)
+        try:
+            if self._files.create(path, self._encode(number, token, state)):
+                return True
+        except StoreError:
+            if not self._files.exists(path):
+                raise
+        try:
+            return _token(self._files.read(path)) == token
+        except FileNotFoundError:
+            return False
+
+    def _sound_tip(self) -> _Tip[S]:
+        """The newest tip, to write on; never upon damage, since what it held is unknown."""
+        now = self._clock()
+        tip = self._tip
+        stale = tip is None or tip.damage or now - self._checked >= PROBE_GAP_MAX_S
+        if tip is None or stale or self._files.exists(tip.next_path):
+            tip = self._refresh(now, anew=bool(stale))
+        if tip.damage:
+            raise StoreError(
+                f"the newest version file is damaged, so nothing is committed after it: "
+                f"{tip.damage}",
+                hint="restore that file from a backup, or delete it to go back to the one before",
+            )
+        return tip
+
+    def _refresh(self, now: float, *, anew: bool = False) -> _Tip[S]:
+        tip = self._tip
+        probe = tip is not None and not anew and now - self._checked < PROBE_GAP_MAX_S
+        number = self._probe_from(tip.number) if tip and probe else self._list_newest()
+        if tip is not None and number == tip.number and not tip.damage:
+            return self._keep(tip, now)
+        return self._keep(self._load(number), now)
+
+    def _probe_from(self, number: int) -> int:
+        while self._files.exists(self._path(number + 1)):
+            number += 1
+        return number
+
+    def _list_newest(self) -> int:
+        return max(self._numbers(), default=0)
+
+    def _numbers(self) -> list[int]:
+        names = (path.rpartition("/")[2] for path in self._files.list(self._folder))
+        return [int(match[1]) for match in map(_NAME.fullmatch, names) if match]
+
+    def _load(self, number: int) -> _Tip[S]:
+        """The state of version `number`, or of the newest sound one before it."""
+        if number == 0:
+            return self._as_tip(0, self._empty)
+        try:
+            return self._as_tip(number, self._read(number))
+        except _Damaged as error:
+            damage = f"{self._files.uri(self._path(number))}: {error}"
+        for older in sorted((n for n in self._numbers() if n < number), reverse=True):
+            try:
+                return self._as_tip(number, self._read(older), damage)
+            except _Damaged:
+                continue
+        raise StoreError(
+            f"no sound version file is left; the newest is damaged: {damage}",
+            hint="restore the folder from a backup, or delete it to start with an empty store",
+        )
+
+    def _read(self, number: int) -> S:
+        try:
+            data = self._files.read(self._path(number))
+        except FileNotFoundError:
+            raise _Damaged("missing") from None
+        state = _open_envelope(data, self._kind, number)
+        try:
+            return self._decode(number, state)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _Damaged(f"its state doesn't fit: {error!r}") from error
+
+    def _encode(self, number: int, token: str, state: S) -> bytes:
+        try:
+            text = json.dumps(
+                state.to_json(),
+                sort_keys=True,
+                separators=(",", ":"),
+                ensure_ascii=False,
+                allow_nan=False,
+            )
+        except (TypeError, ValueError) as error:
+            raise StoreError(f"{self._folder}: a record isn't plain JSON: {error}") from error
+        body = text.encode()
+        digest = hashlib.sha256(body).hexdigest()
+        head = (
+            f'{{"format":{FORMAT},"kind":"{self._kind}","number":{number},"commit":"{token}",'
+            f'"sha256":"{digest}","state":'
+        )
+        return head.encode() + body + b"}\n"
+
+    def _keep(self, tip: _Tip[S], now: float) -> _Tip[S]:
+        """Swaps the cached tip, forward only: a slow thread must not bring back an older one."""
+        with self._swap:
+            old = self._tip
+            if old is None or old.damage or tip.number >= old.number:
+                self._tip, self._checked = tip, now
+                return tip
+            return old
+
+    def _as_tip(self, number: int, state: S, damage: str | None = None) -> _Tip[S]:
+        return _Tip(number, state, self._path(number + 1), damage)
+
+    def _path(self, number: int) -> str:
+        return f"{self._folder}/v{number:020d}.json"
+
+
+def _open_envelope(data: bytes, kind: str, number: int) -> dict[str, Any]:
+    """The state's JSON, after everything about it has been checked."""
+    known = _FORMAT.match(data)
+    if known and int(known[1]) > FORMAT:
+        raise StoreError(
+            f"the store is of format {int(known[1])}; this release reads format {FORMAT}",
+            hint="upgrade lakehouse-accelerator; until then queries run without cubes",
+        )
+    match = _ENVELOPE.fullmatch(data)
+    if match is None:
+        raise _Damaged("torn, or not a version file")
+    if hashlib.sha256(match[5]).hexdigest().encode() != match[4]:
+        raise _Damaged("its checksum doesn't match")
+    if match[1].decode() != kind or int(match[2]) != number:
+        raise _Damaged(f"it says {match[1].decode()} {int(match[2])} of itself")
+    state: dict[str, Any] = json.loads(match[5])
+    return state
+
+
+def _token(data: bytes) -> str | None:
+    match = _ENVELOPE.fullmatch(data)
+    return match[3].decode() if match else None

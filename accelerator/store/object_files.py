@@ -1,0 +1,141 @@
+"""A store in S3, GCS, Azure or memory: `Files` by obstore, whose errors become ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from obstore.store import from_url
+
+from accelerator.errors import StoreError
+
+# Options about the connection, which obstore takes apart from those about the cloud.
+_CLIENT_OPTIONS = frozenset(
+    {
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "http1_only",
+        "http2_only",
+        "pool_idle_timeout",
+        "pool_max_idle_per_host",
+        "proxy_url",
+        "proxy_ca_certificate",
+        "proxy_excludes",
+        "randomize_addresses",
+        "read_timeout",
+        "root_certificate",
+        "timeout",
+        "user_agent",
+    }
+)
+_CLOUD_PREFIXES = {"s3": "aws_", "s3a": "aws_", "gs": "google_"}
+
+
+class ObjectFiles:
+    """An object store. `create` is its conditional put, which all of S3, GCS and Azure have."""
+
+    def __init__(self, root: str, options: Mapping[str, str]) -> None:
+        self._root = root.rstrip("/")
+        cloud, client = _split_options(root, options)
+        with _remote_errors(root):
+            self._store: Any = from_url(root, config=cloud, client_options=client)
+
+    def create(self, path: str, data: bytes) -> bool:
+        """See `Files.create`."""
+        with _remote_errors(self._root):
+            try:
+                obstore.put(self._store, path, data, mode="create")
+            except AlreadyExistsError:
+                return False
+        return True
+
+    def read(self, path: str) -> bytes:
+        """See `Files.read`."""
+        with _remote_errors(self._root):
+            return bytes(obstore.get(self._store, path).bytes())
+
+    def exists(self, path: str) -> bool:
+        """See `Files.exists`; one head request."""
+        with _remote_errors(self._root):
+            try:
+                obstore.head(self._store, path)
+            except FileNotFoundError:
+                return False
+        return True
+
+    def size(self, path: str) -> int:
+        """See `Files.size`."""
+        with _remote_errors(self._root):
+            return int(obstore.head(self._store, path)["size"])
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """See `Files.delete`; obstore batches the requests where the store can."""
+        wanted = list(paths)
+        if not wanted:
+            return
+        with _remote_errors(self._root):
+            try:
+                obstore.delete(self._store, wanted)
+            except FileNotFoundError:
+                if len(wanted) > 1:
+                    for path in wanted:
+                        self.delete([path])
+
+    def list(self, prefix: str) -> list[str]:
+        """See `Files.list`."""
+        with _remote_errors(self._root):
+            batches = obstore.list(self._store, prefix=prefix)
+            return sorted(str(one["path"]) for batch in batches for one in batch)
+
+    def uri(self, path: str) -> str:
+        """See `Files.uri`."""
+        return f"{self._root}/{path}"
+
+
+# obstore's options are a TypedDict per cloud, ours the user's own mapping: hence Any.
+def _split_options(root: str, options: Mapping[str, str]) -> tuple[Any, Any]:
+    """Options of the cloud, and those of the connection, which may carry the cloud's prefix too.
+
+    obstore panics at some of the latter among the former, instead of raising an error.
+    """
+    prefix = _CLOUD_PREFIXES.get(urlsplit(root).scheme.lower(), "azure_")
+    cloud: dict[str, Any] = {}
+    client: dict[str, Any] = {}
+    for key, value in options.items():
+        bare = key.lower().removeprefix(prefix)
+        if bare in _CLIENT_OPTIONS:
+            truth = {"true": True, "false": False}
+            client[bare] = truth.get(value.lower(), value)
+        else:
+            cloud[key] = value
+    return cloud or None, client or None
+
+
+@contextmanager
+def _remote_errors(root: str) -> Iterator[None]:
+    try:
+        yield
+    except (PermissionDeniedError, UnauthenticatedError) as error:
+        raise StoreError(
+            f"the store at {root} refuses access: {_first_line(error)}",
+            hint="check the credentials in the environment or in `store_options`",
+        ) from error
+    except BaseError as error:
+        raise StoreError(
+            f"the store at {root} can't be used: {_first_line(error)}",
+            hint="check the URI, the network and `store_options`",
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

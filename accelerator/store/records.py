@@ -1,0 +1,208 @@
+"""What the store remembers, as frozen values, and their JSON form (`docs/formats/store.md`).
+
+`to_json` and `from_json` are exact inverses; `from_json` raises `ValueError`, `KeyError` or
+`TypeError` on anything that doesn't fit, which the log reports as damage. No I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# `Any` below is always a value of JSON: its shape belongs to whoever wrote it, not to the store.
+Json = dict[str, Any]
+CoveredKey = tuple[str, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CubeRecord:
+    """A registered cube. `definition` is JSON that the store keeps without looking into it.
+
+    `sql` is the defining SELECT as given, in `dialect`; `published` names the Iceberg table that
+    PUBLISH CUBE keeps for other engines.
+    """
+
+    id: str
+    name: str
+    table: str
+    table_uuid: str
+    sql: str
+    dialect: str
+    created_ms: int
+    settings: tuple[tuple[str, str], ...] = ()
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    published: str | None = None
+
+    def to_json(self) -> Json:
+        """The record as JSON values."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "table": self.table,
+            "table_uuid": self.table_uuid,
+            "sql": self.sql,
+            "dialect": self.dialect,
+            "created_ms": self.created_ms,
+            "settings": [list(pair) for pair in self.settings],
+            "definition": dict(self.definition),
+            "published": self.published,
+        }
+
+    @classmethod
+    def from_json(cls, raw: Json) -> CubeRecord:
+        """The inverse of `to_json`."""
+        return cls(
+            id=_text(raw["id"]),
+            name=_text(raw["name"]),
+            table=_text(raw["table"]),
+            table_uuid=_text(raw["table_uuid"]),
+            sql=_text(raw["sql"]),
+            dialect=_text(raw["dialect"]),
+            created_ms=int(raw["created_ms"]),
+            settings=_pairs(raw["settings"]),
+            definition=dict(raw["definition"]),
+            published=raw["published"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredFile:
+    """A data file as a segment was built from it; `deletes_key` stands for the deletes applied."""
+
+    path: str
+    sequence_number: int
+    deletes_key: str
+    record_count: int
+    size_bytes: int
+
+    @property
+    def key(self) -> CoveredKey:
+        """What makes two covered files the same rows."""
+        return self.path, self.sequence_number, self.deletes_key
+
+    def to_json(self) -> list[Any]:
+        """The file as a JSON list, since there may be very many."""
+        return [
+            self.path,
+            self.sequence_number,
+            self.deletes_key,
+            self.record_count,
+            self.size_bytes,
+        ]
+
+    @classmethod
+    def from_json(cls, raw: list[Any]) -> CoveredFile:
+        """The inverse of `to_json`."""
+        path, sequence_number, deletes_key, record_count, size_bytes = raw
+        return cls(
+            _text(path),
+            int(sequence_number),
+            _text(deletes_key),
+            int(record_count),
+            int(size_bytes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeCount:
+    """What a build counted on one join edge; None is "not counted", never zero.
+
+    `missing`: rows without a partner. `unique`: whether the dimension's key was unique.
+    """
+
+    edge: int
+    missing: int | None
+    unique: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRecord:
+    """The cube rows of one data file, or of several after a merge (then `inputs` isn't empty).
+
+    `dimensions`: (occurrence, table uuid, snapshot id); `fields`: (table uuid, field id, type,
+    required) of every column that the build read; `facts`: further JSON, e.g. column bounds.
+    Several segments may share one `path`: their rows are told apart by `id`.
+    """
+
+    id: int
+    cube_id: str
+    path: str
+    rows: int
+    bytes: int
+    files: tuple[CoveredFile, ...]
+    dimensions: tuple[tuple[int, str, int | None], ...] = ()
+    edges: tuple[EdgeCount, ...] = ()
+    fields: tuple[tuple[str, int, str, bool], ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    format: int = 1
+    inputs: tuple[int, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> Json:
+        """The record as JSON values."""
+        return {
+            "id": self.id,
+            "cube_id": self.cube_id,
+            "path": self.path,
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "files": [file.to_json() for file in self.files],
+            "dimensions": [list(dimension) for dimension in self.dimensions],
+            "edges": [[edge.edge, edge.missing, edge.unique] for edge in self.edges],
+            "fields": [list(one) for one in self.fields],
+            "settings": [list(pair) for pair in self.settings],
+            "format": self.format,
+            "inputs": list(self.inputs),
+            "facts": dict(self.facts),
+        }
+
+    @classmethod
+    def from_json(cls, raw: Json) -> SegmentRecord:
+        """The inverse of `to_json`."""
+        return cls(
+            id=int(raw["id"]),
+            cube_id=_text(raw["cube_id"]),
+            path=_text(raw["path"]),
+            rows=int(raw["rows"]),
+            bytes=int(raw["bytes"]),
+            files=tuple(CoveredFile.from_json(file) for file in raw["files"]),
+            dimensions=tuple((int(o), _text(u), s) for o, u, s in raw["dimensions"]),
+            edges=tuple(EdgeCount(int(e), m, u) for e, m, u in raw["edges"]),
+            fields=tuple((_text(u), int(i), _text(t), bool(r)) for u, i, t, r in raw["fields"]),
+            settings=_pairs(raw["settings"]),
+            format=int(raw["format"]),
+            inputs=tuple(int(one) for one in raw["inputs"]),
+            facts=dict(raw["facts"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A running build: it writes its artifacts under `uri`, and nowhere else."""
+
+    id: str
+    table_uuid: str
+    cube_id: str
+    uri: str
+    started_ms: int
+
+    def to_json(self) -> Json:
+        """The record as JSON values; `uri` isn't kept, since a store may be moved."""
+        return {
+            "format": 1,
+            "id": self.id,
+            "table_uuid": self.table_uuid,
+            "cube_id": self.cube_id,
+            "started_ms": self.started_ms,
+        }
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {type(value).__name__}")
+    return value
+
+
+def _pairs(raw: list[list[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(name), _text(value)) for name, value in raw)

@@ -1,0 +1,254 @@
+"""The store: our versioned metadata of cubes and segments, the one truth of what each covers.
+
+Layout and guarantees are in `docs/formats/store.md`. Reads never fail for want of a store: a root
+that isn't there is an empty one. Artifacts are written by others under a job's prefix; a record
+is committed only after its artifact is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+
+from accelerator.errors import StoreError
+from accelerator.store.files import Files, local_path, open_files
+from accelerator.store.log import VersionedLog
+from accelerator.store.records import CubeRecord, Job, SegmentRecord
+from accelerator.store.state import Added, RegistryVersion, TableVersion, add_segments
+
+
+class Store:
+    """Cubes and segments under one root; threads may share it, and processes the root."""
+
+    def __init__(
+        self,
+        files: Files,
+        *,
+        max_age_s: float = 0.0,
+        read_only: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._files, self._read_only = files, read_only
+        self._max_age_s, self._clock, self._sleep = max_age_s, clock, sleep
+        self._registry = VersionedLog(
+            files,
+            "registry",
+            "registry",
+            RegistryVersion.from_json,
+            RegistryVersion(),
+            max_age_s=max_age_s,
+            clock=clock,
+            sleep=sleep,
+        )
+        self._tables: dict[str, VersionedLog[TableVersion]] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(
+        cls,
+        root: str,
+        *,
+        options: Mapping[str, str] | None = None,
+        max_age_s: float = 0.0,
+        read_only: bool = False,
+    ) -> Store:
+        """The store under a path or URI; makes nothing, and asks nothing, until it's used."""
+        return cls(open_files(root, options), max_age_s=max_age_s, read_only=read_only)
+
+    # Reading
+
+    def registry(self) -> RegistryVersion:
+        """All cubes, as of now."""
+        return self._registry.current()
+
+    def table(self, table_uuid: str) -> TableVersion:
+        """All segments over a fact table, as of now."""
+        return self._table(table_uuid).current()
+
+    def damages(self) -> tuple[str, ...]:
+        """What is wrong with version files that were read; older ones serve in their place."""
+        found = [self._registry.damage, *(log.damage for log in self._tables.copy().values())]
+        return tuple(damage for damage in found if damage)
+
+    # Changing cubes
+
+    def create_cube(self, record: CubeRecord, *, replace: bool = False) -> RegistryVersion:
+        """Registers a cube; a name in use raises CubeExistsError unless `replace` is given.
+
+        A replaced cube's segments are forgotten, as in `drop_cube`.
+        """
+        self._writable()
+        replaced: list[CubeRecord] = []
+
+        def change(registry: RegistryVersion) -> RegistryVersion:
+            old = registry.cubes.get(record.name)
+            replaced[:] = [old] if old else []
+            return registry.with_cube(record, replace_old=replace)
+
+        version = self._registry.commit(change)
+        for old in replaced:
+            self._forget(old)
+        return version
+
+    def update_cube(self, record: CubeRecord) -> RegistryVersion:
+        """Changes a registered cube; CubeNotFoundError if it was dropped or replaced meanwhile."""
+        self._writable()
+        return self._registry.commit(lambda registry: registry.with_update(record))
+
+    def drop_cube(self, name: str) -> CubeRecord:
+        """Removes a cube and forgets its segments; the artifacts are left for running queries.
+
+        A crash between the two commits leaves records that no cube owns, which nothing reads.
+        """
+        self._writable()
+        dropped: list[CubeRecord] = []
+
+        def change(registry: RegistryVersion) -> RegistryVersion:
+            dropped[:] = [registry.named(name)]
+            return registry.without_cube(name)
+
+        self._registry.commit(change)
+        self._forget(dropped[0])
+        return dropped[0]
+
+    # Changing segments
+
+    def add_segments(
+        self,
+        table_uuid: str,
+        segments: Iterable[SegmentRecord],
+        *,
+        replaces: Iterable[int] = (),
+        job: Job | None = None,
+    ) -> Added:
+        """Commits segments, all in one version, and removes those that they replace.
+
+        Of two builders of one file the first wins; the other's ids come back as `lost`. With
+        `job` given, its transaction log is removed once the commit stands.
+        """
+        self._writable()
+        offered, replaced = tuple(segments), tuple(replaces)
+        lost: tuple[int, ...] = ()
+
+        def change(table: TableVersion) -> TableVersion:
+            nonlocal lost
+            added = add_segments(table, offered, replaced)
+            lost = added.lost
+            return added.version
+
+        version = self._table(table_uuid).commit(change)
+        if job is not None:
+            self.finish_job(job)
+        return Added(version, lost)
+
+    def remove_segments(self, table_uuid: str, ids: Iterable[int]) -> TableVersion:
+        """Forgets segments by id; ids that aren't there are no error."""
+        self._writable()
+        gone = tuple(ids)
+        return self._table(table_uuid).commit(lambda table: table.without(gone))
+
+    # Jobs and artifacts
+
+    def begin_job(self, table_uuid: str, cube_id: str) -> Job:
+        """Writes the transaction log of a build, then hands out the prefix it may write under."""
+        self._writable()
+        job_id = uuid.uuid4().hex
+        prefix = f"tables/{table_uuid}/cubes/{cube_id}/{job_id}"
+        job = Job(job_id, table_uuid, cube_id, self._files.uri(prefix), int(time.time() * 1000))
+        data = json.dumps(job.to_json(), sort_keys=True).encode()
+        if not self._files.create(_job_path(table_uuid, job_id), data):
+            raise StoreError(f"job {job_id} exists already")
+        return job
+
+    def finish_job(self, job: Job) -> None:
+        """Removes a build's transaction log; twice is no error."""
+        self._writable()
+        self._files.delete([_job_path(job.table_uuid, job.id)])
+
+    def jobs(self, table_uuid: str) -> tuple[Job, ...]:
+        """The builds that have begun and not finished, killed ones included."""
+        found = (self._job(path) for path in self._files.list(f"tables/{table_uuid}/jobs"))
+        return tuple(sorted((job for job in found if job), key=lambda job: job.started_ms))
+
+    def artifacts(self, job: Job) -> dict[str, int]:
+        """URI → bytes of every file that a job has written so far."""
+        paths = self._files.list(self._relative(job.uri))
+        return {self._files.uri(path): self._files.size(path) for path in paths}
+
+    def artifact_size(self, uri: str) -> int:
+        """The bytes of an artifact; FileNotFoundError where it's gone."""
+        return self._files.size(self._relative(uri))
+
+    def read_artifact(self, uri: str) -> bytes:
+        """All bytes of an artifact; FileNotFoundError where it's gone."""
+        return self._files.read(self._relative(uri))
+
+    def delete_artifacts(self, uris: Iterable[str]) -> None:
+        """Deletes artifacts; the caller knows that no committed record and no query needs them."""
+        self._writable()
+        self._files.delete([self._relative(uri) for uri in uris])
+
+    # Helpers
+
+    def _table(self, table_uuid: str) -> VersionedLog[TableVersion]:
+        log = self._tables.get(table_uuid)
+        if log is None:
+            with self._lock:
+                log = self._tables.setdefault(table_uuid, self._new_table_log(table_uuid))
+        return log
+
+    def _new_table_log(self, table_uuid: str) -> VersionedLog[TableVersion]:
+        return VersionedLog(
+            self._files,
+            f"tables/{table_uuid}/versions",
+            "table",
+            TableVersion.from_json,
+            TableVersion(),
+            max_age_s=self._max_age_s,
+            clock=self._clock,
+            sleep=self._sleep,
+        )
+
+    def _forget(self, cube: CubeRecord) -> None:
+        self._table(cube.table_uuid).commit(
+            lambda table: table.without(segment.id for segment in table.of(cube.id))
+        )
+
+    def _job(self, path: str) -> Job | None:
+        """The job of a log file; None for one that ended meanwhile or isn't whole."""
+        try:
+            raw = json.loads(self._files.read(path))
+            prefix = f"tables/{raw['table_uuid']}/cubes/{raw['cube_id']}/{raw['id']}"
+            uri = self._files.uri(prefix)
+            return Job(raw["id"], raw["table_uuid"], raw["cube_id"], uri, raw["started_ms"])
+        except (FileNotFoundError, KeyError, TypeError, ValueError):
+            return None
+
+    def _relative(self, uri: str) -> str:
+        """The path under the root; what isn't under it is none of the store's files."""
+        start = self._files.uri("")
+        for text in (uri, f"file://{local_path(uri)}"):
+            if text.startswith(start) and ".." not in text.split("/"):
+                return text.removeprefix(start)
+        raise StoreError(f"{uri} isn't under the store {start}")
+
+    def _writable(self) -> None:
+        if self._read_only:
+            raise StoreError(
+                "the store was opened read-only",
+                hint="open it without read_only, or set `store` to a place you may write to",
+            )
+
+
+def segment_id() -> int:
+    """A new segment id: random, positive, 63 bits, so that builders needn't agree on it."""
+    return secrets.randbits(63) or 1
+
+
+def _job_path(table_uuid: str, job_id: str) -> str:
+    return f"tables/{table_uuid}/jobs/{job_id}.json"

@@ -1,0 +1,115 @@
+"""VERIFY: a query both ways, compared. Exact but for floating results, which law 1 lets differ.
+
+Rows are compared as bags, since an ORDER BY rarely orders every row; the order is then checked by
+the plain answer's own sort keys only where a test asks for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from accelerator.session import Accelerator
+
+_RELATIVE = 1e-9
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether both answers are equal; `differences` are sentences."""
+
+    equal: bool
+    rewritten: bool
+    rows: int
+    differences: tuple[str, ...]
+    accelerated_ms: float
+    plain_ms: float
+    fallback: str | None
+
+    def arrow(self) -> pa.Table:
+        """One row."""
+        return pa.table(
+            {
+                "equal": [self.equal],
+                "rewritten": [self.rewritten],
+                "rows": [self.rows],
+                "differences": pa.array(["; ".join(self.differences) or None], pa.string()),
+                "accelerated_ms": [self.accelerated_ms],
+                "plain_ms": [self.plain_ms],
+                "fallback": pa.array([self.fallback], pa.string()),
+            }
+        )
+
+
+def verify(session: Accelerator, sql: str) -> Verification:
+    """Both answers, under one state of the tables: taken again while a commit came between."""
+    for _attempt in range(5):
+        before = session.plan(sql)[0]
+        accelerated = session.query(sql)
+        started = perf_counter()
+        plain = session.plain_table(sql)
+        plain_ms = (perf_counter() - started) * 1000
+        if _pins(session.plan(sql)[0]) == _pins(before):
+            break
+    differences = differ(accelerated.arrow(), plain)
+    metrics = accelerated.metrics
+    return Verification(
+        equal=not differences,
+        rewritten=metrics.rewritten,
+        rows=plain.num_rows,
+        differences=tuple(differences),
+        accelerated_ms=metrics.planning_ms + metrics.execution_ms,
+        plain_ms=plain_ms,
+        fallback=metrics.fallback,
+    )
+
+
+def _pins(plan: Any) -> Any:
+    return [(p.facts.uuid, p.facts.snapshot_id) for p in getattr(plan, "pinned", ())]
+
+
+def differ(accelerated: pa.Table, plain: pa.Table) -> list[str]:
+    """What differs between two answers; empty if they are equal under law 1."""
+    found = []
+    if accelerated.column_names != plain.column_names:
+        found.append(f"column names {accelerated.column_names} for {plain.column_names}")
+    mine, theirs = ([f.type for f in t.schema] for t in (accelerated, plain))
+    if mine != theirs:
+        found.append(f"types {[str(t) for t in mine]} for {[str(t) for t in theirs]}")
+    if accelerated.num_rows != plain.num_rows:
+        found.append(f"{accelerated.num_rows} rows for {plain.num_rows}")
+    return found or _rows_differ(_rows(accelerated), _rows(plain))
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    columns = [c.to_pylist() for c in table.columns]
+    return list(zip(*columns, strict=True)) if columns else []
+
+
+def _rows_differ(mine: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> list[str]:
+    exact = [Counter(map(repr, rows)) for rows in (mine, theirs)]
+    if exact[0] == exact[1]:
+        return []
+    pairs = zip(sorted(mine, key=_order), sorted(theirs, key=_order), strict=True)
+    wrong = [(a, b) for a, b in pairs if not all(map(_close, a, b))]
+    return [f"row {a} for {b}" for a, b in wrong[:_SHOWN]]
+
+
+def _order(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Exact values first, floats rounded: two rows that are equal up to a last digit sort alike."""
+    exact = tuple((v is not None, str(v)) for v in row if not isinstance(v, float))
+    floats = tuple((not math.isnan(v), float(f"{v:.6g}") if math.isfinite(v) else v) for v in row if isinstance(v, float))
+    return exact, floats
+
+
+def _close(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b))
+    return bool(a == b)

@@ -1,0 +1,40 @@
+"""`python -m bench <name>`: runs one of the benches. Each tells its options with `--help`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench import demo
+from bench.ssb import run as ssb
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A bench: what it measures, how its options are declared, how it runs (the exit code)."""
+
+    measures: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+BENCHES: dict[str, Entry] = {
+    "demo": Entry("a first look: the SSB queries both ways", demo.add_arguments, demo.run),
+    "ssb": Entry("the 13 SSB queries: speed, size, build", ssb.add_arguments, ssb.run),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the bench that the arguments name."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    names = parser.add_subparsers(dest="name", required=True)
+    for name, entry in BENCHES.items():
+        entry.add_arguments(names.add_parser(name, help=entry.measures))
+    options = parser.parse_args(arguments)
+    return BENCHES[options.name].run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

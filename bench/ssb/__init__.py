@@ -1,0 +1,1 @@
+"""The Star Schema Benchmark: generator, loader, queries, cubes and the run."""

@@ -1,0 +1,162 @@
+"""SQL text of builds: a cube's segments from raw rows (Spark), its counters, its merges (DuckDB).
+
+The build groups by data file as well, so that one job writes the segments of many files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from cubes.definition import CubeDefinition, Edge, State
+from cubes.states import STATES
+from rewrite.expr import Column, Expr, transform
+from rewrite.render import Dialect, Renderer, duckdb_type
+
+SEGMENT = "segment"
+"""Name of the column that tells a file's segments apart."""
+
+
+def alias(occurrence: int) -> str:
+    """The alias of a table occurrence in build SQL."""
+    return f"t{occurrence}"
+
+
+def _renderer(dialect: Dialect) -> Renderer:
+    mark = "`" if dialect == "spark" else '"'
+    return Renderer(dialect, lambda c: f"{alias(c.occurrence)}.{mark}{c.name}{mark}")
+
+
+def renamed(cube: CubeDefinition, names: Mapping[tuple[int, int], str]) -> CubeDefinition:
+    """The definition with every column under the name that its field has now."""
+    def one(expr: Expr) -> Expr:
+        return transform(
+            expr,
+            lambda n: replace(n, name=names[n.occurrence, n.field_id]) if isinstance(n, Column) else None,
+        )
+
+    def optional(expr: Expr | None) -> Expr | None:
+        return None if expr is None else one(expr)
+
+    return replace(
+        cube,
+        left_edges=tuple(replace(e, on=tuple(one(c) for c in e.on)) for e in cube.left_edges),
+        conjuncts=tuple(one(c) for c in cube.conjuncts),
+        dimensions=tuple(replace(d, expr=one(d.expr)) for d in cube.dimensions),
+        states=tuple(
+            replace(s, argument=optional(s.argument), where=optional(s.where)) for s in cube.states
+        ),
+    )
+
+
+def joined_from(cube: CubeDefinition, sources: Sequence[str], *, all_left: bool = False) -> str:
+    """FROM and joins of the definition; with `all_left` every counted edge is a left join."""
+    render = _renderer("spark")
+    left = {e.occurrence: e.on for e in cube.left_edges}
+    text = f"{sources[0]} AS {alias(0)}"
+    for occurrence in range(1, len(cube.tables)):
+        on = left.get(occurrence) or (cube.join_conjuncts(occurrence) if all_left else ())
+        kind = "LEFT JOIN" if occurrence in left or all_left else "CROSS JOIN"
+        text += f" {kind} {sources[occurrence]} AS {alias(occurrence)}"
+        if kind == "LEFT JOIN":
+            text += f" ON {' AND '.join(render.text(c) for c in on) or 'TRUE'}"
+    return text
+
+
+def segments_select(cube: CubeDefinition, sources: Sequence[str]) -> str:
+    """One row per data file and cell: `file`, `d0…`, `s0…`."""
+    render = _renderer("spark")
+    keys = [render.text(d.expr) for d in cube.dimensions]
+    items = [f"{alias(0)}._file AS file"]
+    items += [f"{key} AS d{i}" for i, key in enumerate(keys)]
+    items += [f"{state_sql(s, render)} AS s{i}" for i, s in enumerate(cube.states)]
+    text = f"SELECT {', '.join(items)} FROM {joined_from(cube, sources)}"
+    if cube.conjuncts:
+        text += f" WHERE {' AND '.join(render.text(c) for c in cube.conjuncts)}"
+    return f"{text} GROUP BY {', '.join([f'{alias(0)}._file', *keys])}"
+
+
+def state_sql(state: State, render: Renderer) -> str:
+    """The aggregate that computes the state from rows, cast to the type it is stored in."""
+    argument = "1" if state.argument is None else render.text(state.argument)
+    kind = STATES[state.kind]
+    if state.where is not None:
+        argument = f"CASE WHEN {render.text(state.where)} THEN {argument} END"
+        kind = STATES["count"] if state.kind == "rows" else kind
+    text = kind.build(argument, state.argument_type or "int", render.dialect)
+    return text if state.type in ("binary",) else f"CAST({text} AS {state.type})"
+
+
+def missing_select(cube: CubeDefinition, edges: Sequence[Edge], sources: Sequence[str]) -> str:
+    """Per data file: its rows, and for each edge the rows without a partner (`m<occurrence>`).
+
+    Right only where every edge's key is unique; the caller has counted that first.
+    """
+    items = [f"{alias(0)}._file AS file"]
+    for edge in edges:
+        own = edge.keys[0][0]
+        items.append(f"COUNT_IF({alias(edge.occurrence)}.`{own.name}` IS NULL) AS m{edge.occurrence}")
+    joins = joined_from(cube, sources, all_left=True)
+    return f"SELECT {', '.join(items)} FROM {joins} GROUP BY {alias(0)}._file"
+
+
+def unique_select(edge: Edge, source: str) -> str:
+    """Whether a dimension's key is unique, NULLs aside, by the join's own equality: rows and distinct keys."""
+    columns = [f"{alias(edge.occurrence)}.`{own.name}`" for own, _other in edge.keys]
+    present = " AND ".join(f"{c} IS NOT NULL" for c in columns)
+    tuple_ = ", ".join(columns)
+    return (
+        f"SELECT COUNT(*) AS n, COUNT(DISTINCT {tuple_}) AS k"
+        f" FROM {source} AS {alias(edge.occurrence)} WHERE {present}"
+    )
+
+
+def countable(edge: Edge) -> bool:
+    """Whether the edge compares like with like, so that a key's own distinctness is the join's."""
+    return all(own.type == other.type and own.type is not None for own, other in edge.keys)
+
+
+def merge_select(cube: CubeDefinition, source: str, segment: int) -> str:
+    """DuckDB: cells of several segments merged to one, sorted by the dimensions."""
+    dimensions = [f"d{i}" for i in range(len(cube.dimensions))]
+    items = [f"CAST({segment} AS BIGINT) AS {SEGMENT}", *dimensions]
+    for index, state in enumerate(cube.states):
+        items.append(f"{_merged(cube, index, state)} AS s{index}")
+    group = f" GROUP BY {', '.join(dimensions)}" if dimensions else ""
+    order = ", ".join(f"{d} NULLS FIRST" for d in dimensions)
+    return f"SELECT {', '.join(items)} FROM {source}{group}" + (f" ORDER BY {order}" if order else "")
+
+
+def _merged(cube: CubeDefinition, index: int, state: State) -> str:
+    column = f"s{index}"
+    merge = STATES[state.kind].merge
+    if merge:
+        return f"CAST({merge}({column}) AS {duckdb_type(state.type)})"
+    if state.kind == "set":
+        return f"COALESCE(list_distinct(flatten(list({column}))), [])"
+    if state.kind in ("bitmap", "hll"):
+        return f"acc_{state.kind}_union(list({column}))"
+    n, mean = (_companion(cube, state, kind) for kind in ("count", "mean"))
+    common = f"(SUM({n} * {mean}) / NULLIF(SUM({n}), 0))"
+    if state.kind == "mean":
+        return common
+    parts = f"list(struct_pack(n := {n}, m := {mean})) FILTER (WHERE {n} > 0)"
+    between = f"list_sum(list_transform({parts}, lambda s: s.n * pow(s.m - {common}, 2)))"
+    return f"(SUM({column}) + {between})"
+
+
+def _companion(cube: CubeDefinition, state: State, kind: str) -> str:
+    """The column of another state over the same argument and filter."""
+    for index, other in enumerate(cube.states):
+        if (other.kind, other.argument, other.where) == (kind, state.argument, state.where):
+            return f"s{index}"
+    raise ValueError(f"the cube has {state.kind} without {kind}")
+
+
+def stored_schema(cube: CubeDefinition) -> str:
+    """The Spark schema text of a segment file."""
+    parts = [f"{SEGMENT} BIGINT"]
+    parts += [f"d{i} {d.expr.type}" for i, d in enumerate(cube.dimensions)]
+    parts += [f"s{i} {s.type}" for i, s in enumerate(cube.states)]
+    return ", ".join(parts)
+

@@ -1,0 +1,206 @@
+"""A match written as SQL: cells from segments and from raw rows, merged once (`rewriting.md`, 1).
+
+Every source gives the same columns, `k0…` keys and `a0…` slots; the final aggregation stands over
+their UNION ALL, so partial coverage is no case of its own. One writer for both engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cubes.plan import Final, Match, Slot
+from cubes.states import STATES
+from rewrite.block import Block
+from rewrite.expr import CUBE, Aggregate, Call, Column, Expr, Literal, transform
+from rewrite.reason import DeclinedError
+from rewrite.render import Dialect, Renderer, duckdb_type, quote
+
+_KEY_ID = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSource:
+    """Where the cube's rows stand: text for FROM and the condition that picks valid segments."""
+
+    table: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawSource:
+    """Where each table occurrence's rows stand, in the order of the block's occurrences."""
+
+    tables: tuple[str, ...]
+
+
+class _CellRenderer(Renderer):
+    """Adds the two exact operators that derivations use over a cube's columns."""
+
+    def text(self, expr: Expr) -> str:
+        if isinstance(expr, Call) and expr.op in ("weighted", "widened"):
+            wide = "HUGEINT" if self.dialect == "duckdb" else "DECIMAL(30,0)"
+            left, right = (f"CAST({self.text(a)} AS {wide})" for a in expr.args[:2])
+            if expr.op == "weighted":
+                return self._weighted(left, right, expr)
+            operator = expr.args[2].value if isinstance(expr.args[2], Literal) else "+"
+            return f"({left} {operator} {right})"
+        return super().text(expr)
+
+    def _weighted(self, left: str, right: str, expr: Call) -> str:
+        if self.dialect == "duckdb":
+            return f"({left} * {right})"
+        value, rows = (self.text(a) for a in expr.args)
+        return f"(CAST({value} AS DECIMAL(20,0)) * CAST({rows} AS DECIMAL(18,0)))"
+
+
+def answer_sql(
+    block: Block,
+    match: Match,
+    dialect: Dialect,
+    segments: Sequence[SegmentSource],
+    raw: RawSource | None,
+) -> str:
+    """The whole statement over segments and, where given, raw rows; output columns are `c0…`.
+
+    DeclinedError where the dialect can't express it with Spark's meaning.
+    """
+    cells = [_segment_cells(match, dialect, source, cast=raw is not None) for source in segments]
+    if raw is not None:
+        cells.append(_raw_cells(block, match, dialect, raw))
+    return _final(block, match, dialect, " UNION ALL ".join(cells))
+
+
+def _cast(text: str, type_: str | None, dialect: Dialect) -> str:
+    if type_ is None:
+        raise DeclinedError("expression_not_proven", "A result type isn't known.")
+    shown = _storage_type(type_, dialect)
+    return f"CAST({text} AS {shown})"
+
+
+def _storage_type(type_: str, dialect: Dialect) -> str:
+    if dialect == "spark":
+        return type_
+    if type_.startswith("array<"):
+        return duckdb_type(type_[6:-1]) + "[]"
+    return duckdb_type(type_)
+
+
+def _segment_cells(match: Match, dialect: Dialect, source: SegmentSource, *, cast: bool) -> str:
+    render = _CellRenderer(dialect, lambda c: quote(c.name, dialect))
+    items = [f"{render.text(k)} AS k{i}" for i, k in enumerate(match.keys)]
+    for index, slot in enumerate(match.slots):
+        text = render.text(slot.cube)
+        items.append(f"{_cast(text, slot.type, dialect) if cast else text} AS a{index}")
+    conditions = [source.condition] if source.condition else []
+    conditions += [render.text(c) for c in match.where]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"SELECT {', '.join(items) or '1'} FROM {source.table}{where}"
+
+
+def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource) -> str:
+    aliases = [f"t{o.index}" for o in block.occurrences]
+    render = Renderer(dialect, lambda c: f"{aliases[c.occurrence]}.{quote(c.name, dialect)}")
+    _check_keys(block.keys, dialect)
+    keys = [render.text(k) for k in block.keys]
+    items = [f"{k} AS k{i}" for i, k in enumerate(keys)]
+    groups = list(keys)
+    for index, slot in enumerate(match.slots):
+        if slot.kind == "key" and slot.argument is not None:
+            _check_keys((slot.argument,), dialect)
+            text = render.text(slot.argument)
+            groups.append(text)
+        else:
+            text = _state_text(slot, render, dialect)
+        items.append(f"{_cast(text, slot.type, dialect)} AS a{index}")
+    where = [render.text(c) for c in block.conjuncts]
+    text = f"SELECT {', '.join(items) or '1'} FROM {_raw_from(block, raw, aliases, render)}"
+    if where:
+        text += f" WHERE {' AND '.join(where)}"
+    return text + (f" GROUP BY {', '.join(groups)}" if groups else "")
+
+
+def _check_keys(keys: tuple[Expr, ...], dialect: Dialect) -> None:
+    """DuckDB keeps −0.0 apart from 0.0 in a group's key; Spark doesn't."""
+    if dialect == "duckdb" and any(k.type in ("float", "double", None) for k in keys):
+        raise DeclinedError("expression_not_proven", "A floating group key of raw rows.")
+
+
+def _raw_from(block: Block, raw: RawSource, aliases: list[str], render: Renderer) -> str:
+    left = {e.occurrence: e.on for e in block.left_edges}
+    text = ""
+    for occurrence, table in zip(block.occurrences, raw.tables, strict=True):
+        named = f"{table} AS {aliases[occurrence.index]}"
+        if not text:
+            text = named
+        elif occurrence.index in left:
+            on = " AND ".join(render.text(c) for c in left[occurrence.index]) or "TRUE"
+            text += f" LEFT JOIN {named} ON {on}"
+        else:
+            text += f" CROSS JOIN {named}"
+    return text
+
+
+def _state_text(slot: Slot, render: Renderer, dialect: Dialect) -> str:
+    argument = "1" if slot.argument is None else render.text(slot.argument)
+    type_ = "int" if slot.argument is None else slot.argument.type
+    kind = STATES[slot.kind]
+    if slot.where is not None:
+        argument = f"CASE WHEN {render.text(slot.where)} THEN {argument} END"
+        if slot.kind == "rows":
+            kind = STATES["count"]
+    if type_ is None:
+        raise DeclinedError("expression_not_proven", "An argument's type isn't known.")
+    return kind.build(argument, type_, dialect)
+
+
+def _final(block: Block, match: Match, dialect: Dialect, cells: str) -> str:
+    finals = {f.aggregate: f for f in match.finals}
+
+    def aggregate(call: Aggregate) -> str:
+        return finish_text(finals[call], dialect)
+
+    render = Renderer(dialect, lambda c: c.name, aggregate)
+
+    def over_keys(expr: Expr) -> Expr:
+        def change(node: Expr) -> Expr | None:
+            if isinstance(node, Aggregate):
+                return node
+            if node in block.keys:
+                index = block.keys.index(node)
+                return Column(CUBE, _KEY_ID + index, f"k{index}", node.type)
+            return None
+
+        return transform(expr, change)
+
+    items = []
+    for index, output in enumerate(block.outputs):
+        text = render.text(over_keys(output.expr))
+        if dialect == "duckdb":
+            text = _cast(text, output.expr.type, dialect)
+        items.append(f"{text} AS c{index}")
+    text = f"SELECT {', '.join(items)} FROM ({cells}) cells"
+    if block.grouped:
+        text += " GROUP BY " + ", ".join(f"k{i}" for i in range(len(block.keys)))
+    if block.having is not None:
+        text += f" HAVING {render.text(over_keys(block.having))}"
+    if block.order:
+        items = [
+            f"{render.text(over_keys(k.expr))} {'DESC' if k.descending else 'ASC'} "
+            f"NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+            for k in block.order
+        ]
+        text += f" ORDER BY {', '.join(items)}"
+    return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
+
+
+def finish_text(final: Final, dialect: Dialect) -> str:
+    """The aggregate over cells that gives the statement's aggregate its value."""
+    columns = [f"a{i}" for i in final.slots]
+    if final.measure is None:
+        return f"CAST(COUNT(DISTINCT {columns[0]}) AS BIGINT)"
+    argument = final.aggregate.args[0].type if final.aggregate.args else None
+    type_ = final.aggregate.type
+    if type_ is None:
+        raise DeclinedError("expression_not_proven", "An aggregate's type isn't known.")
+    return final.measure.finish(columns, argument, type_, dialect)

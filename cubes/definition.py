@@ -1,0 +1,282 @@
+"""What a cube is: a bound SELECT split into dimensions, states and join edges.
+
+A definition is stored with field ids and types, so a renamed column keeps its cube, and is read
+back without the tables. Columns on disk: `d0…` dimensions, `s0…` states, `segment`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cubes.measures import ROWS, Measure, measure_of
+from cubes.states import STATES
+from rewrite.block import Block, Classes, LeftEdge
+from rewrite.errors import DefinitionError
+from rewrite.expr import (
+    CUBE,
+    Aggregate,
+    Column,
+    Expr,
+    canonical,
+    columns,
+    from_json,
+    has_aggregate,
+    occurrences,
+    to_json,
+)
+
+FORMAT = 1
+"""Version of stored definitions and segment files; raised when either's meaning changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table occurrence of the definition."""
+
+    name: str
+    uuid: str
+    alias: str
+    ref: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A group key of the cube, under the name that its SELECT gives."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A stored state: its kind, its argument (None for rows) and its FILTER."""
+
+    kind: str
+    argument: Expr | None
+    where: Expr | None
+    type: str
+
+    @property
+    def argument_type(self) -> str | None:
+        """The argument's Spark type."""
+        return None if self.argument is None else self.argument.type
+
+
+@dataclass(frozen=True, slots=True)
+class CubeMeasure:
+    """An aggregate as the SELECT names it."""
+
+    name: str
+    aggregate: Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A join to `occurrence` by equalities `own column = expression over earlier tables`.
+
+    `left` tells LEFT JOIN from inner. Only such edges have counters; only they can be left out.
+    """
+
+    occurrence: int
+    left: bool
+    keys: tuple[tuple[Column, Expr], ...]
+
+
+@dataclass(frozen=True)
+class CubeDefinition:
+    """A cube; `fact` is occurrence 0."""
+
+    tables: tuple[Table, ...]
+    left_edges: tuple[LeftEdge, ...]
+    conjuncts: tuple[Expr, ...]
+    dimensions: tuple[Dimension, ...]
+    measures: tuple[CubeMeasure, ...]
+    states: tuple[State, ...]
+
+    @property
+    def fact(self) -> Table:
+        """The table whose data files the cube's segments cover."""
+        return self.tables[0]
+
+    @cached_property
+    def classes(self) -> Classes:
+        """Columns equal on every row of the cube."""
+        return Classes.of(self.conjuncts)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """The joins that can be counted, in the order of their occurrence."""
+        found = [self._edge(index) for index in range(1, len(self.tables))]
+        return tuple(edge for edge in found if edge is not None)
+
+    def join_conjuncts(self, occurrence: int) -> tuple[Expr, ...]:
+        """What joins the occurrence: its ON if it is a left edge, else the equalities to earlier tables."""
+        for edge in self.left_edges:
+            if edge.occurrence == occurrence:
+                return edge.on
+        return tuple(c for c in self.conjuncts if _key(c, occurrence) is not None)
+
+    def fields(self) -> set[tuple[int, int]]:
+        """Every (occurrence, field id) that the definition uses."""
+        exprs = [*self.conjuncts, *(d.expr for d in self.dimensions)]
+        exprs += [c for edge in self.left_edges for c in edge.on]
+        exprs += [e for s in self.states for e in (s.argument, s.where) if e is not None]
+        return {(c.occurrence, c.field_id) for e in exprs for c in columns(e)}
+
+    def state_column(self, index: int) -> Column:
+        """The cube's column of a state."""
+        return Column(CUBE, 1000 + index, f"s{index}", self.states[index].type)
+
+    def dimension_column(self, index: int) -> Column:
+        """The cube's column of a dimension."""
+        return Column(CUBE, index, f"d{index}", self.dimensions[index].expr.type)
+
+    def _edge(self, occurrence: int) -> Edge | None:
+        left = any(e.occurrence == occurrence for e in self.left_edges)
+        joins = self.join_conjuncts(occurrence)
+        keys = [_key(c, occurrence) for c in joins]
+        if not keys or any(k is None for k in keys):
+            return None
+        return Edge(occurrence, left, tuple(k for k in keys if k is not None))
+
+
+def _key(conjunct: Expr, occurrence: int) -> tuple[Column, Expr] | None:
+    """`own column = expression over earlier tables`, either way round."""
+    if getattr(conjunct, "op", "") != "=":
+        return None
+    a, b = conjunct.args  # type: ignore[union-attr]
+    for own, other in ((a, b), (b, a)):
+        if isinstance(own, Column) and own.occurrence == occurrence:
+            named = occurrences(other)
+            if named and max(named) < occurrence:
+                return own, other
+    return None
+
+
+def define(block: Block) -> CubeDefinition:
+    """The cube that a bound SELECT describes; DefinitionError says what can't be kept."""
+    if block.having is not None or block.order or block.limit is not None:
+        raise DefinitionError(
+            "a cube's SELECT can't have HAVING, ORDER BY or LIMIT",
+            hint="leave them to the queries; the cube keeps every group",
+        )
+    dimensions, measures = [], []
+    for output in block.outputs:
+        name = output.alias or output.name or f"c{len(dimensions) + len(measures)}"
+        if not has_aggregate(output.expr):
+            if output.expr not in block.keys:
+                raise DefinitionError(f"{name} isn't in GROUP BY", hint="group by it, or leave it out")
+            dimensions.append(Dimension(name, output.expr))
+        elif isinstance(output.expr, Aggregate):
+            measures.append(CubeMeasure(name, output.expr))
+        else:
+            raise DefinitionError(
+                f"{name} computes with an aggregate",
+                hint="name the aggregates alone; queries may compute with them",
+            )
+    named = {d.expr for d in dimensions}
+    dimensions += [Dimension(_name(k, i), k) for i, k in enumerate(block.keys) if k not in named]
+    _check_names([d.name for d in dimensions] + [m.name for m in measures])
+    untyped = [d.name for d in dimensions if d.expr.type is None]
+    if untyped:
+        raise DefinitionError(
+            f"the type of the dimension {untyped[0]} isn't known",
+            hint="use columns, dates' parts, CASE, COALESCE or arithmetic of one type",
+        )
+    tables = tuple(
+        Table(o.table.name, o.table.uuid, o.alias, o.at.ref) for o in block.occurrences
+    )
+    if any(o.at.snapshot_id is not None for o in block.occurrences):
+        raise DefinitionError("a cube can't be defined on a snapshot", hint="name the table or a branch")
+    return CubeDefinition(
+        tables=tables,
+        left_edges=block.left_edges,
+        conjuncts=block.conjuncts,
+        dimensions=tuple(dimensions),
+        measures=tuple(measures),
+        states=_states(measures, block.classes),
+    )
+
+
+def _name(key: Expr, index: int) -> str:
+    return key.name if isinstance(key, Column) else f"key{index}"
+
+
+def _check_names(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise DefinitionError(f"two columns are called {name}", hint="give one another alias")
+        seen.add(name.lower())
+
+
+def _states(measures: list[CubeMeasure], classes: Classes) -> tuple[State, ...]:
+    found: dict[tuple[str, Expr | None, Expr | None], State] = {}
+    found["rows", None, None] = State("rows", None, None, "bigint")
+    for cube_measure in measures:
+        aggregate = cube_measure.aggregate
+        measure = stored_measure(aggregate)
+        if measure is None:
+            shown = f"{aggregate.function}({'DISTINCT ' if aggregate.distinct else ''}…)"
+            raise DefinitionError(
+                f"{cube_measure.name}: {shown} over {aggregate.args[0].type if aggregate.args else '*'}"
+                " has no mergeable state",
+                hint="docs/reference/measures.md lists what a cube can keep",
+            )
+        argument = aggregate.args[0] if aggregate.args else None
+        where = effective_filter(aggregate)
+        for kind in measure.states:
+            key = (kind, argument and canonical(argument, classes.find), where and canonical(where, classes.find))
+            type_ = STATES[kind].stored(None if argument is None else argument.type)
+            found.setdefault(key, State(kind, argument, where, type_ or "bigint"))
+    return tuple(found.values())
+
+
+def stored_measure(aggregate: Aggregate) -> Measure | None:
+    """The measure of an aggregate call: count(*) and count_if are counts of rows."""
+    if aggregate.function == "count_if" or (aggregate.function == "count" and not aggregate.args):
+        return None if aggregate.distinct else ROWS
+    if len(aggregate.args) != 1:
+        return None
+    return measure_of(aggregate.function, aggregate.distinct, aggregate.args[0].type)
+
+
+def effective_filter(aggregate: Aggregate) -> Expr | None:
+    """The rows that an aggregate sees: its FILTER, or count_if's own condition."""
+    if aggregate.function == "count_if" and aggregate.where is None:
+        return aggregate.args[0]
+    return aggregate.where
+
+
+def to_dict(cube: CubeDefinition) -> dict[str, Any]:
+    """The stored form."""
+    return {
+        "format": FORMAT,
+        "tables": [[t.name, t.uuid, t.alias, t.ref] for t in cube.tables],
+        "left": [[e.occurrence, [to_json(c) for c in e.on]] for e in cube.left_edges],
+        "conjuncts": [to_json(c) for c in cube.conjuncts],
+        "dimensions": [[d.name, to_json(d.expr)] for d in cube.dimensions],
+        "measures": [[m.name, to_json(m.aggregate)] for m in cube.measures],
+        "states": [[s.kind, to_json(s.argument), to_json(s.where), s.type] for s in cube.states],
+    }
+
+
+def from_dict(data: dict[str, Any]) -> CubeDefinition:
+    """The definition that `to_dict` wrote; ValueError for another format."""
+    if data.get("format") != FORMAT:
+        raise ValueError(f"cube definition of format {data.get('format')!r}")
+
+    def optional(value: Any) -> Expr | None:
+        return None if value is None else from_json(value)
+
+    measures = [(name, from_json(aggregate)) for name, aggregate in data["measures"]]
+    return CubeDefinition(
+        tables=tuple(Table(*t) for t in data["tables"]),
+        left_edges=tuple(LeftEdge(o, tuple(from_json(c) for c in on)) for o, on in data["left"]),
+        conjuncts=tuple(from_json(c) for c in data["conjuncts"]),
+        dimensions=tuple(Dimension(n, from_json(e)) for n, e in data["dimensions"]),
+        measures=tuple(CubeMeasure(n, a) for n, a in measures if isinstance(a, Aggregate)),
+        states=tuple(State(k, optional(a), optional(w), t) for k, a, w, t in data["states"]),
+    )

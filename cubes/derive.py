@@ -1,0 +1,164 @@
+"""Aggregates of a statement from a cube's states: the table of `rewriting.md`, section 4.
+
+Each derivation says in its comment why the states give the answer; each has a property test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cubes.definition import CubeDefinition, effective_filter, stored_measure
+from cubes.express import Expressed
+from cubes.measures import ROWS
+from cubes.plan import Final, Slot
+from cubes.states import STATES
+from rewrite import types
+from rewrite.block import Block, Classes
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, walk
+from rewrite.reason import DeclinedError
+
+_NULL = Literal("NULL", "void")
+
+
+class Deriver:
+    """Collects the slots that the block's aggregates need; `finals` is the whole answer."""
+
+    def __init__(
+        self,
+        cube: CubeDefinition,
+        translate: Callable[[Expr], Expr],
+        expressed: Expressed,
+        classes: Classes,
+        block: Block,
+        fact: int,
+    ) -> None:
+        self._cube, self._expressed, self._block, self._fact = cube, expressed, block, fact
+        self._find = classes.find
+        self.slots: list[Slot] = []
+        self.bounded: list[tuple[int, int, str]] = []
+        self._states: dict[tuple[str, Expr | None, Expr | None], int] = {}
+        for index, state in enumerate(cube.states):
+            argument = None if state.argument is None else translate(state.argument)
+            where = None if state.where is None else translate(state.where)
+            self._states[state.kind, self._key(argument), self._key(where)] = index
+        self._rows = self._states["rows", None, None]
+
+    def finals(self) -> tuple[Final, ...]:
+        """One `Final` per distinct aggregate call of outputs, HAVING and ORDER BY."""
+        block = self._block
+        exprs = [o.expr for o in block.outputs] + [k.expr for k in block.order]
+        if block.having is not None:
+            exprs.append(block.having)
+        found = dict.fromkeys(n for e in exprs for n in walk(e) if isinstance(n, Aggregate))
+        return tuple(self._final(aggregate) for aggregate in found)
+
+    def _key(self, expr: Expr | None) -> Expr | None:
+        return None if expr is None else canonical(expr, self._find)
+
+    def _final(self, aggregate: Aggregate) -> Final:
+        measure = stored_measure(aggregate)
+        if aggregate.distinct and measure is not ROWS and len(aggregate.args) == 1:
+            distinct = self._distinct_dimension(aggregate)
+            if distinct is not None:
+                return distinct
+        if measure is None:
+            raise DeclinedError("aggregate_unsupported", f"The function {aggregate.function}.")
+        argument = None if measure is ROWS else aggregate.args[0]
+        where = effective_filter(aggregate)
+        slots = tuple(self._slot(kind, argument, where) for kind in measure.states)
+        return Final(aggregate, measure, slots)
+
+    def _distinct_dimension(self, aggregate: Aggregate) -> Final | None:
+        """count(distinct d): the dimension's values stand in the cells; counted once, over all sources."""
+        argument = aggregate.args[0]
+        if aggregate.function != "count":
+            return None
+        try:
+            cube = self._expressed.expression(argument)
+            where = None if aggregate.where is None else self._expressed.predicate(aggregate.where)
+        except DeclinedError:
+            return None
+        if argument.type is None or where is not None:
+            return None
+        return Final(aggregate, None, (self._add(Slot("key", argument, None, cube, argument.type)),))
+
+    def _slot(self, kind: str, argument: Expr | None, where: Expr | None) -> int:
+        """The slot of a state: stored as such, under a filter on dimensions, or derived."""
+        stored = self._states.get((kind, self._key(argument), self._key(where)))
+        type_ = STATES[kind].stored(None if argument is None else argument.type) or "bigint"
+        if stored is not None:
+            return self._add(Slot(kind, argument, where, self._cube.state_column(stored), type_))
+        if where is not None:
+            # A condition on dimensions is true for all rows of a cell or for none.
+            condition = self._expressed.predicate(where)
+            inner = self._cube_value(kind, argument)
+            cube: Expr = Call("case", (condition, inner, _NULL), type_)
+        else:
+            cube = self._cube_value(kind, argument)
+        return self._add(Slot(kind, argument, where, cube, self._slot_type(kind, cube, type_)))
+
+    @staticmethod
+    def _slot_type(kind: str, cube: Expr, type_: str) -> str:
+        return cube.type if kind == "sum" and cube.type is not None else type_
+
+    def _add(self, slot: Slot) -> int:
+        if slot in self.slots:
+            return self.slots.index(slot)
+        self.slots.append(slot)
+        return len(self.slots) - 1
+
+    def _cube_value(self, kind: str, argument: Expr | None) -> Expr:
+        stored = self._states.get((kind, self._key(argument), None))
+        if stored is not None:
+            return self._cube.state_column(stored)
+        if argument is None:
+            return self._cube.state_column(self._rows)
+        value = self._over_dimension(kind, argument)
+        if value is None and kind == "sum":
+            value = self._sum_of_sums(argument)
+        if value is None and kind == "sum":
+            value = self._sum_of_case(argument)
+        if value is None:
+            raise DeclinedError("aggregate_not_in_cube", f"The state {kind} of its argument.")
+        return value
+
+    def _over_dimension(self, kind: str, argument: Expr) -> Expr | None:
+        """Aggregates of a dimension: its value holds for all n rows of the cell."""
+        try:
+            value = self._expressed.expression(argument)
+        except DeclinedError:
+            return None
+        rows = self._cube.state_column(self._rows)
+        if kind in ("min", "max"):
+            return value
+        if kind == "count":
+            return Call("case", (Call("is_null", (value,), "boolean"), _NULL, rows), "bigint")
+        if kind == "sum" and argument.type in types.EXACT:
+            return Call("weighted", (value, rows), "decimal(38,0)")
+        return None
+
+    def _sum_of_case(self, argument: Expr) -> Expr | None:
+        """sum(CASE WHEN p THEN x END): the branch's sum in cells where p, over dimensions, is true."""
+        match argument:
+            case Call(op="case", args=(condition, value, Literal() as other)) if (
+                other.type == "void" and value.type == argument.type
+            ):
+                inner = self._cube_value("sum", value)
+                return Call("case", (self._expressed.predicate(condition), inner, _NULL), inner.type)
+        return None
+
+    def _sum_of_sums(self, argument: Expr) -> Expr | None:
+        """sum(a ± b) = Σa ± Σb where neither is ever NULL and no a ± b overflows: the segment's bounds say."""
+        match argument:
+            case Call(op="+" | "-" as op, args=(Column() as a, Column() as b)) if (
+                a.type in types.EXACT and b.type in types.EXACT and a.occurrence == b.occurrence
+            ):
+                stored = [self._states.get(("sum", self._key(c), None)) for c in (a, b)]
+                fact = a.occurrence not in self._block.null_supplied
+                if None in stored or not fact or a.occurrence != self._fact:
+                    return None
+                self.bounded.append((a.field_id, b.field_id, f"{op}{argument.type}"))
+                left, right = (self._cube.state_column(i) for i in stored if i is not None)
+                wide = "decimal(38,0)"
+                return Call("widened", (left, right, Literal(op, "operator")), wide)
+        return None

@@ -1,0 +1,72 @@
+"""Expressions of a statement over a cube's dimensions (`rewriting.md`, 3.5 and 3.6).
+
+Sound because a cell's dimension values are those of each of its rows: a function of dimensions is
+constant in a cell. Floating dimensions serve only bare, and in =, <>, IN and IS NULL.
+"""
+
+from __future__ import annotations
+
+from cubes.definition import CubeDefinition
+from rewrite.block import Classes
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, transform, walk
+from rewrite.reason import DeclinedError
+
+_RAISING = frozenset({"+", "-", "*", "/", "%", "neg"})
+_FLOAT_SAFE = frozenset({"=", "<>", "in", "is_null"})
+
+
+class Expressed:
+    """Rewrites block expressions to the columns `d0…` of a cube.
+
+    `dimensions` are the cube's, in the block's occurrences; `classes` are equalities that hold on
+    every row of the cube, so any member of a class may stand for another.
+    """
+
+    def __init__(self, cube: CubeDefinition, dimensions: list[Expr], classes: Classes) -> None:
+        self._classes = classes
+        self._columns = {
+            canonical(expr, classes.find): cube.dimension_column(index)
+            for index, expr in reversed(list(enumerate(dimensions)))
+        }
+
+    def dimension(self, expr: Expr) -> Column | None:
+        """The dimension equal to the whole expression, if there is one."""
+        return self._columns.get(canonical(expr, self._classes.find))
+
+    def expression(self, expr: Expr) -> Expr:
+        """The expression over dimensions; DeclinedError names what the cube lacks."""
+        bare = self.dimension(expr)
+        if bare is not None:
+            return bare
+
+        def change(node: Expr) -> Expr | None:
+            found = self.dimension(node) if isinstance(node, (Column, Call)) else None
+            if found is not None:
+                return found
+            if isinstance(node, Column):
+                raise DeclinedError("column_not_in_cube", f"The column {node.name}.")
+            if isinstance(node, Aggregate):
+                raise DeclinedError("aggregate_not_in_cube", "An aggregate inside an expression.")
+            return None
+
+        changed = transform(expr, change)
+        _check_floats(changed)
+        return changed
+
+    def predicate(self, expr: Expr) -> Expr:
+        """As `expression`, for a condition on rows: one that can raise isn't moved to cells."""
+        changed = self.expression(expr)
+        if any(isinstance(n, Call) and n.op in _RAISING for n in walk(changed)):
+            raise DeclinedError("may_raise")
+        return changed
+
+
+def _check_floats(expr: Expr) -> None:
+    """A cell of −0.0 and 0.0 is one; only equality can't tell them apart."""
+    if isinstance(expr, Call):
+        for arg in expr.args:
+            floating = isinstance(arg, Column) and arg.type in ("float", "double")
+            if floating and expr.op not in _FLOAT_SAFE:
+                raise DeclinedError("expression_not_proven", "A function of a floating dimension.")
+            if not isinstance(arg, Literal):
+                _check_floats(arg)

@@ -1,0 +1,195 @@
+"""Which segments may answer under a pin, and which files are left to raw rows (`rewriting.md`, 5).
+
+A segment is used whole or not at all: all its files live with the same deletes, its named
+dimensions at the pinned snapshot, its columns of the pinned types, its joins counted as the match
+needs. Chosen segments are disjoint, larger (merged) ones first.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from cubes.definition import FORMAT, CubeDefinition
+from cubes.plan import Needs
+from rewrite.expr import Call, Column, Expr, Literal, walk
+from rewrite.facts import TableFacts
+
+
+class Covered(Protocol):
+    """A data file as a segment covers it."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def sequence_number(self) -> int: ...
+    @property
+    def deletes_key(self) -> str: ...
+
+
+class Live(Covered, Protocol):
+    """A live data file."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+
+class Counted(Protocol):
+    """What a build counted on an edge; None is unknown."""
+
+    @property
+    def edge(self) -> int: ...
+    @property
+    def missing(self) -> int | None: ...
+    @property
+    def unique(self) -> bool | None: ...
+
+
+class Segment(Protocol):
+    """A segment's record."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def files(self) -> Sequence[Covered]: ...
+    @property
+    def dimensions(self) -> Sequence[tuple[int, str, int | None]]: ...
+    @property
+    def edges(self) -> Sequence[Counted]: ...
+    @property
+    def fields(self) -> Sequence[tuple[str, int, str, bool]]: ...
+    @property
+    def settings(self) -> Sequence[tuple[str, str]]: ...
+    @property
+    def format(self) -> int: ...
+    @property
+    def facts(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Chosen segments and uncovered files of one pin, with the count of each reason not to use one."""
+
+    segments: tuple[Any, ...]
+    uncovered: tuple[Any, ...]
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+
+def cover(
+    cube: CubeDefinition,
+    segments: Iterable[Segment],
+    files: Sequence[Live],
+    pinned: Mapping[int, TableFacts],
+    needs: Needs,
+    settings: Mapping[str, str],
+) -> Coverage:
+    """The exact cover of `files` by valid segments and raw files.
+
+    `pinned` gives, for each table occurrence of the cube that the statement has, its pinned facts.
+    """
+    times = Counter((f.path, f.sequence_number) for f in files)
+    live = {(f.path, f.sequence_number): f.deletes_key for f in files}
+    # A path that stands twice in the snapshot can't be told apart by its key: raw rows.
+    live = {key: deletes for key, deletes in live.items() if times[key] == 1}
+    refused: Counter[str] = Counter()
+    chosen: list[Segment] = []
+    taken: set[tuple[str, int]] = set()
+    fields = {(t.uuid, c.field_id): (c.type, c.required) for t in pinned.values() for c in t.columns}
+    sensitive = zone_sensitive(cube)
+    for segment in sorted(segments, key=lambda s: (-len(s.files), s.id)):
+        reason = _invalid(segment, live, pinned, fields, needs)
+        if reason is None and sensitive and dict(segment.settings) != dict(settings):
+            reason = "schema_changed"
+        keys = {(f.path, f.sequence_number) for f in segment.files}
+        if reason is None and keys & taken:
+            continue
+        if reason is not None:
+            refused[reason] += 1
+            continue
+        chosen.append(segment)
+        taken |= keys
+    uncovered = tuple(f for f in files if (f.path, f.sequence_number) not in taken)
+    return Coverage(tuple(chosen), uncovered, dict(refused))
+
+
+def _invalid(
+    segment: Segment,
+    live: Mapping[tuple[str, int], str],
+    pinned: Mapping[int, TableFacts],
+    fields: Mapping[tuple[str, int], tuple[str, bool]],
+    needs: Needs,
+) -> str | None:
+    if segment.format != FORMAT:
+        return "segment_unreadable"
+    if any(live.get((f.path, f.sequence_number)) != f.deletes_key for f in segment.files):
+        return "files_changed"
+    built = {occurrence: (uuid, snapshot) for occurrence, uuid, snapshot in segment.dimensions}
+    for occurrence, _mine in needs.named:
+        table = pinned[occurrence]
+        if built.get(occurrence) != (table.uuid, table.snapshot_id):
+            return "dimension_changed"
+    named = {table.uuid for table in pinned.values()}
+    for uuid, field_id, type_, required in segment.fields:
+        if uuid in named and fields.get((uuid, field_id)) != (type_, required):
+            return "schema_changed"
+    counted = {edge.edge: edge for edge in segment.edges}
+    if any(o not in counted or counted[o].missing != 0 for o in needs.complete):
+        return "join_not_counted"
+    if any(o not in counted or counted[o].unique is not True for o in needs.unique):
+        return "join_not_counted"
+    bounds = segment.facts.get("bounds", {})
+    if not all(_bounded(bounds, *pair) for pair in needs.bounded):
+        return "aggregate_not_in_cube"
+    return None
+
+
+def _bounded(bounds: Mapping[str, Any], left: int, right: int, step: str) -> bool:
+    """Whether `left op right` is never NULL and never leaves its type, by the files' statistics."""
+    a, b = bounds.get(str(left)), bounds.get(str(right))
+    if a is None or b is None:
+        return False
+    low, high = (a[0] + b[0], a[1] + b[1]) if step[0] == "+" else (a[0] - b[1], a[1] - b[0])
+    limit = 2**31 if step[1:] == "int" else 2**63
+    return -limit <= low and high < limit
+
+
+def integer_bounds(
+    files: Sequence[Any], field_ids: Iterable[int], types: Mapping[int, str]
+) -> dict[str, list[int]]:
+    """Smallest and largest value of integer columns that are known to have no NULL in any file.
+
+    From Iceberg's own statistics (null counts, single-value serialised bounds); a column with an
+    absent statistic anywhere is left out.
+    """
+    found: dict[str, list[int]] = {}
+    for field_id in field_ids:
+        form = {"int": "<i", "bigint": "<q"}.get(types.get(field_id, ""))
+        if form is None:
+            continue
+        size = struct.calcsize(form)
+        pairs = [(f.lower.get(field_id), f.upper.get(field_id)) for f in files if f.record_count]
+        whole = all(f.null_counts.get(field_id) == 0 for f in files if f.record_count)
+        sized = all(low and high and len(low) == len(high) == size for low, high in pairs)
+        if pairs and whole and sized:
+            lows = [struct.unpack(form, low)[0] for low, _ in pairs]
+            highs = [struct.unpack(form, high)[0] for _, high in pairs]
+            found[str(field_id)] = [min(lows), max(highs)]
+    return found
+
+
+def zone_sensitive(cube: CubeDefinition) -> bool:
+    """Whether a value in the cube can depend on the session's time zone."""
+
+    def touches(expr: Expr) -> bool:
+        return any(
+            isinstance(node, Call)
+            and any(isinstance(a, (Column, Literal)) and a.type == "timestamp" for a in node.args)
+            for node in walk(expr)
+        )
+
+    exprs = [*cube.conjuncts, *(d.expr for d in cube.dimensions)]
+    exprs += [e for s in cube.states for e in (s.argument, s.where) if e is not None]
+    return any(touches(e) for e in exprs)

@@ -1,0 +1,207 @@
+"""Whether a cube answers a block: the conditions of `rewriting.md` section 3, each with its code.
+
+Order: map table occurrences, compare joins, eliminate what only the cube joins, prove that the
+cube keeps every row that the block needs, express predicates and keys over dimensions, derive the
+aggregates. What can't be proven declines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations, product
+
+from cubes.definition import CubeDefinition
+from cubes.derive import Deriver
+from cubes.express import Expressed
+from cubes.plan import Match, Needs
+from rewrite.bind import loose_columns
+from rewrite.block import Block, Classes, equal_columns
+from rewrite.domains import implies
+from rewrite.expr import Column, Expr, canonical, occurrences, transform
+from rewrite.reason import Declined, DeclinedError
+
+_ABSENT = 10_000
+"""Occurrence numbers from here on stand for tables that only the cube has."""
+_MAPPINGS_MAX = 64
+
+
+def match(block: Block, cube: CubeDefinition) -> Match | Declined:
+    """The match with the first mapping of occurrences that works, else the last mapping's reason."""
+    declined = Declined("fact_not_in_query")
+    for steps, mapping in enumerate(_mappings(block, cube)):
+        if steps >= _MAPPINGS_MAX:
+            break
+        try:
+            return _Attempt(block, cube, mapping).match()
+        except DeclinedError as error:
+            declined = error.declined
+    return declined
+
+
+def _mappings(block: Block, cube: CubeDefinition) -> Iterator[dict[int, int]]:
+    """Injective maps of the block's occurrences to the cube's, same table each; the fact's first."""
+    for fact in (o.index for o in block.occurrences if o.table.uuid == cube.fact.uuid):
+        others = [o for o in block.occurrences if o.index != fact]
+        by_table: dict[str, list[int]] = {}
+        for other in others:
+            by_table.setdefault(other.table.uuid, []).append(other.index)
+        choices = []
+        for uuid, mine in by_table.items():
+            theirs = [i for i, t in enumerate(cube.tables) if i and t.uuid == uuid]
+            choices.append([dict(zip(mine, p, strict=True)) for p in permutations(theirs, len(mine))])
+        for combination in product(*choices):
+            yield {fact: 0} | {k: v for part in combination for k, v in part.items()}
+        if not all(choices):
+            missing = next(o for o in others if not any(o.table.uuid == t.uuid for t in cube.tables[1:]))
+            yield {fact: 0, missing.index: -1}
+
+
+class _Attempt:
+    """One mapping tried; raises `DeclinedError` at the first condition that fails."""
+
+    def __init__(self, block: Block, cube: CubeDefinition, mapping: dict[int, int]) -> None:
+        self._block, self._cube, self._mapping = block, cube, mapping
+        self._inverse = {theirs: mine for mine, theirs in mapping.items()}
+        self._fact = self._inverse[0]
+        self._complete: set[int] = set()
+        self._unique: set[int] = set()
+
+    def match(self) -> Match:
+        self._check_occurrences()
+        conjuncts = tuple(self._translate(c) for c in self._cube.conjuncts)
+        kept = self._eliminate()
+        padded = self._check_left_edges()
+        self._check_implied(conjuncts, kept)
+        conjuncts += padded
+        guaranteed = Classes.of(conjuncts)
+        dimensions = [self._translate(d.expr) for d in self._cube.dimensions]
+        expressed = Expressed(self._cube, dimensions, guaranteed)
+        done = {canonical(c, guaranteed.find) for c in conjuncts}
+        where = tuple(
+            expressed.predicate(c)
+            for c in self._block.conjuncts
+            if canonical(c, guaranteed.find) not in done
+        )
+        keys = tuple(expressed.expression(k) for k in self._block.keys)
+        self._check_outputs()
+        deriver = Deriver(
+            self._cube, self._translate, expressed, guaranteed, self._block, self._fact
+        )
+        finals = deriver.finals()
+        named = tuple(sorted((v, q) for q, v in self._mapping.items() if v))
+        needs = Needs(
+            frozenset(self._complete), frozenset(self._unique), named, tuple(deriver.bounded)
+        )
+        return Match(self._fact, keys, where, tuple(deriver.slots), finals, needs)
+
+    def _translate(self, expr: Expr) -> Expr:
+        """The cube's expression in the block's occurrences."""
+
+        def change(node: Expr) -> Expr | None:
+            if isinstance(node, Column):
+                occurrence = self._inverse.get(node.occurrence, _ABSENT + node.occurrence)
+                return Column(occurrence, node.field_id, node.name, node.type)
+            return None
+
+        return transform(expr, change)
+
+    def _check_occurrences(self) -> None:
+        if -1 in self._mapping.values():
+            missing = next(q for q, v in self._mapping.items() if v == -1)
+            name = self._block.occurrences[missing].table.name
+            raise DeclinedError("table_not_in_cube", f"The table {name}.")
+        if self._fact in self._block.null_supplied:
+            raise DeclinedError("fact_null_supplying")
+
+    def _eliminate(self) -> set[int]:
+        """Leave out what only the cube joins, leaf first; returns the occurrences that stay."""
+        kept = set(self._mapping.values())
+        extra = set(range(len(self._cube.tables))) - kept
+        edges = {e.occurrence: e for e in self._cube.edges}
+        while extra:
+            leaf = next((s for s in sorted(extra, reverse=True) if self._is_leaf(s, kept | extra)), None)
+            if leaf is None or leaf not in edges:
+                name = self._cube.tables[max(extra)].name
+                raise DeclinedError("join_not_counted", f"The cube's join with {name}.")
+            self._unique.add(leaf)
+            if not edges[leaf].left:
+                self._complete.add(leaf)
+            extra.discard(leaf)
+        return kept
+
+    def _is_leaf(self, occurrence: int, present: set[int]) -> bool:
+        """Nothing of the cube but the occurrence's own join (and unused dimensions) names it."""
+        own = set(self._cube.join_conjuncts(occurrence))
+        rest = [c for c in self._cube.conjuncts if c not in own]
+        rest += [
+            c
+            for edge in self._cube.left_edges
+            if edge.occurrence != occurrence and edge.occurrence in present
+            for c in edge.on
+        ]
+        left_out = set(range(len(self._cube.tables))) - present
+        return not any(occurrence in occurrences(c) and not occurrences(c) & left_out for c in rest)
+
+    def _check_left_edges(self) -> tuple[Expr, ...]:
+        """Left edges match whole; left against inner needs every row to have had a partner.
+
+        Returns the ONs of cube's left edges that, for want of padded rows, hold on all its rows.
+        """
+        held: list[Expr] = []
+        mine = {e.occurrence: e.on for e in self._block.left_edges}
+        theirs = {e.occurrence for e in self._cube.left_edges}
+        plain = {canonical(c) for c in self._block.conjuncts}
+        for own, cubes in self._mapping.items():
+            if own not in mine and cubes not in theirs:
+                continue
+            on = {canonical(self._translate(c)) for c in self._cube.join_conjuncts(cubes)}
+            if own in mine and cubes in theirs:
+                same = {canonical(c) for c in mine[own]} == on
+            elif own in mine:
+                same = {canonical(c) for c in mine[own]} == on and self._counted(cubes)
+            else:
+                same = on <= plain and self._counted(cubes)
+                held += [self._translate(c) for c in self._cube.join_conjuncts(cubes)]
+            if not same:
+                name = self._cube.tables[cubes].name
+                raise DeclinedError("join_differs", f"The join with {name}.")
+        return tuple(held)
+
+    def _counted(self, occurrence: int) -> bool:
+        if occurrence not in {e.occurrence for e in self._cube.edges}:
+            return False
+        self._complete.add(occurrence)
+        return True
+
+    def _check_implied(self, conjuncts: tuple[Expr, ...], kept: set[int]) -> None:
+        """Every row that the block needs is in the cube: P_Q implies P_V."""
+        block = self._block
+        mine_left = {e.occurrence: e.on for e in block.left_edges}
+        for original, conjunct in zip(self._cube.conjuncts, conjuncts, strict=True):
+            named = occurrences(original)
+            if not named <= kept:
+                if any(original in self._cube.join_conjuncts(o) for o in named - kept):
+                    continue
+                raise DeclinedError("predicate_not_implied", "The cube filters on a table left out.")
+            joined = [
+                o for o in named if o in self._inverse and self._inverse[o] in mine_left
+                and original in self._cube.join_conjuncts(o)
+            ]
+            if joined:
+                continue
+            if canonical(conjunct, block.classes.find) in block.canonical_conjuncts:
+                continue
+            pair = equal_columns(conjunct)
+            if pair is not None:
+                if block.classes.find(pair[0]) == block.classes.find(pair[1]):
+                    continue
+                raise DeclinedError("join_differs", "An equality of the cube isn't in the statement.")
+            if not implies(block.conjuncts, conjunct, block.classes.find):
+                raise DeclinedError("predicate_not_implied")
+
+    def _check_outputs(self) -> None:
+        exprs = [o.expr for o in self._block.outputs] + [k.expr for k in self._block.order]
+        if self._block.having is not None:
+            exprs.append(self._block.having)
+        if any(loose_columns(e, self._block.keys) for e in exprs):
+            raise DeclinedError("block_unsupported", "A column is neither grouped nor aggregated.")

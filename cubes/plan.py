@@ -1,0 +1,63 @@
+"""What matching a block with a cube gives: which cube columns feed which part of the answer.
+
+`Slot`s are the columns of the cells that cube rows and raw rows are both brought to; `Final`s say
+how each aggregate of the statement comes out of them. Plain values; `cubes.cover_sql` writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cubes.measures import Measure
+from rewrite.expr import Aggregate, Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One column of the cells: `cube` over the cube's rows, or `kind` of `argument` over raw rows.
+
+    `kind` is a name of STATES, or `key` for a column that raw rows are grouped by as well.
+    """
+
+    kind: str
+    argument: Expr | None
+    where: Expr | None
+    cube: Expr
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """How one aggregate of the statement is finished; `measure` None is a distinct count of a slot."""
+
+    aggregate: Aggregate
+    measure: Measure | None
+    slots: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a segment must have counted for the match to hold on it (`rewriting.md`, 3.4 and 5.2).
+
+    `complete`: edges without a missing partner; `unique`: edges whose key was unique; `named`:
+    dimension occurrences of the cube that the statement uses, so their snapshot must be the pinned
+    one. `pins` pairs each with the statement's occurrence. `bounded`: (a, b, sign) pairs of fact
+    columns whose sum or difference must be proven by the segment's bounds not to overflow.
+    """
+
+    complete: frozenset[int] = frozenset()
+    unique: frozenset[int] = frozenset()
+    named: tuple[tuple[int, int], ...] = ()
+    bounded: tuple[tuple[int, int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A proof that the cube answers the block, on every segment that meets `needs`."""
+
+    fact: int
+    keys: tuple[Expr, ...]
+    where: tuple[Expr, ...]
+    slots: tuple[Slot, ...]
+    finals: tuple[Final, ...]
+    needs: Needs = field(default_factory=Needs)

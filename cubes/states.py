@@ -1,0 +1,118 @@
+"""Measure states: the mergeable columns that a cube stores, and the same states from raw rows.
+
+One table, `STATES`, serves the build and the query's uncovered files alike: a state is written
+down by the same expression that computes it on the fly (`rewriting.md`, section 1).
+States are wide: a sum of bigints is kept as a decimal, so no state overflows before Spark would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rewrite import types
+from rewrite.reason import DeclinedError
+from rewrite.render import Dialect
+
+Build = Callable[[str, str, Dialect], str]
+
+
+@dataclass(frozen=True, slots=True)
+class StateKind:
+    """How one sort of state is computed from rows and typed.
+
+    `build(argument text, argument type, dialect)` is an aggregate; `stored(argument type)` is the
+    Spark type of its column, None where the argument's type can't have this state. `merge` is the
+    SQL aggregate that joins states of disjoint rows, empty where a measure's finish does it.
+    """
+
+    name: str
+    build: Build
+    stored: Callable[[str | None], str | None]
+    merge: str = ""
+    needs_python: bool = False
+
+
+def _always(type_: str) -> Callable[[str | None], str | None]:
+    return lambda _argument: type_
+
+
+def _sum_stored(type_: str | None) -> str | None:
+    # A file has fewer than 2^31 rows, so a file's sum of ints fits a bigint.
+    if type_ == "bigint":
+        return "decimal(30,0)"
+    return types.sum_type(type_)
+
+
+def _sum(argument: str, type_: str, dialect: Dialect) -> str:
+    if type_ in ("float", "double"):
+        return f"SUM(CAST({argument} AS DOUBLE))"
+    if type_ == "bigint" and dialect == "spark":
+        return f"SUM(CAST({argument} AS DECIMAL(20,0)))"
+    return f"SUM({argument})"
+
+
+def _ordered(type_: str | None) -> str | None:
+    orderable = {"int", "bigint", "float", "double", "string", "date", "boolean"}
+    orderable |= {"timestamp", "timestamp_ntz"}
+    return type_ if type_ in orderable or types.decimal_parts(type_) else None
+
+
+def _set_stored(type_: str | None) -> str | None:
+    # Floats are left out: -0.0 and NaN would need Spark's normalisation in every source.
+    plain = type_ in ("string", "boolean", "timestamp", "timestamp_ntz")
+    return f"array<{type_}>" if plain or types.decimal_parts(type_) else None
+
+
+def _set(argument: str, _type: str, dialect: Dialect) -> str:
+    if dialect == "spark":
+        return f"collect_set({argument})"
+    return f"list(DISTINCT {argument}) FILTER (WHERE {argument} IS NOT NULL)"
+
+
+def _bitmap_stored(type_: str | None) -> str | None:
+    return "binary" if type_ in ("int", "bigint", "date") else None
+
+
+def _bitmap(argument: str, type_: str, dialect: Dialect) -> str:
+    if dialect == "spark":
+        number = f"unix_date({argument})" if type_ == "date" else argument
+        return f"acc_bitmap(collect_set(CAST({number} AS BIGINT)))"
+    number = f"date_diff('day', DATE '1970-01-01', {argument})" if type_ == "date" else argument
+    return f"acc_bitmap(list(DISTINCT CAST({number} AS BIGINT)))"
+
+
+def _only_spark(template: str) -> Build:
+    def build(argument: str, _type: str, dialect: Dialect) -> str:
+        if dialect != "spark":
+            raise DeclinedError("expression_not_proven", "A sketch is built by Spark.")
+        return template.format(argument)
+
+    return build
+
+
+def _hll_stored(type_: str | None) -> str | None:
+    return "binary" if type_ in ("int", "bigint", "string") else None
+
+
+def _numeric(type_: str | None) -> str | None:
+    return "double" if types.is_numeric(type_) else None
+
+
+def _moment(template: str) -> Build:
+    return lambda argument, _type, _dialect: template.format(f"CAST({argument} AS DOUBLE)")
+
+
+_KINDS = (
+    StateKind("rows", lambda _a, _t, _d: "COUNT(*)", _always("bigint"), "SUM"),
+    StateKind("count", lambda a, _t, _d: f"COUNT({a})", _always("bigint"), "SUM"),
+    StateKind("sum", _sum, _sum_stored, "SUM"),
+    StateKind("min", lambda a, _t, _d: f"MIN({a})", _ordered, "MIN"),
+    StateKind("max", lambda a, _t, _d: f"MAX({a})", _ordered, "MAX"),
+    StateKind("set", _set, _set_stored),
+    StateKind("bitmap", _bitmap, _bitmap_stored, needs_python=True),
+    StateKind("mean", _moment("AVG({0})"), _numeric),
+    StateKind("m2", _moment("(VAR_POP({0}) * COUNT({0}))"), _numeric),
+    StateKind("hll", _only_spark("hll_sketch_agg({0}, 14)"), _hll_stored, needs_python=True),
+)
+STATES: dict[str, StateKind] = {kind.name: kind for kind in _KINDS}

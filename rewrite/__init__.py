@@ -1,0 +1,1 @@
+"""SQL in, better SQL out: normal form, domains, types. Pure: sqlglot only, no I/O."""

@@ -1,0 +1,258 @@
+"""A parsed SELECT to a `Block`: tables to pins, names to field ids, in Spark's order of look-up.
+
+Whatever isn't one aggregate block over tables, inner joins and left joins raises `DeclinedError`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from rewrite.bind_expr import bind
+from rewrite.block import Block, LeftEdge, Occurrence, Output, SortKey
+from rewrite.expr import Aggregate, Column, Expr, conjuncts, has_aggregate, occurrences
+from rewrite.facts import At, Facts
+from rewrite.output_name import output_name
+from rewrite.reason import DeclinedError
+
+_ALLOWED = frozenset(
+    {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "hint", "distinct"}
+)
+_TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
+
+
+class _Names:
+    """Column look-up over the occurrences of FROM."""
+
+    def __init__(self, occurrences: list[Occurrence]) -> None:
+        self._occurrences = occurrences
+
+    def find(self, qualifier: str | None, name: str) -> list[Column]:
+        found = []
+        for occurrence in self._occurrences:
+            if qualifier is not None and occurrence.alias.lower() != qualifier.lower():
+                continue
+            column = occurrence.table.column(name)
+            if column is not None:
+                found.append(Column(occurrence.index, column.field_id, column.name, column.type))
+        return found
+
+    def column(self, qualifier: str | None, name: str) -> Expr:
+        found = self.find(qualifier, name)
+        if len(found) == 1:
+            return found[0]
+        shown = f"{qualifier}.{name}" if qualifier else name
+        code = "name_ambiguous" if found else "expression_unsupported"
+        raise DeclinedError(code, f"The column name {shown}.")
+
+
+class _AliasNames:
+    """GROUP BY: input columns first, then the SELECT list's aliases."""
+
+    def __init__(self, names: _Names, aliases: dict[str, Expr]) -> None:
+        self._names, self._aliases = names, aliases
+
+    def column(self, qualifier: str | None, name: str) -> Expr:
+        alias = None if qualifier else self._aliases.get(name.lower())
+        if alias is not None and not self._names.find(qualifier, name):
+            return alias
+        return self._names.column(qualifier, name)
+
+
+class _OutputNames(_AliasNames):
+    """HAVING and ORDER BY: where a name could be an output and another input column, neither is guessed."""
+
+    def column(self, qualifier: str | None, name: str) -> Expr:
+        alias = None if qualifier else self._aliases.get(name.lower())
+        if alias is None:
+            return self._names.column(qualifier, name)
+        if any(found != alias for found in self._names.find(qualifier, name)):
+            raise DeclinedError("name_ambiguous", f"The name {name} is an output and a column.")
+        return alias
+
+
+def bind_block(tree: exp.Expression, facts: Facts) -> Block:
+    """The normal form of `tree`, a SELECT, under the pins that `facts` gives."""
+    if not isinstance(tree, exp.Select):
+        raise DeclinedError("block_unsupported")
+    extra = sorted(k for k, v in tree.args.items() if v and k not in _ALLOWED)
+    if extra or tree.args.get("from_") is None:
+        raise DeclinedError("block_unsupported", f"It has: {', '.join(extra) or 'no FROM'}.")
+    tables, left, inner = _from(tree, facts)
+    names = _Names(tables)
+    where = tree.args.get("where")
+    if where is not None:
+        inner += conjuncts(bind(where.this, names))
+    if any(has_aggregate(c) for c in inner):
+        raise DeclinedError("block_unsupported", "An aggregate in WHERE.")
+    outputs = tuple(_output(item, names) for item in tree.expressions)
+    keys, grouped = _keys(tree, names, outputs)
+    aliases = _aliases(outputs)
+    over = _OutputNames(names, aliases)
+    having = tree.args.get("having")
+    return Block(
+        occurrences=tuple(tables),
+        left_edges=tuple(left),
+        conjuncts=tuple(inner),
+        keys=keys,
+        outputs=outputs,
+        having=bind(having.this, over) if having is not None else None,
+        order=_order(tree, over, outputs),
+        limit=_limit(tree),
+        grouped=grouped,
+    )
+
+
+def _from(tree: exp.Select, facts: Facts) -> tuple[list[Occurrence], list[LeftEdge], list[Expr]]:
+    tables = [_occurrence(0, tree.args["from_"].this, facts)]
+    left: list[LeftEdge] = []
+    inner: list[Expr] = []
+    joins = tree.args.get("joins") or []
+    comma = False
+    for index, join in enumerate(joins, start=1):
+        side, kind = (join.side or "").upper(), (join.kind or "").upper()
+        unknown = join.args.get("using") or join.method or kind not in ("", "INNER", "CROSS", "OUTER")
+        if unknown or side not in ("", "LEFT") or (kind == "OUTER" and not side):
+            raise DeclinedError("join_unsupported", f"Here: {join.sql(dialect='spark')[:60]}.")
+        tables.append(_occurrence(index, join.this, facts))
+        condition = join.args.get("on")
+        comma = comma or (condition is None and kind == "CROSS")
+        if comma and condition is not None:
+            # In `a, b JOIN c ON …` the ON can't see a; a flat list of joins no longer tells.
+            raise DeclinedError("join_unsupported", "Comma or cross joins mixed with JOIN … ON.")
+        parts = conjuncts(bind(condition, _Names(tables)) if condition is not None else None)
+        if side == "LEFT":
+            left.append(LeftEdge(index, parts))
+        else:
+            inner += parts
+    aliases = [t.alias.lower() for t in tables]
+    if len(set(aliases)) != len(aliases):
+        raise DeclinedError("name_ambiguous", "Two tables have one alias.")
+    return tables, left, inner
+
+
+def _occurrence(index: int, node: exp.Expression, facts: Facts) -> Occurrence:
+    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+        raise DeclinedError("block_unsupported", f"FROM holds {node.sql(dialect='spark')[:60]}.")
+    extra = [k for k, v in node.args.items() if v and k not in _TABLE_ALLOWED]
+    alias = node.args.get("alias")
+    if extra or (alias is not None and alias.args.get("columns")):
+        raise DeclinedError("block_unsupported", f"FROM holds {node.sql(dialect='spark')[:60]}.")
+    parts, at = tuple(p.name for p in node.parts), _at(node.args.get("version"))
+    table = facts.table(parts, at)
+    if table is None:
+        raise DeclinedError("table_unknown", f"The table {'.'.join(parts)}.")
+    return Occurrence(index, parts, node.alias_or_name, table, at)
+
+
+def _at(version: exp.Expression | None) -> At:
+    if version is None:
+        return At()
+    value = version.args.get("expression")
+    if version.name.upper() == "VERSION" and isinstance(value, exp.Literal):
+        number = str(value.this)
+        if not value.is_string or number.isdigit():
+            return At(snapshot_id=int(number))
+        return At(ref=number)
+    # A timestamp's text is read in the session's time zone: Spark's to resolve.
+    raise DeclinedError("block_unsupported", "Time travel by timestamp.")
+
+
+def _output(item: exp.Expression, names: _Names) -> Output:
+    inner = item.this if isinstance(item, exp.Alias) else item
+    if isinstance(inner, exp.Star) or isinstance(getattr(inner, "this", None), exp.Star) and isinstance(
+        inner, exp.Column
+    ):
+        raise DeclinedError("block_unsupported", "SELECT *.")
+    alias = item.alias if isinstance(item, exp.Alias) else None
+    return Output(alias or output_name(inner), alias, bind(inner, names))
+
+
+def _aliases(outputs: tuple[Output, ...]) -> dict[str, Expr]:
+    aliases: dict[str, Expr] = {}
+    for output in outputs:
+        name = (output.alias or (output.name if isinstance(output.expr, Column) else None) or "").lower()
+        if name and aliases.get(name, output.expr) != output.expr:
+            raise DeclinedError("name_ambiguous", f"Two outputs are called {name}.")
+        aliases[name] = output.expr
+    aliases.pop("", None)
+    return aliases
+
+
+def _keys(
+    tree: exp.Select, names: _Names, outputs: tuple[Output, ...]
+) -> tuple[tuple[Expr, ...], bool]:
+    group, distinct = tree.args.get("group"), tree.args.get("distinct")
+    aggregated = any(has_aggregate(o.expr) for o in outputs) or tree.args.get("having") is not None
+    if distinct is not None:
+        if group is not None or aggregated or distinct.args.get("on"):
+            raise DeclinedError("block_unsupported", "DISTINCT over an aggregate.")
+        return tuple(o.expr for o in outputs), True
+    if group is None:
+        if not aggregated:
+            raise DeclinedError("no_aggregate")
+        return (), False
+    extra = [k for k, v in group.args.items() if v and k != "expressions"]
+    if extra or not group.expressions:
+        raise DeclinedError("block_unsupported", f"GROUP BY {', '.join(extra).upper() or '()'}.")
+    scope = _AliasNames(names, _aliases(outputs))
+    keys = []
+    for item in group.expressions:
+        key = outputs[_ordinal(item, outputs)].expr if _is_ordinal(item) else bind(item, scope)
+        if has_aggregate(key):
+            raise DeclinedError("block_unsupported", "An aggregate in GROUP BY.")
+        keys.append(key)
+    return tuple(dict.fromkeys(keys)), True
+
+
+def _is_ordinal(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and re.fullmatch(r"\d+", node.this) is not None
+
+
+def _ordinal(node: exp.Expression, outputs: tuple[Output, ...]) -> int:
+    position = int(node.this) - 1
+    if not 0 <= position < len(outputs):
+        raise DeclinedError("expression_unsupported", f"The position {node.this}.")
+    return position
+
+
+def _order(tree: exp.Select, scope: _OutputNames, outputs: tuple[Output, ...]) -> tuple[SortKey, ...]:
+    order = tree.args.get("order")
+    if order is None:
+        return ()
+    keys = []
+    for item in order.expressions:
+        if not isinstance(item, exp.Ordered) or item.args.get("with_fill"):
+            raise DeclinedError("block_unsupported", "ORDER BY with options.")
+        expr = (
+            outputs[_ordinal(item.this, outputs)].expr
+            if _is_ordinal(item.this)
+            else bind(item.this, scope)
+        )
+        descending = bool(item.args.get("desc"))
+        nulls_first = item.args.get("nulls_first")
+        keys.append(SortKey(expr, descending, (not descending) if nulls_first is None else bool(nulls_first)))
+    return tuple(keys)
+
+
+def _limit(tree: exp.Select) -> int | None:
+    limit = tree.args.get("limit")
+    if limit is None:
+        return None
+    value = getattr(limit, "expression", None)
+    if not isinstance(limit, exp.Limit) or not isinstance(value, exp.Literal) or not _is_ordinal(value):
+        raise DeclinedError("block_unsupported", "LIMIT with an expression.")
+    return int(value.this)
+
+
+def loose_columns(expr: Expr, keys: tuple[Expr, ...]) -> set[int]:
+    """Occurrences named in `expr` outside of aggregates and group keys; Spark refuses such a statement."""
+    if expr in keys or isinstance(expr, Aggregate):
+        return set()
+    if isinstance(expr, Column):
+        return occurrences(expr)
+    found: set[int] = set()
+    for arg in getattr(expr, "args", ()):
+        found |= loose_columns(arg, keys)
+    return found

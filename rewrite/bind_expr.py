@@ -1,0 +1,369 @@
+"""sqlglot expressions to bound ones: names to field ids, literals to typed constants.
+
+Only operators and functions known to be deterministic are taken; anything else raises
+`DeclinedError`, so that the statement goes to Spark as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import Protocol
+
+from sqlglot import exp
+
+from rewrite import types
+from rewrite.expr import Aggregate, Call, Expr, Literal
+from rewrite.reason import DeclinedError
+
+TRUE = Literal("true", "boolean")
+
+_BINARY: dict[type[exp.Expression], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
+_DATE_PARTS: dict[type[exp.Expression], str] = {
+    exp.Year: "year",
+    exp.Month: "month",
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.Quarter: "quarter",
+    exp.WeekOfYear: "weekofyear",
+    exp.DayOfYear: "dayofyear",
+}
+_STRINGS: dict[type[exp.Expression], str] = {exp.Upper: "upper", exp.Lower: "lower"}
+_AGGREGATES: dict[type[exp.Expression], str] = {
+    exp.Sum: "sum",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Avg: "avg",
+    exp.CountIf: "count_if",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+    exp.Stddev: "stddev",
+    exp.StddevSamp: "stddev",
+    exp.StddevPop: "stddev_pop",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.ApproxDistinct: "approx_count_distinct",
+    exp.ApproxQuantile: "approx_percentile",
+}
+_SAFE_CASTS = {
+    ("int", "bigint"),
+    ("int", "double"),
+    ("bigint", "double"),
+    ("float", "double"),
+    ("int", "string"),
+    ("bigint", "string"),
+    ("date", "string"),
+}
+
+
+class Scope(Protocol):
+    """Where names are looked up."""
+
+    def column(self, qualifier: str | None, name: str) -> Expr:
+        """What the name stands for; DeclinedError where the name is unknown or ambiguous."""
+        ...
+
+
+def bind(node: exp.Expression, scope: Scope) -> Expr:
+    """The bound form of a scalar or aggregate expression."""
+    kind = type(node)
+    if kind is exp.Column:
+        return _column(node, scope)
+    if kind is exp.Paren:
+        return bind(node.this, scope)
+    if kind is exp.Literal:
+        return _literal(node)
+    if kind in _BINARY:
+        return _binary(_BINARY[kind], bind(node.this, scope), bind(node.expression, scope))
+    if kind is exp.And or kind is exp.Or:
+        return _logical(kind, node, scope)
+    if kind in _AGGREGATES or kind is exp.Count:
+        return _aggregate(node, scope)
+    special = _SPECIAL.get(kind)
+    if special is not None:
+        return special(node, scope)
+    if kind in _DATE_PARTS:
+        inner = node.this.this if isinstance(node.this, exp.TsOrDsToDate) else node.this
+        return _date_part(_DATE_PARTS[kind], bind(inner, scope))
+    if kind in _STRINGS:
+        return _typed(Call(_STRINGS[kind], (bind(node.this, scope),), "string"), "string")
+    raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
+
+
+def boolean(op: str, *args: Expr) -> Call:
+    """A call whose result is true, false or unknown."""
+    return Call(op, args, "boolean")
+
+
+def _text(node: exp.Expression) -> str:
+    return node.sql(dialect="spark")[:80]
+
+
+def _column(node: exp.Expression, scope: Scope) -> Expr:
+    if isinstance(node.this, exp.Star) or node.args.get("db") or node.args.get("catalog"):
+        raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
+    return scope.column(node.table or None, node.name)
+
+
+def _literal(node: exp.Expression) -> Literal:
+    if node.args.get("is_string"):
+        return Literal(node.this, "string")
+    type_ = types.literal_number_type(node.this)
+    if type_ is None:
+        raise DeclinedError("expression_unsupported", f"The number {node.this}.")
+    return Literal(node.this, type_)
+
+
+def _logical(kind: type[exp.Expression], node: exp.Expression, scope: Scope) -> Expr:
+    """AND and OR chains are flattened without recursion: they can be thousands of terms long."""
+    terms, stack = [], [node]
+    while stack:
+        current = stack.pop()
+        if type(current) is exp.Paren and type(current.this) is kind:
+            stack.append(current.this)
+        elif type(current) is kind:
+            stack += (current.expression, current.this)
+        else:
+            terms.append(bind(current, scope))
+    return boolean("and" if kind is exp.And else "or", *terms)
+
+
+def _binary(op: str, left: Expr, right: Expr) -> Expr:
+    if op in types.COMPARISONS:
+        return boolean(op, _as_date(left, right), _as_date(right, left))
+    return Call(op, (left, right), types.arithmetic(op, *_number_types(left, right)))
+
+
+def _number_types(left: Expr, right: Expr) -> tuple[str | None, str | None]:
+    """Beside a decimal Spark gives an integer literal just the digits that it has."""
+
+    def one(expr: Expr, other: Expr) -> str | None:
+        if isinstance(expr, Literal) and expr.type in types.EXACT and types.decimal_parts(other.type):
+            return f"decimal({len(expr.value.lstrip('-'))},0)"
+        return expr.type
+
+    return one(left, right), one(right, left)
+
+
+def _as_date(expr: Expr, other: Expr) -> Expr:
+    """A string literal beside a date is a date to Spark; only a full ISO date is folded."""
+    if isinstance(expr, Literal) and expr.type == "string" and other.type == "date":
+        return _date_literal(expr.value) or expr
+    return expr
+
+
+def _date_literal(text: str) -> Literal | None:
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        return None
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return None
+    return Literal(text, "date")
+
+
+def _typed(call: Call, *wanted: str) -> Call:
+    """The call with its type dropped where an argument isn't of the type that the function takes."""
+    if all(arg.type == want for arg, want in zip(call.args, wanted, strict=False)):
+        return call
+    return Call(call.op, call.args, None)
+
+
+def _date_part(op: str, argument: Expr) -> Call:
+    return _typed(Call(op, (argument,), "int"), "date")
+
+
+def _cast(node: exp.Expression, scope: Scope) -> Expr:
+    inner, target = bind(node.this, scope), node.args["to"].sql(dialect="spark").lower()
+    target = target.replace(", ", ",")
+    if isinstance(inner, Literal):
+        folded = _cast_literal(inner, target)
+        if folded is not None:
+            return folded
+    if inner.type == target:
+        return inner
+    if (inner.type, target) in _SAFE_CASTS:
+        return Call("cast", (inner, Literal(target, "type")), target)
+    # CAST and TRY_CAST come out of the parser alike, so only casts that can't fail are taken.
+    raise DeclinedError("expression_unsupported", f"The cast {_text(node)}.")
+
+
+def _cast_literal(literal: Literal, target: str) -> Literal | None:
+    if target == "date" and literal.type == "string":
+        return _date_literal(literal.value)
+    if literal.type in types.EXACT and target in types.EXACT:
+        fits = types.literal_number_type(literal.value) == "int" or target == "bigint"
+        return Literal(literal.value, target) if fits else None
+    parts = types.decimal_parts(target)
+    if parts is not None and (literal.type in types.EXACT or types.decimal_parts(literal.type)):
+        try:
+            value = Decimal(literal.value).quantize(Decimal(1).scaleb(-parts[1]))
+        except InvalidOperation:
+            return None
+        same = value == Decimal(literal.value) and len(value.as_tuple().digits) <= parts[0]
+        return Literal(str(value), target) if same else None
+    return None
+
+
+def _neg(node: exp.Expression, scope: Scope) -> Expr:
+    inner = bind(node.this, scope)
+    if isinstance(inner, Literal) and types.is_numeric(inner.type) and inner.value[0] != "-":
+        type_ = types.literal_number_type("-" + inner.value)
+        return Literal("-" + inner.value, inner.type if type_ is None else type_)
+    return Call("neg", (inner,), inner.type if types.is_numeric(inner.type) else None)
+
+
+def _between(node: exp.Expression, scope: Scope) -> Expr:
+    if node.args.get("symmetric"):
+        raise DeclinedError("expression_unsupported", "BETWEEN SYMMETRIC.")
+    value = bind(node.this, scope)
+    low, high = bind(node.args["low"], scope), bind(node.args["high"], scope)
+    return boolean("and", _binary(">=", value, low), _binary("<=", value, high))
+
+
+def _in(node: exp.Expression, scope: Scope) -> Expr:
+    if node.args.get("query") or node.args.get("unnest") or not node.expressions:
+        raise DeclinedError("expression_unsupported", "A subquery in IN.")
+    value = bind(node.this, scope)
+    items = [_as_date(bind(item, scope), value) for item in node.expressions]
+    return boolean("in", value, *items)
+
+
+def _is(node: exp.Expression, scope: Scope) -> Expr:
+    value = bind(node.this, scope)
+    if isinstance(node.expression, exp.Null):
+        return boolean("is_null", value)
+    if isinstance(node.expression, exp.Boolean) and value.type == "boolean":
+        return boolean("<=>", value, bind(node.expression, scope))
+    raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
+
+
+def _case(node: exp.Expression, scope: Scope) -> Expr:
+    args: list[Expr] = []
+    for branch in node.args["ifs"]:
+        condition = bind(branch.this, scope)
+        if node.this is not None:
+            condition = _binary("=", bind(node.this, scope), condition)
+        args += (condition, bind(branch.args["true"], scope))
+    default = node.args.get("default")
+    return _case_call(args, bind(default, scope) if default is not None else None)
+
+
+def _if(node: exp.Expression, scope: Scope) -> Expr:
+    args = [bind(node.this, scope), bind(node.args["true"], scope)]
+    otherwise = node.args.get("false")
+    return _case_call(args, bind(otherwise, scope) if otherwise is not None else None)
+
+
+def _case_call(args: list[Expr], default: Expr | None) -> Call:
+    args.append(default if default is not None else Literal("NULL", "void"))
+    results = [*args[1:-1:2], args[-1]]
+    return Call("case", tuple(args), types.common([r.type for r in results]))
+
+
+def _coalesce(node: exp.Expression, scope: Scope) -> Expr:
+    args = tuple(bind(a, scope) for a in (node.this, *node.expressions))
+    return Call("coalesce", args, types.common([a.type for a in args]))
+
+
+def _substring(node: exp.Expression, scope: Scope) -> Expr:
+    parts = [node.this, node.args.get("start"), node.args.get("length")]
+    args = tuple(bind(p, scope) for p in parts if p is not None)
+    literal = all(isinstance(a, Literal) and a.type == "int" for a in args[1:])
+    known = literal and args[0].type == "string" and all(int(a.value) > 0 for a in args[1:])  # type: ignore[union-attr]
+    return Call("substring", args, "string" if known else None)
+
+
+def _date_trunc(node: exp.Expression, scope: Scope) -> Expr:
+    unit = node.args["unit"].name.upper()
+    op = "date_trunc" if isinstance(node, exp.TimestampTrunc) else "trunc"
+    return Call(op, (Literal(unit, "string"), bind(node.this, scope)), None)
+
+
+def _concat(node: exp.Expression, scope: Scope) -> Expr:
+    args = tuple(bind(a, scope) for a in node.expressions)
+    return Call("concat", args, "string" if all(a.type == "string" for a in args) else None)
+
+
+def _like(node: exp.Expression, scope: Scope) -> Expr:
+    pattern = bind(node.expression, scope)
+    if not isinstance(pattern, Literal) or pattern.type != "string" or "\\" in pattern.value:
+        raise DeclinedError("expression_unsupported", "LIKE with an escape or a computed pattern.")
+    return boolean("like", bind(node.this, scope), pattern)
+
+
+def _not(node: exp.Expression, scope: Scope) -> Expr:
+    return boolean("not", bind(node.this, scope))
+
+
+def _filter(node: exp.Expression, scope: Scope) -> Expr:
+    aggregate = bind(node.this, scope)
+    if not isinstance(aggregate, Aggregate) or aggregate.where is not None:
+        raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
+    where = bind(node.expression.this, scope)
+    return Aggregate(aggregate.function, aggregate.args, aggregate.distinct, where, aggregate.type)
+
+
+def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
+    function = _AGGREGATES.get(type(node), "count")
+    distinct = isinstance(node.this, exp.Distinct)
+    if distinct:
+        arguments = node.this.expressions
+    elif isinstance(node.this, exp.Star):
+        arguments = []
+    else:
+        arguments = [node.this, *node.expressions]
+        if function == "approx_percentile":
+            arguments += [node.args["quantile"]]
+    unknown = {"accuracy", "weight", "error_tolerance", "order"}
+    if any(node.args.get(name) for name in unknown):
+        raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
+    args = tuple(bind(a, scope) for a in arguments)
+    if any(isinstance(inner, Aggregate) for inner in args):
+        raise DeclinedError("aggregate_unsupported", "An aggregate inside an aggregate.")
+    if function == "count" and not distinct and all(_never_null(a) for a in args):
+        args = ()
+    type_ = types.aggregate_type(function, [a.type for a in args])
+    return Aggregate(function, args, distinct, None, type_)
+
+
+def _never_null(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.type != "void"
+
+
+_Binder = Callable[[exp.Expression, Scope], Expr]
+_SPECIAL: dict[type[exp.Expression], _Binder] = {
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Neg: _neg,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Coalesce: _coalesce,
+    exp.Substring: _substring,
+    exp.TimestampTrunc: _date_trunc,
+    exp.DateTrunc: _date_trunc,
+    exp.Concat: _concat,
+    exp.Like: _like,
+    exp.Not: _not,
+    exp.Filter: _filter,
+    exp.Boolean: lambda node, _: Literal("true" if node.this else "false", "boolean"),
+    exp.Null: lambda _node, _scope: Literal("NULL", "void"),
+}

@@ -1,0 +1,138 @@
+"""The normal form of one aggregate block: occurrences, left edges, conjuncts, keys, outputs.
+
+A block means: the product of its inner occurrences, each left edge joined in order, every conjunct
+applied, grouped by its keys, then outputs, HAVING, ORDER BY and LIMIT (`rewriting.md` section 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from rewrite.expr import Call, Column, Expr, canonical, occurrences
+from rewrite.facts import At, TableFacts
+
+_IDENTITY_TYPES = frozenset({"int", "bigint", "string", "date", "timestamp", "timestamp_ntz", "boolean"})
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One mention of a table in FROM, at one state."""
+
+    index: int
+    parts: tuple[str, ...]
+    alias: str
+    table: TableFacts
+    at: At
+
+
+@dataclass(frozen=True, slots=True)
+class LeftEdge:
+    """`LEFT JOIN occurrence ON …`; the ON is kept whole."""
+
+    occurrence: int
+    on: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One item of the SELECT list. `name` is the column name in Spark's result, None where only Spark knows it."""
+
+    name: str | None
+    alias: str | None
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One item of ORDER BY; `output` is the index of the output that it names, else `expr` is set."""
+
+    expr: Expr
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Block:
+    """One SELECT with aggregates or GROUP BY over tables and joins, names resolved to field ids."""
+
+    occurrences: tuple[Occurrence, ...]
+    left_edges: tuple[LeftEdge, ...]
+    conjuncts: tuple[Expr, ...]
+    keys: tuple[Expr, ...]
+    outputs: tuple[Output, ...]
+    having: Expr | None
+    order: tuple[SortKey, ...]
+    limit: int | None
+    grouped: bool
+
+    @cached_property
+    def null_supplied(self) -> frozenset[int]:
+        """Occurrences on the null-supplying side of a left join."""
+        return frozenset(edge.occurrence for edge in self.left_edges)
+
+    @cached_property
+    def classes(self) -> Classes:
+        """Columns that are equal on every row that passes."""
+        return Classes.of(self.conjuncts)
+
+    @cached_property
+    def canonical_conjuncts(self) -> frozenset[Expr]:
+        """Every conjunct, with equal columns replaced by their class's representative."""
+        return frozenset(canonical(c, self.classes.find) for c in self.conjuncts)
+
+
+class Classes:
+    """Equivalence classes of columns: equal by an inner equality whose equality is identity.
+
+    Floats are left out (-0.0 = 0.0), and so are columns of different types (a cast may lose).
+    """
+
+    def __init__(self) -> None:
+        self._parent: dict[Column, Column] = {}
+
+    @classmethod
+    def of(cls, conjuncts: tuple[Expr, ...]) -> Classes:
+        """The classes that top-level equalities between columns make."""
+        classes = cls()
+        for conjunct in conjuncts:
+            pair = equal_columns(conjunct)
+            if pair is not None:
+                classes._join(*pair)
+        return classes
+
+    def find(self, column: Column) -> Column:
+        """The class's representative; the column itself where nothing equals it."""
+        while column in self._parent:
+            column = self._parent[column]
+        return column
+
+    def members(self, column: Column) -> list[Column]:
+        """Every column known to equal this one, itself first."""
+        root = self.find(column)
+        found = {c for c in self._parent if self.find(c) == root} | {root}
+        return [column, *sorted(found - {column}, key=_order)]
+
+    def _join(self, a: Column, b: Column) -> None:
+        a, b = sorted((self.find(a), self.find(b)), key=_order)
+        if a != b:
+            self._parent[b] = a
+
+
+def _order(column: Column) -> tuple[int, int]:
+    return (column.occurrence, column.field_id)
+
+
+def equal_columns(conjunct: Expr) -> tuple[Column, Column] | None:
+    """The two columns of `a = b` where equality is identity: one type, not floating."""
+    match conjunct:
+        case Call(op="=", args=(Column() as a, Column() as b)) if a != b and a.type == b.type:
+            decimal = (a.type or "").startswith("decimal")
+            return (a, b) if decimal or a.type in _IDENTITY_TYPES else None
+    return None
+
+
+def single_occurrence(expr: Expr) -> int | None:
+    """The one table occurrence that the expression names, None for none or several."""
+    found = occurrences(expr)
+    return next(iter(found)) if len(found) == 1 else None

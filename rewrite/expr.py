@@ -1,0 +1,178 @@
+"""Bound scalar and aggregate expressions: small immutable trees that two statements can be compared by.
+
+A `Column` is identified by table occurrence and Iceberg field id alone, so a renamed column is the
+same column. Types are Spark's texts; None means that the type isn't known here, which is never an
+error: such an expression may be compared and sent to Spark, but no in-process engine evaluates it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+CUBE = -1
+"""The occurrence of a cube's own stored columns, as against the columns of tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of one table occurrence; of the cube's rows where `occurrence` is `CUBE`."""
+
+    occurrence: int
+    field_id: int
+    name: str = field(compare=False)
+    type: str | None = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant: its text and Spark type (`void` for NULL)."""
+
+    value: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or deterministic function, by the names listed in `rewrite.types.OPERATORS`."""
+
+    op: str
+    args: tuple[Expr, ...]
+    type: str | None = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate call; `where` is its FILTER."""
+
+    function: str
+    args: tuple[Expr, ...]
+    distinct: bool
+    where: Expr | None
+    type: str | None = field(compare=False)
+
+
+Expr = Column | Literal | Call | Aggregate
+
+_COMMUTATIVE = frozenset({"and", "or", "=", "<>", "<=>", "+", "*"})
+_FLIPPED = {">": "<", ">=": "<="}
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The direct operands, a FILTER included."""
+    if isinstance(expr, Call):
+        return expr.args
+    if isinstance(expr, Aggregate):
+        return (*expr.args, expr.where) if expr.where is not None else expr.args
+    return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The tree's nodes, parents first."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def transform(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """The tree with every topmost node that `change` answers replaced by the answer."""
+    changed = change(expr)
+    if changed is not None:
+        return changed
+    if isinstance(expr, Call):
+        return replace(expr, args=tuple(transform(a, change) for a in expr.args))
+    if isinstance(expr, Aggregate):
+        where = None if expr.where is None else transform(expr.where, change)
+        return replace(expr, args=tuple(transform(a, change) for a in expr.args), where=where)
+    return expr
+
+
+def columns(expr: Expr) -> set[Column]:
+    """Every column named in the tree."""
+    return {node for node in walk(expr) if isinstance(node, Column)}
+
+
+def occurrences(expr: Expr) -> set[int]:
+    """The table occurrences that the tree names."""
+    return {column.occurrence for column in columns(expr)}
+
+
+def has_aggregate(expr: Expr) -> bool:
+    """Whether an aggregate call stands anywhere in the tree."""
+    return any(isinstance(node, Aggregate) for node in walk(expr))
+
+
+def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
+    """The operands of nested ANDs, left to right.
+
+    >>> a, b = Literal("true", "boolean"), Literal("false", "boolean")
+    >>> conjuncts(Call("and", (a, Call("and", (b, a), "boolean")), "boolean")) == (a, b, a)
+    True
+    """
+    if expr is None:
+        return ()
+    if isinstance(expr, Call) and expr.op == "and":
+        return tuple(part for arg in expr.args for part in conjuncts(arg))
+    return (expr,)
+
+
+def canonical(expr: Expr, representative: Callable[[Column], Column] = lambda c: c) -> Expr:
+    """A form that is equal for expressions that differ only in operand order or equal columns.
+
+    For comparing only: what is emitted keeps the statement's own order.
+
+    >>> x, one = Column(0, 1, "x", "int"), Literal("1", "int")
+    >>> a, b = Call(">", (x, one), "boolean"), Call("<", (one, x), "boolean")
+    >>> canonical(a) == canonical(b)
+    True
+    """
+    if isinstance(expr, Column):
+        return representative(expr)
+    if isinstance(expr, Literal):
+        return expr
+    args = tuple(canonical(arg, representative) for arg in expr.args)
+    if isinstance(expr, Aggregate):
+        where = None if expr.where is None else canonical(expr.where, representative)
+        return replace(expr, args=args, where=where)
+    op = expr.op
+    if op in _FLIPPED:
+        op, args = _FLIPPED[op], args[::-1]
+    elif op in _COMMUTATIVE:
+        args = tuple(sorted(args, key=repr))
+    elif op == "in":
+        args = (args[0], *sorted(set(args[1:]), key=repr))
+    return replace(expr, op=op, args=args)
+
+
+def to_json(expr: Expr | None) -> Any:
+    """Plain lists and texts, for a cube's stored definition."""
+    match expr:
+        case None:
+            return None
+        case Column():
+            return ["column", expr.occurrence, expr.field_id, expr.name, expr.type]
+        case Literal():
+            return ["literal", expr.value, expr.type]
+        case Call():
+            return ["call", expr.op, [to_json(a) for a in expr.args], expr.type]
+        case Aggregate():
+            args = [to_json(a) for a in expr.args]
+            return ["agg", expr.function, args, expr.distinct, to_json(expr.where), expr.type]
+
+
+def from_json(data: Any) -> Expr:
+    """The tree that `to_json` wrote; ValueError for anything else."""
+    match data:
+        case ["column", occurrence, field_id, name, type_]:
+            return Column(occurrence, field_id, name, type_)
+        case ["literal", value, type_]:
+            return Literal(value, type_)
+        case ["call", op, args, type_]:
+            return Call(op, tuple(from_json(a) for a in args), type_)
+        case ["agg", function, args, distinct, where, type_]:
+            condition = None if where is None else from_json(where)
+            return Aggregate(
+                function, tuple(from_json(a) for a in args), distinct, condition, type_
+            )
+    raise ValueError(f"not an expression: {data!r}")

@@ -1,0 +1,59 @@
+"""What the rewriter may ask about tables: names, field ids, Spark types, nullability, pins.
+
+Plain values, filled by `accelerator.iceberg`; nothing here reads anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """A top-level column. `type` is Spark's own type text, e.g. `int`, `decimal(10,2)`, `timestamp_ntz`."""
+
+    field_id: int
+    name: str
+    type: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """A table pinned to one snapshot. `snapshot_id` is None for a table without any snapshot (empty).
+
+    `name` is catalog.namespace.table as Spark writes it; `uuid` is Iceberg's table uuid.
+    `schema_id` is the schema the rows are read under: the snapshot's own for time travel, else the table's.
+    """
+
+    name: str
+    uuid: str
+    snapshot_id: int | None
+    schema_id: int
+    columns: tuple[ColumnFacts, ...]
+
+    def column(self, name: str) -> ColumnFacts | None:
+        """The column of that name, compared without case as Spark does by default."""
+        wanted = name.lower()
+        for column in self.columns:
+            if column.name.lower() == wanted:
+                return column
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Which state of a table a statement asks for; at most one field is set, none means the newest."""
+
+    snapshot_id: int | None = None
+    ref: str | None = None
+    timestamp_ms: int | None = None
+
+
+class Facts(Protocol):
+    """Resolves table names under one pin: asked twice for the same name and state, it answers alike."""
+
+    def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
+        """The pinned table of that (1 to 3 part) name, or None where it isn't an Iceberg table known here."""
+        ...

@@ -1,0 +1,71 @@
+"""Why something was not done: stable codes, one table of them, each with a sentence.
+
+A code never changes its meaning; a new case gets a new code. `docs/reference/reasons.md` has a
+section for each, held by a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+REASONS: dict[str, str] = {
+    "aggregate_not_in_cube": "The cube stores no state that this aggregate follows from.",
+    "aggregate_unsupported": "The aggregate has no mergeable state.",
+    "block_unsupported": "The statement isn't one SELECT over tables and joins.",
+    "column_not_in_cube": "A group key or predicate needs a column that is no dimension of the cube.",
+    "cover_unavailable": "No cube has a valid segment for the files of this statement.",
+    "cube_disabled": "The cube was switched off.",
+    "cubes_none": "There is no cube on any table of the statement.",
+    "dimension_changed": "A dimension table has another snapshot than the segment was built from.",
+    "disabled": "Acceleration is switched off by configuration or by the hint PLAIN.",
+    "engine_failed": "The accelerated plan failed while running; the plain query answered.",
+    "engine_unavailable": "The plan needs an engine that is switched off or can't start.",
+    "equality_deletes": "A file has equality deletes, which only Spark applies.",
+    "expression_not_proven": "An expression isn't proven to mean the same outside Spark.",
+    "expression_unsupported": "An expression isn't one that the rewriter knows to be deterministic.",
+    "fact_null_supplying": "The cube's fact table stands on the null-supplying side of a join.",
+    "fact_not_in_query": "The cube's fact table isn't in the statement.",
+    "files_changed": "A segment's data file is no longer live, or has other deletes.",
+    "join_differs": "A join of the cube doesn't follow from the statement.",
+    "join_not_counted": "A join of the cube can't be left out: rows without a partner, or several.",
+    "join_unsupported": "A join is of a kind that isn't matched (full, semi, anti, using, lateral).",
+    "may_raise": "A predicate can raise an error, so it is matched only whole.",
+    "metadata_unavailable": "A table's metadata couldn't be read by the layer.",
+    "name_ambiguous": "A name could mean an output or an input column.",
+    "no_aggregate": "The statement has neither aggregates nor GROUP BY.",
+    "not_a_query": "The statement is no SELECT.",
+    "parse_failed": "The statement couldn't be parsed here; Spark takes it as it is.",
+    "planning_failed": "The layer failed while planning; the plain query answered.",
+    "predicate_not_implied": "The cube keeps only some rows, and the statement may need others.",
+    "schema_changed": "A column's type, default or nullability changed after the segment was built.",
+    "segment_unreadable": "A segment is missing, or of a format that this release doesn't know.",
+    "settings_unsupported": "The session has a setting under which SQL means something else.",
+    "store_unavailable": "The store can't be read.",
+    "table_not_in_cube": "The statement joins a table that the cube doesn't have.",
+    "table_unknown": "A table of the statement isn't an Iceberg table of the session.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """What was considered and not used: a code of `REASONS` and what was special about this case."""
+
+    code: str
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if self.code not in REASONS:
+            raise ValueError(f"unknown reason code {self.code!r}")
+
+    @property
+    def sentence(self) -> str:
+        """The code's sentence, with the case's detail behind it."""
+        return f"{REASONS[self.code]} {self.detail}".strip()
+
+
+class DeclinedError(Exception):
+    """Carries a `Declined` out of a deep recursion to the one place that records it."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        self.declined = Declined(code, detail)
+        super().__init__(self.declined.sentence)

@@ -1,0 +1,173 @@
+"""Bound expressions as SQL text, for Spark and for DuckDB.
+
+Spark's text keeps the statement's own meaning. DuckDB's is written only for what the differential
+suite has proven equal to Spark (`rewriting.md`, engines); anything else raises `DeclinedError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal as Choice
+
+from rewrite import types
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal
+from rewrite.reason import DeclinedError
+
+Dialect = Choice["spark", "duckdb"]
+ColumnText = Callable[[Column], str]
+AggregateText = Callable[[Aggregate], str]
+
+_DUCKDB_PARTS = {"year": "year", "month": "month", "day": "day", "quarter": "quarter"}
+_PLAIN_TYPES = frozenset({"string", "date", "timestamp", "timestamp_ntz", "boolean", "binary"})
+_DUCKDB_TYPES = {
+    "string": "VARCHAR",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+    "double": "DOUBLE",
+    "float": "FLOAT",
+    "date": "DATE",
+    "boolean": "BOOLEAN",
+    "binary": "BLOB",
+    "timestamp": "TIMESTAMPTZ",
+    "timestamp_ntz": "TIMESTAMP",
+}
+
+
+def quote(name: str, dialect: Dialect) -> str:
+    """The name as a quoted identifier."""
+    mark = "`" if dialect == "spark" else '"'
+    return mark + name.replace(mark, mark * 2) + mark
+
+
+def duckdb_type(type_: str) -> str:
+    """DuckDB's name of a Spark type; DeclinedError for one that has no equal."""
+    if types.decimal_parts(type_):
+        return type_.upper()
+    if type_ not in _DUCKDB_TYPES:
+        raise DeclinedError("expression_not_proven", f"The type {type_}.")
+    return _DUCKDB_TYPES[type_]
+
+
+class Renderer:
+    """Writes expressions for one dialect; `column` says how a column is named where the text stands."""
+
+    def __init__(self, dialect: Dialect, column: ColumnText, aggregate: AggregateText | None = None) -> None:
+        self.dialect = dialect
+        self._column = column
+        self._aggregate = aggregate
+
+    def text(self, expr: Expr) -> str:
+        """The SQL text, in parentheses where it is an operator."""
+        if isinstance(expr, Column):
+            return self._column(expr)
+        if isinstance(expr, Literal):
+            return literal(expr, self.dialect)
+        if isinstance(expr, Aggregate):
+            if self._aggregate is None:
+                raise DeclinedError("block_unsupported", "An aggregate where none can stand.")
+            return self._aggregate(expr)
+        if self.dialect == "duckdb":
+            check_duckdb(expr)
+        return self._call(expr)
+
+    def _call(self, call: Call) -> str:
+        op = call.op
+        if op == "case":
+            return self._case(call)
+        if op in ("date_trunc", "trunc"):
+            args = call.args if op == "date_trunc" else call.args[::-1]
+            return f"{op}({', '.join(self.text(a) for a in args)})"
+        if op == "cast":
+            target = call.args[1].value if isinstance(call.args[1], Literal) else ""
+            shown = target if self.dialect == "spark" else duckdb_type(target)
+            return f"CAST({self.text(call.args[0])} AS {shown})"
+        args = [self.text(a) for a in call.args]
+        return self._operator(op, args)
+
+    def _operator(self, op: str, args: list[str]) -> str:
+        if op in ("and", "or"):
+            return "(" + f" {op.upper()} ".join(args) + ")"
+        if op == "<=>" and self.dialect == "duckdb":
+            return f"({args[0]} IS NOT DISTINCT FROM {args[1]})"
+        if op in types.COMPARISONS or op in ("+", "-", "*", "/", "%"):
+            return f"({args[0]} {op} {args[1]})"
+        if op == "not":
+            return f"(NOT {args[0]})"
+        if op == "neg":
+            return f"(- {args[0]})"
+        if op == "is_null":
+            return f"({args[0]} IS NULL)"
+        if op == "in":
+            return f"({args[0]} IN ({', '.join(args[1:])}))"
+        if op == "like":
+            return f"({args[0]} LIKE {args[1]})"
+        return f"{op}({', '.join(args)})"
+
+    def _case(self, call: Call) -> str:
+        pairs = zip(call.args[:-1:2], call.args[1:-1:2], strict=True)
+        branches = " ".join(f"WHEN {self.text(c)} THEN {self.text(v)}" for c, v in pairs)
+        return f"(CASE {branches} ELSE {self.text(call.args[-1])} END)"
+
+
+def literal(expr: Literal, dialect: Dialect) -> str:
+    """A constant that has its own type in either dialect."""
+    if expr.type == "string":
+        if dialect == "spark":
+            escaped = expr.value.replace("\\", "\\\\").replace("'", "\\'")
+            return f"'{escaped}'"
+        return "'" + expr.value.replace("'", "''") + "'"
+    if expr.type == "date":
+        return f"DATE '{expr.value}'"
+    if expr.type in ("boolean", "void"):
+        return expr.value.upper()
+    shown = expr.value
+    if dialect == "spark":
+        return {"bigint": f"{shown}L", "double": f"{shown}D"}.get(expr.type, shown)
+    return f"CAST({shown} AS {duckdb_type(expr.type)})" if expr.type != "int" else shown
+
+
+def check_duckdb(call: Call) -> None:
+    """DeclinedError unless the operator over arguments of these types is proven alike in DuckDB."""
+    op, kinds = call.op, [a.type for a in call.args]
+    if op in ("and", "or", "not"):
+        proven = all(k in ("boolean", "void") for k in kinds)
+    elif op in types.COMPARISONS or op == "in":
+        proven = all(_comparable(kinds[0], k) for k in kinds[1:])
+    elif op == "is_null":
+        proven = kinds[0] is not None
+    elif op == "like":
+        proven = kinds[0] == "string"
+    elif op in ("+", "-", "*"):
+        # DuckDB's own decimal arithmetic has other result types; exact integers and doubles agree.
+        proven = all(k in types.EXACT for k in kinds) or all(k == "double" for k in kinds)
+    elif op in _DUCKDB_PARTS:
+        proven = kinds == ["date"]
+    elif op in ("case", "coalesce", "cast", "substring", "neg"):
+        proven = call.type is not None and _proven_value(call)
+    else:
+        proven = False
+    if not proven:
+        shown = ", ".join(str(k) for k in kinds)
+        raise DeclinedError("expression_not_proven", f"The operator {op} over {shown}.")
+
+
+def _comparable(left: str | None, right: str | None) -> bool:
+    if left is None or right is None:
+        return False
+    if "void" in (left, right):
+        return True
+    exact = [t in types.EXACT or types.decimal_parts(t) is not None for t in (left, right)]
+    return all(exact) or (left == right and (left in _PLAIN_TYPES or left in ("float", "double")))
+
+
+def _proven_value(call: Call) -> bool:
+    if call.op == "cast":
+        return (call.args[0].type, call.type) in {
+            ("int", "bigint"),
+            ("int", "double"),
+            ("bigint", "double"),
+            ("float", "double"),
+        }
+    if call.op == "neg":
+        return call.type in (*types.EXACT, "double")
+    return True

@@ -1,0 +1,132 @@
+"""Spark's result types for the operators and aggregates that the rewriter knows, under ANSI mode.
+
+Source: Spark 4.1's documented type rules, each checked against `spark.sql(…).schema` by
+`tests/spark/test_types.py`. None means unknown.
+"""
+
+from __future__ import annotations
+
+import re
+
+EXACT = ("int", "bigint")
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_DIGITS = {"int": 10, "bigint": 20}
+COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
+BOOLEAN_OPERATORS = frozenset({"and", "or", "not", "is_null", "in", "like", *COMPARISONS})
+DATE_PARTS = frozenset({"year", "month", "day", "quarter", "weekofyear", "dayofweek", "dayofyear"})
+OPERATORS = BOOLEAN_OPERATORS | DATE_PARTS | {
+    *("+", "-", "*", "/", "%", "neg", "case", "coalesce", "upper", "lower", "length"),
+    *("substring", "concat", "date_trunc", "trunc", "cast"),
+}
+
+
+def decimal_parts(type_: str | None) -> tuple[int, int] | None:
+    """Precision and scale.
+
+    >>> decimal_parts("decimal(10,2)"), decimal_parts("int")
+    ((10, 2), None)
+    """
+    found = _DECIMAL.fullmatch(type_ or "")
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def as_decimal(type_: str | None) -> tuple[int, int] | None:
+    """Precision and scale that Spark widens an exact numeric type to."""
+    if type_ in _DIGITS:
+        return (_DIGITS[type_], 0)
+    return decimal_parts(type_)
+
+
+def decimal_type(precision: int, scale: int) -> str | None:
+    """The text of a decimal type; None where Spark would clip it to 38 digits."""
+    return f"decimal({precision},{scale})" if precision <= 38 else None
+
+
+def is_numeric(type_: str | None) -> bool:
+    """Whether the type is one of Spark's numeric types that Iceberg has."""
+    return type_ in ("int", "bigint", "float", "double") or decimal_parts(type_) is not None
+
+
+def literal_number_type(text: str) -> str | None:
+    """The type of a number as written.
+
+    >>> literal_number_type("7"), literal_number_type("3000000000"), literal_number_type("1.50")
+    ('int', 'bigint', 'decimal(3,2)')
+    """
+    if re.fullmatch(r"-?\d+", text):
+        value = int(text)
+        if -(2**31) <= value < 2**31:
+            return "int"
+        return "bigint" if -(2**63) <= value < 2**63 else None
+    found = re.fullmatch(r"-?(\d*)\.(\d+)", text)
+    if found:
+        whole = len(found[1].lstrip("0"))
+        return decimal_type(max(whole + len(found[2]), 1), len(found[2]))
+    return "double" if re.fullmatch(r"-?\d+(\.\d*)?[eE][+-]?\d+", text) else None
+
+
+def arithmetic(op: str, left: str | None, right: str | None) -> str | None:
+    """The type of `left op right`; None where it isn't known or where Spark would round."""
+    if not (is_numeric(left) and is_numeric(right)):
+        return None
+    if op == "/":
+        floating = {left, right} & {"float", "double"} or not (
+            decimal_parts(left) or decimal_parts(right)
+        )
+        return "double" if floating else None
+    if "double" in (left, right) or ("float" in (left, right) and left != right):
+        return "double"
+    if left == right == "float":
+        return "float"
+    if decimal_parts(left) is None and decimal_parts(right) is None:
+        return "bigint" if "bigint" in (left, right) else "int"
+    a, b = as_decimal(left), as_decimal(right)
+    if a is None or b is None or op == "%":
+        return None
+    if op == "*":
+        return decimal_type(a[0] + b[0] + 1, a[1] + b[1])
+    scale = max(a[1], b[1])
+    return decimal_type(max(a[0] - a[1], b[0] - b[1]) + scale + 1, scale)
+
+
+def common(types: list[str | None]) -> str | None:
+    """The type of CASE or COALESCE branches where Spark needs no conversion at all, or only int to bigint."""
+    known = {t for t in types if t != "void"}
+    if len(known) == 1:
+        return known.pop()
+    return "bigint" if known == {"int", "bigint"} else None
+
+
+def sum_type(type_: str | None) -> str | None:
+    """Spark's type of sum(x)."""
+    if type_ in EXACT:
+        return "bigint"
+    if type_ in ("float", "double"):
+        return "double"
+    parts = decimal_parts(type_)
+    return f"decimal({min(38, parts[0] + 10)},{parts[1]})" if parts else None
+
+
+def avg_type(type_: str | None) -> str | None:
+    """Spark's type of avg(x)."""
+    if type_ in ("int", "bigint", "float", "double"):
+        return "double"
+    parts = decimal_parts(type_)
+    # With more than 34 digits Spark clips precision and scale together; left to Spark.
+    return decimal_type(parts[0] + 4, parts[1] + 4) if parts else None
+
+
+def aggregate_type(function: str, types: list[str | None]) -> str | None:
+    """Spark's result type of a known aggregate over arguments of these types."""
+    first = types[0] if types else None
+    if function in ("count", "count_if", "approx_count_distinct"):
+        return "bigint"
+    if function == "sum":
+        return sum_type(first)
+    if function == "avg":
+        return avg_type(first)
+    if function in ("min", "max", "approx_percentile"):
+        return first
+    if function in ("bool_and", "bool_or"):
+        return "boolean"
+    return "double" if function in ("stddev", "stddev_pop", "var_samp", "var_pop") else None

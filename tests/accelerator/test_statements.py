@@ -1,0 +1,305 @@
+"""Statements of our own: what is ours, what it says, and what goes to Spark untouched."""
+
+from __future__ import annotations
+
+import re
+import timeit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelerator.constraint_property import Constraint
+from accelerator.errors import StatementError
+from accelerator.statement_errors import NotBuiltError
+from accelerator.statement_kinds import (
+    EXAMPLES,
+    AddConstraint,
+    BuildAll,
+    BuildCube,
+    CompactCube,
+    CreateCube,
+    DropConstraint,
+    DropCube,
+    ExplainAccelerate,
+    ExplainWhyNot,
+    NotBuilt,
+    Other,
+    PublishCube,
+    Query,
+    ShowConstraints,
+    ShowCubes,
+    ValidateConstraint,
+    Verify,
+)
+from accelerator.statement_text import split_statements, without_plain_hint
+from accelerator.statements import parse_statement
+
+Q = "SELECT region, sum(price) FROM orders GROUP BY region"
+
+OURS = [
+    (f"CREATE CUBE c AS {Q}", CreateCube("c", Q)),
+    (f"create or replace cube C deferred as {Q};", CreateCube("C", Q, True, False, True)),
+    (f"CREATE CUBE IF NOT EXISTS c AS {Q}", CreateCube("c", Q, if_not_exists=True)),
+    (f"EXPLAIN CREATE CUBE c AS {Q}", CreateCube("c", Q, explain=True)),
+    ("CREATE CUBE c AS (SELECT 1)", CreateCube("c", "(SELECT 1)")),
+    ("BUILD CUBE `my cube`", BuildCube("my cube")),
+    ("BUILD CUBE `a``b`", BuildCube("a`b")),
+    ("BUILD ALL ON lake.d.orders", BuildAll(("lake", "d", "orders"))),
+    ("COMPACT CUBE c", CompactCube("c")),
+    ("PUBLISH CUBE c", PublishCube("c")),
+    ("PUBLISH CUBE c AS shop.c", PublishCube("c", ("shop", "c"))),
+    ("DROP CUBE c", DropCube("c")),
+    ("DROP CUBE IF EXISTS c", DropCube("c", True)),
+    ("SHOW CUBES", ShowCubes()),
+    ("SHOW CUBES ON d.`o.x`", ShowCubes(("d", "o.x"))),
+    ("show cubes in 2020_orders", ShowCubes(("2020_orders",))),
+    ("SHOW CONSTRAINTS FROM d.2020_orders", ShowConstraints(("d", "2020_orders"))),
+    (
+        "ALTER TABLE d.t ADD CONSTRAINT pk PRIMARY KEY (a, `b c`) NOT ENFORCED RELY",
+        AddConstraint(("d", "t"), Constraint("pk", "primary_key", ("a", "b c"), rely=True)),
+    ),
+    (
+        "ALTER TABLE t ADD CONSTRAINT u UNIQUE (a) NORELY NOT ENFORCED",
+        AddConstraint(("t",), Constraint("u", "unique", ("a",))),
+    ),
+    (
+        "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES d.u (b) NOT ENFORCED",
+        AddConstraint(("t",), Constraint("f", "foreign_key", ("a",), ("d", "u"), ("b",))),
+    ),
+    (
+        "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES u NOT ENFORCED",
+        AddConstraint(("t",), Constraint("f", "foreign_key", ("a",), ("u",))),
+    ),
+    (
+        "ALTER TABLE t ADD CONSTRAINT u UNIQUE (a)",
+        AddConstraint(("t",), Constraint("u", "unique", ("a",)), enforced=True),
+    ),
+    ("ALTER TABLE t DROP CONSTRAINT u", DropConstraint(("t",), "u")),
+    ("ALTER TABLE t DROP CONSTRAINT IF EXISTS u CASCADE", DropConstraint(("t",), "u", True)),
+    ("ALTER TABLE t VALIDATE CONSTRAINT u", ValidateConstraint(("t",), "u")),
+    (f"EXPLAIN ACCELERATE {Q}", ExplainAccelerate(Q)),
+    (f"EXPLAIN ACCELERATE (FORMAT JSON) {Q}", ExplainAccelerate(Q, "json")),
+    (f"EXPLAIN ACCELERATE (format text) {Q}", ExplainAccelerate(Q)),
+    ("EXPLAIN ACCELERATE (SELECT 1)", ExplainAccelerate("(SELECT 1)")),
+    (f"EXPLAIN WHY NOT {Q}", ExplainWhyNot(Q)),
+    (f"VERIFY {Q}", Verify(Q)),
+]
+
+
+@pytest.mark.parametrize(("sql", "expected"), OURS, ids=[sql for sql, _ in OURS])
+def test_a_statement_of_ours(sql, expected):
+    assert parse_statement(sql) == expected
+    spaced = f"-- why; so\n /* a /* nested; */ */ {sql}\n;; -- the end"
+    assert parse_statement(spaced) == expected
+
+
+@pytest.mark.parametrize("heading", EXAMPLES)
+def test_every_example_is_what_it_says(heading):
+    statement = parse_statement(EXAMPLES[heading])
+    assert not isinstance(statement, Query | Other | NotBuilt)
+
+
+def test_the_select_is_kept_as_written():
+    select = "select  /*+ BROADCAST(d) */ a,\n\t'it''s; 😀' AS `x y` -- c\nFROM  t"
+    sql = f"/* é😀 */ CREATE CUBE `a.b`\nAS\n  {select} ;"
+    assert parse_statement(sql) == CreateCube("a.b", select)
+
+
+OTHERS = """
+EXPLAIN SELECT 1
+EXPLAIN EXTENDED SELECT 1
+INSERT INTO t VALUES (1)
+CREATE TABLE t AS SELECT 'unclosed
+CREATE TABLE cube (a INT)
+CREATE INDEX i ON t (a)
+CREATE INDEX i ON TABLE t USING BITMAP (a)
+CREATE INDEX i ON t USING bloomfilter (a)
+DROP INDEX i ON t
+DROP TABLE cube
+SHOW TABLES
+SHOW TABLES IN cubes
+ALTER TABLE t ADD COLUMN c INT
+ALTER TABLE t ADD CONSTRAINT c CHECK (a > 1)
+ALTER TABLE t ADD CONSTRAINT CHECK (a > 1)
+ALTER TABLE t ADD PRIMARY KEY (a)
+ALTER TABLE IDENTIFIER('t') ADD CONSTRAINT c UNIQUE (a)
+ALTER VIEW v AS SELECT 1
+ANALYZE TABLE t COMPUTE STATISTICS
+ANALYZE TABLES IN d COMPUTE STATISTICS
+VACUUM '/path'
+SET x = 1
+/*+ PLAIN */ SELECT 1
+(BUILD CUBE c)
+'CREATE CUBE'
+FROM t INSERT INTO u SELECT *
+;
+-- nothing
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("sql", [*OTHERS, ""])
+def test_the_rest_goes_to_spark_untouched(sql):
+    assert parse_statement(sql) == Other(sql)
+
+
+NOT_BUILT = [
+    ("CREATE OR REPLACE INDEX i ON d.t USING token_bloom (c) WITH (x = 1)", ("d", "t")),
+    ("CREATE INDEX i ON t USING BITMAP (c)", ("t",)),
+    ("BUILD INDEX i", None),
+    ("DROP INDEX IF EXISTS i", None),
+    ("SHOW INDEXES ON t", None),
+    ("SHOW RELATE COLUMNS", None),
+    ("ALTER TABLE f ADD RELATE COLUMN y FROM dates.y ON d = k", ("f",)),
+    ("ALTER TABLE f DROP RELATE COLUMN y", ("f",)),
+    ("OPTIMIZE d.t ZORDER BY a, b", ("d", "t")),
+    ("CLUSTER t", ("t",)),
+    ("COMPACT t", ("t",)),
+    ("VACUUM t", ("t",)),
+    ("PURGE t", ("t",)),
+    ("ANALYZE t", ("t",)),
+    ("UNDROP TABLE t", ("t",)),
+]
+
+
+@pytest.mark.parametrize(("sql", "table"), NOT_BUILT, ids=[sql for sql, _ in NOT_BUILT])
+def test_what_is_planned_says_so(sql, table):
+    statement = parse_statement(sql)
+    assert isinstance(statement, NotBuilt)
+    assert statement.table == table
+    error = statement.error()
+    assert isinstance(error, NotBuiltError)
+    assert error.code == "not_built_yet"
+    assert error.hint
+
+
+BAD = [
+    (f"CREATE CUBE a.b AS {Q}", 14, "one part"),
+    (f"CREATE CUBE AS {Q}", 13, "the cube's name, found AS"),
+    (f"CREATE CUBE c {Q}", 15, "expected AS, found SELECT"),
+    ("CREATE CUBE c AS INSERT INTO t VALUES (1)", 18, "a query"),
+    ("CREATE CUBE c AS", 17, "a query (SELECT …), found the end"),
+    ("CREATE CUBE 'c' AS SELECT 1", 13, "the cube's name, found 'c'"),
+    ("CREATE CUBE 7 AS SELECT 1", 13, "the cube's name, found 7"),
+    ("CREATE OR REPLACE CUBE IF NOT EXISTS c AS SELECT 1", 24, "exclude each other"),
+    ("CREATE CUBE c AS SELECT 1; SELECT 2", 28, "second statement"),
+    ("BUILD", 6, "CUBE or ALL, found the end"),
+    ("BUILD CUBES", 7, "CUBE or ALL"),
+    ("BUILD ALL t", 11, "expected ON"),
+    ("PUBLISH c", 9, "expected CUBE"),
+    ("COMPACT CUBE", 13, "the cube's name"),
+    ("DROP CUBE c d", 13, "the statement's end, found d"),
+    ("SHOW CUBES LIKE 'x'", 12, "the statement's end"),
+    ("SHOW CUBES ON d.", 17, "behind the dot"),
+    ("ALTER TABLE t ADD CONSTRAINT PRIMARY KEY (a)", 30, "the constraint's name"),
+    ("ALTER TABLE t ADD CONSTRAINT c UNIQUE a", 39, "expected (, found a"),
+    ("ALTER TABLE t ADD CONSTRAINT c UNIQUE (a", 41, ", or )"),
+    ("ALTER TABLE t ADD CONSTRAINT c FOREIGN KEY (a)", 47, "REFERENCES"),
+    ("ALTER TABLE t ADD CONSTRAINT c UNIQUE (a) NOT", 43, "the statement's end, found NOT"),
+    ("ALTER TABLE t VALIDATE c", 24, "CONSTRAINT"),
+    ("EXPLAIN WHY SELECT 1", 13, "NOT"),
+    ("EXPLAIN ACCELERATE INSERT INTO t VALUES (1)", 20, "a query"),
+    ("VERIFY", 7, "a query"),
+]
+
+
+@pytest.mark.parametrize(("sql", "column", "said"), BAD, ids=[sql for sql, _, _ in BAD])
+def test_malformed_statements_say_where_and_what(sql, column, said):
+    with pytest.raises(StatementError, match=re.escape(said)) as caught:
+        parse_statement(f"\n{sql}")
+    assert caught.value.message.startswith(f"line 2, column {column}: ")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("sql", ["-- c\nCREATE CUBE c AS SELECT 'x", "BUILD CUBE `c", "VERIFY SELECT '"])
+def test_an_unclosed_quote_in_a_statement_of_ours_is_named(sql):
+    with pytest.raises(StatementError, match="can't be read") as caught:
+        parse_statement(sql)
+    assert "closed" in caught.value.hint
+
+
+def test_other_dialects_quote_as_they_do():
+    assert parse_statement('BUILD CUBE "my cube"', "trino") == BuildCube("my cube")
+
+
+@pytest.mark.parametrize("sql", [Q, f"  {Q}", f"({Q})", f"( /* c */ {Q})", "with a as (select 1) table a"])
+def test_a_query_is_told_by_its_first_word(sql):
+    assert parse_statement(sql) == Query(sql, sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "bare"),
+    [
+        ("SELECT /*+ PLAIN */ 1", "SELECT  1"),
+        ("SELECT /*+plain*/ 1", "SELECT  1"),
+        ("SELECT /*+ BROADCAST(d), PLAIN */ 1", "SELECT /*+ BROADCAST(d) */ 1"),
+        ("SELECT /*+ PLAIN, REPARTITION(3, f(c)) */ 1", "SELECT /*+ REPARTITION(3, f(c)) */ 1"),
+        ("WITH a AS (SELECT /*+ PLAIN */ 1) TABLE a", "WITH a AS (SELECT  1) TABLE a"),
+        ("SELECT '/*+ X', /*+ PLAIN */ 1", "SELECT '/*+ X',  1"),
+    ],
+)
+def test_the_hint_plain(sql, bare):
+    assert parse_statement(sql) == Query(sql, bare, plain=True)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT '/*+ PLAIN */'",
+        "SELECT \"/*+ PLAIN */\"",
+        "SELECT r'\\', '/*+ PLAIN */'",
+        "SELECT 'it''s /*+ PLAIN */'",
+        "SELECT '\\'/*+ PLAIN */'",
+        "SELECT `/*+ PLAIN */` FROM t",
+        "SELECT 1 -- /*+ PLAIN */",
+        "SELECT 1 /* /*+ PLAIN */ */",
+        "SELECT /*+ BROADCAST(plain) */ 1",
+        "SELECT /*+ PLAINER */ 1",
+    ],
+)
+def test_what_only_looks_like_the_hint(sql):
+    assert parse_statement(sql) == Query(sql, sql)
+
+
+def test_a_query_costs_next_to_nothing():
+    sql = f"SELECT {', '.join(f'c{i}' for i in range(200))} FROM t WHERE a = 'x'"
+    runs = 2000
+    best = min(timeit.repeat(lambda: parse_statement(sql), number=runs, repeat=5)) / runs
+    assert best < 20e-6
+
+
+def test_scripts_are_split_where_spark_would():
+    script = "SELECT ';' ; -- a;b\nSELECT \"x;\" /* ; /* ; */ ; */ ;\n;\n `a;b`; -- end;"
+    assert split_statements(script) == ["SELECT ';'", '-- a;b\nSELECT "x;" /* ; /* ; */ ; */', "`a;b`"]
+    assert split_statements("BEGIN SELECT 1; SELECT 2; END") == ["BEGIN SELECT 1; SELECT 2; END"]
+    assert split_statements(" -- nothing\n;") == []
+
+
+words = st.sampled_from(
+    "CREATE CUBE OR REPLACE IF NOT EXISTS AS SELECT DROP SHOW CUBES ON ALTER TABLE ADD CONSTRAINT t"
+    " PRIMARY KEY ( ) , . ; ENFORCED EXPLAIN WHY VERIFY BUILD ALL 'x' `q` 1 /*+ PLAIN */ -- \n".split(" ")
+)
+
+
+@given(st.one_of(st.text(max_size=60), st.lists(words, max_size=14).map(" ".join)))
+def test_any_text_is_a_statement_or_a_typed_error(sql):
+    try:
+        statement = parse_statement(sql)
+    except StatementError as error:
+        assert error.hint
+    else:
+        if isinstance(statement, Query | Other):
+            assert statement.sql == sql
+    without_plain_hint(sql)
+    split_statements(sql)
+
+
+names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
+
+
+@given(names, names)
+def test_any_name_can_be_quoted(cube, table):
+    quoted = ["`" + name.replace("`", "``") + "`" for name in (cube, table)]
+    assert parse_statement(f"PUBLISH CUBE {quoted[0]} AS d.{quoted[1]}") == PublishCube(
+        cube, ("d", table)
+    )
