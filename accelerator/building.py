@@ -173,7 +173,7 @@ class Builder:
             source = f"(SELECT * FROM {scan} WHERE {SEGMENT} IN ({ids}))"
             select = merge_select(target.cube, source, number)
             _parent(path)
-            options = "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)"
+            options = "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION snappy, ROW_GROUP_SIZE 122880)"
             self._duckdb.execute(f"COPY ({select}) TO {text_literal(path)} {options}", tag=tag)
             count = self._duckdb.run(f"SELECT COUNT(*) AS n FROM {parquet_scan([path])}")
             rows, size = int(count["n"][0].as_py()), self._store.artifact_size(f"{job.uri}/merged.parquet")
@@ -277,76 +277,6 @@ class Builder:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    uri: str
-    cells: int
-    raw_rows: int
-    bytes: int
-    file_segments: int
-
-
-_NONE = _Written("", 0, 0, 0, 0)
-
-
-def _record(
-    target: Target,
-    file: LiveFile,
-    number: int,
-    written: dict[int, _Written],
-    unique: dict[int, bool | None],
-    counted: Sequence[Edge],
-    missing: dict[str, dict[int, int]] | None,
-    job: Job,
-    settings: dict[str, str],
-) -> SegmentRecord:
-    found = written.get(number, _Written(f"{job.uri}/none.parquet", 0, 0, 0, 0))
-    names = {e.occurrence for e in counted}
-    per_file = {} if missing is None else missing.get(file.path, {})
-    edges = tuple(
-        EdgeCount(o, per_file.get(o, 0) if o in names else None, unique.get(o))
-        for o in (e.occurrence for e in target.cube.edges)
-    )
-    used = target.cube.fields()
-    fields = tuple(
-        (p.facts.uuid, c.field_id, c.type, c.required)
-        for o, p in enumerate(target.pinned)
-        for c in p.facts.columns
-        if (o, c.field_id) in used
-    )
-    return SegmentRecord(
-        id=number,
-        cube_id=target.record.id,
-        path=found.uri,
-        rows=found.cells,
-        bytes=found.bytes,
-        files=(
-            CoveredFile(
-                file.path, file.sequence_number, file.deletes_key, file.record_count, file.size_bytes
-            ),
-        ),
-        dimensions=tuple(
-            (o, p.facts.uuid, p.facts.snapshot_id) for o, p in enumerate(target.pinned) if o
-        ),
-        edges=edges,
-        fields=fields,
-        settings=tuple(sorted(settings.items())),
-        format=FORMAT,
-        facts={"file_segments": found.file_segments, "bounds": _bounds(target, file)},
-    )
-
-
-def _bounds(target: Target, file: LiveFile) -> dict[str, list[int]]:
-    """Proven bounds of the fact's integer columns that the cube sums."""
-    types = {c.field_id: c.type for c in target.pinned[0].facts.columns}
-    summed = {
-        s.argument.field_id
-        for s in target.cube.states
-        if s.kind == "sum" and isinstance(s.argument, Column) and s.argument.occurrence == 0
-    }
-    return integer_bounds([file], sorted(summed), types)
-
-
 def _chain_unique(edge: Edge, edges: Sequence[Edge], unique: dict[int, bool | None]) -> bool:
     """Rows without a partner are countable in one pass when no edge multiplies rows."""
     return all(unique.get(e.occurrence) for e in edges) and unique.get(edge.occurrence) is True
@@ -379,22 +309,6 @@ def _jobs(files: Sequence[LiveFile], config: Config) -> Iterator[list[LiveFile]]
         size += file.size_bytes
     if part:
         yield part
-
-
-def _merged_edges(segments: Sequence[SegmentRecord]) -> tuple[EdgeCount, ...]:
-    merged = []
-    for position, edge in enumerate(segments[0].edges):
-        all_edges = [s.edges[position] for s in segments]
-        missing = [e.missing for e in all_edges]
-        total = None if None in missing else sum(m for m in missing if m is not None)
-        merged.append(EdgeCount(edge.edge, total, all(e.unique is True for e in all_edges)))
-    return tuple(merged)
-
-
-def _merged_bounds(segments: Sequence[SegmentRecord]) -> dict[str, list[int]]:
-    parts = [s.facts.get("bounds", {}) for s in segments]
-    shared = set.intersection(*(set(p) for p in parts))
-    return {k: [min(p[k][0] for p in parts), max(p[k][1] for p in parts)] for k in sorted(shared)}
 
 
 def _parent(path: str) -> None:

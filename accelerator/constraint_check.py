@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from accelerator.constraint_property import Constraint, quoted
+from accelerator.constraint_property import Constraint, backticked
 from accelerator.errors import ConstraintError, UnknownTableError
 from rewrite.facts import At
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg import Lake, Pin, PinnedTable
 
 EXAMPLES_MAX = 5
+TRIES = 3
 _ANSWER = pa.schema(  # tools may rely on it: docs/reference/sql.md
     [
         ("table", pa.string()),
@@ -98,18 +99,40 @@ def validate(
             f"the constraint {constraint.name} can't be checked: {constraint.problem}",
             hint="drop it, and declare it anew if it still holds",
         )
-    pin = lake.pin()
-    here = _pinned(pin, table)
-    snapshot_ids = {here.facts.name: here.facts.snapshot_id}
-    counted = _counted_keys(pin, here, constraint)
+    for _attempt in range(TRIES):
+        pin = lake.pin()
+        found = _check(pin, table, constraint, run)
+        # What was read at its newest state may have moved on meanwhile; it hardly ever has.
+        loose = [name for name, keys in _keys(table, constraint) if not _fixed(pin, name, keys)]
+        if all(_pinned(lake.pin(), name).snapshot == _pinned(pin, name).snapshot for name in loose):
+            return found
+    raise ConstraintError(
+        f"{'.'.join(table)} changed while {constraint.name} was checked, {TRIES} times",
+        hint="check it again when nothing is written to the table",
+    )
+
+
+def _check(
+    pin: Pin, table: tuple[str, ...], constraint: Constraint, run: Callable[[str], pa.Table]
+) -> Validation:
+    pinned = [_pinned(pin, name) for name, _ in _keys(table, constraint)]
+    counted = _counted_keys(pin, pinned[0], constraint)
     if constraint.references is not None:
-        there = _pinned(pin, constraint.references)
-        snapshot_ids[there.facts.name] = there.facts.snapshot_id
-        counted += "\n" + _partner_join(pin, there, constraint)
+        counted += "\n" + _partner_join(pin, pinned[1], constraint)
     rows, violations = _row(run(_summary_sql(constraint, counted)))
     examples = run(_examples_sql(constraint, counted)).to_pylist() if violations else []
     found = tuple(_example(row, len(constraint.columns)) for row in examples)
+    snapshot_ids = {one.facts.name: one.facts.snapshot_id for one in pinned}
     return Validation(constraint, int(rows or 0), int(violations or 0), found, snapshot_ids)
+
+
+def _keys(
+    table: tuple[str, ...], constraint: Constraint
+) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The tables that are read, with their key columns."""
+    own = (table, constraint.columns)
+    there = constraint.references
+    return [own] if there is None else [own, (there, constraint.references_columns)]
 
 
 def _pinned(pin: Pin, table: tuple[str, ...]) -> PinnedTable:
@@ -133,37 +156,43 @@ def _example(row: Mapping[str, object], keys: int) -> Example:
 
 def _counted_keys(pin: Pin, table: PinnedTable, constraint: Constraint) -> str:
     """FROM over each distinct key with its rows: columns k0… and n."""
-    source, columns = _source(pin, table, constraint.columns)
+    columns = [backticked(column) for column in constraint.columns]
     named = ", ".join(f"{column} AS k{i}" for i, column in enumerate(columns))
-    keys = ", ".join(columns)
-    return f"FROM (SELECT {named}, COUNT(*) AS n FROM {source} GROUP BY {keys}) AS c"
+    source = _source(pin, table, constraint.columns)
+    return f"FROM (SELECT {named}, COUNT(*) AS n FROM {source} GROUP BY {', '.join(columns)}) AS c"
 
 
 def _partner_join(pin: Pin, table: PinnedTable, constraint: Constraint) -> str:
     """Joins each key to itself among what it refers to: columns r0…, NULL where it isn't there."""
-    source, columns = _source(pin, table, constraint.references_columns)
-    named = ", ".join(f"{column} AS r{i}" for i, column in enumerate(columns))
+    columns = constraint.references_columns
+    named = ", ".join(f"{backticked(column)} AS r{i}" for i, column in enumerate(columns))
     equal = " AND ".join(f"c.k{i} = r.r{i}" for i in range(len(columns)))
+    source = _source(pin, table, columns)
     return f"LEFT JOIN (SELECT DISTINCT {named} FROM {source}) AS r ON {equal}"
 
 
-def _source(pin: Pin, table: PinnedTable, names: tuple[str, ...]) -> tuple[str, list[str]]:
-    """The pinned rows as Spark SQL, and the columns' names there.
+def _source(pin: Pin, table: PinnedTable, names: tuple[str, ...]) -> str:
+    """The pinned rows as Spark SQL."""
+    name = ".".join(backticked(part) for part in table.parts)
+    snapshot_id = table.facts.snapshot_id
+    if snapshot_id is None:
+        return f"(SELECT * FROM {name} WHERE FALSE) AS t"
+    as_of = f" VERSION AS OF {snapshot_id}" if _fixed(pin, table.parts, names) else ""
+    return f"{name}{as_of} AS t"
 
-    Spark reads a snapshot under the schema that it was written with, where a column may have
-    another name. A column that is younger than the snapshot is read from the newest state.
+
+def _fixed(pin: Pin, table: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    """Whether the columns can be read as of the pinned snapshot, not only at the newest state.
+
+    Spark reads a snapshot under the schema that it was written with. A column that was added or
+    renamed since isn't there by its name, and Iceberg 1.12 fails to filter by its old one ("Cannot
+    find field").
     """
-    facts = table.facts
-    name = ".".join(quoted(part) for part in table.parts)
+    facts = _pinned(pin, table).facts
     if facts.snapshot_id is None:
-        return f"(SELECT * FROM {name} WHERE FALSE) AS t", [quoted(column) for column in names]
-    then = pin.pinned(table.parts, At(snapshot_id=facts.snapshot_id))
-    by_id = {column.field_id: column.name for column in then.facts.columns} if then else {}
-    found = [facts.column(column) for column in names]
-    if not all(column is not None and column.field_id in by_id for column in found):
-        return f"{name} AS t", [quoted(column) for column in names]
-    columns = [quoted(by_id[column.field_id]) for column in found if column is not None]
-    return f"{name} VERSION AS OF {facts.snapshot_id} AS t", columns
+        return True
+    then = pin.table(table, At(snapshot_id=facts.snapshot_id))
+    return then is not None and all(then.column(one) == facts.column(one) for one in names)
 
 
 def _summary_sql(constraint: Constraint, counted: str) -> str:

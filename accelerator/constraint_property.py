@@ -52,7 +52,12 @@ class Constraint:
 def quoted(name: str) -> str:
     """The name as Spark SQL takes it, in backticks where it must be."""
     plain = name.isidentifier() and name.isascii()
-    return name if plain else "`" + name.replace("`", "``") + "`"
+    return name if plain else backticked(name)
+
+
+def backticked(name: str) -> str:
+    """The name in backticks, which no word of SQL needs to be asked about."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def to_property(
@@ -92,8 +97,9 @@ def from_property(name: str, text: str, facts: TableFacts, pin: Facts) -> Constr
             return _unreadable(name, f"its kind is {kind!r}, which isn't known")
         columns, problem = _columns(raw["columns"], facts)
         constraint = Constraint(name, kind, columns, rely=bool(raw["rely"]), problem=problem)
-        there = raw.get("references")
-        return _with_references(constraint, there, pin) if there else constraint
+        if kind != "foreign_key":
+            return constraint
+        return _with_references(constraint, raw["references"], pin)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return _unreadable(name, f"its property can't be read ({type(error).__name__}: {error})")
 

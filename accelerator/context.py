@@ -7,7 +7,9 @@ it doesn't.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +18,42 @@ from accelerator.config import Config
 _ZONES = "zoneinfo/"
 
 
-class EmbeddedContext:
-    """The context of an embedded session; `conf` gives Spark's SQLConf once Spark runs, else None."""
+class SessionContext:
+    """The context of a session.
+
+    `conf` gives Spark's SQLConf once Spark runs, else None; `manager` gives its CatalogManager.
+    """
 
     def __init__(
         self,
         config: Config,
         conf: Callable[[], Any],
-        current: Callable[[], tuple[str, tuple[str, ...]]],
+        manager: Callable[[], Any],
     ) -> None:
-        self._config, self._conf, self._current = config, conf, current
+        self._config, self._conf, self._manager = config, conf, manager
+        given = config.spark_conf
+        self._configured = {
+            "ansi": given.get("spark.sql.ansi.enabled", "true").lower(),
+            "case_sensitive": given.get("spark.sql.caseSensitive", "false").lower(),
+            "time_zone": time_zone(config),
+            "branch": given.get("spark.wap.branch", ""),
+        }
+        self._known: tuple[str, Mapping[str, str]] = ("", {})
+        self._statement = threading.local()
 
     def settings(self) -> Mapping[str, str]:
         """`ansi`, `case_sensitive`, `time_zone` and `branch` (to read first), as Spark's texts."""
         conf = self._conf()
         if conf is None:
-            given = self._config.spark_conf
-            return {
-                "ansi": given.get("spark.sql.ansi.enabled", "true").lower(),
-                "case_sensitive": given.get("spark.sql.caseSensitive", "false").lower(),
-                "time_zone": time_zone(self._config),
-                "branch": given.get("spark.wap.branch", ""),
-            }
+            return self._configured
+        # One call to the JVM tells whether anything was SET since; only then are the values asked.
+        text = str(conf.settings().toString())
+        if text != self._known[0]:
+            self._known = (text, self._asked(conf))
+        return self._known[1]
+
+    @staticmethod
+    def _asked(conf: Any) -> Mapping[str, str]:
         return {
             "ansi": str(conf.ansiEnabled()).lower(),
             "case_sensitive": str(conf.caseSensitiveAnalysis()).lower(),
@@ -45,13 +61,32 @@ class EmbeddedContext:
             "branch": str(conf.getConfString("spark.wap.branch", "")),
         }
 
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """While one statement is planned in this thread, Spark is asked for its catalog only once."""
+        self._statement.catalog = None
+        self._statement.within = True
+        try:
+            yield
+        finally:
+            self._statement.within = False
+
     def catalog(self) -> str:
         """The current catalog."""
-        return self._config.catalog_name if self._conf() is None else self._current()[0]
+        if self._conf() is None:
+            return self._config.catalog_name
+        within = getattr(self._statement, "within", False)
+        known: str | None = self._statement.catalog if within else None
+        if known is None:
+            known = str(self._manager().currentCatalog().name())
+            self._statement.catalog = known
+        return known
 
     def namespace(self) -> tuple[str, ...]:
         """The current namespace."""
-        return ("default",) if self._conf() is None else self._current()[1]
+        if self._conf() is None:
+            return ("default",)
+        return tuple(str(part) for part in self._manager().currentNamespace())
 
 
 def time_zone(config: Config) -> str:

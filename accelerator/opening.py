@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accelerator.config import Config
-from accelerator.context import EmbeddedContext, time_zone
+from accelerator.context import SessionContext, time_zone
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake
 from accelerator.session import Accelerator, SparkSource
@@ -92,22 +92,20 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
     return Accelerator(loaded, lake, _store(loaded), source, context)
 
 
-def _context(config: Config, source: SparkSource) -> EmbeddedContext:
-    known: list[Any] = []
+def _context(config: Config, source: SparkSource) -> SessionContext:
+    known: dict[str, Any] = {}
 
-    def conf() -> Any:
+    def state(part: str) -> Any:
+        """A part of the running session's state; the same Java object for its whole life."""
         if not source.started:
             known.clear()
             return None
-        if not known:
-            known.append(source.engine().session._jsparkSession.sessionState().conf())
-        return known[0]
+        if part not in known:
+            session = source.engine().session
+            known[part] = getattr(session._jsparkSession.sessionState(), part)()
+        return known[part]
 
-    def current() -> tuple[str, tuple[str, ...]]:
-        engine = source.engine()
-        return engine.current_catalog(), engine.current_namespace()
-
-    return EmbeddedContext(config, conf, current)
+    return SessionContext(config, lambda: state("conf"), lambda: state("catalogManager"))
 
 
 def _store(config: Config) -> Store:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
+from accelerator.context import SessionContext
 from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run
 from accelerator.iceberg import Lake, Pin, PinnedTable
 from accelerator.plan import CubePlan, DuckDBRun, Plan, PlainPlan, Tried
@@ -86,9 +87,9 @@ class Planner:
         lake: Lake,
         store: Store,
         config: Config,
-        settings: Callable[[], Mapping[str, str]],
+        context: SessionContext,
     ) -> None:
-        self._lake, self._store, self._config, self._settings = lake, store, config, settings
+        self._lake, self._store, self._config, self._context = lake, store, config, context
         self._statements: Recent[_Statement] = Recent()
         self._plans: Recent[Plan] = Recent()
         self._covers: Recent[Coverage] = Recent()
@@ -97,7 +98,11 @@ class Planner:
 
     def plan(self, sql: str, *, only: str | None = None) -> tuple[Plan, bool]:
         """The plan, and whether it was in the cache. `only` considers that cube alone."""
-        settings = self._settings()
+        with self._context.statement():
+            return self._planned(sql, only)
+
+    def _planned(self, sql: str, only: str | None) -> tuple[Plan, bool]:
+        settings = self._context.settings()
         refused = _refused(settings)
         if refused is not None:
             return PlainPlan(refused), False
@@ -139,13 +144,17 @@ class Planner:
         return by_table.get(table_uuid, [])
 
     def coverage(
-        self, record: CubeRecord, cube: CubeDefinition, found: Match, pinned: Mapping[int, PinnedTable]
+        self,
+        record: CubeRecord,
+        cube: CubeDefinition,
+        found: Match,
+        pinned: Mapping[int, PinnedTable],
+        settings: Mapping[str, str],
     ) -> Coverage:
         """The cover of the fact's live files; `pinned` is by the cube's occurrences."""
         version = self._store.table(record.table_uuid)
         states = tuple((o, p.metadata_location, p.facts.snapshot_id) for o, p in sorted(pinned.items()))
-        settings = tuple(sorted(self._settings().items()))
-        key = (record.id, version.number, states, found.needs, settings)
+        key = (record.id, version.number, states, found.needs, tuple(settings.values()))
         known = self._covers.get(key)
         if known is None:
             known = cover(
@@ -174,7 +183,7 @@ class Planner:
         registry = self._store.registry().number
         uuids = {p.facts.uuid for p in pinned if p is not None and self.cubes_of(p.facts.uuid)}
         stores = tuple((uuid, self._store.table(uuid).number) for uuid in sorted(uuids))
-        return (sql, states, registry, stores, tuple(sorted(settings.items())), only)
+        return (sql, states, registry, stores, tuple(settings.values()), only)
 
     def _plan(
         self, tree: exp.Expression, seen: _Seen, settings: Mapping[str, str], only: str | None
@@ -193,7 +202,7 @@ class Planner:
         for record, cube in sorted(cubes, key=lambda pair: pair[0].name):
             if only is not None and record.name != only:
                 continue
-            result = self._try(block, record, cube, pinned)
+            result = self._try(block, record, cube, pinned, settings)
             tried.append(result if isinstance(result, Tried) else result.tried)
             if isinstance(result, Candidate):
                 found.append(result)
@@ -209,6 +218,7 @@ class Planner:
         record: CubeRecord,
         cube: CubeDefinition | None,
         pinned: tuple[PinnedTable, ...],
+        settings: Mapping[str, str],
     ) -> Tried | Candidate:
         if cube is None:
             return Tried(record.name, Declined("segment_unreadable", "Its definition."))
@@ -216,7 +226,7 @@ class Planner:
         if isinstance(found, Declined):
             return Tried(record.name, found)
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
-        coverage = self.coverage(record, cube, found, by_cube)
+        coverage = self.coverage(record, cube, found, by_cube, settings)
         return candidate(record, cube, found, coverage, pinned)
 
     def _cube_plan(

@@ -20,7 +20,7 @@ import pyarrow as pa
 from accelerator import commands, explain, verification
 from accelerator.building import Builder
 from accelerator.config import Config
-from accelerator.context import EmbeddedContext
+from accelerator.context import SessionContext
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.iceberg import Lake, NeedsSparkError
@@ -60,12 +60,12 @@ class Accelerator:
     """One session over Iceberg catalogs; made by `accelerator.open` or `accelerator.attach`."""
 
     def __init__(
-        self, config: Config, lake: Lake, store: Store, spark: SparkSource, context: EmbeddedContext
+        self, config: Config, lake: Lake, store: Store, spark: SparkSource, context: SessionContext
     ) -> None:
         self.config, self.lake, self.store = config, lake, store
         self._spark, self._context = spark, context
         self.duckdb = DuckDBEngine(threads=config.duckdb_threads, memory=config.duckdb_memory)
-        self.planner = Planner(lake, store, config, context.settings)
+        self.planner = Planner(lake, store, config, context)
         self.builder = Builder(
             lake, store, config, spark.engine, self.duckdb, lambda: dict(context.settings())
         )

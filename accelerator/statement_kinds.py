@@ -1,7 +1,8 @@
 """The statements of our own, as values; what each does stands in `docs/reference/sql.md`.
 
-Table names are kept in parts, as written: resolving them is the session's. A statement with a
-`table` is ours only where that is an Iceberg table of the session; else its text goes to Spark.
+Table names are kept in parts, as written: resolving them is the session's. Constraint statements
+and `NotBuilt` with a `table` are ours only where that is an Iceberg table of the session; else
+their text goes to Spark, which has some of the words too.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ back without the tables. Columns on disk: `d0…` dimensions, `s0…` states, `s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -111,8 +112,29 @@ class CubeDefinition:
         found = [self._edge(index) for index in range(1, len(self.tables))]
         return tuple(edge for edge in found if edge is not None)
 
+    @cached_property
+    def views(self) -> dict[Any, Any]:
+        """Kept views of the cube from statements (`cubes.view`); a cache, no part of the value."""
+        return {}
+
+    @cached_property
+    def shown(self) -> frozenset[tuple[str, int]]:
+        """Every (table uuid, field id) that a dimension or predicate names."""
+        exprs = [*self.conjuncts, *(d.expr for d in self.dimensions)]
+        exprs += [c for edge in self.left_edges for c in edge.on]
+        found = {c for e in exprs for c in columns(e)}
+        return frozenset((self.tables[c.occurrence].uuid, c.field_id) for c in found)
+
+    @cached_property
+    def edge_joins(self) -> Mapping[int, tuple[Expr, ...]]:
+        """`join_conjuncts` of every occurrence."""
+        return {o: self._joins(o) for o in range(1, len(self.tables))}
+
     def join_conjuncts(self, occurrence: int) -> tuple[Expr, ...]:
         """What joins the occurrence: its ON if it is a left edge, else the equalities to earlier tables."""
+        return self.edge_joins[occurrence]
+
+    def _joins(self, occurrence: int) -> tuple[Expr, ...]:
         for edge in self.left_edges:
             if edge.occurrence == occurrence:
                 return edge.on

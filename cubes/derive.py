@@ -5,15 +5,13 @@ Each derivation says in its comment why the states give the answer; each has a p
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cubes.definition import CubeDefinition, effective_filter, stored_measure
-from cubes.express import Expressed
 from cubes.measures import ROWS
 from cubes.plan import Final, Slot
 from cubes.states import STATES
+from cubes.view import View
 from rewrite import types
-from rewrite.block import Block, Classes
+from rewrite.block import Block
 from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, walk
 from rewrite.reason import DeclinedError
 
@@ -23,24 +21,11 @@ _NULL = Literal("NULL", "void")
 class Deriver:
     """Collects the slots that the block's aggregates need; `finals` is the whole answer."""
 
-    def __init__(
-        self,
-        cube: CubeDefinition,
-        translate: Callable[[Expr], Expr],
-        expressed: Expressed,
-        classes: Classes,
-        block: Block,
-        fact: int,
-    ) -> None:
-        self._cube, self._expressed, self._block, self._fact = cube, expressed, block, fact
-        self._find = classes.find
+    def __init__(self, cube: CubeDefinition, view: View, block: Block, fact: int) -> None:
+        self._cube, self._expressed, self._block, self._fact = cube, view.expressed, block, fact
+        self._find, self._states = view.classes.find, view.states
         self.slots: list[Slot] = []
         self.bounded: list[tuple[int, int, str]] = []
-        self._states: dict[tuple[str, Expr | None, Expr | None], int] = {}
-        for index, state in enumerate(cube.states):
-            argument = None if state.argument is None else translate(state.argument)
-            where = None if state.where is None else translate(state.where)
-            self._states[state.kind, self._key(argument), self._key(where)] = index
         self._rows = self._states["rows", None, None]
 
     def finals(self) -> tuple[Final, ...]:

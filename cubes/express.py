@@ -28,10 +28,13 @@ class Expressed:
             canonical(expr, classes.find): cube.dimension_column(index)
             for index, expr in reversed(list(enumerate(dimensions)))
         }
+        self._composite = any(not isinstance(d, Column) for d in dimensions)
 
     def dimension(self, expr: Expr) -> Column | None:
         """The dimension equal to the whole expression, if there is one."""
-        return self._columns.get(canonical(expr, self._classes.find))
+        if isinstance(expr, Column):
+            return self._columns.get(self._classes.find(expr))
+        return self._columns.get(canonical(expr, self._classes.find)) if self._composite else None
 
     def expression(self, expr: Expr) -> Expr:
         """The expression over dimensions; DeclinedError names what the cube lacks."""

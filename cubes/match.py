@@ -12,21 +12,23 @@ from itertools import permutations, product
 
 from cubes.definition import CubeDefinition
 from cubes.derive import Deriver
-from cubes.express import Expressed
 from cubes.plan import Match, Needs
+from cubes.view import View, translated
 from rewrite.bind import loose_columns
-from rewrite.block import Block, Classes, equal_columns
+from rewrite.block import Block, equal_columns
 from rewrite.domains import implies
-from rewrite.expr import Column, Expr, canonical, occurrences, transform
+from rewrite.expr import Column, Expr, canonical, columns, occurrences
 from rewrite.reason import Declined, DeclinedError
 
-_ABSENT = 10_000
-"""Occurrence numbers from here on stand for tables that only the cube has."""
 _MAPPINGS_MAX = 64
+_VIEWS_MAX = 64
 
 
 def match(block: Block, cube: CubeDefinition) -> Match | Declined:
     """The match with the first mapping of occurrences that works, else the last mapping's reason."""
+    hidden = _hidden_column(block, cube)
+    if hidden is not None:
+        return Declined("column_not_in_cube", f"The column {hidden.name}.")
     declined = Declined("fact_not_in_query")
     for steps, mapping in enumerate(_mappings(block, cube)):
         if steps >= _MAPPINGS_MAX:
@@ -36,6 +38,17 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
         except DeclinedError as error:
             declined = error.declined
     return declined
+
+
+def _hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
+    """A column that the block groups or filters by and that no part of the cube shows: a quick no."""
+    tables = {t.uuid for t in cube.tables}
+    for expr in (*block.keys, *block.conjuncts):
+        for column in columns(expr):
+            uuid = block.occurrences[column.occurrence].table.uuid
+            if uuid in tables and (uuid, column.field_id) not in cube.shown:
+                return column
+    return None
 
 
 def _mappings(block: Block, cube: CubeDefinition) -> Iterator[dict[int, int]]:
@@ -68,25 +81,18 @@ class _Attempt:
 
     def match(self) -> Match:
         self._check_occurrences()
-        conjuncts = tuple(self._translate(c) for c in self._cube.conjuncts)
         kept = self._eliminate()
         padded = self._check_left_edges()
-        self._check_implied(conjuncts, kept)
-        conjuncts += padded
-        guaranteed = Classes.of(conjuncts)
-        dimensions = [self._translate(d.expr) for d in self._cube.dimensions]
-        expressed = Expressed(self._cube, dimensions, guaranteed)
-        done = {canonical(c, guaranteed.find) for c in conjuncts}
+        view = self._view(padded)
+        self._check_implied(view.conjuncts, kept)
         where = tuple(
-            expressed.predicate(c)
+            view.expressed.predicate(c)
             for c in self._block.conjuncts
-            if canonical(c, guaranteed.find) not in done
+            if canonical(c, view.classes.find) not in view.done
         )
-        keys = tuple(expressed.expression(k) for k in self._block.keys)
+        keys = tuple(view.expressed.expression(k) for k in self._block.keys)
         self._check_outputs()
-        deriver = Deriver(
-            self._cube, self._translate, expressed, guaranteed, self._block, self._fact
-        )
+        deriver = Deriver(self._cube, view, self._block, self._fact)
         finals = deriver.finals()
         named = tuple(sorted((v, q) for q, v in self._mapping.items() if v))
         needs = Needs(
@@ -96,14 +102,17 @@ class _Attempt:
 
     def _translate(self, expr: Expr) -> Expr:
         """The cube's expression in the block's occurrences."""
+        return translated(expr, self._inverse)
 
-        def change(node: Expr) -> Expr | None:
-            if isinstance(node, Column):
-                occurrence = self._inverse.get(node.occurrence, _ABSENT + node.occurrence)
-                return Column(occurrence, node.field_id, node.name, node.type)
-            return None
-
-        return transform(expr, change)
+    def _view(self, padded: tuple[Expr, ...]) -> View:
+        """The cube in the block's occurrences; kept with the cube, since statements repeat."""
+        key = (tuple(sorted(self._inverse.items())), padded)
+        view: View | None = self._cube.views.get(key)
+        if view is None:
+            view = View.of(self._cube, self._inverse, padded)
+            if len(self._cube.views) < _VIEWS_MAX:
+                self._cube.views[key] = view
+        return view
 
     def _check_occurrences(self) -> None:
         if -1 in self._mapping.values():

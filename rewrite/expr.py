@@ -81,7 +81,7 @@ def transform(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     if changed is not None:
         return changed
     if isinstance(expr, Call):
-        return replace(expr, args=tuple(transform(a, change) for a in expr.args))
+        return Call(expr.op, tuple([transform(a, change) for a in expr.args]), expr.type)
     if isinstance(expr, Aggregate):
         where = None if expr.where is None else transform(expr.where, change)
         return replace(expr, args=tuple(transform(a, change) for a in expr.args), where=where)
@@ -131,7 +131,7 @@ def canonical(expr: Expr, representative: Callable[[Column], Column] = lambda c:
         return representative(expr)
     if isinstance(expr, Literal):
         return expr
-    args = tuple(canonical(arg, representative) for arg in expr.args)
+    args = tuple([canonical(arg, representative) for arg in expr.args])
     if isinstance(expr, Aggregate):
         where = None if expr.where is None else canonical(expr.where, representative)
         return replace(expr, args=args, where=where)
@@ -139,10 +139,21 @@ def canonical(expr: Expr, representative: Callable[[Column], Column] = lambda c:
     if op in _FLIPPED:
         op, args = _FLIPPED[op], args[::-1]
     elif op in _COMMUTATIVE:
-        args = tuple(sorted(args, key=repr))
+        args = tuple(sorted(args, key=_sort_key))
     elif op == "in":
-        args = (args[0], *sorted(set(args[1:]), key=repr))
-    return replace(expr, op=op, args=args)
+        args = (args[0], *sorted(set(args[1:]), key=_sort_key))
+    return Call(op, args, expr.type)
+
+
+def _sort_key(expr: Expr) -> tuple[Any, ...]:
+    """Some total order of expressions; the first item keeps unlike kinds from being compared."""
+    if isinstance(expr, Column):
+        return (0, expr.occurrence, expr.field_id)
+    if isinstance(expr, Literal):
+        return (1, expr.type, expr.value)
+    if isinstance(expr, Call):
+        return (2, expr.op, len(expr.args), *map(_sort_key, expr.args))
+    return (3, repr(expr))
 
 
 def to_json(expr: Expr | None) -> Any:

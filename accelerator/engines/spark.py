@@ -195,14 +195,6 @@ class SparkEngine:
         """The names that Spark takes for catalogs without Iceberg tables."""
         return other_catalogs(self._conf())
 
-    def current_catalog(self) -> str:
-        """The session's current catalog."""
-        return str(self._catalog_manager().currentCatalog().name())
-
-    def current_namespace(self) -> tuple[str, ...]:
-        """The session's current namespace, each level a part."""
-        return tuple(str(part) for part in self._catalog_manager().currentNamespace())
-
     @contextmanager
     def tagged(self, tag: str) -> Iterator[None]:
         """Jobs that this thread starts inside carry the tag; Ctrl-C inside stops them."""
@@ -251,9 +243,6 @@ class SparkEngine:
 
     def _conf(self) -> dict[str, str]:
         return {str(key): str(value) for key, value in self.session.conf.getAll.items()}
-
-    def _catalog_manager(self) -> Java:
-        return self.session._jsparkSession.sessionState().catalogManager()
 
 
 def _start(master: str, conf: Mapping[str, str]) -> SparkSession:

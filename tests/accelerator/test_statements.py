@@ -211,7 +211,9 @@ def test_malformed_statements_say_where_and_what(sql, column, said):
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("sql", ["-- c\nCREATE CUBE c AS SELECT 'x", "BUILD CUBE `c", "VERIFY SELECT '"])
+@pytest.mark.parametrize(
+    "sql", ["-- c\nCREATE CUBE c AS SELECT 'x", "BUILD CUBE `c", "VERIFY SELECT '"]
+)
 def test_an_unclosed_quote_in_a_statement_of_ours_is_named(sql):
     with pytest.raises(StatementError, match="can't be read") as caught:
         parse_statement(sql)
@@ -222,7 +224,9 @@ def test_other_dialects_quote_as_they_do():
     assert parse_statement('BUILD CUBE "my cube"', "trino") == BuildCube("my cube")
 
 
-@pytest.mark.parametrize("sql", [Q, f"  {Q}", f"({Q})", f"( /* c */ {Q})", "with a as (select 1) table a"])
+@pytest.mark.parametrize(
+    "sql", [Q, f"  {Q}", f"({Q})", f"( /* c */ {Q})", "with a as (select 1) table a"]
+)
 def test_a_query_is_told_by_its_first_word(sql):
     assert parse_statement(sql) == Query(sql, sql)
 
@@ -246,7 +250,7 @@ def test_the_hint_plain(sql, bare):
     "sql",
     [
         "SELECT '/*+ PLAIN */'",
-        "SELECT \"/*+ PLAIN */\"",
+        'SELECT "/*+ PLAIN */"',
         "SELECT r'\\', '/*+ PLAIN */'",
         "SELECT 'it''s /*+ PLAIN */'",
         "SELECT '\\'/*+ PLAIN */'",
@@ -270,15 +274,20 @@ def test_a_query_costs_next_to_nothing():
 
 def test_scripts_are_split_where_spark_would():
     script = "SELECT ';' ; -- a;b\nSELECT \"x;\" /* ; /* ; */ ; */ ;\n;\n `a;b`; -- end;"
-    assert split_statements(script) == ["SELECT ';'", '-- a;b\nSELECT "x;" /* ; /* ; */ ; */', "`a;b`"]
+    assert split_statements(script) == [
+        "SELECT ';'",
+        '-- a;b\nSELECT "x;" /* ; /* ; */ ; */',
+        "`a;b`",
+    ]
     assert split_statements("BEGIN SELECT 1; SELECT 2; END") == ["BEGIN SELECT 1; SELECT 2; END"]
     assert split_statements(" -- nothing\n;") == []
 
 
-words = st.sampled_from(
-    "CREATE CUBE OR REPLACE IF NOT EXISTS AS SELECT DROP SHOW CUBES ON ALTER TABLE ADD CONSTRAINT t"
-    " PRIMARY KEY ( ) , . ; ENFORCED EXPLAIN WHY VERIFY BUILD ALL 'x' `q` 1 /*+ PLAIN */ -- \n".split(" ")
-)
+WORDS = """
+CREATE CUBE OR REPLACE IF NOT EXISTS AS SELECT DROP SHOW CUBES ON ALTER TABLE ADD CONSTRAINT t
+PRIMARY KEY ( ) , . ; ENFORCED EXPLAIN WHY VERIFY BUILD ALL 'x' `q` ' ` " 1 /*+ PLAIN */ /* --
+"""
+words = st.sampled_from([*WORDS.split(), "\n"])
 
 
 @given(st.one_of(st.text(max_size=60), st.lists(words, max_size=14).map(" ".join)))

@@ -1,0 +1,319 @@
+"""The command line over a session that stands in for the real one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from accelerator.cli import main
+from accelerator.cli_output import footer, json_value, text_value, type_name
+from accelerator.errors import CancelledError, CubeNotFoundError
+from accelerator.metrics import Metrics
+from accelerator.verification import Verification
+
+HOME = Path(__file__).parents[2]
+ROWS = pa.table(
+    {
+        "region": ["ASIA", None, "[red]x[/red]"],
+        "revenue": pa.array([Decimal("1.50"), Decimal("20.00"), None], pa.decimal128(12, 2)),
+    }
+)
+METRICS = Metrics(
+    rewritten=True, cubes=("sales",), engine="duckdb", planning_ms=0.5, execution_ms=2
+)
+EQUAL = Verification(True, True, 3, (), 2.5, 900.0, None)
+
+
+class Answer:
+    def __init__(self, table=ROWS, metrics=METRICS):
+        self.table, self.metrics = table, metrics
+
+    def arrow(self):
+        return self.table
+
+
+class Fake:
+    """Keeps what it was asked; `answers` gives other answers by the statement's beginning."""
+
+    def __init__(self, **answers):
+        self.asked, self.answers = [], answers
+        self.cancelled = self.closed = False
+        self.verification = EQUAL
+        self.error = None
+
+    def __call__(self, warehouse, config):
+        self.opened = (warehouse, config)
+        return self
+
+    def query(self, sql):
+        self.asked.append(sql)
+        if self.error is not None:
+            raise self.error
+        found = [table for start, table in self.answers.items() if sql.startswith(start)]
+        return Answer(*found)
+
+    def explain(self, sql, *, format="text"):
+        return f"{format}: {sql}"
+
+    def why_not(self, sql):
+        return [
+            {"cube": "c", "code": "fact_not_in_query", "reason": "Not there."},
+            {"cube": None, "code": "cubes_none", "reason": "None."},
+        ]
+
+    def verify(self, sql):
+        return self.verification
+
+    def build(self, name, *, progress):
+        self.asked.append(f"build {name}")
+        progress.start(2, f"building {name}")
+        if self.error is not None:
+            raise self.error
+        progress.advance(2)
+
+    def cancel(self):
+        self.cancelled = True
+
+    def close(self):
+        self.closed = True
+
+
+def run(fake, *arguments, **options):
+    return CliRunner().invoke(main, list(arguments), obj=fake, **options)
+
+
+def test_a_table_for_people():
+    fake = Fake()
+    found = run(fake, "sql", "SELECT 1;", "--warehouse", "wh", "--config", "c.toml")
+    assert found.exit_code == 0, found.output
+    assert (fake.opened, fake.asked, fake.closed) == (("wh", "c.toml"), ["SELECT 1"], True)
+    lines = [line.rstrip() for line in found.stdout.splitlines()]
+    assert lines[0].split() == ["region", "revenue"]
+    assert lines[2:] == [
+        "ASIA              1.50",
+        "NULL             20.00",
+        "[red]x[/red]      NULL",
+    ]
+    assert found.stderr == "3 rows · 2.5 ms · duckdb · cube sales\n"
+
+
+def test_one_json_document():
+    found = run(Fake(), "sql", "SELECT 1", "--json")
+    assert found.stderr == ""
+    document = json.loads(found.stdout)
+    assert document["columns"] == [
+        {"name": "region", "type": "string"},
+        {"name": "revenue", "type": "decimal(12,2)"},
+    ]
+    assert document["rows"] == [["ASIA", "1.50"], [None, "20.00"], ["[red]x[/red]", None]]
+    assert document["metrics"]["cubes"] == ["sales"]
+    both = run(Fake(), "sql", "--json", "SELECT 1; SELECT 2")
+    assert len(json.loads(both.stdout)) == 2
+
+
+def test_long_answers_are_cut_and_say_so():
+    found = run(Fake(), "sql", "SELECT 1", "--rows", "1")
+    assert "20.00" not in found.stdout
+    assert "2 more rows: --rows 0 shows all" in found.stderr
+    assert found.stderr.endswith("3 rows · 2.5 ms · duckdb · cube sales\n")
+    assert "20.00" in run(Fake(), "sql", "SELECT 1", "--rows", "0").stdout
+    assert (
+        len(json.loads(run(Fake(), "sql", "SELECT 1", "--rows", "1", "--json").stdout)["rows"]) == 3
+    )
+
+
+def test_a_wide_answer_is_not_cut_where_there_is_no_terminal():
+    wide = pa.table({f"column_{i}": ["x" * 50] for i in range(20)})
+    lines = run(Fake(SELECT=wide), "sql", "SELECT 1").stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[2].count("x" * 50) == 20
+
+
+def test_sql_comes_from_a_file_or_standard_input(tmp_path):
+    file = tmp_path / "q.sql"
+    file.write_text("SELECT ';é'; -- one\nSELECT 2;\n", encoding="utf-8")
+    fake = Fake()
+    assert run(fake, "sql", "-f", str(file)).exit_code == 0
+    assert run(fake, "sql", input="SELECT 3").exit_code == 0
+    assert run(fake, "sql", "-f", "-", input="SELECT 4").exit_code == 0
+    assert fake.asked == ["SELECT ';é'", "-- one\nSELECT 2", "SELECT 3", "SELECT 4"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sql", "SELECT 1", "-f", "-"],
+        ["sql", " ; -- nothing"],
+        ["explain", "SELECT 1; SELECT 2"],
+        ["sql", "-f", "no such file"],
+        ["build"],
+        ["compact"],
+        ["show", "tables"],
+        ["nope"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments):
+    fake = Fake()
+    assert run(fake, *arguments).exit_code == 2
+    assert not fake.asked
+
+
+def test_an_error_has_its_code_and_hint_and_leaves_by_1():
+    fake = Fake()
+    fake.error = CubeNotFoundError("no cube named x", hint="cubes here: sales")
+    for arguments in (["sql", "BUILD CUBE x"], ["sql", "--json", "SELECT 1"], ["build", "x"]):
+        found = run(fake, *arguments)
+        assert found.exit_code == 1
+        assert found.stdout == ""
+        assert "error [cube_not_found]: no cube named x\nhint: cubes here: sales\n" in found.stderr
+        assert fake.closed
+
+
+def test_a_script_ends_at_its_first_failure():
+    fake = Fake()
+    fake.error = CubeNotFoundError("no cube named x")
+    assert run(fake, "sql", "DROP CUBE x; SELECT 1").exit_code == 1
+    assert fake.asked == ["DROP CUBE x"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), CancelledError("cancelled")])
+def test_ctrl_c_cancels_and_leaves_by_130(error):
+    fake = Fake()
+    fake.error = error
+    found = run(fake, "build", "sales")
+    assert (found.exit_code, fake.cancelled, fake.closed) == (130, True, True)
+    assert found.stderr.endswith("cancelled\n")
+
+
+def test_explain_and_why_not():
+    assert run(Fake(), "explain", "SELECT 1").stdout == "text: SELECT 1\n"
+    assert run(Fake(), "explain", "SELECT 1", "--json").stdout == "json: SELECT 1\n"
+    found = run(Fake(), "why-not", "SELECT 1")
+    assert found.stdout == "c: Not there. [fact_not_in_query]\nall cubes: None. [cubes_none]\n"
+    assert json.loads(run(Fake(), "why-not", "SELECT 1", "--json").stdout)[0]["cube"] == "c"
+
+
+def test_verify_tells_by_its_exit_code():
+    fake = Fake()
+    found = run(fake, "verify", "SELECT 1")
+    assert (found.exit_code, found.stdout) == (0, "equal\n")
+    assert found.stderr == "3 rows · 2.5 ms accelerated, 900.0 ms plain\n"
+    fake.verification = replace(EQUAL, equal=False, differences=("row (1,) for (2,)",))
+    found = run(fake, "verify", "SELECT 1")
+    assert (found.exit_code, found.stdout) == (1, "different\n  row (1,) for (2,)\n")
+    found = run(fake, "verify", "SELECT 1", "--json")
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["differences"] == ["row (1,) for (2,)"]
+
+
+def test_show_build_and_compact_are_statements():
+    fake = Fake(SHOW=pa.table({"cube": ["a", "b`c"]}))
+    run(fake, "show", "cubes")
+    run(fake, "show", "constraints", "d.t")
+    run(fake, "compact", "a", "b`c")
+    assert fake.asked == [
+        "SHOW CUBES",
+        "SHOW CONSTRAINTS ON d.t",
+        "COMPACT CUBE a",
+        "COMPACT CUBE `b``c`",
+    ]
+    fake.asked.clear()
+    found = run(fake, "build", "a", "--table", "d.t")
+    assert fake.asked == ["SHOW CUBES ON d.t", "build a", "build b`c"]
+    assert found.stdout == ""
+    assert "building a: 2 of 2" in found.stderr
+    assert json.loads(run(fake, "build", "a", "--json").stdout)["cubes"] == ["a"]
+
+
+def test_validate_checks_one_or_all_and_tells_by_its_exit_code():
+    names = pa.table({"name": ["pk", "f k"]})
+    fake = Fake(SHOW=names, ALTER=pa.table({"ok": [True]}))
+    assert run(fake, "validate", "d.t").exit_code == 0
+    assert fake.asked == [
+        "SHOW CONSTRAINTS ON d.t",
+        "ALTER TABLE d.t VALIDATE CONSTRAINT pk",
+        "ALTER TABLE d.t VALIDATE CONSTRAINT `f k`",
+    ]
+    fake = Fake(ALTER=pa.table({"ok": [False]}))
+    assert run(fake, "validate", "d.t", "pk").exit_code == 1
+    none = run(Fake(SHOW=names.slice(2)), "validate", "d.t")
+    assert (none.exit_code, none.stderr) == (0, "d.t has no constraints\n")
+
+
+def test_the_footer_says_why_it_was_plain():
+    metrics = Metrics(engine="spark", execution_ms=1200.04, fallback="cubes_none: There is none.")
+    assert (
+        footer(1, metrics.to_dict())
+        == "1 row · 1200.0 ms · spark · plain (cubes_none: There is none.)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "in_json"),
+    [
+        (True, "true", True),
+        (1.5, "1.5", 1.5),
+        (float("nan"), "NaN", "NaN"),
+        (float("-inf"), "-Infinity", "-Infinity"),
+        (Decimal("1E+3"), "1000", "1000"),
+        (Decimal("0E-8"), "0.00000000", "0.00000000"),
+        (b"\x00\xff", "00ff", "00ff"),
+        (date(2020, 1, 2), "2020-01-02", "2020-01-02"),
+        (datetime(2020, 1, 2, 3), "2020-01-02 03:00:00", "2020-01-02 03:00:00"),
+        ([1, None, "é"], '[1, null, "é"]', [1, None, "é"]),
+        ({"a": Decimal("1.0")}, '{"a": "1.0"}', {"a": "1.0"}),
+    ],
+)
+def test_values_keep_what_they_are(value, text, in_json):
+    assert text_value(value) == text
+    assert json_value(value) == in_json
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (pa.int16(), "smallint"),
+        (pa.date32(), "date"),
+        (pa.timestamp("us"), "timestamp_ntz"),
+        (pa.timestamp("us", "UTC"), "timestamp"),
+        (pa.list_(pa.int64()), "array<bigint>"),
+        (pa.map_(pa.string(), pa.bool_()), "map<string,boolean>"),
+        (pa.struct([("a", pa.float32())]), "struct<a:float>"),
+    ],
+)
+def test_types_are_sparks_words(kind, name):
+    assert type_name(kind) == name
+
+
+def test_without_a_warehouse_it_asks_for_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ACCELERATOR_WAREHOUSE", "ACCELERATOR_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    found = CliRunner().invoke(main, ["show", "cubes"])
+    assert found.exit_code == 2
+    assert "which warehouse?" in found.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_loads_nothing_heavy():
+    """That is what makes it answer at once, and unlike a time it doesn't vary."""
+    probe = """
+import sys
+from accelerator.cli import main
+main(["--help"], standalone_mode=False)
+heavy = {"duckdb", "pandas", "pyarrow", "pyiceberg", "pyspark", "rich", "sqlglot"}
+sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", probe], cwd=HOME, check=False, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,85 @@
+"""The reference can't fall behind: each reason, setting, statement and command has its section.
+
+`UPDATE_DOCS=1 pytest tests/house/test_docs.py` renews the commands' help in docs/reference/cli.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from accelerator.cli import main
+from accelerator.config import Config
+from accelerator.statement_kinds import EXAMPLES
+from accelerator.statements import INDEX_KINDS
+from rewrite.reason import REASONS
+
+DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = DOCS / "reference"
+COMMANDS = ["", *sorted(main.commands)]
+HELP = re.compile(r"```text\n\$ accelerator ?([a-z-]*) --help\n(.*?)```", re.DOTALL)
+
+
+def _sections(page):
+    parts = re.split(r"^## (.+)$", (REFERENCE / page).read_text(encoding="utf-8"), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("code", REASONS)
+def test_every_reason_has_a_section_that_says_something(code):
+    assert len(_sections("reasons.md").get(f"`{code}`", "").strip()) > 40
+
+
+def test_reasons_stand_in_order():
+    headings = list(_sections("reasons.md"))
+    assert headings == sorted(headings)
+
+
+@pytest.mark.parametrize("one", [field.name for field in fields(Config)])
+def test_every_setting_has_a_row(one):
+    assert f"| `{one}` |" in (REFERENCE / "configuration.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("heading", EXAMPLES)
+def test_every_statement_has_a_section_with_its_grammar_and_example(heading):
+    section = _sections("sql.md").get(heading, "")
+    assert f"```sql\n{EXAMPLES[heading]}\n```" in section
+    assert section.count("```") == 4
+
+
+def test_every_index_kind_is_named_among_the_clashes():
+    clashes = _sections("sql.md")["Words that Spark has too"]
+    assert {kind for kind in INDEX_KINDS if f"`{kind}`" in clashes} == INDEX_KINDS
+
+
+def _help(command):
+    arguments = [command, "--help"] if command else ["--help"]
+    found = CliRunner().invoke(main, arguments, prog_name="accelerator")
+    assert found.exit_code == 0
+    return found.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_cli_page_has_the_help_of_each_command(command):
+    path = REFERENCE / "cli.md"
+    if os.environ.get("UPDATE_DOCS"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(HELP.sub(_renewed, text), encoding="utf-8")
+    shown = dict(HELP.findall(path.read_text(encoding="utf-8")))
+    assert shown.get(command) == _help(command)
+
+
+def _renewed(match):
+    command = match[1]
+    return f"```text\n$ accelerator {command}{' ' if command else ''}--help\n{_help(command)}```"
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in DOCS.rglob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
