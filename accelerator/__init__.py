@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from accelerator.errors import AcceleratorError
 from accelerator.metrics import Metrics
-from accelerator.opening import attach, open  # noqa: A004  # the public word for it
+from accelerator.opening import attach, open  # the public word for it
 from accelerator.result import Result
 from accelerator.session import Accelerator
 

@@ -2,6 +2,7 @@
 
 A build is resumable by construction: it asks the store what is missing, writes under its own
 prefix, and commits each job's segments at once. What a killed build left is never looked at.
+Segments whose artifact is gone are forgotten first, and so built again.
 """
 
 from __future__ import annotations
@@ -11,28 +12,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelerator.config import Config
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
-from accelerator.errors import BuildError, CancelledError, UnknownTableError
+from accelerator.errors import (
+    BuildError,
+    CancelledError,
+    CubeNotFoundError,
+    StoreConflictError,
+    UnknownTableError,
+)
 from accelerator.iceberg import Lake, LiveFile, PinnedTable
 from accelerator.progress import Progress, SilentProgress
-from accelerator.store import (
-    CoveredFile,
-    CubeRecord,
-    EdgeCount,
-    Job,
-    SegmentRecord,
-    Store,
-    local_path,
-    segment_id,
-)
-from cubes.build_sql import SEGMENT, countable, renamed
-from cubes.definition import FORMAT, CubeDefinition, Edge, from_dict
-from cubes.freshness import Coverage, cover, integer_bounds
+from accelerator.repair import broken_segments
+from accelerator.segment_records import NOTHING, Counts, Written, built_segment, merged_segment
+from accelerator.store import CubeRecord, Job, SegmentRecord, Store, local_path, segment_id
+from cubes.build_sql import SEGMENT, countable, merge_select, renamed
+from cubes.definition import CubeDefinition, Edge, from_dict
+from cubes.freshness import Coverage, cover
 from cubes.plan import Needs
-from rewrite.expr import Column
 from rewrite.facts import At
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a build or merge did."""
+    """What a build or merge did; `lost` segments had been brought by another builder first."""
 
     cube: str
-    files: int
-    segments: int
-    rows: int
-    bytes: int
+    files: int = 0
+    segments: int = 0
+    rows: int = 0
+    bytes: int = 0
     lost: int = 0
 
 
@@ -63,6 +63,20 @@ class Target:
     def needs(self) -> Needs:
         """A segment is up to date when every dimension is at the pinned snapshot."""
         return Needs(named=tuple((o, o) for o in range(1, len(self.pinned))))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One build as it runs: the tag of its Spark jobs, and how it learns that it was cancelled."""
+
+    target: Target
+    tag: str
+    cancelled: threading.Event
+
+    def check(self) -> None:
+        """CancelledError once somebody has cancelled the build."""
+        if self.cancelled.is_set():
+            raise cancelled_error(self.target.record.name)
 
 
 class Builder:
@@ -127,21 +141,23 @@ class Builder:
         tag: str = "",
     ) -> Built:
         """Builds what is missing; a rerun goes on where another stopped."""
+        from cubes.spark import JobError
+
         progress = progress or SilentProgress()
-        target = self.target(record)
-        files = self.missing(target)
+        run = Run(self.target(record), tag or "build", cancelled or threading.Event())
+        self._repair(run.target)
+        files = self.missing(run.target)
         progress.start(len(files), f"building {record.name}")
-        done = Built(record.name, 0, 0, 0, 0)
+        done = Built(record.name)
         try:
-            unique = self._unique_edges(target, tag) if files else {}
+            unique = self._unique_edges(run) if files else {}
             for part in _jobs(files, self._config):
-                if cancelled is not None and cancelled.is_set():
-                    raise CancelledError(
-                        f"the build of {record.name} was cancelled",
-                        hint="what it had finished is kept; BUILD CUBE goes on from there",
-                    )
-                done = _plus(done, self._job(target, part, unique, tag))
+                done = _plus(done, self._job(run, part, unique))
                 progress.advance(len(part))
+        except JobError as error:
+            if error.cancelled or run.cancelled.is_set():
+                raise cancelled_error(record.name) from error
+            raise _failed(record, error) from error
         finally:
             progress.finish()
         return done
@@ -149,132 +165,202 @@ class Builder:
     def compact(self, record: CubeRecord, *, tag: str = "") -> Built:
         """Merges all up-to-date segments to one, without reading a data file."""
         target = self.target(record)
+        self._repair(target)
         segments = self.coverage(target).segments
         if len(segments) < 2:
-            return Built(record.name, 0, 0, 0, 0)
+            return Built(record.name)
         job = self._store.begin_job(record.table_uuid, record.id)
         merged = self._merge(target, segments, job, tag)
-        added = self._store.add_segments(record.table_uuid, [merged], job=job)
-        files = len(merged.files)
-        return Built(record.name, files, 1, merged.rows, merged.bytes, len(added.lost))
+        kept = self._commit(record, [merged], job)
+        return Built(
+            record.name,
+            sum(len(s.files) for s in kept),
+            len(kept),
+            sum(s.rows for s in kept),
+            sum(s.bytes for s in kept),
+            1 - len(kept),
+        )
+
+    def _repair(self, target: Target) -> None:
+        """Forgets segments whose artifact is gone or cut, merged ones before their inputs."""
+        table = target.record.table_uuid
+        while broken := broken_segments(self._store, self.coverage(target).segments):
+            self._store.remove_segments(table, broken)
 
     def _merge(
         self, target: Target, segments: Sequence[SegmentRecord], job: Job, tag: str
     ) -> SegmentRecord:
-        from cubes.build_sql import merge_select
-
         filled = [s for s in segments if s.rows]
-        number = segment_id()
-        path = f"{local_path(job.uri)}/merged.parquet"
+        number, uri = segment_id(), f"{job.uri}/merged.parquet"
+        path = local_path(uri)
         rows = size = 0
         if filled:
             ids = ", ".join(str(s.id) for s in filled)
             scan = parquet_scan(sorted({local_path(s.path) for s in filled}))
             source = f"(SELECT * FROM {scan} WHERE {SEGMENT} IN ({ids}))"
             select = merge_select(target.cube, source, number)
-            _parent(path)
-            options = "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION snappy, ROW_GROUP_SIZE 122880)"
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            options = "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)"
             self._duckdb.execute(f"COPY ({select}) TO {text_literal(path)} {options}", tag=tag)
-            count = self._duckdb.run(f"SELECT COUNT(*) AS n FROM {parquet_scan([path])}")
-            rows, size = int(count["n"][0].as_py()), self._store.artifact_size(f"{job.uri}/merged.parquet")
-        first = segments[0]
-        return SegmentRecord(
-            id=number,
-            cube_id=first.cube_id,
-            path=f"{job.uri}/merged.parquet",
-            rows=rows,
-            bytes=size,
-            files=tuple(f for s in segments for f in s.files),
-            dimensions=first.dimensions,
-            edges=_merged_edges(segments),
-            fields=first.fields,
-            settings=first.settings,
-            format=FORMAT,
-            inputs=tuple(s.id for s in segments),
-            facts={"file_segments": 1, "bounds": _merged_bounds(segments)},
-        )
+            count = self._duckdb.run(f"SELECT COUNT(*) AS n FROM {parquet_scan([path])}", tag=tag)
+            rows, size = int(count["n"][0].as_py()), self._store.artifact_size(uri)
+        return merged_segment(segments, number, uri, rows, size)
 
-    def _unique_edges(self, target: Target, tag: str) -> dict[int, bool | None]:
-        """Whether each edge's key is unique on the pinned dimension; None where that isn't countable."""
+    def _unique_edges(self, run: Run) -> dict[int, bool | None]:
+        """Whether each edge's key is unique on the pinned dimension; None: it isn't countable."""
         from cubes.spark import is_unique
 
         engine = self._spark()
         found: dict[int, bool | None] = {}
         with ExitStack() as stack:
-            stack.enter_context(engine.tagged(tag or "build"))
-            for edge in target.cube.edges:
+            stack.enter_context(engine.tagged(run.tag))
+            for edge in run.target.cube.edges:
+                run.check()
                 if not countable(edge):
                     found[edge.occurrence] = None
                     continue
-                pinned = target.pinned[edge.occurrence]
+                pinned = run.target.pinned[edge.occurrence]
                 staged = stack.enter_context(engine.stage(pinned, pinned.live_files()))
                 found[edge.occurrence] = is_unique(engine.session, edge, staged.sql)
         return found
 
-    def _job(
-        self, target: Target, files: Sequence[LiveFile], unique: dict[int, bool | None], tag: str
-    ) -> Built:
-        from cubes.spark import count_missing, write_segments
-
-        record, engine = target.record, self._spark()
+    def _job(self, run: Run, files: Sequence[LiveFile], unique: dict[int, bool | None]) -> Built:
+        run.check()
+        record, target = run.target.record, run.target
         job = self._store.begin_job(record.table_uuid, record.id)
         ids = {f.path: segment_id() for f in files}
-        edges = [e for e in target.cube.edges if _chain_unique(e, target.cube.edges, unique)]
-        with ExitStack() as stack:
-            stack.enter_context(engine.tagged(tag or "build"))
-            engine.register_functions()
-            sources = [stack.enter_context(engine.stage(target.pinned[0], files)).sql]
-            for pinned in target.pinned[1:]:
-                sources.append(stack.enter_context(engine.stage(pinned, pinned.live_files())).sql)
-            partitions = max(1, min(len(files), 2 * engine.parallelism))
-            write_segments(engine.session, target.cube, sources, ids, job.uri, partitions)
-            written = self._inspect(job)
-            rows = {f.path: _live_rows(f) for f in files}
-            joined = {f.path: written.get(ids[f.path], _NONE).raw_rows for f in files}
-            missing = None
-            if edges and not _nothing_missing(target, edges, rows, joined):
-                missing = count_missing(engine.session, target.cube, edges, sources)
+        written, counts = self._write(run, files, ids, unique, job)
+        none = Written(f"{job.uri}/none.parquet", 0, 0, 0, 0, 0)
         segments = [
-            _record(target, f, ids[f.path], written, unique, edges, missing, job, self._settings())
-            for f in files
+            built_segment(
+                target.cube,
+                record.id,
+                target.pinned,
+                file,
+                ids[file.path],
+                written.get(ids[file.path], none),
+                counts,
+                self._settings(),
+            )
+            for file in files
         ]
-        added = self._store.add_segments(record.table_uuid, segments, job=job)
-        kept = [s for s in segments if s.id not in added.lost]
+        kept = self._commit(record, segments, job)
         return Built(
             record.name,
             len(kept),
             len(kept),
             sum(s.rows for s in kept),
             sum(s.bytes for s in kept),
-            len(added.lost),
+            len(segments) - len(kept),
         )
 
-    def _inspect(self, job: Job) -> dict[int, _Written]:
+    def _write(
+        self,
+        run: Run,
+        files: Sequence[LiveFile],
+        ids: dict[str, int],
+        unique: dict[int, bool | None],
+        job: Job,
+    ) -> tuple[dict[int, Written], Counts]:
+        """Runs the Spark jobs over those files: their cells, and their rows without partners."""
+        from cubes.spark import count_missing, write_segments
+
+        target, engine = run.target, self._spark()
+        edges = [e for e in target.cube.edges if _chain_unique(e, target.cube.edges, unique)]
+        with ExitStack() as stack:
+            stack.enter_context(engine.tagged(run.tag))
+            engine.register_functions()
+            sources = [stack.enter_context(engine.stage(target.pinned[0], files)).sql]
+            for pinned in target.pinned[1:]:
+                sources.append(stack.enter_context(engine.stage(pinned, pinned.live_files())).sql)
+            partitions = max(1, min(len(files), 2 * engine.parallelism))
+            write_segments(engine.session, target.cube, sources, ids, job.uri, partitions)
+            run.check()
+            written = self._inspect(job)
+            rows = {f.path: _live_rows(f) for f in files}
+            joined = {f.path: written.get(ids[f.path], NOTHING).raw_rows for f in files}
+            missing = None
+            if edges and not _nothing_missing(target, edges, rows, joined):
+                missing = count_missing(engine.session, target.cube, edges, sources)
+                run.check()
+        return written, Counts(unique, frozenset(e.occurrence for e in edges), missing)
+
+    def _commit(
+        self, record: CubeRecord, segments: Sequence[SegmentRecord], job: Job
+    ) -> list[SegmentRecord]:
+        """Commits segments and gives those that stand; artifacts that nobody needs are deleted.
+
+        A cube may be dropped while its segments are made. A DROP forgets segments after it has
+        unregistered the cube: so either it sees ours, or we see here that the cube is gone.
+        """
+        try:
+            lost = self._store.add_segments(record.table_uuid, segments, job=job).lost
+        except StoreConflictError:  # a merge whose inputs were dropped meanwhile
+            self._discard(job, ())
+            raise
+        kept = [s for s in segments if s.id not in lost]
+        current = self._store.registry().cubes.get(record.name)
+        if current is None or current.id != record.id:
+            self._store.remove_segments(record.table_uuid, [s.id for s in kept])
+            self._discard(job, ())
+            raise CubeNotFoundError(
+                f"cube {record.name} was dropped while it was built",
+                hint="nothing of the build is kept; create the cube again if it's wanted",
+            )
+        if lost:
+            self._discard(job, kept)
+        return kept
+
+    def _discard(self, job: Job, kept: Sequence[SegmentRecord]) -> None:
+        """Deletes what the job wrote, except files with a segment that is kept, and ends it."""
+        needed = {s.path for s in kept if s.rows}
+        self._store.delete_artifacts(u for u in self._store.artifacts(job) if u not in needed)
+        self._store.finish_job(job)
+
+    def _inspect(self, job: Job) -> dict[int, Written]:
         """What the job wrote: per segment its file, cells and joined rows."""
         sizes = {u: n for u, n in self._store.artifacts(job).items() if u.endswith(".parquet")}
         if not sizes:
             return {}
         paths = {local_path(u): u for u in sizes}
+        listed = ", ".join(text_literal(p) for p in sorted(paths))
         sql = (
             f"SELECT filename, {SEGMENT} AS id, COUNT(*) AS cells, CAST(SUM(s0) AS BIGINT) AS n"
-            f" FROM read_parquet([{', '.join(text_literal(p) for p in sorted(paths))}], filename = true)"
-            " GROUP BY ALL"
+            f" FROM read_parquet([{listed}], filename = true) GROUP BY ALL"
         )
         rows = self._duckdb.run(sql).to_pylist()
-        cells: dict[str, int] = {}
-        segments: dict[str, int] = {}
+        cells: Counter[str] = Counter()
         for row in rows:
-            cells[row["filename"]] = cells.get(row["filename"], 0) + row["cells"]
-            segments[row["filename"]] = segments.get(row["filename"], 0) + 1
+            cells[row["filename"]] += row["cells"]
+        segments = Counter(row["filename"] for row in rows)
         found = {}
         for row in rows:
-            uri = paths[row["filename"]]
-            share = sizes[uri] * row["cells"] // cells[row["filename"]]
-            count = segments[row["filename"]]
-            found[row["id"]] = _Written(uri, row["cells"], row["n"], share, count)
+            name = row["filename"]
+            size = sizes[paths[name]]
+            share = size * row["cells"] // cells[name]
+            found[row["id"]] = Written(
+                paths[name], row["cells"], row["n"], share, segments[name], size
+            )
         if len(found) != len(rows):
-            raise BuildError("a segment was written to two files", hint="this is a fault of the build")
+            raise BuildError(
+                "a segment was written to two files", hint="this is a fault of the build"
+            )
         return found
+
+
+def cancelled_error(name: str) -> CancelledError:
+    """What a cancelled build raises."""
+    return CancelledError(
+        f"the build of {name} was cancelled",
+        hint="what it had finished is kept; BUILD CUBE goes on from there",
+    )
+
+
+def _failed(record: CubeRecord, error: Exception) -> BuildError:
+    return BuildError(
+        f"the build of {record.name} failed in Spark: {error}",
+        hint=f"what it had finished is kept; BUILD CUBE {record.name} goes on once that is mended",
+    )
 
 
 def _chain_unique(edge: Edge, edges: Sequence[Edge], unique: dict[int, bool | None]) -> bool:
@@ -287,7 +373,9 @@ def _nothing_missing(
 ) -> bool:
     """With unique keys, inner joins and no WHERE, every row found its partners iff none is lost."""
     cube = target.cube
-    only_joins = all(any(c in cube.join_conjuncts(e.occurrence) for e in edges) for c in cube.conjuncts)
+    only_joins = all(
+        any(c in cube.join_conjuncts(e.occurrence) for e in edges) for c in cube.conjuncts
+    )
     all_inner = not cube.left_edges and len(edges) == len(cube.tables) - 1
     return all_inner and only_joins and rows == joined
 
@@ -301,20 +389,14 @@ def _jobs(files: Sequence[LiveFile], config: Config) -> Iterator[list[LiveFile]]
     part: list[LiveFile] = []
     size = 0
     for file in files:
-        full = len(part) >= config.build_files_per_job or size + file.size_bytes > config.build_bytes_per_job
-        if part and full:
+        larger = size + file.size_bytes > config.build_bytes_per_job
+        if part and (larger or len(part) >= config.build_files_per_job):
             yield part
             part, size = [], 0
         part.append(file)
         size += file.size_bytes
     if part:
         yield part
-
-
-def _parent(path: str) -> None:
-    from pathlib import Path
-
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
 
 
 def _plus(a: Built, b: Built) -> Built:

@@ -70,7 +70,8 @@ def footer(rows: int, metrics: Mapping[str, Any]) -> str:
     """E.g. `5 rows · 3.2 ms · duckdb · cube sales`."""
     parts = [f"{rows:,} row{'' if rows == 1 else 's'}"]
     parts.append(f"{metrics['planning_ms'] + metrics['execution_ms']:.1f} ms")
-    parts.append(str(metrics["engine"]))
+    if metrics["engine"] != "none":  # a statement of our own
+        parts.append(str(metrics["engine"]))
     if metrics["cubes"]:
         parts.append(f"cube {', '.join(metrics['cubes'])}")
     if metrics["fallback"]:

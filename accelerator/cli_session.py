@@ -6,6 +6,7 @@ Errors become two lines on standard error and an exit code: 1 for a failure, 130
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from accelerator.verification import Verification
 
 EXIT_CANCELLED = 130
+_STACK = re.compile(r"\s+(at |\.\.\. \d+ more|Suppressed: )")
 
 
 class Metrics(Protocol):
@@ -104,25 +106,49 @@ def session_of(opener: Opener, warehouse: str | None, config_file: str | None) -
     try:
         session = opener(warehouse, config_file)
         yield session
-    except (KeyboardInterrupt, CancelledError):
-        if session is not None:
+    except BaseException as error:
+        code = _exit_code(error)
+        if code is None:
+            raise
+        if code == EXIT_CANCELLED and session is not None:
             session.cancel()
-        click.echo("cancelled", err=True)
-        sys.exit(EXIT_CANCELLED)
-    except AcceleratorError as error:
-        click.echo(f"error [{error.code}]: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
-        sys.exit(1)
-    except _spark_errors() as error:
-        click.echo(f"error [spark]: {error}", err=True)
-        sys.exit(1)
+        sys.exit(code)
     finally:
         if session is not None:
             session.close()
 
 
+def _exit_code(error: BaseException) -> int | None:
+    """Says what went wrong; None where it's for others to say."""
+    if isinstance(error, CancelledError) or _was_interrupted(error):
+        click.echo("cancelled", err=True)
+        return EXIT_CANCELLED
+    if isinstance(error, AcceleratorError):
+        click.echo(f"error [{error.code}]: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"hint: {error.hint}", err=True)
+        return 1
+    if isinstance(error, _spark_errors()):
+        click.echo(f"error [spark]: {_java_message(str(error))}", err=True)
+        return 1
+    return None
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind it: cancelling Spark's job raises an error of its own on top."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
 def _spark_errors() -> tuple[type[BaseException], ...]:
     """What Spark itself refuses; nothing is imported for it, since only a loaded Spark raises."""
-    module = sys.modules.get("pyspark.errors")
-    return (module.PySparkException,) if module is not None else ()
+    known = (("pyspark.errors", "PySparkException"), ("py4j.protocol", "Py4JError"))
+    return tuple(getattr(sys.modules[home], name) for home, name in known if home in sys.modules)
+
+
+def _java_message(text: str) -> str:
+    """The message without Java's stack; the innermost cause of a chain, which says most."""
+    said = "\n".join(line for line in text.splitlines() if not _STACK.match(line))
+    causes = [part.strip() for part in said.split("Caused by: ")[1:]]
+    return causes[-1] if causes else said.strip()

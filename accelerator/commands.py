@@ -6,7 +6,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,7 +22,7 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.progress import Progress
+from accelerator.progress import Progress, SilentProgress
 from accelerator.statement_kinds import (
     AddConstraint,
     BuildAll,
@@ -47,6 +46,8 @@ if TYPE_CHECKING:
     from accelerator.session import Accelerator
 
 _UNKNOWN = "table_unknown"
+_COLUMN = "The column name "
+_INSIST_S = 0.2
 
 
 def is_ours(statement: Statement, session: Accelerator) -> bool:
@@ -67,12 +68,36 @@ def execute(statement: Statement, session: Accelerator) -> pa.Table:
     return run(statement, session)
 
 
+class _Counted:
+    """Counts a build's files, and tells another reporter too."""
+
+    def __init__(self, other: Progress | None) -> None:
+        self.done, self.total = 0, 0
+        self._other: Progress = other or SilentProgress()
+
+    def start(self, total: int, what: str) -> None:
+        """See `Progress.start`."""
+        self.done, self.total = 0, total
+        self._other.start(total, what)
+
+    def advance(self, n: int = 1) -> None:
+        """See `Progress.advance`."""
+        self.done += n
+        self._other.advance(n)
+
+    def finish(self) -> None:
+        """See `Progress.finish`."""
+        self._other.finish()
+
+
 class Build:
     """A running or finished build."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, progress: Progress | None = None) -> None:
         self.name = name
+        self._counted = _Counted(progress)
         self._cancelled = threading.Event()
+        self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._result: Built | None = None
         self._error: BaseException | None = None
@@ -81,12 +106,24 @@ class Build:
     @property
     def done(self) -> bool:
         """Whether it has ended, well or not."""
-        return self._result is not None or self._error is not None
+        return self._ended.is_set()
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Data files that are built and committed, and those that the build set out to do."""
+        return self._counted.done, self._counted.total
 
     def cancel(self) -> None:
-        """Stops the build; what it has committed stays."""
+        """Stops the build; what it has committed stays. `wait` then raises CancelledError."""
         self._cancelled.set()
+        if self._thread is not None:
+            threading.Thread(target=self._insist, name=f"cancel {self.name}", daemon=True).start()
+
+    def _insist(self) -> None:
+        """Interrupts until the build has ended: a job may be about to start, which none stops."""
         self._interrupt()
+        while not self._ended.wait(_INSIST_S):
+            self._interrupt()
 
     def wait(self, timeout: float | None = None) -> Built:
         """What was built; raises what stopped it, TimeoutError if it isn't done in time."""
@@ -94,39 +131,42 @@ class Build:
             self._thread.join(timeout)
         if self._error is not None:
             raise self._error
-        if self._result is None:
+        if self._result is None or not self.done:
             raise TimeoutError(f"the build of {self.name} is still running")
         return self._result
 
-    def run(self, session: Accelerator, record: CubeRecord, progress: Progress | None) -> None:
+    def run(self, session: Accelerator, record: CubeRecord) -> None:
         """Does the work, and keeps what came of it."""
         try:
             with session.tracked() as tag:
                 self._interrupt = lambda: session.interrupt(tag)
                 self._result = session.builder.build(
-                    record, progress=progress, cancelled=self._cancelled, tag=tag
+                    record, progress=self._counted, cancelled=self._cancelled, tag=tag
                 )
+                publishing.refresh(session, record.name)
         except BaseException as error:
             self._error = error
             if not isinstance(error, AcceleratorError) and self._thread is None:
                 raise
+        finally:
+            self._ended.set()
 
-    def start(self, session: Accelerator, record: CubeRecord, progress: Progress | None) -> None:
+    def start(self, session: Accelerator, record: CubeRecord) -> None:
         """Does the work in the background."""
         self._thread = threading.Thread(
-            target=self.run, args=(session, record, progress), name=f"build {self.name}", daemon=True
+            target=self.run, args=(session, record), name=f"build {self.name}", daemon=True
         )
         self._thread.start()
 
 
 def start_build(session: Accelerator, name: str, *, wait: bool, progress: Any) -> Build:
     """Builds what the cube lacks, here or in the background."""
-    record, build = _cube(session, name), Build(name)
+    record, build = _cube(session, name), Build(name, progress)
     if wait:
-        build.run(session, record, progress)
+        build.run(session, record)
         build.wait()
     else:
-        build.start(session, record, progress)
+        build.start(session, record)
     return build
 
 
@@ -143,22 +183,31 @@ def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
     try:
         block, pin = session.planner.bind(select_sql)
     except DeclinedError as error:
-        raise _definition_error(error) from error
+        raise _definition_error(session, error) from error
     for occurrence in block.occurrences:
         if pin.table(occurrence.parts, occurrence.at) is None:
             raise UnknownTableError(f"no table {'.'.join(occurrence.parts)}")
     return define(block)
 
 
-def _definition_error(error: DeclinedError) -> AcceleratorError:
+def _no_such_table(session: Accelerator, name: str) -> AcceleratorError:
+    """Unknown, or known to Spark as something else; Spark isn't started for the difference."""
+    hint = "a cube's tables are Iceberg tables of this session's catalogs; views don't count"
+    if session.spark_started and session.spark.catalog.tableExists(name):
+        return NotIcebergError(f"{name} isn't an Iceberg table", hint=hint)
+    return UnknownTableError(f"there is no Iceberg table {name}", hint=hint)
+
+
+def _definition_error(session: Accelerator, error: DeclinedError) -> AcceleratorError:
     declined = error.declined
     if declined.code == _UNKNOWN:
-        return NotIcebergError(
-            declined.sentence, hint="a cube's tables are Iceberg tables of this session's catalogs"
-        )
-    if "column name" in declined.detail:
+        return _no_such_table(session, declined.detail.removeprefix("The table ").rstrip("."))
+    if declined.detail.startswith(_COLUMN):
+        name = declined.detail.removeprefix(_COLUMN).rstrip(".")
+        several = declined.code == "name_ambiguous"
         return UnknownColumnError(
-            declined.sentence, hint="check the spelling, or qualify the name with its table"
+            f"{'several tables have' if several else 'no table here has'} a column {name}",
+            hint="check the spelling, or qualify the name with its table",
         )
     return DefinitionError(
         declined.sentence, hint="docs/reference/sql.md says what a cube's SELECT may hold"
@@ -171,7 +220,7 @@ def _create(statement: CreateCube, session: Accelerator) -> pa.Table:
         return estimate.estimate(session, session.builder.target(_record(statement, session, cube)))
     existing = session.store.registry().cubes.get(statement.name)
     if existing is not None and statement.if_not_exists:
-        return _built_table(Built(statement.name, 0, 0, 0, 0))
+        return _built_table(Built(statement.name))
     if existing is not None and not statement.replace:
         raise CubeExistsError(
             f"a cube named {statement.name} exists",
@@ -179,8 +228,10 @@ def _create(statement: CreateCube, session: Accelerator) -> pa.Table:
         )
     record = _record(statement, session, cube)
     session.store.create_cube(record, replace=statement.replace)
+    if existing is not None:
+        publishing.drop_published(session, existing)
     if statement.deferred:
-        return _built_table(Built(statement.name, 0, 0, 0, 0))
+        return _built_table(Built(statement.name))
     return _built_table(start_build(session, statement.name, wait=True, progress=None).wait())
 
 
@@ -219,7 +270,6 @@ def _compact(statement: CompactCube, session: Accelerator) -> pa.Table:
 def _publish(statement: PublishCube, session: Accelerator) -> pa.Table:
     record = _cube(session, statement.name)
     table = publishing.publish(session, record, statement.table)
-    session.store.update_cube(replace(record, published=table))
     return pa.table({"cube": [record.name], "table": [table]})
 
 
@@ -227,8 +277,7 @@ def _drop(statement: DropCube, session: Accelerator) -> pa.Table:
     if statement.if_exists and statement.name not in session.store.registry().cubes:
         return pa.table({"cube": pa.array([], pa.string())})
     dropped = session.store.drop_cube(statement.name)
-    if dropped.published:
-        session.spark.sql(f"DROP TABLE IF EXISTS {dropped.published}")
+    publishing.drop_published(session, dropped)
     return pa.table({"cube": [dropped.name]})
 
 
@@ -272,7 +321,9 @@ def _cube_row(session: Accelerator, record: CubeRecord) -> dict[str, Any]:
         "table": record.table,
         "created": record.created_ms,
         "hits": session.uses.hits.get(record.id, 0),
-        "last_use": int(session.uses.last[record.id] * 1000) if record.id in session.uses.last else None,
+        "last_use": int(session.uses.last[record.id] * 1000)
+        if record.id in session.uses.last
+        else None,
         "published": record.published,
         "definition": record.sql,
     }

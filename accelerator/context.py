@@ -63,7 +63,7 @@ class SessionContext:
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """While one statement is planned in this thread, Spark is asked for its catalog only once."""
+        """While this thread plans one statement, Spark is asked for its catalog only once."""
         self._statement.catalog = None
         self._statement.within = True
         try:
@@ -81,6 +81,13 @@ class SessionContext:
             known = str(self._manager().currentCatalog().name())
             self._statement.catalog = known
         return known
+
+    def is_temporary(self, parts: tuple[str, ...]) -> bool:
+        """Whether Spark would take the name for a temporary view, which hides a table."""
+        manager = self._manager() if len(parts) == 1 and self._conf() is not None else None
+        return manager is not None and bool(
+            manager.v1SessionCatalog().getTempView(parts[0]).isDefined()
+        )
 
     def namespace(self) -> tuple[str, ...]:
         """The current namespace."""

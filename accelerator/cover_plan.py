@@ -70,7 +70,7 @@ def cheapest(candidates: Iterable[Candidate]) -> Candidate | None:
 
 
 def segment_condition(segments: Sequence[SegmentRecord]) -> str:
-    """The condition that picks these segments' rows out of their files; empty where they are all."""
+    """The condition that picks these segments out of their files; empty where they are all."""
     chosen = Counter(s.path for s in segments)
     if all(s.facts.get("file_segments") == chosen[s.path] for s in segments):
         return ""
@@ -89,8 +89,11 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
     filled = [s for s in best.coverage.segments if s.rows]
     sources = []
     if filled:
-        sources.append(SegmentSource(parquet_scan(segment_paths(filled)), segment_condition(filled)))
-    raw, tables = None, ()
+        sources.append(
+            SegmentSource(parquet_scan(segment_paths(filled)), segment_condition(filled))
+        )
+    raw: RawSource | None = None
+    tables: tuple[tuple[str, int], ...] = ()
     if best.coverage.uncovered or not filled:
         if any(d.content == "equality" for f in best.coverage.uncovered for d in f.deletes):
             raise DeclinedError("equality_deletes")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cubes.build_sql import segments_select
+from accelerator.errors import BuildError
 
 if TYPE_CHECKING:
     from accelerator.building import Target
@@ -23,6 +23,8 @@ _DIMENSION_BYTES = 1
 
 def estimate(session: Accelerator, target: Target) -> pa.Table:
     """Cells, bytes and build minutes of a cube over all of its fact's live files."""
+    from cubes.spark import JobError, count_cells
+
     live = target.pinned[0].live_files()
     rows_total = sum(f.record_count for f in live)
     if not live:
@@ -37,8 +39,13 @@ def estimate(session: Accelerator, target: Target) -> pa.Table:
         for pinned in target.pinned[1:]:
             sources.append(stack.enter_context(engine.stage(pinned, pinned.live_files())).sql)
         started = time.perf_counter()
-        text = f"SELECT COUNT(*) AS n FROM ({segments_select(target.cube, sources)})"
-        cells = int(engine.session.sql(text).collect()[0]["n"])
+        try:
+            cells = count_cells(engine.session, target.cube, sources)
+        except JobError as error:
+            raise BuildError(
+                f"cube {target.record.name} can't be estimated: {error}",
+                hint="a sample of its fact is built for the estimate; mend what failed there",
+            ) from error
         seconds = time.perf_counter() - started
     share = rows_total / max(sample.record_count, 1)
     rows = round(cells * share)

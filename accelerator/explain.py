@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from accelerator.plan import CubePlan, Plan, PlainPlan, Tried
+from accelerator.plan import CubePlan, PlainPlan, Plan, Tried
 
 WHY_NOT = pa.schema([("cube", pa.string()), ("code", pa.string()), ("reason", pa.string())])
 
@@ -85,7 +85,9 @@ def _cube_lines(plan: CubePlan) -> list[str]:
         f" ({plan.segment_bytes:,} bytes)",
     ]
     if plan.uncovered:
-        lines.append(f"  {len(plan.uncovered)} data files raw ({plan.raw_bytes:,} bytes with dimensions)")
+        lines.append(
+            f"  {len(plan.uncovered)} data files raw ({plan.raw_bytes:,} bytes with dimensions)"
+        )
     needs = plan.match.needs
     names = [o.table.name for o in plan.block.occurrences]
     by_cube = dict(needs.named)
@@ -104,7 +106,9 @@ def _cube_lines(plan: CubePlan) -> list[str]:
         shown = ", ".join(f.aggregate.function for f in approximate)
         lines.append(f"  {shown}: an estimate (HLL, 2^14 registers, standard error 0.8 %)")
     if plan.duckdb_declined is not None:
-        lines.append(f"  not by DuckDB: {plan.duckdb_declined.sentence} [{plan.duckdb_declined.code}]")
+        lines.append(
+            f"  not by DuckDB: {plan.duckdb_declined.sentence} [{plan.duckdb_declined.code}]"
+        )
     return lines
 
 

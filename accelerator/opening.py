@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CATALOG_FILE = "catalog.db"
 
 
-def open(  # noqa: A001  # the public word for it
+def open(  # the public word for it
     path: str | os.PathLike[str] | None = None,
     *,
     config: str | os.PathLike[str] | None = None,

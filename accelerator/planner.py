@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import sqlglot
 from sqlglot import exp
@@ -20,7 +20,7 @@ from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run
 from accelerator.iceberg import Lake, Pin, PinnedTable
-from accelerator.plan import CubePlan, DuckDBRun, Plan, PlainPlan, Tried
+from accelerator.plan import CubePlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.store import CubeRecord, Store
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, cover
@@ -62,13 +62,13 @@ class Recent(Generic[V]):
 class _Seen(Facts):
     """Passes questions on to a pin and remembers which tables were asked for."""
 
-    def __init__(self, pin: Pin) -> None:
-        self.pin = pin
+    def __init__(self, pin: Pin, context: SessionContext) -> None:
+        self.pin, self._context = pin, context
         self.names: list[tuple[tuple[str, ...], At]] = []
 
     def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
         self.names.append((parts, at))
-        return self.pin.table(parts, at)
+        return None if self._context.is_temporary(parts) else self.pin.table(parts, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Planner:
         statement = self._statements.get(sql)
         if statement is None:
             try:
-                statement = _Statement(sqlglot.parse_one(sql, read=self._config.dialect))
+                statement = _Statement(self._parse(sql))
             except SqlglotError as error:
                 return PlainPlan(Declined("parse_failed", str(error).splitlines()[0])), False
             self._statements.put(sql, statement)
@@ -118,7 +118,7 @@ class Planner:
         known = self._plans.get(key) if key is not None else None
         if known is not None:
             return known, True
-        seen = _Seen(pin)
+        seen = _Seen(pin, self._context)
         plan = self._plan(statement.tree, seen, settings, only)
         if isinstance(plan, CubePlan):
             statement = _Statement(statement.tree, tuple(dict.fromkeys(seen.names)))
@@ -130,7 +130,10 @@ class Planner:
     def bind(self, sql: str) -> tuple[Block, Pin]:
         """The normal form of a SELECT and the pin that it was bound under."""
         pin = self._lake.pin()
-        return bind_block(sqlglot.parse_one(sql, read=self._config.dialect), pin), pin
+        return bind_block(self._parse(sql), _Seen(pin, self._context)), pin
+
+    def _parse(self, sql: str) -> exp.Expression:
+        return cast(exp.Expression, sqlglot.parse_one(sql, read=self._config.dialect))
 
     def cubes_of(self, table_uuid: str) -> list[tuple[CubeRecord, CubeDefinition | None]]:
         """The registered cubes of a fact table; the definition is None where it can't be read."""
@@ -153,7 +156,9 @@ class Planner:
     ) -> Coverage:
         """The cover of the fact's live files; `pinned` is by the cube's occurrences."""
         version = self._store.table(record.table_uuid)
-        states = tuple((o, p.metadata_location, p.facts.snapshot_id) for o, p in sorted(pinned.items()))
+        states = tuple(
+            (o, p.metadata_location, p.facts.snapshot_id) for o, p in sorted(pinned.items())
+        )
         key = (record.id, version.number, states, found.needs, tuple(settings.values()))
         known = self._covers.get(key)
         if known is None:
@@ -177,6 +182,8 @@ class Planner:
         only: str | None,
     ) -> Hashable:
         if statement.names is None:
+            return None
+        if any(self._context.is_temporary(parts) for parts, _ in statement.names):
             return None
         pinned = [pin.pinned(parts, at) for parts, at in statement.names]
         states = tuple((p.metadata_location, p.parts) if p else None for p in pinned)
@@ -230,7 +237,11 @@ class Planner:
         return candidate(record, cube, found, coverage, pinned)
 
     def _cube_plan(
-        self, block: Block, best: Candidate, pinned: tuple[PinnedTable, ...], tried: tuple[Tried, ...]
+        self,
+        block: Block,
+        best: Candidate,
+        pinned: tuple[PinnedTable, ...],
+        tried: tuple[Tried, ...],
     ) -> CubePlan:
         run: DuckDBRun | None = None
         declined: Declined | None = None
@@ -240,7 +251,11 @@ class Planner:
             declined = error.declined
         small = best.tried.bytes <= self._config.duckdb_bytes_max
         wanted = self._config.engine
-        engine = "duckdb" if run is not None and wanted != "spark" and (small or wanted == "duckdb") else "spark"
+        engine = (
+            "duckdb"
+            if run is not None and wanted != "spark" and (small or wanted == "duckdb")
+            else "spark"
+        )
         return CubePlan(
             cube=best.record.name,
             cube_id=best.record.id,

@@ -1,55 +1,127 @@
 """PUBLISH CUBE: an Iceberg table over the newest valid segments, for other engines to read.
 
 Dimensions and finished measures under their own names, one row per cell, and `row_count`. The
-table is replaced whole by one Iceberg commit; its property names the cube and the fact's snapshot.
+table is replaced whole by one Iceberg commit; its properties name the cube and the fact's snapshot.
+A table that isn't this cube's is never replaced or dropped.
 """
 
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accelerator.cover_plan import segment_condition
-from accelerator.errors import BuildError
+from accelerator.errors import BuildError, StatementError, StoreError
 from accelerator.store import CubeRecord
-from cubes.build_sql import stored_schema
 from cubes.cover_sql import finish_text
 from cubes.definition import CubeDefinition, effective_filter, stored_measure
 from cubes.plan import Final
 from rewrite.render import quote
 
 if TYPE_CHECKING:
+    from accelerator.building import Target
     from accelerator.session import Accelerator
+
+_CUBE = "accelerator.published.cube"
+_SNAPSHOT = "accelerator.published.snapshot"
+_ROW_COUNT = "row_count"
 
 
 def publish(session: Accelerator, record: CubeRecord, table: tuple[str, ...] | None) -> str:
-    """Writes the table; its full name. BuildError where the cube has no valid segment."""
+    """Writes the table and records it; its full name. BuildError where no segment is valid."""
+    if session.config.store_read_only:
+        raise StoreError(
+            "the store was opened read-only, so nothing is published",
+            hint="open it without store_read_only",
+        )
     target = session.builder.target(record)
-    coverage = session.builder.coverage(target)
-    filled = [s for s in coverage.segments if s.rows]
+    parts = _named(session, record, table, target)
+    _write(session, target, parts)
+    name = ".".join(parts)
+    if record.published != name:
+        session.store.update_cube(replace(record, published=name))
+        drop_published(session, record)  # where it was before
+    return name
+
+
+def refresh(session: Accelerator, name: str) -> None:
+    """Publishes again where a published cube's fact has another snapshot than its table says."""
+    record = session.store.registry().cubes.get(name)
+    if record is None or record.published is None:
+        return
+    found = session.lake.pin().pinned(tuple(record.published.split(".")))
+    target = session.builder.target(record)
+    snapshot = str(target.pinned[0].facts.snapshot_id)
+    if found is None or found.properties.get(_SNAPSHOT) != snapshot:
+        publish(session, record, None)
+
+
+def drop_published(session: Accelerator, record: CubeRecord) -> None:
+    """Drops the cube's table with its files, if it has one and that is still the cube's."""
+    if record.published is None:
+        return
+    parts = tuple(record.published.split("."))
+    found = session.lake.pin().pinned(parts)
+    if found is not None and found.properties.get(_CUBE) == record.name:
+        from cubes.spark import run
+
+        run(session.spark, f"DROP TABLE IF EXISTS {_text(parts)} PURGE")
+
+
+def _named(
+    session: Accelerator, record: CubeRecord, table: tuple[str, ...] | None, target: Target
+) -> tuple[str, ...]:
+    """The table's full name, once it's known that the name is free or the cube's own."""
+    fact = target.pinned[0]
+    given = tuple(record.published.split(".")) if record.published else None
+    parts = session.lake.resolve(table or given or (*fact.parts[:-1], f"{record.name}_cube"))
+    if any("." in part or "`" in part for part in parts):
+        raise StatementError(
+            f"a published table can't be called {'.'.join(parts)}: a part has a dot or a backtick",
+            hint=f"PUBLISH CUBE {record.name} AS shop.another_name",
+        )
+    found = session.lake.pin().pinned(parts)
+    if found is not None and found.properties.get(_CUBE) != record.name:
+        raise StatementError(
+            f"{'.'.join(parts)} is a table already, and isn't of cube {record.name}",
+            hint="publish under another name, or drop that table first",
+        )
+    return parts
+
+
+def _write(session: Accelerator, target: Target, parts: tuple[str, ...]) -> None:
+    from cubes.spark import JobError, run, segments_view
+
+    record, name = target.record, _text(parts)
+    filled = [s for s in session.builder.coverage(target).segments if s.rows]
     if not filled:
         raise BuildError(
             f"cube {record.name} has no valid segment to publish",
             hint=f"BUILD CUBE {record.name} first",
         )
-    fact = target.pinned[0]
-    default = record.published.split(".") if record.published else [*fact.parts[:-1], f"{record.name}_cube"]
-    name = ".".join(quote(p, "spark") for p in session.lake.resolve(table or tuple(default)))
-    spark = session.spark
     session.engine.register_functions()
     view = f"acc_{uuid.uuid4().hex}"
+    exists = session.lake.pin().pinned(parts) is not None
+    text = (
+        f"{'CREATE OR REPLACE' if exists else 'CREATE'} TABLE {name} USING iceberg TBLPROPERTIES ("
+        f"'{_CUBE}' = {_literal(record.name)},"
+        f" '{_SNAPSHOT}' = '{target.pinned[0].facts.snapshot_id}')"
+        f" AS {published_select(target.cube, view, segment_condition(filled))}"
+    )
     paths = sorted({s.path for s in filled})
-    spark.read.schema(stored_schema(target.cube)).parquet(*paths).createOrReplaceTempView(view)
     try:
-        spark.sql(
-            f"CREATE OR REPLACE TABLE {name} USING iceberg TBLPROPERTIES ("
-            f"'accelerator.published.cube' = '{record.name}',"
-            f" 'accelerator.published.snapshot' = '{fact.facts.snapshot_id}') AS "
-            + published_select(target.cube, view, segment_condition(filled))
-        )
-    finally:
-        spark.catalog.dropTempView(view)
-    return name.replace("`", "")
+        with (
+            session.tracked() as tag,
+            session.engine.tagged(tag),
+            segments_view(session.spark, target.cube, paths, view),
+        ):
+            run(session.spark, text)
+    except JobError as error:
+        raise BuildError(
+            f"cube {record.name} can't be published as {'.'.join(parts)}: {error}",
+            hint="the name must be of an Iceberg catalog, in a namespace that exists",
+        ) from error
 
 
 def published_select(cube: CubeDefinition, view: str, condition: str) -> str:
@@ -70,6 +142,18 @@ def published_select(cube: CubeDefinition, view: str, condition: str) -> str:
         slots = tuple(keys[kind, argument, where] for kind in kept.states)
         text = finish_text(Final(measure.aggregate, kept, slots), "spark")
         items.append(f"{text} AS {quote(measure.name, 'spark')}")
-    items.append("CAST(SUM(a0) AS BIGINT) AS row_count")
+    taken = {column.name.lower() for column in (*cube.dimensions, *cube.measures)}
+    if _ROW_COUNT not in taken:
+        items.append(f"CAST(SUM(a0) AS BIGINT) AS {_ROW_COUNT}")
     group = f" GROUP BY {', '.join(dimensions)}" if dimensions else ""
     return f"SELECT {', '.join(items)} FROM ({cells}) cells{group}"
+
+
+def _text(parts: tuple[str, ...]) -> str:
+    return ".".join(quote(part, "spark") for part in parts)
+
+
+def _literal(value: str) -> str:
+    """A string constant of Spark's, which takes backslashes for escapes."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
 
 
-def run_duckdb(plan: CubePlan, engine: DuckDBEngine, time_zone: Callable[[], str], tag: str) -> pa.Table:
+def run_duckdb(
+    plan: CubePlan, engine: DuckDBEngine, time_zone: Callable[[], str], tag: str
+) -> pa.Table:
     """The answer from DuckDB, with Spark's names and types."""
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
@@ -58,7 +60,9 @@ def spark_frame(
         sources.append(SegmentSource(view, segment_condition(filled)))
     raw = None
     if plan.uncovered or not filled:
-        raw = RawSource(tuple(_staged(plan, engine, o.index, leases) for o in plan.block.occurrences))
+        raw = RawSource(
+            tuple(_staged(plan, engine, o.index, leases) for o in plan.block.occurrences)
+        )
     text = answer_sql(plan.block, plan.match, "spark", sources, raw)
     if "acc_bitmap" in text:
         engine.register_functions()

@@ -25,7 +25,7 @@ from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.iceberg import Lake, NeedsSparkError
 from accelerator.metrics import Metrics
-from accelerator.plan import CubePlan, Plan, PlainPlan
+from accelerator.plan import CubePlan, PlainPlan, Plan
 from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
@@ -133,7 +133,7 @@ class Accelerator:
             return PlainPlan(Declined("disabled")), False
         return self._planned(statement.bare, only)
 
-    def explain(self, sql: str, *, format: str = "text") -> str:  # noqa: A002  # SQL's own word
+    def explain(self, sql: str, *, format: str = "text") -> str:  # SQL's own word
         """The plan as text or JSON: cube, cover, conditions, runners-up, reasons."""
         plan, _ = self.plan(sql)
         return explain.as_json(plan) if format == "json" else explain.as_text(plan)
@@ -224,7 +224,9 @@ class Accelerator:
             with ExitStack() as leases:
                 engine = self._spark.engine()
                 leases.enter_context(engine.tagged(tag))
-                return spark_frame(plan, self.definition(plan), engine, sql, leases).toArrow(), "spark"
+                return spark_frame(
+                    plan, self.definition(plan), engine, sql, leases
+                ).toArrow(), "spark"
 
     # Inside
 
@@ -256,7 +258,9 @@ class Accelerator:
             table, engine = self.run(plan, statement.bare)
         except (CancelledError, KeyboardInterrupt):
             raise
-        except Exception as error:  # law 4: the plain statement answers, or raises Spark's own error
+        except (
+            Exception
+        ) as error:  # law 4: the plain statement answers, or raises Spark's own error
             declined = self._failed("engine_failed", error)
             return self._plain(
                 statement.bare, Metrics(planning_ms=planned, fallback=_shown(declined)), plan

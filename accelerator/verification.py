@@ -105,11 +105,17 @@ def _rows_differ(mine: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> 
 def _order(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Exact values first, floats rounded: two rows that are equal up to a last digit sort alike."""
     exact = tuple((v is not None, str(v)) for v in row if not isinstance(v, float))
-    floats = tuple((not math.isnan(v), float(f"{v:.6g}") if math.isfinite(v) else v) for v in row if isinstance(v, float))
+    floats = tuple(
+        (not math.isnan(v), float(f"{v:.6g}") if math.isfinite(v) else v)
+        for v in row
+        if isinstance(v, float)
+    )
     return exact, floats
 
 
 def _close(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b))
+        return math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=1e-12) or (
+            math.isnan(a) and math.isnan(b)
+        )
     return bool(a == b)

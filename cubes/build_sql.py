@@ -29,10 +29,13 @@ def _renderer(dialect: Dialect) -> Renderer:
 
 def renamed(cube: CubeDefinition, names: Mapping[tuple[int, int], str]) -> CubeDefinition:
     """The definition with every column under the name that its field has now."""
+
     def one(expr: Expr) -> Expr:
         return transform(
             expr,
-            lambda n: replace(n, name=names[n.occurrence, n.field_id]) if isinstance(n, Column) else None,
+            lambda n: (
+                replace(n, name=names[n.occurrence, n.field_id]) if isinstance(n, Column) else None
+            ),
         )
 
     def optional(expr: Expr | None) -> Expr | None:
@@ -95,13 +98,15 @@ def missing_select(cube: CubeDefinition, edges: Sequence[Edge], sources: Sequenc
     items = [f"{alias(0)}._file AS file"]
     for edge in edges:
         own = edge.keys[0][0]
-        items.append(f"COUNT_IF({alias(edge.occurrence)}.`{own.name}` IS NULL) AS m{edge.occurrence}")
+        items.append(
+            f"COUNT_IF({alias(edge.occurrence)}.`{own.name}` IS NULL) AS m{edge.occurrence}"
+        )
     joins = joined_from(cube, sources, all_left=True)
     return f"SELECT {', '.join(items)} FROM {joins} GROUP BY {alias(0)}._file"
 
 
 def unique_select(edge: Edge, source: str) -> str:
-    """Whether a dimension's key is unique, NULLs aside, by the join's own equality: rows and distinct keys."""
+    """A dimension's rows `n` and distinct keys `k`, NULLs aside: equal where the key is unique."""
     columns = [f"{alias(edge.occurrence)}.`{own.name}`" for own, _other in edge.keys]
     present = " AND ".join(f"{c} IS NOT NULL" for c in columns)
     tuple_ = ", ".join(columns)
@@ -124,7 +129,9 @@ def merge_select(cube: CubeDefinition, source: str, segment: int) -> str:
         items.append(f"{_merged(cube, index, state)} AS s{index}")
     group = f" GROUP BY {', '.join(dimensions)}" if dimensions else ""
     order = ", ".join(f"{d} NULLS FIRST" for d in dimensions)
-    return f"SELECT {', '.join(items)} FROM {source}{group}" + (f" ORDER BY {order}" if order else "")
+    return f"SELECT {', '.join(items)} FROM {source}{group}" + (
+        f" ORDER BY {order}" if order else ""
+    )
 
 
 def _merged(cube: CubeDefinition, index: int, state: State) -> str:
@@ -159,4 +166,3 @@ def stored_schema(cube: CubeDefinition) -> str:
     parts += [f"d{i} {d.expr.type}" for i, d in enumerate(cube.dimensions)]
     parts += [f"s{i} {s.type}" for i, s in enumerate(cube.states)]
     return ", ".join(parts)
-

@@ -1,4 +1,6 @@
-"""A match written as SQL: cells from segments and from raw rows, merged once (`rewriting.md`, 1).
+"""A match written as SQL: cells from segments and from raw rows, merged once.
+
+Theory: `docs/rewriting.md`, 1.
 
 Every source gives the same columns, `k0…` keys and `a0…` slots; the final aggregation stands over
 their UNION ALL, so partial coverage is no case of its own. One writer for both engines.

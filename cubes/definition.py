@@ -131,7 +131,7 @@ class CubeDefinition:
         return {o: self._joins(o) for o in range(1, len(self.tables))}
 
     def join_conjuncts(self, occurrence: int) -> tuple[Expr, ...]:
-        """What joins the occurrence: its ON if it is a left edge, else the equalities to earlier tables."""
+        """A left edge's ON, or the equalities that join the occurrence to earlier tables."""
         return self.edge_joins[occurrence]
 
     def _joins(self, occurrence: int) -> tuple[Expr, ...]:
@@ -184,12 +184,15 @@ def define(block: Block) -> CubeDefinition:
             "a cube's SELECT can't have HAVING, ORDER BY or LIMIT",
             hint="leave them to the queries; the cube keeps every group",
         )
-    dimensions, measures = [], []
+    dimensions: list[Dimension] = []
+    measures: list[CubeMeasure] = []
     for output in block.outputs:
         name = output.alias or output.name or f"c{len(dimensions) + len(measures)}"
         if not has_aggregate(output.expr):
             if output.expr not in block.keys:
-                raise DefinitionError(f"{name} isn't in GROUP BY", hint="group by it, or leave it out")
+                raise DefinitionError(
+                    f"{name} isn't in GROUP BY", hint="group by it, or leave it out"
+                )
             dimensions.append(Dimension(name, output.expr))
         elif isinstance(output.expr, Aggregate):
             measures.append(CubeMeasure(name, output.expr))
@@ -207,11 +210,11 @@ def define(block: Block) -> CubeDefinition:
             f"the type of the dimension {untyped[0]} isn't known",
             hint="use columns, dates' parts, CASE, COALESCE or arithmetic of one type",
         )
-    tables = tuple(
-        Table(o.table.name, o.table.uuid, o.alias, o.at.ref) for o in block.occurrences
-    )
+    tables = tuple(Table(o.table.name, o.table.uuid, o.alias, o.at.ref) for o in block.occurrences)
     if any(o.at.snapshot_id is not None for o in block.occurrences):
-        raise DefinitionError("a cube can't be defined on a snapshot", hint="name the table or a branch")
+        raise DefinitionError(
+            "a cube can't be defined on a snapshot", hint="name the table or a branch"
+        )
     return CubeDefinition(
         tables=tables,
         left_edges=block.left_edges,
@@ -243,17 +246,25 @@ def _states(measures: list[CubeMeasure], classes: Classes) -> tuple[State, ...]:
         if measure is None:
             shown = f"{aggregate.function}({'DISTINCT ' if aggregate.distinct else ''}…)"
             raise DefinitionError(
-                f"{cube_measure.name}: {shown} over {aggregate.args[0].type if aggregate.args else '*'}"
+                f"{cube_measure.name}: {shown} over {_argument_type(aggregate)}"
                 " has no mergeable state",
                 hint="docs/reference/measures.md lists what a cube can keep",
             )
         argument = aggregate.args[0] if aggregate.args else None
         where = effective_filter(aggregate)
         for kind in measure.states:
-            key = (kind, argument and canonical(argument, classes.find), where and canonical(where, classes.find))
+            key = (
+                kind,
+                argument and canonical(argument, classes.find),
+                where and canonical(where, classes.find),
+            )
             type_ = STATES[kind].stored(None if argument is None else argument.type)
             found.setdefault(key, State(kind, argument, where, type_ or "bigint"))
     return tuple(found.values())
+
+
+def _argument_type(aggregate: Aggregate) -> str | None:
+    return aggregate.args[0].type if aggregate.args else "*"
 
 
 def stored_measure(aggregate: Aggregate) -> Measure | None:

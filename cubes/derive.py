@@ -1,4 +1,4 @@
-"""Aggregates of a statement from a cube's states: the table of `rewriting.md`, section 4.
+"""Aggregates of a statement from a cube's states: the table of `docs/rewriting.md`, section 4.
 
 Each derivation says in its comment why the states give the answer; each has a property test.
 """
@@ -54,7 +54,7 @@ class Deriver:
         return Final(aggregate, measure, slots)
 
     def _distinct_dimension(self, aggregate: Aggregate) -> Final | None:
-        """count(distinct d): the dimension's values stand in the cells; counted once, over all sources."""
+        """count(distinct d): its values stand in the cells; counted once, over all sources."""
         argument = aggregate.args[0]
         if aggregate.function != "count":
             return None
@@ -65,7 +65,9 @@ class Deriver:
             return None
         if argument.type is None or where is not None:
             return None
-        return Final(aggregate, None, (self._add(Slot("key", argument, None, cube, argument.type)),))
+        return Final(
+            aggregate, None, (self._add(Slot("key", argument, None, cube, argument.type)),)
+        )
 
     def _slot(self, kind: str, argument: Expr | None, where: Expr | None) -> int:
         """The slot of a state: stored as such, under a filter on dimensions, or derived."""
@@ -123,17 +125,19 @@ class Deriver:
         return None
 
     def _sum_of_case(self, argument: Expr) -> Expr | None:
-        """sum(CASE WHEN p THEN x END): the branch's sum in cells where p, over dimensions, is true."""
+        """sum(CASE WHEN p THEN x END): x's sum in cells where p, over dimensions, is true."""
         match argument:
             case Call(op="case", args=(condition, value, Literal() as other)) if (
                 other.type == "void" and value.type == argument.type
             ):
                 inner = self._cube_value("sum", value)
-                return Call("case", (self._expressed.predicate(condition), inner, _NULL), inner.type)
+                return Call(
+                    "case", (self._expressed.predicate(condition), inner, _NULL), inner.type
+                )
         return None
 
     def _sum_of_sums(self, argument: Expr) -> Expr | None:
-        """sum(a ± b) = Σa ± Σb where neither is ever NULL and no a ± b overflows: the segment's bounds say."""
+        """sum(a ± b) = Σa ± Σb where neither is NULL and no a ± b overflows, by the bounds."""
         match argument:
             case Call(op="+" | "-" as op, args=(Column() as a, Column() as b)) if (
                 a.type in types.EXACT and b.type in types.EXACT and a.occurrence == b.occurrence

@@ -1,4 +1,4 @@
-"""Expressions of a statement over a cube's dimensions (`rewriting.md`, 3.5 and 3.6).
+"""Expressions of a statement over a cube's dimensions (`docs/rewriting.md`, 3.5 and 3.6).
 
 Sound because a cell's dimension values are those of each of its rows: a function of dimensions is
 constant in a cell. Floating dimensions serve only bare, and in =, <>, IN and IS NULL.

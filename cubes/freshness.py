@@ -1,4 +1,6 @@
-"""Which segments may answer under a pin, and which files are left to raw rows (`rewriting.md`, 5).
+"""Which segments may answer under a pin, and which files are left to raw rows.
+
+Theory: `docs/rewriting.md`, 5.
 
 A segment is used whole or not at all: all its files live with the same deletes, its named
 dimensions at the pinned snapshot, its columns of the pinned types, its joins counted as the match
@@ -71,7 +73,7 @@ class Segment(Protocol):
 
 @dataclass(frozen=True)
 class Coverage:
-    """Chosen segments and uncovered files of one pin, with the count of each reason not to use one."""
+    """Chosen segments and uncovered files of one pin, and why others weren't chosen."""
 
     segments: tuple[Any, ...]
     uncovered: tuple[Any, ...]
@@ -97,7 +99,9 @@ def cover(
     refused: Counter[str] = Counter()
     chosen: list[Segment] = []
     taken: set[tuple[str, int]] = set()
-    fields = {(t.uuid, c.field_id): (c.type, c.required) for t in pinned.values() for c in t.columns}
+    fields = {
+        (t.uuid, c.field_id): (c.type, c.required) for t in pinned.values() for c in t.columns
+    }
     sensitive = zone_sensitive(cube)
     for segment in sorted(segments, key=lambda s: (-len(s.files), s.id)):
         reason = _invalid(segment, live, pinned, fields, needs)
@@ -153,7 +157,7 @@ def _bounded(bounds: Mapping[str, Any], left: int, right: int, step: str) -> boo
         return False
     low, high = (a[0] + b[0], a[1] + b[1]) if step[0] == "+" else (a[0] - b[1], a[1] - b[0])
     limit = 2**31 if step[1:] == "int" else 2**63
-    return -limit <= low and high < limit
+    return bool(-limit <= low and high < limit)
 
 
 def integer_bounds(

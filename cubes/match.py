@@ -1,4 +1,4 @@
-"""Whether a cube answers a block: the conditions of `rewriting.md` section 3, each with its code.
+"""Whether a cube answers a block: the conditions of `docs/rewriting.md`, 3, each with its code.
 
 Order: map table occurrences, compare joins, eliminate what only the cube joins, prove that the
 cube keeps every row that the block needs, express predicates and keys over dimensions, derive the
@@ -25,7 +25,7 @@ _VIEWS_MAX = 64
 
 
 def match(block: Block, cube: CubeDefinition) -> Match | Declined:
-    """The match with the first mapping of occurrences that works, else the last mapping's reason."""
+    """The match by the first mapping of occurrences that works, else the last one's reason."""
     hidden = _hidden_column(block, cube)
     if hidden is not None:
         return Declined("column_not_in_cube", f"The column {hidden.name}.")
@@ -41,7 +41,7 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
 
 
 def _hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
-    """A column that the block groups or filters by and that no part of the cube shows: a quick no."""
+    """A column that the block groups or filters by and no part of the cube shows: a quick no."""
     tables = {t.uuid for t in cube.tables}
     for expr in (*block.keys, *block.conjuncts):
         for column in columns(expr):
@@ -52,7 +52,7 @@ def _hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
 
 
 def _mappings(block: Block, cube: CubeDefinition) -> Iterator[dict[int, int]]:
-    """Injective maps of the block's occurrences to the cube's, same table each; the fact's first."""
+    """Injective maps of the block's occurrences to the cube's, the same table each."""
     for fact in (o.index for o in block.occurrences if o.table.uuid == cube.fact.uuid):
         others = [o for o in block.occurrences if o.index != fact]
         by_table: dict[str, list[int]] = {}
@@ -61,11 +61,15 @@ def _mappings(block: Block, cube: CubeDefinition) -> Iterator[dict[int, int]]:
         choices = []
         for uuid, mine in by_table.items():
             theirs = [i for i, t in enumerate(cube.tables) if i and t.uuid == uuid]
-            choices.append([dict(zip(mine, p, strict=True)) for p in permutations(theirs, len(mine))])
+            choices.append(
+                [dict(zip(mine, p, strict=True)) for p in permutations(theirs, len(mine))]
+            )
         for combination in product(*choices):
             yield {fact: 0} | {k: v for part in combination for k, v in part.items()}
         if not all(choices):
-            missing = next(o for o in others if not any(o.table.uuid == t.uuid for t in cube.tables[1:]))
+            missing = next(
+                o for o in others if not any(o.table.uuid == t.uuid for t in cube.tables[1:])
+            )
             yield {fact: 0, missing.index: -1}
 
 
@@ -128,7 +132,9 @@ class _Attempt:
         extra = set(range(len(self._cube.tables))) - kept
         edges = {e.occurrence: e for e in self._cube.edges}
         while extra:
-            leaf = next((s for s in sorted(extra, reverse=True) if self._is_leaf(s, kept | extra)), None)
+            leaf = next(
+                (s for s in sorted(extra, reverse=True) if self._is_leaf(s, kept | extra)), None
+            )
             if leaf is None or leaf not in edges:
                 name = self._cube.tables[max(extra)].name
                 raise DeclinedError("join_not_counted", f"The cube's join with {name}.")
@@ -191,9 +197,14 @@ class _Attempt:
             if not named <= kept:
                 if any(original in self._cube.join_conjuncts(o) for o in named - kept):
                     continue
-                raise DeclinedError("predicate_not_implied", "The cube filters on a table left out.")
+                raise DeclinedError(
+                    "predicate_not_implied", "The cube filters on a table left out."
+                )
             joined = [
-                o for o in named if o in self._inverse and self._inverse[o] in mine_left
+                o
+                for o in named
+                if o in self._inverse
+                and self._inverse[o] in mine_left
                 and original in self._cube.join_conjuncts(o)
             ]
             if joined:
@@ -204,7 +215,9 @@ class _Attempt:
             if pair is not None:
                 if block.classes.find(pair[0]) == block.classes.find(pair[1]):
                     continue
-                raise DeclinedError("join_differs", "An equality of the cube isn't in the statement.")
+                raise DeclinedError(
+                    "join_differs", "An equality of the cube isn't in the statement."
+                )
             if not implies(block.conjuncts, conjunct, block.classes.find):
                 raise DeclinedError("predicate_not_implied")
 

@@ -20,7 +20,7 @@ Finish = Callable[[list[str], str | None, str, Dialect], str]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One aggregate function: the states it needs and its finish(columns, argument type, type, dialect)."""
+    """One aggregate function: its states and its finish(columns, argument type, type, dialect)."""
 
     function: str
     states: tuple[str, ...]
@@ -65,19 +65,27 @@ def _avg_decimal(
         count = f"CAST({rows} AS HUGEINT)"
         whole = f"((ABS({unscaled}) * 20000 + {count}) // NULLIF(2 * {count}, 0))"
         signed = f"CAST({whole} * SIGN({unscaled}) AS DECIMAL({38 - unit},0))"
-        return f"CAST({signed} * CAST('{_unit(unit)}' AS DECIMAL({unit},{unit})) AS {type_.upper()})"
+        return (
+            f"CAST({signed} * CAST('{_unit(unit)}' AS DECIMAL({unit},{unit})) AS {type_.upper()})"
+        )
     # Spark's `div` gives a bigint, and every step has to stay within 38 digits.
     if digits > 18 or precision + 10 + scale + 1 > 38:
-        raise DeclinedError("expression_not_proven", f"avg of decimal({precision},{scale}) in Spark.")
+        raise DeclinedError(
+            "expression_not_proven", f"avg of decimal({precision},{scale}) in Spark."
+        )
     power = f"CAST(1{'0' * scale} AS DECIMAL({scale + 1},0))"
     wide = f"CAST({total} AS DECIMAL({precision + 10},{scale}))"
     unscaled = f"CAST(({wide} * {power}) AS DECIMAL({precision + 10},0))"
     doubled = f"CAST((ABS({unscaled}) * 20000BD) AS DECIMAL({precision + 15},0))"
     count = f"CAST({rows} AS DECIMAL(18,0))"
-    whole = f"((({doubled} + {count}) div NULLIF(2BD * {count}, 0)) * CAST(SIGN({unscaled}) AS BIGINT))"
+    whole = (
+        f"((({doubled} + {count}) div NULLIF(2BD * {count}, 0)) * CAST(SIGN({unscaled}) AS BIGINT))"
+    )
     one = f"CAST('{_unit(unit)}' AS DECIMAL({unit + 1},{unit}))"
     if digits + unit + 2 > 38:
-        raise DeclinedError("expression_not_proven", f"avg of decimal({precision},{scale}) in Spark.")
+        raise DeclinedError(
+            "expression_not_proven", f"avg of decimal({precision},{scale}) in Spark."
+        )
     return f"CAST((CAST({whole} AS DECIMAL({digits},0)) * {one}) AS {type_})"
 
 

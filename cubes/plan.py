@@ -28,7 +28,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """How one aggregate of the statement is finished; `measure` None is a distinct count of a slot."""
+    """How one aggregate is finished; `measure` None is a distinct count of its slot."""
 
     aggregate: Aggregate
     measure: Measure | None
@@ -37,7 +37,7 @@ class Final:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a segment must have counted for the match to hold on it (`rewriting.md`, 3.4 and 5.2).
+    """What a segment must have counted for the match to hold (`docs/rewriting.md`, 3.4 and 5.2).
 
     `complete`: edges without a missing partner; `unique`: edges whose key was unique; `named`:
     dimension occurrences of the cube that the statement uses, so their snapshot must be the pinned

@@ -1,7 +1,7 @@
 """Measure states: the mergeable columns that a cube stores, and the same states from raw rows.
 
 One table, `STATES`, serves the build and the query's uncovered files alike: a state is written
-down by the same expression that computes it on the fly (`rewriting.md`, section 1).
+down by the same expression that computes it on the fly (`docs/rewriting.md`, section 1).
 States are wide: a sum of bigints is kept as a decimal, so no state overflows before Spark would.
 """
 

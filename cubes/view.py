@@ -31,9 +31,7 @@ class View:
     states: Mapping[tuple[str, Expr | None, Expr | None], int]
 
     @classmethod
-    def of(
-        cls, cube: CubeDefinition, inverse: Mapping[int, int], padded: tuple[Expr, ...]
-    ) -> View:
+    def of(cls, cube: CubeDefinition, inverse: Mapping[int, int], padded: tuple[Expr, ...]) -> View:
         """The view under a mapping of the cube's occurrences; `padded` conjuncts hold as well."""
         own = tuple(translated(c, inverse) for c in cube.conjuncts)
         classes = Classes.of(own + padded)

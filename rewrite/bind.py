@@ -17,7 +17,18 @@ from rewrite.output_name import output_name
 from rewrite.reason import DeclinedError
 
 _ALLOWED = frozenset(
-    {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "hint", "distinct"}
+    {
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "hint",
+        "distinct",
+    }
 )
 _TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
 
@@ -61,7 +72,7 @@ class _AliasNames:
 
 
 class _OutputNames(_AliasNames):
-    """HAVING and ORDER BY: where a name could be an output and another input column, neither is guessed."""
+    """HAVING and ORDER BY: a name that could be an output or another column isn't guessed."""
 
     def column(self, qualifier: str | None, name: str) -> Expr:
         alias = None if qualifier else self._aliases.get(name.lower())
@@ -112,7 +123,9 @@ def _from(tree: exp.Select, facts: Facts) -> tuple[list[Occurrence], list[LeftEd
     comma = False
     for index, join in enumerate(joins, start=1):
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
-        unknown = join.args.get("using") or join.method or kind not in ("", "INNER", "CROSS", "OUTER")
+        unknown = (
+            join.args.get("using") or join.method or kind not in ("", "INNER", "CROSS", "OUTER")
+        )
         if unknown or side not in ("", "LEFT") or (kind == "OUTER" and not side):
             raise DeclinedError("join_unsupported", f"Here: {join.sql(dialect='spark')[:60]}.")
         tables.append(_occurrence(index, join.this, facts))
@@ -161,8 +174,8 @@ def _at(version: exp.Expression | None) -> At:
 
 def _output(item: exp.Expression, names: _Names) -> Output:
     inner = item.this if isinstance(item, exp.Alias) else item
-    if isinstance(inner, exp.Star) or isinstance(getattr(inner, "this", None), exp.Star) and isinstance(
-        inner, exp.Column
+    if isinstance(inner, exp.Star) or (
+        isinstance(getattr(inner, "this", None), exp.Star) and isinstance(inner, exp.Column)
     ):
         raise DeclinedError("block_unsupported", "SELECT *.")
     alias = item.alias if isinstance(item, exp.Alias) else None
@@ -172,7 +185,9 @@ def _output(item: exp.Expression, names: _Names) -> Output:
 def _aliases(outputs: tuple[Output, ...]) -> dict[str, Expr]:
     aliases: dict[str, Expr] = {}
     for output in outputs:
-        name = (output.alias or (output.name if isinstance(output.expr, Column) else None) or "").lower()
+        name = (
+            output.alias or (output.name if isinstance(output.expr, Column) else None) or ""
+        ).lower()
         if name and aliases.get(name, output.expr) != output.expr:
             raise DeclinedError("name_ambiguous", f"Two outputs are called {name}.")
         aliases[name] = output.expr
@@ -207,7 +222,11 @@ def _keys(
 
 
 def _is_ordinal(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Literal) and not node.is_string and re.fullmatch(r"\d+", node.this) is not None
+    return (
+        isinstance(node, exp.Literal)
+        and not node.is_string
+        and re.fullmatch(r"\d+", node.this) is not None
+    )
 
 
 def _ordinal(node: exp.Expression, outputs: tuple[Output, ...]) -> int:
@@ -217,7 +236,9 @@ def _ordinal(node: exp.Expression, outputs: tuple[Output, ...]) -> int:
     return position
 
 
-def _order(tree: exp.Select, scope: _OutputNames, outputs: tuple[Output, ...]) -> tuple[SortKey, ...]:
+def _order(
+    tree: exp.Select, scope: _OutputNames, outputs: tuple[Output, ...]
+) -> tuple[SortKey, ...]:
     order = tree.args.get("order")
     if order is None:
         return ()
@@ -232,7 +253,11 @@ def _order(tree: exp.Select, scope: _OutputNames, outputs: tuple[Output, ...]) -
         )
         descending = bool(item.args.get("desc"))
         nulls_first = item.args.get("nulls_first")
-        keys.append(SortKey(expr, descending, (not descending) if nulls_first is None else bool(nulls_first)))
+        keys.append(
+            SortKey(
+                expr, descending, (not descending) if nulls_first is None else bool(nulls_first)
+            )
+        )
     return tuple(keys)
 
 
@@ -241,13 +266,17 @@ def _limit(tree: exp.Select) -> int | None:
     if limit is None:
         return None
     value = getattr(limit, "expression", None)
-    if not isinstance(limit, exp.Limit) or not isinstance(value, exp.Literal) or not _is_ordinal(value):
+    if (
+        not isinstance(limit, exp.Limit)
+        or not isinstance(value, exp.Literal)
+        or not _is_ordinal(value)
+    ):
         raise DeclinedError("block_unsupported", "LIMIT with an expression.")
     return int(value.this)
 
 
 def loose_columns(expr: Expr, keys: tuple[Expr, ...]) -> set[int]:
-    """Occurrences named in `expr` outside of aggregates and group keys; Spark refuses such a statement."""
+    """Occurrences named outside of aggregates and group keys, which Spark refuses."""
     if expr in keys or isinstance(expr, Aggregate):
         return set()
     if isinstance(expr, Column):

@@ -117,7 +117,7 @@ def _text(node: exp.Expression) -> str:
 def _column(node: exp.Expression, scope: Scope) -> Expr:
     if isinstance(node.this, exp.Star) or node.args.get("db") or node.args.get("catalog"):
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
-    return scope.column(node.table or None, node.name)
+    return scope.column(node.text("table") or None, node.name)
 
 
 def _literal(node: exp.Expression) -> Literal:
@@ -153,7 +153,11 @@ def _number_types(left: Expr, right: Expr) -> tuple[str | None, str | None]:
     """Beside a decimal Spark gives an integer literal just the digits that it has."""
 
     def one(expr: Expr, other: Expr) -> str | None:
-        if isinstance(expr, Literal) and expr.type in types.EXACT and types.decimal_parts(other.type):
+        if (
+            isinstance(expr, Literal)
+            and expr.type in types.EXACT
+            and types.decimal_parts(other.type)
+        ):
             return f"decimal({len(expr.value.lstrip('-'))},0)"
         return expr.type
 
@@ -178,7 +182,7 @@ def _date_literal(text: str) -> Literal | None:
 
 
 def _typed(call: Call, *wanted: str) -> Call:
-    """The call with its type dropped where an argument isn't of the type that the function takes."""
+    """The call without its type where an argument isn't of the type that the function takes."""
     if all(arg.type == want for arg, want in zip(call.args, wanted, strict=False)):
         return call
     return Call(call.op, call.args, None)

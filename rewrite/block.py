@@ -1,7 +1,7 @@
 """The normal form of one aggregate block: occurrences, left edges, conjuncts, keys, outputs.
 
 A block means: the product of its inner occurrences, each left edge joined in order, every conjunct
-applied, grouped by its keys, then outputs, HAVING, ORDER BY and LIMIT (`rewriting.md` section 2).
+applied, grouped by its keys, then outputs, HAVING, ORDER BY and LIMIT (`docs/rewriting.md`, 2).
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from functools import cached_property
 from rewrite.expr import Call, Column, Expr, canonical, occurrences
 from rewrite.facts import At, TableFacts
 
-_IDENTITY_TYPES = frozenset({"int", "bigint", "string", "date", "timestamp", "timestamp_ntz", "boolean"})
+_IDENTITY_TYPES = frozenset(
+    {"int", "bigint", "string", "date", "timestamp", "timestamp_ntz", "boolean"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class LeftEdge:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One item of the SELECT list. `name` is the column name in Spark's result, None where only Spark knows it."""
+    """One item of SELECT; `name` is its name in Spark's result, None if only Spark knows it."""
 
     name: str | None
     alias: str | None
@@ -45,7 +47,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One item of ORDER BY; `output` is the index of the output that it names, else `expr` is set."""
+    """One item of ORDER BY."""
 
     expr: Expr
     descending: bool

@@ -1,4 +1,6 @@
-"""Does one predicate follow from others: domains of single subjects, compared (`rewriting.md` 2.3, 3.3).
+"""Does one predicate follow from others? Domains of single subjects, compared.
+
+Theory: docs/rewriting.md, 2.3 and 3.3.
 
 Only implications that hold in three-valued logic are claimed: a row on which every given conjunct
 is TRUE makes the wanted one TRUE. Floating subjects are left out.
@@ -71,13 +73,17 @@ class Domain:
         if other.values is not None:
             return other.intersect(self)
         low, high = self, self
-        if self.low is None or (other.low is not None and other.low > self.low):
+        if (
+            self.low is None
+            or (other.low is not None and other.low > self.low)
+            or (other.low == self.low and other.low_open)
+        ):
             low = other
-        elif other.low == self.low and other.low_open:
-            low = other
-        if self.high is None or (other.high is not None and other.high < self.high):
-            high = other
-        elif other.high == self.high and other.high_open:
+        if (
+            self.high is None
+            or (other.high is not None and other.high < self.high)
+            or (other.high == self.high and other.high_open)
+        ):
             high = other
         return Domain(None, low.low, low.low_open, high.high, high.high_open)
 
@@ -90,7 +96,8 @@ def domain_of(conjunct: Expr) -> tuple[Expr, Domain] | None:
             if any(v is None for v in values):
                 return None
             return subject, Domain(frozenset(values))
-        case Call(op="=" | "<" | "<=" | ">" | ">=" as op, args=(left, right)):
+        case Call(op="=" | "<" | "<=" | ">" | ">=" as found, args=(left, right)):
+            op: str = found
             if isinstance(left, Literal):
                 left, right = right, left
                 op = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
@@ -112,7 +119,7 @@ def _comparison(op: str, value: Any) -> Domain:
 
 
 def _value(expr: Expr, subject: Expr) -> Any:
-    """The constant in the subject's own order; None where the two aren't compared without a cast."""
+    """The constant in the subject's order; None where comparing them takes a cast."""
     if not isinstance(expr, Literal):
         return None
     exact = EXACT
@@ -150,4 +157,3 @@ def _rejects_null(conjunct: Expr, subject: Expr, representative: Representative)
     if not isinstance(conjunct, Call) or conjunct.op not in ("=", "<", "<=", ">", ">=", "<>"):
         return False
     return any(canonical(a, representative) == subject for a in conjunct.args)
-

@@ -1,4 +1,4 @@
-"""Bound scalar and aggregate expressions: small immutable trees that two statements can be compared by.
+"""Bound expressions: small immutable trees by which statements are compared.
 
 A `Column` is identified by table occurrence and Iceberg field id alone, so a renamed column is the
 same column. Types are Spark's texts; None means that the type isn't known here, which is never an

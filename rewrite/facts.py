@@ -11,7 +11,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """A top-level column. `type` is Spark's own type text, e.g. `int`, `decimal(10,2)`, `timestamp_ntz`."""
+    """A top-level column. `type` is Spark's own text: `int`, `decimal(10,2)`, `timestamp_ntz`."""
 
     field_id: int
     name: str
@@ -21,10 +21,11 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """A table pinned to one snapshot. `snapshot_id` is None for a table without any snapshot (empty).
+    """A table pinned to one snapshot; `snapshot_id` is None for a table that has none (empty).
 
     `name` is catalog.namespace.table as Spark writes it; `uuid` is Iceberg's table uuid.
-    `schema_id` is the schema the rows are read under: the snapshot's own for time travel, else the table's.
+    `schema_id` is the schema that rows are read under: the snapshot's for time travel, else the
+    table's.
     """
 
     name: str
@@ -44,7 +45,7 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Which state of a table a statement asks for; at most one field is set, none means the newest."""
+    """Which state of a table is asked for; at most one field is set, none means the newest."""
 
     snapshot_id: int | None = None
     ref: str | None = None
@@ -52,8 +53,8 @@ class At:
 
 
 class Facts(Protocol):
-    """Resolves table names under one pin: asked twice for the same name and state, it answers alike."""
+    """Resolves table names under one pin: asked twice for one name and state, it answers alike."""
 
     def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
-        """The pinned table of that (1 to 3 part) name, or None where it isn't an Iceberg table known here."""
+        """The pinned table of that name; None where it's no Iceberg table known here."""
         ...

@@ -1,4 +1,4 @@
-"""The column name that Spark gives to an expression without an alias, for the shapes that are common.
+"""The column name that Spark gives to an expression without an alias, for common shapes.
 
 None for every other shape: then Spark itself is asked. Held to `spark.sql(…).columns` by a test.
 """

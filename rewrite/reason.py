@@ -12,7 +12,7 @@ REASONS: dict[str, str] = {
     "aggregate_not_in_cube": "The cube stores no state that this aggregate follows from.",
     "aggregate_unsupported": "The aggregate has no mergeable state.",
     "block_unsupported": "The statement isn't one SELECT over tables and joins.",
-    "column_not_in_cube": "A group key or predicate needs a column that is no dimension of the cube.",
+    "column_not_in_cube": "A group key or predicate needs a column that isn't a dimension.",
     "cover_unavailable": "No cube has a valid segment for the files of this statement.",
     "cube_disabled": "The cube was switched off.",
     "cubes_none": "There is no cube on any table of the statement.",
@@ -22,13 +22,13 @@ REASONS: dict[str, str] = {
     "engine_unavailable": "The plan needs an engine that is switched off or can't start.",
     "equality_deletes": "A file has equality deletes, which only Spark applies.",
     "expression_not_proven": "An expression isn't proven to mean the same outside Spark.",
-    "expression_unsupported": "An expression isn't one that the rewriter knows to be deterministic.",
+    "expression_unsupported": "An expression isn't among those known to be deterministic.",
     "fact_null_supplying": "The cube's fact table stands on the null-supplying side of a join.",
     "fact_not_in_query": "The cube's fact table isn't in the statement.",
     "files_changed": "A segment's data file is no longer live, or has other deletes.",
     "join_differs": "A join of the cube doesn't follow from the statement.",
     "join_not_counted": "A join of the cube can't be left out: rows without a partner, or several.",
-    "join_unsupported": "A join is of a kind that isn't matched (full, semi, anti, using, lateral).",
+    "join_unsupported": "A join is of a kind that isn't matched: full, semi, anti, using, lateral.",
     "may_raise": "A predicate can raise an error, so it is matched only whole.",
     "metadata_unavailable": "A table's metadata couldn't be read by the layer.",
     "name_ambiguous": "A name could mean an output or an input column.",
@@ -37,7 +37,7 @@ REASONS: dict[str, str] = {
     "parse_failed": "The statement couldn't be parsed here; Spark takes it as it is.",
     "planning_failed": "The layer failed while planning; the plain query answered.",
     "predicate_not_implied": "The cube keeps only some rows, and the statement may need others.",
-    "schema_changed": "A column's type, default or nullability changed after the segment was built.",
+    "schema_changed": "A column's type or nullability changed after the segment was built.",
     "segment_unreadable": "A segment is missing, or of a format that this release doesn't know.",
     "settings_unsupported": "The session has a setting under which SQL means something else.",
     "store_unavailable": "The store can't be read.",
@@ -48,7 +48,7 @@ REASONS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """What was considered and not used: a code of `REASONS` and what was special about this case."""
+    """What was considered and not used: a code of `REASONS`, and this case's detail."""
 
     code: str
     detail: str = ""

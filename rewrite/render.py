@@ -1,7 +1,7 @@
 """Bound expressions as SQL text, for Spark and for DuckDB.
 
 Spark's text keeps the statement's own meaning. DuckDB's is written only for what the differential
-suite has proven equal to Spark (`rewriting.md`, engines); anything else raises `DeclinedError`.
+suite has proven equal to Spark; anything else raises `DeclinedError`.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ def duckdb_type(type_: str) -> str:
 
 
 class Renderer:
-    """Writes expressions for one dialect; `column` says how a column is named where the text stands."""
+    """Writes expressions for one dialect; `column` says how a column is named there."""
 
-    def __init__(self, dialect: Dialect, column: ColumnText, aggregate: AggregateText | None = None) -> None:
+    def __init__(
+        self, dialect: Dialect, column: ColumnText, aggregate: AggregateText | None = None
+    ) -> None:
         self.dialect = dialect
         self._column = column
         self._aggregate = aggregate
@@ -75,8 +77,8 @@ class Renderer:
         if op == "case":
             return self._case(call)
         if op in ("date_trunc", "trunc"):
-            args = call.args if op == "date_trunc" else call.args[::-1]
-            return f"{op}({', '.join(self.text(a) for a in args)})"
+            ordered = call.args if op == "date_trunc" else call.args[::-1]
+            return f"{op}({', '.join(self.text(a) for a in ordered)})"
         if op == "cast":
             target = call.args[1].value if isinstance(call.args[1], Literal) else ""
             shown = target if self.dialect == "spark" else duckdb_type(target)

@@ -14,10 +14,14 @@ _DIGITS = {"int": 10, "bigint": 20}
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 BOOLEAN_OPERATORS = frozenset({"and", "or", "not", "is_null", "in", "like", *COMPARISONS})
 DATE_PARTS = frozenset({"year", "month", "day", "quarter", "weekofyear", "dayofweek", "dayofyear"})
-OPERATORS = BOOLEAN_OPERATORS | DATE_PARTS | {
-    *("+", "-", "*", "/", "%", "neg", "case", "coalesce", "upper", "lower", "length"),
-    *("substring", "concat", "date_trunc", "trunc", "cast"),
-}
+OPERATORS = (
+    BOOLEAN_OPERATORS
+    | DATE_PARTS
+    | {
+        *("+", "-", "*", "/", "%", "neg", "case", "coalesce", "upper", "lower", "length"),
+        *("substring", "concat", "date_trunc", "trunc", "cast"),
+    }
+)
 
 
 def decimal_parts(type_: str | None) -> tuple[int, int] | None:
@@ -90,7 +94,7 @@ def arithmetic(op: str, left: str | None, right: str | None) -> str | None:
 
 
 def common(types: list[str | None]) -> str | None:
-    """The type of CASE or COALESCE branches where Spark needs no conversion at all, or only int to bigint."""
+    """The type of CASE or COALESCE branches of one type, or of int and bigint."""
     known = {t for t in types if t != "void"}
     if len(known) == 1:
         return known.pop()

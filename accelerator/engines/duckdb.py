@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import duckdb
 import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from accelerator.engines.sketches import FUNCTIONS
 from accelerator.errors import CancelledError, EngineError
@@ -36,7 +37,7 @@ class DuckDBEngine:
     def run(
         self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, tag: str = ""
     ) -> pa.Table:
-        """The answer as one Arrow table. `tables` are registered under their names for this call."""
+        """The answer as one Arrow table. `tables` are registered by name for this call."""
         cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
@@ -125,8 +126,8 @@ class DuckDBEngine:
                     function.arrow,
                     [duckdb.type(function.argument)],
                     duckdb.type(function.result),
-                    type="arrow",  # type: ignore[arg-type]  # the stub wants its enum
-                    null_handling="special",  # type: ignore[arg-type]
+                    type=PythonUDFType.ARROW,
+                    null_handling=FunctionNullHandling.SPECIAL,
                 )
             self._has_functions = True
 

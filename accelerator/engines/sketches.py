@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Function:
         valid = items.is_valid().to_numpy(zero_copy_only=False)
         present = array.is_valid().to_numpy(zero_copy_only=False)
         results = []
-        for index, (start, end) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        for index, (start, end) in enumerate(pairwise(ends)):
             stop = end if present[index] else start
             if self.values:
                 part: Any = plain[start:stop][valid[start:stop]]

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from accelerator.cli import main
 from accelerator.cli_output import footer, json_value, text_value, type_name
+from accelerator.cli_session import _java_message
 from accelerator.errors import CancelledError, CubeNotFoundError
 from accelerator.metrics import Metrics
 from accelerator.verification import Verification
@@ -194,6 +195,43 @@ def test_ctrl_c_cancels_and_leaves_by_130(error):
     assert found.stderr.endswith("cancelled\n")
 
 
+def test_ctrl_c_behind_another_error_is_still_ctrl_c():
+    """As PySpark raises it: the interrupt cancels the job, whose failure then covers it."""
+
+    class Interrupted(Fake):
+        def query(self, sql):
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise RuntimeError("job cancelled")
+
+    assert run(Interrupted(), "sql", "SELECT 1").exit_code == 130
+
+
+def test_an_unexpected_error_is_not_hidden():
+    fake = Fake()
+    fake.error = ZeroDivisionError("a defect")
+    found = run(fake, "sql", "SELECT 1")
+    assert isinstance(found.exception, ZeroDivisionError)
+    assert fake.closed
+
+
+def test_javas_stack_stays_out_of_the_message():
+    text = """An error occurred while calling o1.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.Some.where(Some.scala:53)
+Caused by: org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero.
+== SQL ==
+SELECT 1/0
+\tat org.apache.spark.Other.where(Other.scala:53)
+\t... 33 more"""
+    assert _java_message(text) == (
+        "org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero.\n"
+        "== SQL ==\nSELECT 1/0"
+    )
+    assert _java_message("[X] a message") == "[X] a message"
+
+
 def test_explain_and_why_not():
     assert run(Fake(), "explain", "SELECT 1").stdout == "text: SELECT 1\n"
     assert run(Fake(), "explain", "SELECT 1", "--json").stdout == "json: SELECT 1\n"
@@ -250,6 +288,7 @@ def test_validate_checks_one_or_all_and_tells_by_its_exit_code():
 
 
 def test_the_footer_says_why_it_was_plain():
+    assert footer(0, Metrics(engine="none").to_dict()) == "0 rows · 0.0 ms"
     metrics = Metrics(engine="spark", execution_ms=1200.04, fallback="cubes_none: There is none.")
     assert (
         footer(1, metrics.to_dict())

@@ -1,0 +1,39 @@
+"""Segments whose artifact is gone or cut: found, and forgotten so that a build makes them anew.
+
+A query never asks this: it falls back when an artifact fails it. An artifact that can't be looked
+at (the store is out of reach, or elsewhere than its records say) is never taken for broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from accelerator.errors import StoreError
+from accelerator.segment_records import FILE_BYTES
+from accelerator.store import SegmentRecord, Store, local_path
+
+
+def broken_segments(store: Store, segments: Iterable[SegmentRecord]) -> list[int]:
+    """Ids of segments whose file is missing, or of another size than was recorded."""
+    filled = [s for s in segments if s.rows]
+    sizes = {path: _size(store, path) for path in {s.path for s in filled}}
+    return [s.id for s in filled if _is_broken(s, sizes[s.path])]
+
+
+def _is_broken(segment: SegmentRecord, size: int | None) -> bool:
+    recorded = segment.facts.get(FILE_BYTES)
+    if size is None:
+        return False
+    return size < 0 or (recorded is not None and recorded != size)
+
+
+def _size(store: Store, uri: str) -> int | None:
+    """The artifact's bytes, -1 where it's gone, None where nobody can tell."""
+    try:
+        return store.artifact_size(uri)
+    except FileNotFoundError:
+        return -1
+    except StoreError:
+        path = Path(local_path(uri))  # recorded under another name of this store's root
+        return path.stat().st_size if path.is_absolute() and path.exists() else None

@@ -1,0 +1,144 @@
+"""The records of new segments: what a job wrote, or a merge, as the store keeps it.
+
+Pure. A record says all that is needed to tell later whether its rows are still right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.store import CoveredFile, EdgeCount, SegmentRecord
+from cubes.definition import FORMAT, CubeDefinition
+from cubes.freshness import integer_bounds
+from rewrite.expr import Column
+
+FILE_BYTES = "file_bytes"
+"""The fact that has the size of the whole artifact, since `bytes` is one segment's share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a job wrote of one segment; without cells it has no file."""
+
+    uri: str
+    cells: int
+    raw_rows: int
+    bytes: int
+    file_segments: int
+    file_bytes: int
+
+
+NOTHING = Written("", 0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a job counted of its joins: unique keys by edge, and missing partners by file and edge.
+
+    `counted` are the edges whose missing partners are known; `missing` None says there are none.
+    """
+
+    unique: Mapping[int, bool | None]
+    counted: frozenset[int]
+    missing: Mapping[str, Mapping[int, int]] | None
+
+    def of(self, cube: CubeDefinition, path: str) -> tuple[EdgeCount, ...]:
+        """The counts of one file."""
+        found = {} if self.missing is None else self.missing.get(path, {})
+        return tuple(
+            EdgeCount(o, found.get(o, 0) if o in self.counted else None, self.unique.get(o))
+            for o in (edge.occurrence for edge in cube.edges)
+        )
+
+
+def built_segment(
+    cube: CubeDefinition,
+    cube_id: str,
+    pinned: Sequence[PinnedTable],
+    file: LiveFile,
+    number: int,
+    written: Written,
+    counts: Counts,
+    settings: Mapping[str, str],
+) -> SegmentRecord:
+    """The record of one data file's segment."""
+    used = cube.fields()
+    fields = tuple(
+        (p.facts.uuid, c.field_id, c.type, c.required)
+        for o, p in enumerate(pinned)
+        for c in p.facts.columns
+        if (o, c.field_id) in used
+    )
+    covered = CoveredFile(
+        file.path, file.sequence_number, file.deletes_key, file.record_count, file.size_bytes
+    )
+    return SegmentRecord(
+        id=number,
+        cube_id=cube_id,
+        path=written.uri,
+        rows=written.cells,
+        bytes=written.bytes,
+        files=(covered,),
+        dimensions=tuple((o, p.facts.uuid, p.facts.snapshot_id) for o, p in enumerate(pinned) if o),
+        edges=counts.of(cube, file.path),
+        fields=fields,
+        settings=tuple(sorted(settings.items())),
+        format=FORMAT,
+        facts={
+            "file_segments": written.file_segments,
+            FILE_BYTES: written.file_bytes,
+            "bounds": _bounds(cube, pinned[0], file),
+        },
+    )
+
+
+def merged_segment(
+    segments: Sequence[SegmentRecord], number: int, uri: str, rows: int, size: int
+) -> SegmentRecord:
+    """The record of a merge, which covers what its inputs cover."""
+    first = segments[0]
+    return SegmentRecord(
+        id=number,
+        cube_id=first.cube_id,
+        path=uri,
+        rows=rows,
+        bytes=size,
+        files=tuple(f for s in segments for f in s.files),
+        dimensions=first.dimensions,
+        edges=_merged_edges(segments),
+        fields=first.fields,
+        settings=first.settings,
+        format=FORMAT,
+        inputs=tuple(s.id for s in segments),
+        facts={"file_segments": 1, FILE_BYTES: size, "bounds": _merged_bounds(segments)},
+    )
+
+
+def _bounds(cube: CubeDefinition, fact: PinnedTable, file: LiveFile) -> dict[str, list[int]]:
+    """Proven bounds of the fact's integer columns that the cube sums."""
+    types = {c.field_id: c.type for c in fact.facts.columns}
+    summed = {
+        s.argument.field_id
+        for s in cube.states
+        if s.kind == "sum" and isinstance(s.argument, Column) and s.argument.occurrence == 0
+    }
+    return integer_bounds([file], sorted(summed), types)
+
+
+def _merged_edges(segments: Sequence[SegmentRecord]) -> tuple[EdgeCount, ...]:
+    merged = []
+    for position, edge in enumerate(segments[0].edges):
+        all_edges = [s.edges[position] for s in segments]
+        missing = [e.missing for e in all_edges]
+        total = None if None in missing else sum(m for m in missing if m is not None)
+        merged.append(EdgeCount(edge.edge, total, all(e.unique is True for e in all_edges)))
+    return tuple(merged)
+
+
+def _merged_bounds(segments: Sequence[SegmentRecord]) -> dict[str, list[int]]:
+    """Bounds that hold in every input; one without rows has none to widen them by."""
+    parts = [s.facts.get("bounds", {}) for s in segments]
+    shared = set.intersection(*(set(p) for p in parts))
+    return {k: [min(p[k][0] for p in parts), max(p[k][1] for p in parts)] for k in sorted(shared)}
