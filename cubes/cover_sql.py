@@ -106,12 +106,12 @@ def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource) -> 
     _check_keys(block.keys, dialect)
     keys = [render.text(k) for k in block.keys]
     items = [f"{k} AS k{i}" for i, k in enumerate(keys)]
-    groups = list(keys)
+    groups = [_group(k, text, dialect) for k, text in zip(block.keys, keys, strict=True)]
     for index, slot in enumerate(match.slots):
         if slot.kind == "key" and slot.argument is not None:
             _check_keys((slot.argument,), dialect)
             text = render.text(slot.argument)
-            groups.append(text)
+            groups.append(_group(slot.argument, text, dialect))
         else:
             text = _state_text(slot, render, dialect)
         items.append(f"{_cast(text, slot.type, dialect)} AS a{index}")
@@ -120,6 +120,11 @@ def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource) -> 
     if where:
         text += f" WHERE {' AND '.join(where)}"
     return text + (f" GROUP BY {', '.join(groups)}" if groups else "")
+
+
+def _group(key: Expr, text: str, dialect: Dialect) -> str:
+    """The key as GROUP BY takes it: a bare number would be a position in the SELECT list."""
+    return _cast(text, key.type, dialect) if isinstance(key, Literal) else text
 
 
 def _check_keys(keys: tuple[Expr, ...], dialect: Dialect) -> None:
@@ -181,19 +186,29 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: str) -> str:
         if dialect == "duckdb":
             text = _cast(text, output.expr.type, dialect)
         items.append(f"{text} AS c{index}")
+    named = [o.expr for o in block.outputs]
+    hidden = [k.expr for k in block.order if k.expr not in named]
+    items += [f"{render.text(over_keys(e))} AS o{i}" for i, e in enumerate(hidden)]
     text = f"SELECT {', '.join(items)} FROM ({cells}) cells"
     if block.grouped:
         text += " GROUP BY " + ", ".join(f"k{i}" for i in range(len(block.keys)))
     if block.having is not None:
         text += f" HAVING {render.text(over_keys(block.having))}"
     if block.order:
-        items = [
-            f"{render.text(over_keys(k.expr))} {'DESC' if k.descending else 'ASC'} "
-            f"NULLS {'FIRST' if k.nulls_first else 'LAST'}"
-            for k in block.order
-        ]
-        text += f" ORDER BY {', '.join(items)}"
+        text = _ordered(block, text, hidden)
     return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
+
+
+def _ordered(block: Block, text: str, hidden: list[Expr]) -> str:
+    """Sorts from outside: Spark can't always find a cell's column in an ORDER BY over aggregates."""
+    named = [o.expr for o in block.outputs]
+    items = []
+    for key in block.order:
+        found = f"c{named.index(key.expr)}" if key.expr in named else f"o{hidden.index(key.expr)}"
+        direction = "DESC" if key.descending else "ASC"
+        items.append(f"{found} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
+    columns = ", ".join(f"c{i}" for i in range(len(named)))
+    return f"SELECT {columns} FROM ({text}) answer ORDER BY {', '.join(items)}"
 
 
 def finish_text(final: Final, dialect: Dialect) -> str:

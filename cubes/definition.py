@@ -18,6 +18,7 @@ from rewrite.errors import DefinitionError
 from rewrite.expr import (
     CUBE,
     Aggregate,
+    Call,
     Column,
     Expr,
     canonical,
@@ -278,9 +279,11 @@ def stored_measure(aggregate: Aggregate) -> Measure | None:
 
 def effective_filter(aggregate: Aggregate) -> Expr | None:
     """The rows that an aggregate sees: its FILTER, or count_if's own condition."""
-    if aggregate.function == "count_if" and aggregate.where is None:
+    if aggregate.function != "count_if":
+        return aggregate.where
+    if aggregate.where is None:
         return aggregate.args[0]
-    return aggregate.where
+    return Call("and", (aggregate.where, aggregate.args[0]), "boolean")
 
 
 def to_dict(cube: CubeDefinition) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from rewrite.facts import TableFacts
 
 
 class Covered(Protocol):
-    """A data file as a segment covers it."""
+    """A data file, live or as a segment covers it."""
 
     @property
     def path(self) -> str: ...
@@ -30,11 +30,6 @@ class Covered(Protocol):
     def sequence_number(self) -> int: ...
     @property
     def deletes_key(self) -> str: ...
-
-
-class Live(Covered, Protocol):
-    """A live data file."""
-
     @property
     def size_bytes(self) -> int: ...
 
@@ -83,7 +78,7 @@ class Coverage:
 def cover(
     cube: CubeDefinition,
     segments: Iterable[Segment],
-    files: Sequence[Live],
+    files: Sequence[Covered],
     pinned: Mapping[int, TableFacts],
     needs: Needs,
     settings: Mapping[str, str],
@@ -93,9 +88,9 @@ def cover(
     `pinned` gives, for each table occurrence of the cube that the statement has, its pinned facts.
     """
     times = Counter((f.path, f.sequence_number) for f in files)
-    live = {(f.path, f.sequence_number): f.deletes_key for f in files}
+    live = {(f.path, f.sequence_number): (f.deletes_key, f.size_bytes) for f in files}
     # A path that stands twice in the snapshot can't be told apart by its key: raw rows.
-    live = {key: deletes for key, deletes in live.items() if times[key] == 1}
+    live = {key: state for key, state in live.items() if times[key] == 1}
     refused: Counter[str] = Counter()
     chosen: list[Segment] = []
     taken: set[tuple[str, int]] = set()
@@ -121,14 +116,17 @@ def cover(
 
 def _invalid(
     segment: Segment,
-    live: Mapping[tuple[str, int], str],
+    live: Mapping[tuple[str, int], tuple[str, int]],
     pinned: Mapping[int, TableFacts],
     fields: Mapping[tuple[str, int], tuple[str, bool]],
     needs: Needs,
 ) -> str | None:
     if segment.format != FORMAT:
         return "segment_unreadable"
-    if any(live.get((f.path, f.sequence_number)) != f.deletes_key for f in segment.files):
+    if any(
+        live.get((f.path, f.sequence_number)) != (f.deletes_key, f.size_bytes)
+        for f in segment.files
+    ):
         return "files_changed"
     built = {occurrence: (uuid, snapshot) for occurrence, uuid, snapshot in segment.dimensions}
     for occurrence, _mine in needs.named:

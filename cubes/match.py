@@ -7,6 +7,7 @@ aggregates. What can't be proven declines.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import permutations, product
 
@@ -15,7 +16,7 @@ from cubes.derive import Deriver
 from cubes.plan import Match, Needs
 from cubes.view import View, translated
 from rewrite.bind import loose_columns
-from rewrite.block import Block, equal_columns
+from rewrite.block import Block, Occurrence, equal_columns
 from rewrite.domains import implies
 from rewrite.expr import Column, Expr, canonical, columns, occurrences
 from rewrite.reason import Declined, DeclinedError
@@ -67,10 +68,17 @@ def _mappings(block: Block, cube: CubeDefinition) -> Iterator[dict[int, int]]:
         for combination in product(*choices):
             yield {fact: 0} | {k: v for part in combination for k, v in part.items()}
         if not all(choices):
-            missing = next(
-                o for o in others if not any(o.table.uuid == t.uuid for t in cube.tables[1:])
-            )
-            yield {fact: 0, missing.index: -1}
+            # A table of the block stands more often there than in the cube, or isn't in it at all.
+            yield {fact: 0, _unmapped(others, cube): -1}
+
+
+def _unmapped(others: list[Occurrence], cube: CubeDefinition) -> int:
+    times = Counter(t.uuid for t in cube.tables[1:])
+    for other in others:
+        times[other.table.uuid] -= 1
+        if times[other.table.uuid] < 0:
+            return other.index
+    return others[-1].index
 
 
 class _Attempt:

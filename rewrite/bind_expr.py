@@ -300,6 +300,9 @@ def _date_trunc(node: exp.Expression, scope: Scope) -> Expr:
 
 
 def _concat(node: exp.Expression, scope: Scope) -> Expr:
+    if not node.args.get("safe"):
+        # Literals side by side: 'it''s' is one quote to Spark and none to the parser.
+        raise DeclinedError("expression_unsupported", f"Adjacent literals: {_text(node)}.")
     args = tuple(bind(a, scope) for a in node.expressions)
     return Call("concat", args, "string" if all(a.type == "string" for a in args) else None)
 

@@ -91,6 +91,12 @@ class Renderer:
             return "(" + f" {op.upper()} ".join(args) + ")"
         if op == "<=>" and self.dialect == "duckdb":
             return f"({args[0]} IS NOT DISTINCT FROM {args[1]})"
+        if op == "/" and self.dialect == "duckdb":
+            # Spark divides integers as doubles and refuses x/0, but NULL/0 is NULL.
+            # An error here makes the plain statement run, which raises Spark's own.
+            zero = f"{args[1]} = 0 AND {args[0]} IS NOT NULL"
+            checked = f"CASE WHEN {zero} THEN error('division by zero') ELSE {args[1]} END"
+            return f"(CAST({args[0]} AS DOUBLE) / CAST({checked} AS DOUBLE))"
         if op in types.COMPARISONS or op in ("+", "-", "*", "/", "%"):
             return f"({args[0]} {op} {args[1]})"
         if op == "not":
@@ -142,6 +148,8 @@ def check_duckdb(call: Call) -> None:
     elif op in ("+", "-", "*"):
         # DuckDB's own decimal arithmetic has other result types; exact integers and doubles agree.
         proven = all(k in types.EXACT for k in kinds) or all(k == "double" for k in kinds)
+    elif op == "/":
+        proven = all(k in (*types.EXACT, "double") for k in kinds)
     elif op in _DUCKDB_PARTS:
         proven = kinds == ["date"]
     elif op in ("case", "coalesce", "cast", "substring", "neg"):
