@@ -6,11 +6,32 @@ the user's. Both give an `Accelerator`.
 
 from __future__ import annotations
 
-from accelerator.errors import AcceleratorError
-from accelerator.metrics import Metrics
-from accelerator.opening import attach, open  # the public word for it
-from accelerator.result import Result
-from accelerator.session import Accelerator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from accelerator.errors import AcceleratorError
+    from accelerator.metrics import Metrics
+    from accelerator.opening import attach, open  # noqa: A004  # the public word for it
+    from accelerator.result import Result
+    from accelerator.session import Accelerator
 
 __version__ = "0.1.0"
 __all__ = ["Accelerator", "AcceleratorError", "Metrics", "Result", "__version__", "attach", "open"]
+
+_HOMES = {
+    "Accelerator": "session",
+    "AcceleratorError": "errors",
+    "Metrics": "metrics",
+    "Result": "result",
+    "attach": "opening",
+    "open": "opening",
+}
+
+
+# Names are looked up at their first use, so that `accelerator --help` loads no engine.
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -16,6 +16,7 @@ REASONS: dict[str, str] = {
     "cover_unavailable": "No cube has a valid segment for the files of this statement.",
     "cube_disabled": "The cube was switched off.",
     "cubes_none": "There is no cube on any table of the statement.",
+    "dearer": "Another cube answers by reading fewer bytes.",
     "dimension_changed": "A dimension table has another snapshot than the segment was built from.",
     "disabled": "Acceleration is switched off by configuration or by the hint PLAIN.",
     "engine_failed": "The accelerated plan failed while running; the plain query answered.",

@@ -47,6 +47,7 @@ def embedded_conf(
         "spark.sql.defaultCatalog": catalog_name,
         "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 1))),
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
         **settings.conf,
     }
