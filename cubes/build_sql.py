@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from cubes.definition import CubeDefinition, Edge, State
 from cubes.states import STATES
-from rewrite.expr import Column, Expr, transform
+from rewrite.expr import Column, Expr, Literal, transform
 from rewrite.render import Dialect, Renderer, duckdb_type
 
 SEGMENT = "segment"
@@ -67,16 +67,25 @@ def joined_from(cube: CubeDefinition, sources: Sequence[str], *, all_left: bool 
 
 
 def segments_select(cube: CubeDefinition, sources: Sequence[str]) -> str:
-    """One row per data file and cell: `file`, `d0…`, `s0…`."""
+    """One row per segment and cell: `segment`, `d0…`, `s0…`.
+
+    The fact's source has a column `_segment` beside its own: grouping by a number rather than by
+    a file's path keeps the shuffle small.
+    """
     render = _renderer("spark")
     keys = [render.text(d.expr) for d in cube.dimensions]
-    items = [f"{alias(0)}._file AS file"]
+    items = [f"{alias(0)}._segment AS {SEGMENT}"]
     items += [f"{key} AS d{i}" for i, key in enumerate(keys)]
     items += [f"{state_sql(s, render)} AS s{i}" for i, s in enumerate(cube.states)]
     text = f"SELECT {', '.join(items)} FROM {joined_from(cube, sources)}"
     if cube.conjuncts:
         text += f" WHERE {' AND '.join(render.text(c) for c in cube.conjuncts)}"
-    return f"{text} GROUP BY {', '.join([f'{alias(0)}._file', *keys])}"
+    # A bare number in GROUP BY would be a position in the SELECT list.
+    groups = [
+        f"CAST({key} AS {d.expr.type})" if isinstance(d.expr, Literal) else key
+        for d, key in zip(cube.dimensions, keys, strict=True)
+    ]
+    return f"{text} GROUP BY {', '.join([f'{alias(0)}._segment', *groups])}"
 
 
 def state_sql(state: State, render: Renderer) -> str:

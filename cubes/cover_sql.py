@@ -200,7 +200,7 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: str) -> str:
 
 
 def _ordered(block: Block, text: str, hidden: list[Expr]) -> str:
-    """Sorts from outside: Spark can't always find a cell's column in an ORDER BY over aggregates."""
+    """Sorts from outside: in ORDER BY Spark can't always find a column that is aggregated."""
     named = [o.expr for o in block.outputs]
     items = []
     for key in block.order:

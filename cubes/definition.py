@@ -251,7 +251,7 @@ def _states(measures: list[CubeMeasure], classes: Classes) -> tuple[State, ...]:
                 " has no mergeable state",
                 hint="docs/reference/measures.md lists what a cube can keep",
             )
-        argument = aggregate.args[0] if aggregate.args else None
+        argument = None if measure is ROWS else aggregate.args[0]
         where = effective_filter(aggregate)
         for kind in measure.states:
             key = (

@@ -12,7 +12,7 @@ from cubes.states import STATES
 from cubes.view import View
 from rewrite import types
 from rewrite.block import Block
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, walk
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, columns, walk
 from rewrite.reason import DeclinedError
 
 _NULL = Literal("NULL", "void")
@@ -58,6 +58,9 @@ class Deriver:
         argument = aggregate.args[0]
         if aggregate.function != "count":
             return None
+        if not columns(argument):
+            # Spark pushes COUNT(DISTINCT 1) down to Iceberg as COUNT(*): its answer is its own.
+            raise DeclinedError("aggregate_unsupported", "A distinct count of a constant.")
         try:
             cube = self._expressed.expression(argument)
             where = None if aggregate.where is None else self._expressed.predicate(aggregate.where)

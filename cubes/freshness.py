@@ -87,10 +87,10 @@ def cover(
 
     `pinned` gives, for each table occurrence of the cube that the statement has, its pinned facts.
     """
-    times = Counter((f.path, f.sequence_number) for f in files)
+    times = Counter(f.path for f in files)
     live = {(f.path, f.sequence_number): (f.deletes_key, f.size_bytes) for f in files}
-    # A path that stands twice in the snapshot can't be told apart by its key: raw rows.
-    live = {key: state for key, state in live.items() if times[key] == 1}
+    # A path that stands twice can't be told apart by what a reader calls its file: raw rows.
+    live = {key: state for key, state in live.items() if times[key[0]] == 1}
     refused: Counter[str] = Counter()
     chosen: list[Segment] = []
     taken: set[tuple[str, int]] = set()

@@ -68,25 +68,26 @@ def _avg_decimal(
         return (
             f"CAST({signed} * CAST('{_unit(unit)}' AS DECIMAL({unit},{unit})) AS {type_.upper()})"
         )
-    # Spark's `div` gives a bigint, and every step has to stay within 38 digits.
-    if digits > 18 or precision + 10 + scale + 1 > 38:
+    return _avg_decimal_spark(total, rows, parts, type_)
+
+
+def _avg_decimal_spark(total: str, rows: str, parts: tuple[int, int], type_: str) -> str:
+    """Quotient and remainder apart: Spark's `div` gives a bigint, its `*` clips at 38 digits."""
+    precision, scale = parts
+    digits, unit, wide = precision + 4, scale + 4, precision + 10
+    if wide > 32 or digits + unit + 2 > 38:
         raise DeclinedError(
             "expression_not_proven", f"avg of decimal({precision},{scale}) in Spark."
         )
-    power = f"CAST(1{'0' * scale} AS DECIMAL({scale + 1},0))"
-    wide = f"CAST({total} AS DECIMAL({precision + 10},{scale}))"
-    unscaled = f"CAST(({wide} * {power}) AS DECIMAL({precision + 10},0))"
-    doubled = f"CAST((ABS({unscaled}) * 20000BD) AS DECIMAL({precision + 15},0))"
-    count = f"CAST({rows} AS DECIMAL(18,0))"
-    whole = (
-        f"((({doubled} + {count}) div NULLIF(2BD * {count}, 0)) * CAST(SIGN({unscaled}) AS BIGINT))"
-    )
+    unscaled = f"CAST(REPLACE(CAST({total} AS STRING), '.', '') AS DECIMAL({wide},0))"
+    size, count = f"ABS({unscaled})", f"CAST(NULLIF({rows}, 0) AS DECIMAL(18,0))"
+    rest = f"({size} % {count})"
+    whole = f"CAST(({size} - {rest}) / {count} AS DECIMAL({wide},0))"
+    fraction = f"(({rest} * 20000BD + {count}) div (2BD * {count}))"
+    value = f"CAST(({whole} * 10000BD + {fraction}) AS DECIMAL({digits},0))"
+    signed = f"(CASE WHEN {unscaled} < 0 THEN - {value} ELSE {value} END)"
     one = f"CAST('{_unit(unit)}' AS DECIMAL({unit + 1},{unit}))"
-    if digits + unit + 2 > 38:
-        raise DeclinedError(
-            "expression_not_proven", f"avg of decimal({precision},{scale}) in Spark."
-        )
-    return f"CAST((CAST({whole} AS DECIMAL({digits},0)) * {one}) AS {type_})"
+    return f"CAST(({signed} * {one}) AS {type_})"
 
 
 def _unit(scale: int) -> str:

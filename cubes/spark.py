@@ -7,12 +7,13 @@ Whatever Spark raises leaves here as a `JobError`.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from cubes.build_sql import SEGMENT, missing_select, segments_select, stored_schema, unique_select
@@ -20,6 +21,7 @@ from cubes.definition import CubeDefinition, Edge
 
 _CANCELLED = "SPARK_JOB_CANCELLED"
 _ROW_GROUP_BYTES = 16 * 1024 * 1024
+_SORTED_BY = 3  # leading dimensions: enough to prune by until a merge sorts by all
 
 
 class JobError(Exception):
@@ -54,19 +56,31 @@ def write_segments(
 
     A row of a file that has no id here fails the job: dropping it would lose it for good.
     """
-    order = [SEGMENT, *(f"d{i}" for i in range(len(cube.dimensions)))]
+    numbered = [(path, number, i % partitions) for i, (path, number) in enumerate(segments.items())]
+    leading = [f"d{i}" for i in range(len(cube.dimensions))][:_SORTED_BY]
+    view = f"acc_files_{uuid.uuid4().hex}"
     with job_errors():
-        cells = spark.sql(segments_select(cube, sources))
-        ids = spark.createDataFrame(list(segments.items()), f"file STRING, {SEGMENT} BIGINT")
-        unknown = F.raise_error(F.concat(F.lit("not a file of this job: "), F.col("file")))
-        found: DataFrame = cells.join(F.broadcast(ids), "file", "left").select(
-            F.coalesce(F.col(SEGMENT), unknown.cast("bigint")).alias(SEGMENT),
-            *(f"d{i}" for i in range(len(cube.dimensions))),
-            *(f"s{i}" for i in range(len(cube.states))),
-        )
-        placed = found.repartition(partitions, SEGMENT).sortWithinPartitions(*order)
-        writer = placed.write.mode("error").option("compression", "zstd")
-        writer.option("parquet.block.size", _ROW_GROUP_BYTES).parquet(uri)
+        ids = spark.createDataFrame(numbered, f"file STRING, {SEGMENT} BIGINT, part INT")
+        ids.createOrReplaceTempView(view)
+        try:
+            cells = spark.sql(segments_select(cube, [_numbered(sources[0], view), *sources[1:]]))
+            parts = F.broadcast(ids.select(SEGMENT, "part"))
+            # Each segment goes to one place, and the places get alike many.
+            placed = cells.join(parts, SEGMENT).repartitionById(partitions, "part").drop("part")
+            ordered = placed.sortWithinPartitions(SEGMENT, *leading)
+            writer = ordered.write.mode("error").option("compression", "snappy")
+            writer.option("parquet.block.size", _ROW_GROUP_BYTES).parquet(uri)
+        finally:
+            spark.catalog.dropTempView(view)
+
+
+def _numbered(source: str, view: str) -> str:
+    """The fact's rows with their segment's number; a row of no file of this job is an error."""
+    unknown = "CAST(RAISE_ERROR(CONCAT('not a file of this job: ', f._file)) AS BIGINT)"
+    return (
+        f"(SELECT /*+ BROADCAST(s) */ f.*, COALESCE(s.{SEGMENT}, {unknown}) AS _segment"
+        f" FROM {source} AS f LEFT JOIN {view} AS s ON f._file = s.file)"
+    )
 
 
 def count_missing(

@@ -9,7 +9,7 @@ import re
 
 from sqlglot import exp
 
-from rewrite.bind_expr import bind
+from rewrite.bind_expr import bind, bind_condition
 from rewrite.block import Block, LeftEdge, Occurrence, Output, SortKey
 from rewrite.expr import Aggregate, Column, Expr, conjuncts, has_aggregate, occurrences
 from rewrite.facts import At, Facts
@@ -94,7 +94,7 @@ def bind_block(tree: exp.Expression, facts: Facts) -> Block:
     names = _Names(tables)
     where = tree.args.get("where")
     if where is not None:
-        inner += conjuncts(bind(where.this, names))
+        inner += conjuncts(bind_condition(where.this, names))
     if any(has_aggregate(c) for c in inner):
         raise DeclinedError("block_unsupported", "An aggregate in WHERE.")
     outputs = tuple(_output(item, names) for item in tree.expressions)
@@ -108,7 +108,7 @@ def bind_block(tree: exp.Expression, facts: Facts) -> Block:
         conjuncts=tuple(inner),
         keys=keys,
         outputs=outputs,
-        having=bind(having.this, over) if having is not None else None,
+        having=bind_condition(having.this, over) if having is not None else None,
         order=_order(tree, over, outputs),
         limit=_limit(tree),
         grouped=grouped,
@@ -134,7 +134,9 @@ def _from(tree: exp.Select, facts: Facts) -> tuple[list[Occurrence], list[LeftEd
         if comma and condition is not None:
             # In `a, b JOIN c ON …` the ON can't see a; a flat list of joins no longer tells.
             raise DeclinedError("join_unsupported", "Comma or cross joins mixed with JOIN … ON.")
-        parts = conjuncts(bind(condition, _Names(tables)) if condition is not None else None)
+        parts = conjuncts(
+            bind_condition(condition, _Names(tables)) if condition is not None else None
+        )
         if side == "LEFT":
             left.append(LeftEdge(index, parts))
         else:

@@ -105,6 +105,17 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
 
 
+def bind_condition(node: exp.Expression, scope: Scope) -> Expr:
+    """As `bind`, where Spark wants a boolean; it refuses anything else, so that is left to it."""
+    return _condition(bind(node, scope), node)
+
+
+def _condition(expr: Expr, node: exp.Expression) -> Expr:
+    if expr.type not in ("boolean", "void"):
+        raise DeclinedError("expression_unsupported", f"As a condition: {_text(node)}.")
+    return expr
+
+
 def boolean(op: str, *args: Expr) -> Call:
     """A call whose result is true, false or unknown."""
     return Call(op, args, "boolean")
@@ -139,7 +150,7 @@ def _logical(kind: type[exp.Expression], node: exp.Expression, scope: Scope) -> 
         elif type(current) is kind:
             stack += (current.expression, current.this)
         else:
-            terms.append(bind(current, scope))
+            terms.append(bind_condition(current, scope))
     return boolean("and" if kind is exp.And else "or", *terms)
 
 
@@ -260,16 +271,17 @@ def _is(node: exp.Expression, scope: Scope) -> Expr:
 def _case(node: exp.Expression, scope: Scope) -> Expr:
     args: list[Expr] = []
     for branch in node.args["ifs"]:
-        condition = bind(branch.this, scope)
-        if node.this is not None:
-            condition = _binary("=", bind(node.this, scope), condition)
+        if node.this is None:
+            condition = bind_condition(branch.this, scope)
+        else:
+            condition = _binary("=", bind(node.this, scope), bind(branch.this, scope))
         args += (condition, bind(branch.args["true"], scope))
     default = node.args.get("default")
     return _case_call(args, bind(default, scope) if default is not None else None)
 
 
 def _if(node: exp.Expression, scope: Scope) -> Expr:
-    args = [bind(node.this, scope), bind(node.args["true"], scope)]
+    args = [bind_condition(node.this, scope), bind(node.args["true"], scope)]
     otherwise = node.args.get("false")
     return _case_call(args, bind(otherwise, scope) if otherwise is not None else None)
 
@@ -315,14 +327,14 @@ def _like(node: exp.Expression, scope: Scope) -> Expr:
 
 
 def _not(node: exp.Expression, scope: Scope) -> Expr:
-    return boolean("not", bind(node.this, scope))
+    return boolean("not", bind_condition(node.this, scope))
 
 
 def _filter(node: exp.Expression, scope: Scope) -> Expr:
     aggregate = bind(node.this, scope)
     if not isinstance(aggregate, Aggregate) or aggregate.where is not None:
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
-    where = bind(node.expression.this, scope)
+    where = bind_condition(node.expression.this, scope)
     return Aggregate(aggregate.function, aggregate.args, aggregate.distinct, where, aggregate.type)
 
 
@@ -341,6 +353,8 @@ def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
     if any(node.args.get(name) for name in unknown):
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
     args = tuple(bind(a, scope) for a in arguments)
+    if function in ("count_if", "bool_and", "bool_or") and args:
+        _condition(args[0], node)
     if any(isinstance(inner, Aggregate) for inner in args):
         raise DeclinedError("aggregate_unsupported", "An aggregate inside an aggregate.")
     if function == "count" and not distinct and all(_never_null(a) for a in args):

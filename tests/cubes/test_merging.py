@@ -1,0 +1,124 @@
+"""Merging states is associative and commutative: any split, any tree, any order gives one answer.
+
+Strategy: the star's fact is split at random into parts; their cells are merged by `merge_select` in
+a random tree; every measure is then finished over what came out. The model is one part.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import count
+
+import duckdb
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.sketches import bitmap_count, bitmap_of, bitmap_union, hll_count, hll_union
+from cubes.build_sql import merge_select
+from cubes.cover_sql import SegmentSource, answer_sql
+from cubes.match import match
+from cubes.plan import Match
+from tests.cubes.star import block, cells, connection_of, cube, load
+from tests.cubes.test_rules import _fetch
+
+_NUMBERS = st.integers(-(2**63), 2**63 - 1)
+_AGGREGATES = (
+    "count(*) a, sum(v) b, min(w) c, max(c) d, avg(c) e, count(DISTINCT w) f, count(DISTINCT h) i,"
+    " stddev(v) j, var_pop(n) l, bool_and(b) m, bool_or(b) o, sum(v) FILTER (WHERE b) p, avg(v) q,"
+    " count(DISTINCT dt) r, count(DISTINCT c) s"
+)
+_CUBE = cube(f"SELECT g, k, {_AGGREGATES} FROM f GROUP BY g, k")
+_QUERIES = [f"SELECT g, {_AGGREGATES} FROM f GROUP BY g", f"SELECT {_AGGREGATES} FROM f"]
+
+
+@given(st.lists(st.lists(_NUMBERS), min_size=1, max_size=5), st.randoms(use_true_random=False))
+def test_bitmaps_are_sets(parts: list[list[int]], r: random.Random) -> None:
+    whole = set().union(*parts)
+    bitmaps = [bitmap_of(part) for part in parts]
+    while len(bitmaps) > 1:
+        r.shuffle(bitmaps)
+        bitmaps = [bitmap_union(bitmaps[:2]), *bitmaps[2:]]
+    assert bitmap_count(bitmaps) == len(whole)
+    assert bitmap_union([bitmap_of([]), *bitmaps]) == bitmap_union([bitmap_of(sorted(whole))])
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.lists(_NUMBERS, max_size=30), min_size=1, max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_sketches_merge_in_any_order(parts: list[list[int]], r: random.Random) -> None:
+    sketches = [_sketch(part) for part in parts]
+    wanted = hll_count(sketches)
+    while len(sketches) > 1:
+        r.shuffle(sketches)
+        sketches = [hll_union(sketches[:2]), *sketches[2:]]
+    assert hll_count(sketches) == wanted
+    assert abs(wanted - len(set().union(*parts))) <= 1
+
+
+def _sketch(values: list[int]) -> bytes:
+    from datasketches import hll_sketch, tgt_hll_type
+
+    sketch = hll_sketch(14, tgt_hll_type.HLL_8)
+    for value in values:
+        sketch.update(value)
+    return bytes(sketch.serialize_updatable())
+
+
+def test_integers_keep_their_digits_beside_a_null() -> None:
+    engine = DuckDBEngine(threads=1)
+    sql = (
+        "SELECT acc_bitmap_count([acc_bitmap([4611686018427387905, NULL, 4611686018427387904])]) n"
+    )
+    assert engine.run(sql).to_pylist() == [{"n": 2}]
+
+
+def test_nothing_is_an_empty_set() -> None:
+    engine = DuckDBEngine(threads=1)
+    sql = (
+        "SELECT acc_bitmap_count(NULL) a, acc_bitmap_count([]) b, acc_bitmap_count([NULL])"
+        " c, acc_hll_count(NULL) d"
+    )
+    assert engine.run(sql).to_pylist() == [{"a": 0, "b": 0, "c": 0, "d": 0}]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), parts=st.integers(1, 6))
+def test_cells_merge_in_any_tree(seed: int, parts: int) -> None:
+    r, names = random.Random(seed), count()
+    engine = DuckDBEngine(threads=1)
+    connection = connection_of(engine)
+    load(connection, r, missing=True)
+    connection.execute(
+        f"CREATE TABLE split AS SELECT *, hash(rowid, {seed}) % {parts} AS part FROM f"
+    )
+    tables = []
+    for part in range(parts):
+        name = f"s{next(names)}"
+        connection.execute(
+            f"CREATE VIEW p{part} AS SELECT * EXCLUDE (part) FROM split WHERE part = {part}"
+        )
+        connection.execute(f"CREATE TABLE {name} AS {cells(_CUBE, f'p{part}')}")
+        tables.append(name)
+    while len(tables) > 1:
+        r.shuffle(tables)
+        some = r.randint(2, len(tables))
+        source = " UNION ALL ".join(f"SELECT * FROM {t}" for t in tables[:some])
+        name = f"s{next(names)}"
+        connection.execute(f"CREATE TABLE {name} AS {merge_select(_CUBE, f'({source})', 7)}")
+        tables = [name, *tables[some:]]
+    connection.execute(f"CREATE TABLE whole AS {cells(_CUBE)}")
+    for query in _QUERIES:
+        assert _answer(connection, query, tables[0]) == _answer(connection, query, "whole")
+    engine.close()
+
+
+def _answer(
+    connection: duckdb.DuckDBPyConnection, query: str, table: str
+) -> list[tuple[object, ...]]:
+    bound = block(query)
+    found = match(bound, _CUBE)
+    assert isinstance(found, Match)
+    return _fetch(connection, answer_sql(bound, found, "duckdb", [SegmentSource(table, "")], None))

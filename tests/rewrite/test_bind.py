@@ -1,0 +1,260 @@
+"""Binding: names in Spark's order of look-up, normal forms, and what is left to Spark."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from rewrite.block import Block
+from rewrite.expr import Aggregate, Call, Column, Literal, canonical, from_json, to_json
+from rewrite.facts import At
+from rewrite.output_name import output_name
+from rewrite.reason import DeclinedError
+from rewrite.render import Renderer
+from rewrite.types import aggregate_type, arithmetic, common, literal_number_type
+from tests.cubes.star import block
+
+
+def _code(sql: str) -> str:
+    with pytest.raises(DeclinedError) as caught:
+        block(sql)
+    return caught.value.declined.code
+
+
+def _names(bound: Block) -> list[str | None]:
+    return [o.name for o in bound.outputs]
+
+
+def test_columns_are_field_ids() -> None:
+    bound = block("SELECT F.G, sum(v) FROM f GROUP BY g")
+    assert bound.outputs[0].expr == Column(0, 2, "g", "string") == bound.keys[0]
+    assert _names(bound) == ["G", "sum(v)"]
+
+
+def test_an_alias_hides_the_tables_name() -> None:
+    assert _code("SELECT count(f.k) FROM f AS x") == "expression_unsupported"
+    assert block("SELECT count(x.k) c FROM f AS x").outputs[0].name == "c"
+
+
+def test_ambiguous_and_unknown_names() -> None:
+    assert _code("SELECT count(k) FROM f JOIN d ON f.k = d.k") == "name_ambiguous"
+    assert _code("SELECT count(nothing) FROM f") == "expression_unsupported"
+    assert _code("SELECT count(*) FROM f JOIN f ON f.k = f.k") == "name_ambiguous"
+    assert _code("SELECT count(*) FROM nothing") == "table_unknown"
+
+
+def test_group_by_takes_columns_before_aliases() -> None:
+    # `g` is a column, so it is that, though an output is called so too; the output isn't grouped.
+    bound = block("SELECT h AS g, count(*) c FROM f GROUP BY g")
+    assert bound.keys == (Column(0, 2, "g", "string"),)
+    assert block("SELECT h AS z, count(*) c FROM f GROUP BY z").keys == (
+        Column(0, 3, "h", "string"),
+    )
+
+
+def test_group_by_position() -> None:
+    assert block("SELECT h, g, count(*) FROM f GROUP BY 2, 1").keys[0] == Column(
+        0, 2, "g", "string"
+    )
+    assert _code("SELECT h, count(*) FROM f GROUP BY 3") == "expression_unsupported"
+    assert _code("SELECT h, count(*) FROM f GROUP BY 2") == "block_unsupported"
+
+
+@pytest.mark.parametrize("clause", ["HAVING {} > 1", "ORDER BY {}"])
+def test_outputs_before_columns_only_where_they_agree(clause: str) -> None:
+    assert (
+        _code(f"SELECT g, sum(v) AS v FROM f GROUP BY g {clause.format('v')}") == "name_ambiguous"
+    )
+    bound = block(f"SELECT g, sum(v) AS s FROM f GROUP BY g {clause.format('s')}")
+    assert bound.having is not None or isinstance(bound.order[0].expr, Aggregate)
+
+
+def test_order_by_places_nulls_as_spark_does() -> None:
+    keys = block("SELECT g, sum(v) s FROM f GROUP BY g ORDER BY g, s DESC, 1 NULLS LAST").order
+    assert [(k.descending, k.nulls_first) for k in keys] == [
+        (False, True),
+        (True, False),
+        (False, False),
+    ]
+
+
+def test_two_outputs_of_one_name() -> None:
+    assert _code("SELECT sum(v) AS a, sum(w) AS a FROM f HAVING a > 1") == "name_ambiguous"
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT * FROM f", "block_unsupported"),
+        ("SELECT count(*) FROM (SELECT * FROM f)", "block_unsupported"),
+        ("WITH f AS (SELECT 1 k) SELECT count(*) FROM f", "block_unsupported"),
+        ("SELECT count(*) FROM f WHERE k IN (SELECT k FROM d)", "expression_unsupported"),
+        ("SELECT count(*) FROM f WHERE rand() < 0.5", "expression_unsupported"),
+        ("SELECT count(*) FROM f TABLESAMPLE (5 ROWS)", "block_unsupported"),
+        ("SELECT count(*) FROM f TIMESTAMP AS OF '2020-01-01'", "block_unsupported"),
+        ("SELECT count(*) FROM f LIMIT 1 OFFSET 1", "block_unsupported"),
+        ("SELECT count(*) FROM f NATURAL JOIN d", "join_unsupported"),
+        ("SELECT count(*) FROM f GROUP BY ALL", "block_unsupported"),
+        ("SELECT DISTINCT count(*) FROM f", "block_unsupported"),
+        ("SELECT g FROM f", "no_aggregate"),
+        ("SELECT sum(count(*)) FROM f", "aggregate_unsupported"),
+        ("SELECT count(*) FROM f WHERE sum(v) > 1", "block_unsupported"),
+        ("SELECT count(*) FROM f WHERE g LIKE 'a\\\\%'", "expression_unsupported"),
+        ("SELECT count(*) FROM f WHERE g = 'a' 'b'", "expression_unsupported"),
+        ("SELECT count(*) FROM f WHERE CAST(g AS INT) = 1", "expression_unsupported"),
+        ("SELECT count(*) FROM f WHERE dt > TIMESTAMP'2020-01-01'", "expression_unsupported"),
+        ("SELECT approx_count_distinct(k, 0.01) FROM f", "aggregate_unsupported"),
+        ("SELECT count(*) FROM f WHERE k", "expression_unsupported"),
+        ("SELECT count(*) FROM f WHERE b OR k", "expression_unsupported"),
+        ("SELECT count(*) FROM f WHERE NOT g", "expression_unsupported"),
+        ("SELECT count(*) FROM f HAVING count(*)", "expression_unsupported"),
+        ("SELECT count(*) FROM f JOIN d ON f.k", "expression_unsupported"),
+        ("SELECT sum(CASE WHEN k THEN 1 END) FROM f", "expression_unsupported"),
+        ("SELECT sum(v) FILTER (WHERE k) FROM f", "expression_unsupported"),
+        ("SELECT bool_and(k) FROM f", "expression_unsupported"),
+        ("SELECT count_if(k) FROM f", "expression_unsupported"),
+        ("SELECT count(*) FROM f a LEFT JOIN d b USING (k)", "join_unsupported"),
+    ],
+)
+def test_left_to_spark(sql: str, code: str) -> None:
+    assert _code(sql) == code
+
+
+def test_states_of_a_table() -> None:
+    assert block("SELECT count(*) FROM f VERSION AS OF 12").occurrences[0].at == At(snapshot_id=12)
+    assert block("SELECT count(*) FROM f VERSION AS OF 'b'").occurrences[0].at == At(ref="b")
+
+
+def test_left_joins_keep_their_on() -> None:
+    bound = block("SELECT count(*) FROM f LEFT JOIN d ON f.k = d.k WHERE f.g = 'a'")
+    assert [e.occurrence for e in bound.left_edges] == [1]
+    assert len(bound.conjuncts) == 1
+    assert bound.classes.find(Column(0, 1, "k", "int")) == Column(0, 1, "k", "int")
+
+
+def test_classes_hold_only_identities() -> None:
+    same = block("SELECT count(*) FROM f, d WHERE f.k = d.k").classes
+    assert same.find(Column(1, 1, "k", "int")) == Column(0, 1, "k", "int")
+    for condition in ("f.g = d.k", "f.w = d.k", "f.k <=> d.k", "f.x = f.x"):
+        classes = block(f"SELECT count(*) FROM f, d WHERE {condition}").classes
+        assert not classes._parent, condition
+
+
+def _where(condition: str) -> object:
+    return canonical(block(f"SELECT count(*) FROM f WHERE {condition}").conjuncts[0])
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("k > 1", "1 < k"),
+        ("k = 1 OR g = 'a'", "g = 'a' OR 1 = k"),
+        ("k IN (1, 2, 1)", "k IN (2, 1)"),
+        ("dt = '2020-01-01'", "DATE'2020-01-01' = dt"),
+        ("k + n > 1", "n + k > 1"),
+        ("k <> 1", "k != 1"),
+        ("g IS NOT NULL", "NOT (g IS NULL)"),
+    ],
+)
+def test_canonical_forms_agree(left: str, right: str) -> None:
+    assert _where(left) == _where(right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("k - n > 1", "n - k > 1"), ("k > 1", "k > 1.0"), ("k < 1", "k <= 1"), ("k = 1", "k <=> 1")],
+)
+def test_canonical_forms_differ(left: str, right: str) -> None:
+    assert _where(left) != _where(right)
+
+
+def test_expressions_survive_json() -> None:
+    for output in block(
+        "SELECT sum(v) FILTER (WHERE k > 1), CASE WHEN count(*) > 1 THEN 'x' END FROM f"
+    ).outputs:
+        assert from_json(to_json(output.expr)) == output.expr
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("7", "int"),
+        ("2147483648", "bigint"),
+        ("9223372036854775808", None),
+        ("0.5", "decimal(1,1)"),
+        ("00.50", "decimal(2,2)"),
+        ("123.40", "decimal(5,2)"),
+        ("1e3", "double"),
+    ],
+)
+def test_types_of_numbers(text: str, type_: str | None) -> None:
+    assert literal_number_type(text) == type_
+
+
+def test_types_of_operators() -> None:
+    assert arithmetic("+", "int", "bigint") == "bigint"
+    assert arithmetic("/", "int", "int") == "double"
+    assert arithmetic("+", "decimal(10,2)", "decimal(5,4)") == "decimal(13,4)"
+    assert arithmetic("*", "decimal(10,2)", "int") == "decimal(21,2)"
+    assert arithmetic("*", "decimal(30,2)", "decimal(30,2)") is None
+    assert arithmetic("+", "string", "int") is None
+    assert common(["int", "void", "bigint"]) == "bigint"
+    assert common(["int", "string"]) is None
+    assert aggregate_type("avg", ["decimal(10,2)"]) == "decimal(14,6)"
+    assert aggregate_type("avg", ["decimal(38,10)"]) is None
+    assert aggregate_type("sum", ["decimal(38,10)"]) == "decimal(38,10)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("count(*)", "count(1)"),
+        ("count(DISTINCT a, b)", "count(DISTINCT a, b)"),
+        ("sum(a.b)", "sum(b)"),
+        ("sum(a) / count(1)", "(sum(a) / count(1))"),
+        ("'x'", None),
+        ("CASE WHEN a THEN 1 END", None),
+    ],
+)
+def test_output_names(sql: str, name: str | None) -> None:
+    tree = sqlglot.parse_one(sql, read="spark")
+    assert isinstance(tree, exp.Expression)
+    assert output_name(tree) == name
+
+
+def _duckdb(condition: str) -> str:
+    render = Renderer("duckdb", lambda c: f'"{c.name}"')
+    return render.text(block(f"SELECT count(*) FROM f WHERE {condition}").conjuncts[0])
+
+
+def test_duckdb_text() -> None:
+    assert _duckdb("g = 'a\\'b'") == "(\"g\" = 'a''b')"
+    assert _duckdb("k <=> NULL") == '("k" IS NOT DISTINCT FROM NULL)'
+    assert _duckdb("w > 3000000000") == '("w" > CAST(3000000000 AS BIGINT))'
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "g = 1",
+        "x > 1.5",
+        "upper(g) = 'A'",
+        "k % 2 = 1",
+        "c + 1 > 2",
+        "year(g) = 2020",
+        "dt > '2020-1-1'",
+    ],
+)
+def test_duckdb_isnt_proven(condition: str) -> None:
+    with pytest.raises(DeclinedError) as caught:
+        _duckdb(condition)
+    assert caught.value.declined.code == "expression_not_proven"
+
+
+def test_spark_text_keeps_types() -> None:
+    render = Renderer("spark", lambda c: c.name)
+    assert render.text(Literal("7", "bigint")) == "7L"
+    assert render.text(Literal("a\\'b", "string")) == "'a\\\\\\'b'"
+    call = Call("cast", (Column(0, 1, "k", "int"), Literal("bigint", "type")), "bigint")
+    assert render.text(call) == "CAST(k AS bigint)"
