@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from accelerator.errors import AcceleratorError
     from accelerator.metrics import Metrics
-    from accelerator.opening import attach, open  # noqa: A004  # the public word for it
+    from accelerator.opening import attach, open
     from accelerator.result import Result
     from accelerator.session import Accelerator
 

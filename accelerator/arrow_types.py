@@ -15,22 +15,23 @@ _TYPES = {
     "string": pa.string(),
     "binary": pa.binary(),
     "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),  # whatever the session's time zone is
     "timestamp_ntz": pa.timestamp("us"),
 }
 
 
-def arrow_type(type_: str, time_zone: str) -> pa.DataType:
+def arrow_type(type_: str) -> pa.DataType:
     """The Arrow type; KeyError for a type that no rewritten statement returns."""
     parts = decimal_parts(type_)
     if parts is not None:
         return pa.decimal128(*parts)
-    return pa.timestamp("us", tz=time_zone) if type_ == "timestamp" else _TYPES[type_]
+    return _TYPES[type_]
 
 
-def conform(table: pa.Table, names: list[str], types: list[str], time_zone: str) -> pa.Table:
+def conform(table: pa.Table, names: list[str], types: list[str]) -> pa.Table:
     """The table with Spark's names and types; pa.ArrowInvalid where a value doesn't fit."""
     columns = [
-        column.cast(arrow_type(type_, time_zone))
+        column.cast(arrow_type(type_))
         for column, type_ in zip(table.columns, types, strict=True)
     ]
     return pa.table(columns, names=names)

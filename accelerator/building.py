@@ -118,8 +118,8 @@ class Builder:
 
     def missing(self, target: Target) -> tuple[LiveFile, ...]:
         """Live files without an up-to-date segment; one path that stands twice is never built."""
-        times = Counter(f.key for f in target.pinned[0].live_files())
-        return tuple(f for f in self.coverage(target).uncovered if times[f.key] == 1)
+        times = Counter(f.path for f in target.pinned[0].live_files())
+        return tuple(f for f in self.coverage(target).uncovered if times[f.path] == 1)
 
     def coverage(self, target: Target) -> Coverage:
         """What is up to date: every dimension at its pinned snapshot."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from accelerator import constraint_check, constraints, estimate, publishing
+from accelerator.build_handle import Build
 from accelerator.building import Built
 from accelerator.errors import (
     AcceleratorError,
@@ -22,7 +22,6 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.progress import Progress, SilentProgress
 from accelerator.statement_kinds import (
     AddConstraint,
     BuildAll,
@@ -45,13 +44,14 @@ from rewrite.reason import DeclinedError
 if TYPE_CHECKING:
     from accelerator.session import Accelerator
 
+__all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build"]
+
 _UNKNOWN = "table_unknown"
 _COLUMN = "The column name "
-_INSIST_S = 0.2
 
 
 def is_ours(statement: Statement, session: Accelerator) -> bool:
-    """Whether the statement is for us: its words are ours alone, or its table is an Iceberg table."""
+    """Whether the statement is for us: its words are ours alone, or its table is an Iceberg one."""
     table = getattr(statement, "table", None)
     if table is None or isinstance(statement, (BuildAll, ShowCubes, ShowConstraints, PublishCube)):
         return True
@@ -66,97 +66,6 @@ def execute(statement: Statement, session: Accelerator) -> pa.Table:
     if run is None:
         raise StatementError(f"{type(statement).__name__} isn't a statement of ours")
     return run(statement, session)
-
-
-class _Counted:
-    """Counts a build's files, and tells another reporter too."""
-
-    def __init__(self, other: Progress | None) -> None:
-        self.done, self.total = 0, 0
-        self._other: Progress = other or SilentProgress()
-
-    def start(self, total: int, what: str) -> None:
-        """See `Progress.start`."""
-        self.done, self.total = 0, total
-        self._other.start(total, what)
-
-    def advance(self, n: int = 1) -> None:
-        """See `Progress.advance`."""
-        self.done += n
-        self._other.advance(n)
-
-    def finish(self) -> None:
-        """See `Progress.finish`."""
-        self._other.finish()
-
-
-class Build:
-    """A running or finished build."""
-
-    def __init__(self, name: str, progress: Progress | None = None) -> None:
-        self.name = name
-        self._counted = _Counted(progress)
-        self._cancelled = threading.Event()
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._result: Built | None = None
-        self._error: BaseException | None = None
-        self._interrupt: Callable[[], None] = lambda: None
-
-    @property
-    def done(self) -> bool:
-        """Whether it has ended, well or not."""
-        return self._ended.is_set()
-
-    @property
-    def progress(self) -> tuple[int, int]:
-        """Data files that are built and committed, and those that the build set out to do."""
-        return self._counted.done, self._counted.total
-
-    def cancel(self) -> None:
-        """Stops the build; what it has committed stays. `wait` then raises CancelledError."""
-        self._cancelled.set()
-        if self._thread is not None:
-            threading.Thread(target=self._insist, name=f"cancel {self.name}", daemon=True).start()
-
-    def _insist(self) -> None:
-        """Interrupts until the build has ended: a job may be about to start, which none stops."""
-        self._interrupt()
-        while not self._ended.wait(_INSIST_S):
-            self._interrupt()
-
-    def wait(self, timeout: float | None = None) -> Built:
-        """What was built; raises what stopped it, TimeoutError if it isn't done in time."""
-        if self._thread is not None:
-            self._thread.join(timeout)
-        if self._error is not None:
-            raise self._error
-        if self._result is None or not self.done:
-            raise TimeoutError(f"the build of {self.name} is still running")
-        return self._result
-
-    def run(self, session: Accelerator, record: CubeRecord) -> None:
-        """Does the work, and keeps what came of it."""
-        try:
-            with session.tracked() as tag:
-                self._interrupt = lambda: session.interrupt(tag)
-                self._result = session.builder.build(
-                    record, progress=self._counted, cancelled=self._cancelled, tag=tag
-                )
-                publishing.refresh(session, record.name)
-        except BaseException as error:
-            self._error = error
-            if not isinstance(error, AcceleratorError) and self._thread is None:
-                raise
-        finally:
-            self._ended.set()
-
-    def start(self, session: Accelerator, record: CubeRecord) -> None:
-        """Does the work in the background."""
-        self._thread = threading.Thread(
-            target=self.run, args=(session, record), name=f"build {self.name}", daemon=True
-        )
-        self._thread.start()
 
 
 def start_build(session: Accelerator, name: str, *, wait: bool, progress: Any) -> Build:

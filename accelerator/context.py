@@ -16,6 +16,14 @@ from typing import Any
 from accelerator.config import Config
 
 _ZONES = "zoneinfo/"
+_USUAL = {
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.groupByAliases": "true",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.orderByOrdinal": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
+"""Settings under which a statement's text means something else than what is parsed here."""
 
 
 class SessionContext:
@@ -37,12 +45,16 @@ class SessionContext:
             "case_sensitive": given.get("spark.sql.caseSensitive", "false").lower(),
             "time_zone": time_zone(config),
             "branch": given.get("spark.wap.branch", ""),
+            "unusual": _unusual(given.get),
         }
         self._known: tuple[str, Mapping[str, str]] = ("", {})
         self._statement = threading.local()
 
     def settings(self) -> Mapping[str, str]:
-        """`ansi`, `case_sensitive`, `time_zone` and `branch` (to read first), as Spark's texts."""
+        """`ansi`, `case_sensitive`, `time_zone` and `branch` (to read first), as Spark's texts.
+
+        `unusual` names a setting under which a statement's text is read otherwise, if there is one.
+        """
         conf = self._conf()
         if conf is None:
             return self._configured
@@ -59,6 +71,7 @@ class SessionContext:
             "case_sensitive": str(conf.caseSensitiveAnalysis()).lower(),
             "time_zone": str(conf.sessionLocalTimeZone()),
             "branch": str(conf.getConfString("spark.wap.branch", "")),
+            "unusual": _unusual(lambda name, usual: str(conf.getConfString(name, usual))),
         }
 
     @contextmanager
@@ -94,6 +107,11 @@ class SessionContext:
         if self._conf() is None:
             return ("default",)
         return tuple(str(part) for part in self._manager().currentNamespace())
+
+
+def _unusual(read: Callable[[str, str], str]) -> str:
+    """The first setting that isn't as `_USUAL` has it."""
+    return next((n for n, usual in _USUAL.items() if read(n, usual).lower() != usual), "")
 
 
 def time_zone(config: Config) -> str:

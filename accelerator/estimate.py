@@ -35,7 +35,8 @@ def estimate(session: Accelerator, target: Target) -> pa.Table:
         tag = stack.enter_context(session.tracked())
         stack.enter_context(engine.tagged(tag))
         engine.register_functions()
-        sources = [stack.enter_context(engine.stage(target.pinned[0], [sample])).sql]
+        staged = stack.enter_context(engine.stage(target.pinned[0], [sample])).sql
+        sources = [f"(SELECT f.*, 0L AS _segment FROM {staged} AS f)"]
         for pinned in target.pinned[1:]:
             sources.append(stack.enter_context(engine.stage(pinned, pinned.live_files())).sql)
         started = time.perf_counter()

@@ -281,6 +281,8 @@ def _refused(settings: Mapping[str, str]) -> Declined | None:
         return Declined("settings_unsupported", "spark.sql.caseSensitive is on.")
     if settings.get("branch"):
         return Declined("settings_unsupported", "spark.wap.branch is set.")
+    if settings.get("unusual"):
+        return Declined("settings_unsupported", f"{settings['unusual']} isn't Spark's default.")
     return None
 
 

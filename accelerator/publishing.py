@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accelerator.cover_plan import segment_condition
-from accelerator.errors import BuildError, StatementError, StoreError
+from accelerator.errors import BuildError, EngineError, StatementError, StoreError
 from accelerator.store import CubeRecord
 from cubes.cover_sql import finish_text
-from cubes.definition import CubeDefinition, effective_filter, stored_measure
+from cubes.definition import CubeDefinition, CubeMeasure, effective_filter, stored_measure
 from cubes.plan import Final
+from rewrite.expr import Expr, canonical
 from rewrite.render import quote
 
 if TYPE_CHECKING:
@@ -64,9 +65,14 @@ def drop_published(session: Accelerator, record: CubeRecord) -> None:
     parts = tuple(record.published.split("."))
     found = session.lake.pin().pinned(parts)
     if found is not None and found.properties.get(_CUBE) == record.name:
-        from cubes.spark import run
+        from cubes.spark import JobError, run
 
-        run(session.spark, f"DROP TABLE IF EXISTS {_text(parts)} PURGE")
+        try:
+            run(session.spark, f"DROP TABLE IF EXISTS {_text(parts)} PURGE")
+        except JobError as error:
+            raise EngineError(
+                f"{record.published} can't be dropped: {error}", hint="drop it in Spark yourself"
+            ) from error
 
 
 def _named(
@@ -131,22 +137,30 @@ def published_select(cube: CubeDefinition, view: str, condition: str) -> str:
     cells = f"SELECT {', '.join([*dimensions, columns])} FROM {view}"
     cells += f" WHERE {condition}" if condition else ""
     items = [f"d{i} AS {quote(d.name, 'spark')}" for i, d in enumerate(cube.dimensions)]
-    keys = {(s.kind, s.argument, s.where): i for i, s in enumerate(cube.states)}
-    for measure in cube.measures:
-        kept = stored_measure(measure.aggregate)
-        if kept is None:
-            continue
-        args = measure.aggregate.args
-        argument = None if kept.states == ("rows",) or not args else args[0]
-        where = effective_filter(measure.aggregate)
-        slots = tuple(keys[kind, argument, where] for kind in kept.states)
-        text = finish_text(Final(measure.aggregate, kept, slots), "spark")
-        items.append(f"{text} AS {quote(measure.name, 'spark')}")
-    taken = {column.name.lower() for column in (*cube.dimensions, *cube.measures)}
+    items += [_measure_item(cube, measure) for measure in cube.measures]
+    taken = {d.name.lower() for d in cube.dimensions} | {m.name.lower() for m in cube.measures}
     if _ROW_COUNT not in taken:
         items.append(f"CAST(SUM(a0) AS BIGINT) AS {_ROW_COUNT}")
     group = f" GROUP BY {', '.join(dimensions)}" if dimensions else ""
     return f"SELECT {', '.join(items)} FROM ({cells}) cells{group}"
+
+
+def _measure_item(cube: CubeDefinition, measure: CubeMeasure) -> str:
+    """A finished measure under its name."""
+    aggregate = measure.aggregate
+    kept = stored_measure(aggregate)
+    if kept is None:  # `define` refuses such a measure
+        raise BuildError(f"{measure.name} has no state", hint="create the cube again without it")
+
+    def key(kind: str, argument: Expr | None, where: Expr | None) -> tuple[object, ...]:
+        find = cube.classes.find
+        return kind, argument and canonical(argument, find), where and canonical(where, find)
+
+    keys = {key(s.kind, s.argument, s.where): i for i, s in enumerate(cube.states)}
+    argument = aggregate.args[0] if aggregate.args and kept.states != ("rows",) else None
+    slots = tuple(keys[key(kind, argument, effective_filter(aggregate))] for kind in kept.states)
+    text = finish_text(Final(aggregate, kept, slots), "spark")
+    return f"{text} AS {quote(measure.name, 'spark')}"
 
 
 def _text(parts: tuple[str, ...]) -> str:

@@ -6,7 +6,6 @@ Nothing here decides; what fails raises, and the session falls back to the plain
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +27,7 @@ if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
 
 
-def run_duckdb(
-    plan: CubePlan, engine: DuckDBEngine, time_zone: Callable[[], str], tag: str
-) -> pa.Table:
+def run_duckdb(plan: CubePlan, engine: DuckDBEngine, tag: str) -> pa.Table:
     """The answer from DuckDB, with Spark's names and types."""
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
@@ -40,8 +37,7 @@ def run_duckdb(
         tables[name] = plan.pinned[occurrence].arrow(used_columns(plan.block, occurrence), files)
     answer = engine.run(plan.duckdb.sql, tables, tag=tag)
     types = [o.expr.type or "" for o in plan.block.outputs]
-    zone = time_zone() if "timestamp" in types else "UTC"
-    return conform(answer, [n or "" for n in plan.names], types, zone)
+    return conform(answer, [n or "" for n in plan.names], types)
 
 
 def spark_frame(

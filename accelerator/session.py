@@ -217,8 +217,7 @@ class Accelerator:
         with self.tracked() as tag:
             if plan.engine == "duckdb":
                 try:
-                    zone = self._context.settings
-                    return run_duckdb(plan, self.duckdb, lambda: zone()["time_zone"], tag), "duckdb"
+                    return run_duckdb(plan, self.duckdb, tag), "duckdb"
                 except NeedsSparkError:
                     pass  # equality deletes: the same cover, read by Spark
             with ExitStack() as leases:

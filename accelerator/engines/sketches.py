@@ -35,7 +35,8 @@ class Function:
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         ends = array.offsets.to_numpy()
         items = array.values
-        plain = items.to_numpy(zero_copy_only=False) if self.values else items.to_pylist()
+        # Without the fill NumPy would hold integers beside a NULL as floats, and lose digits.
+        plain = items.fill_null(0).to_numpy() if self.values else items.to_pylist()
         valid = items.is_valid().to_numpy(zero_copy_only=False)
         present = array.is_valid().to_numpy(zero_copy_only=False)
         results = []

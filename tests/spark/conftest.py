@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
+import accelerator
 from accelerator.engines.spark import SparkEngine, SparkSettings
 from accelerator.iceberg import CatalogSettings, Lake, PinnedTable
+from accelerator.session import Accelerator
 from rewrite.facts import At
 
 MERGE_ON_READ = (
@@ -72,3 +74,13 @@ def spark_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkW
     warehouse.sql("CREATE NAMESPACE lake.d")
     yield warehouse
     engine.stop()
+
+
+@pytest.fixture(scope="session")
+def acc(
+    spark_warehouse: SparkWarehouse, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Accelerator]:
+    """A session attached to the one Spark session, with a store of its own."""
+    store = tmp_path_factory.mktemp("store")
+    with accelerator.attach(spark_warehouse.spark, store=str(store)) as session:
+        yield session

@@ -1,4 +1,4 @@
-"""Staged selections read by executors in processes of their own, not in the driver's JVM."""
+"""Executors in processes of their own, not in the driver's JVM: staged selections and builds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 SCRIPT = """
 import sys
@@ -40,10 +40,44 @@ engine.stop()
 print("agreed")
 """
 
+BUILD = """
+import sys
+import accelerator
 
-def test_executors_read_a_staged_selection(tmp_path: Path) -> None:
+conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
+acc = accelerator.open(sys.argv[1], spark_master="local-cluster[2,1,1024]",
+                       spark_driver_memory="1g", spark_conf=conf, build_files_per_job=2)
+run = lambda text: acc.spark.sql(text).collect()
+run("CREATE NAMESPACE d")
+run("CREATE TABLE d.dim (k INT, region STRING) USING iceberg")
+run("INSERT INTO d.dim SELECT id, concat('r', id % 3) FROM range(20)")
+run("CREATE TABLE d.t (k INT, g STRING, v INT) USING iceberg TBLPROPERTIES ("
+    "'format-version'='3', 'write.delete.mode'='merge-on-read')")
+for start in (0, 100, 200):
+    run("INSERT INTO d.t SELECT id % 20, concat('g', id % 5), IF(id % 11 = 0, NULL, id % 60)"
+        f" FROM range({start}, {start + 100}, 1, 1)")
+run("DELETE FROM d.t WHERE v = 7")
+query = ("SELECT region, count(*) AS n, sum(v) AS s, count(DISTINCT v) AS d,"
+         " count(DISTINCT g) AS e, approx_count_distinct(v) AS h FROM d.t JOIN d.dim ON t.k = dim.k GROUP BY region")
+acc.query(f"CREATE CUBE c AS {query}")
+exact = query.replace(" approx_count_distinct(v) AS h", "").replace("AS e,", "AS e")
+verified = acc.verify(exact)
+assert verified.rewritten and verified.equal, verified
+from accelerator.verification import differ
+assert differ(acc.sql(exact).toArrow(), acc.plain_table(exact)) == []
+run("INSERT INTO d.t VALUES (1, 'g9', 99)")
+verified = acc.verify(exact)
+assert verified.rewritten and verified.equal, verified
+assert differ(acc.sql(exact).toArrow(), acc.plain_table(exact)) == []
+assert acc.fallbacks == {}, acc.fallbacks
+acc.close()
+print("agreed")
+"""
+
+
+def agreed(script: str, folder: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        [sys.executable, "-c", script, str(folder)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
@@ -51,3 +85,12 @@ def test_executors_read_a_staged_selection(tmp_path: Path) -> None:
         check=False,
     )
     assert ran.stdout.strip().endswith("agreed"), ran.stderr[-3000:]
+
+
+def test_executors_build_cubes(tmp_path: Path) -> None:
+    agreed(BUILD, tmp_path)
+
+
+@pytest.mark.slow
+def test_executors_read_a_staged_selection(tmp_path: Path) -> None:
+    agreed(SCRIPT, tmp_path)
