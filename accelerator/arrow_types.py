@@ -31,7 +31,6 @@ def arrow_type(type_: str) -> pa.DataType:
 def conform(table: pa.Table, names: list[str], types: list[str]) -> pa.Table:
     """The table with Spark's names and types; pa.ArrowInvalid where a value doesn't fit."""
     columns = [
-        column.cast(arrow_type(type_))
-        for column, type_ in zip(table.columns, types, strict=True)
+        column.cast(arrow_type(type_)) for column, type_ in zip(table.columns, types, strict=True)
     ]
     return pa.table(columns, names=names)

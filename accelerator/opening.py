@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,12 +95,17 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
 
 def _context(config: Config, source: SparkSource) -> SessionContext:
     known: dict[str, Any] = {}
+    here = threading.local()
 
     def state(part: str) -> Any:
         """A part of the running session's state; the same Java object for its whole life."""
         if not source.started:
             known.clear()
             return None
+        if getattr(here, "active", None) is not source:
+            # Spark reads its current catalog's default under the thread's active session.
+            source.engine().activate()
+            here.active = source
         if part not in known:
             session = source.engine().session
             known[part] = getattr(session._jsparkSession.sessionState(), part)()

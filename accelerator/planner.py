@@ -22,6 +22,7 @@ from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run
 from accelerator.iceberg import Lake, Pin, PinnedTable
 from accelerator.plan import CubePlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.store import CubeRecord, Store
+from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, cover
 from cubes.match import match
@@ -242,13 +243,16 @@ class Planner:
         best: Candidate,
         pinned: tuple[PinnedTable, ...],
         tried: tuple[Tried, ...],
-    ) -> CubePlan:
+    ) -> Plan:
         run: DuckDBRun | None = None
         declined: Declined | None = None
         try:
             run = duckdb_run(block, best)
         except DeclinedError as error:
             declined = error.declined
+            neither = _spark_declines(block, best)
+            if neither is not None:
+                return PlainPlan(neither, tried)
         small = best.tried.bytes <= self._config.duckdb_bytes_max
         wanted = self._config.engine
         engine = (
@@ -283,6 +287,15 @@ def _refused(settings: Mapping[str, str]) -> Declined | None:
         return Declined("settings_unsupported", "spark.wap.branch is set.")
     if settings.get("unusual"):
         return Declined("settings_unsupported", f"{settings['unusual']} isn't Spark's default.")
+    return None
+
+
+def _spark_declines(block: Block, best: Candidate) -> Declined | None:
+    """Why Spark's text can't be written either; None where it can."""
+    try:
+        answer_sql(block, best.match, "spark", [SegmentSource("cube", "")], None)
+    except DeclinedError as error:
+        return error.declined
     return None
 
 

@@ -24,6 +24,7 @@ from accelerator.context import SessionContext
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.iceberg import Lake, NeedsSparkError
+from accelerator.interrupts import interruptible
 from accelerator.metrics import Metrics
 from accelerator.plan import CubePlan, PlainPlan, Plan
 from accelerator.planner import Planner
@@ -194,7 +195,8 @@ class Accelerator:
         with self._lock:
             self._tags.add(tag)
         try:
-            yield tag
+            with interruptible(lambda: self.interrupt(tag)):
+                yield tag
         finally:
             with self._lock:
                 self._tags.discard(tag)

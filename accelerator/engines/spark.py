@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 import pyspark
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -82,6 +83,7 @@ class SparkEngine:
         self._bridge: Jvm | None = None
         self._selections: str | None = None
         self._functions = False
+        self._shared = False
         self._lock = threading.RLock()
 
     @classmethod
@@ -112,6 +114,7 @@ class SparkEngine:
         """The session; started by the first who asks."""
         with self._lock:
             if self._session is None:
+                self._shared = self._owned and SparkContext._active_spark_context is not None
                 self._session = self._start()
             return self._session
 
@@ -124,6 +127,12 @@ class SparkEngine:
                 _check_iceberg(bridge)
                 self._bridge = bridge
             return self._bridge
+
+    def activate(self) -> None:
+        """Make the session this thread's active one in the JVM, as Spark's own calls do."""
+        session = self.session
+        classes = session._jvm.org.apache.spark.sql.classic.SparkSession
+        classes.setActiveSession(session._jsparkSession)
 
     @property
     def parallelism(self) -> int:
@@ -140,10 +149,11 @@ class SparkEngine:
                 self._functions = True
 
     def stop(self) -> None:
-        """Stop a session of our own; leave the user's alone."""
+        """Stop a session of our own; leave the user's, and one that others use too, alone."""
         with self._lock:
             if self._owned and self._session is not None:
-                self._session.stop()
+                if not self._shared:
+                    self._session.stop()
                 self._session = self._bridge = self._selections = None
                 self._functions = False
 
@@ -250,6 +260,9 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     # Workers of a local cluster are started from Spark's folder, with this Python.
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    running = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    if SparkContext._active_spark_context is not None and running is not None:
+        return _beside(running, conf)
     builder = SparkSession.builder.appName("lakehouse-accelerator").master(master)
     for key, value in conf.items():
         builder = builder.config(key, value)
@@ -261,6 +274,15 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
             hint="its own messages stand above; without a network, put the jars of"
             " spark.jars.packages into ~/.ivy2.5.2 or name them by spark.jars",
         ) from error
+
+
+def _beside(running: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """A session of its own catalogs and settings in the one Spark that a process can have."""
+    session = running.newSession()
+    for key, value in conf.items():
+        if key.startswith("spark.sql.catalog.") or session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
 
 
 def _check_iceberg(bridge: Jvm) -> None:

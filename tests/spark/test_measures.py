@@ -24,7 +24,7 @@ from cubes.measures import MEASURES
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 _NAN, _INF = float("nan"), float("inf")
 _EPOCH = datetime(2020, 2, 28, 22, 30, tzinfo=UTC)

@@ -17,7 +17,7 @@ from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 _TABLES = {
     "flights": "year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT,"

@@ -1,0 +1,110 @@
+"""Statements that were once answered wrongly, or only by falling back; each keeps its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from accelerator.session import Accelerator
+from tests.spark.conftest import SparkWarehouse
+from tests.spark.differential import Differential
+
+pytestmark = pytest.mark.spark
+
+_QUERIES = {
+    "count_if under a filter": "SELECT count_if(v > 3) FILTER (WHERE k = 1) n FROM {t}",
+    "count_if stored": "SELECT g, count_if(v > 3) n FROM {t} GROUP BY g",
+    "digits of a bigint beside a NULL": "SELECT count(DISTINCT w) n FROM {t}",
+    "a number as key": "SELECT 7 z, g, count(*) n FROM {t} GROUP BY z, g",
+    "a number as key over nothing": "SELECT 7 z, count(*) n FROM {t} WHERE k = -1 GROUP BY z",
+    "DISTINCT of a number": "SELECT DISTINCT 3 z, g FROM {t}",
+    "a constant dimension": "SELECT 5 five, g, count(*) n FROM {t} GROUP BY five, g",
+    "order by what isn't there": "SELECT g FROM {t} GROUP BY g ORDER BY count(*) DESC, g LIMIT 3",
+    "order by what is": "SELECT g, count(*) FROM {t} GROUP BY g ORDER BY count(*) DESC, g LIMIT 3",
+    "timestamps are in UTC": "SELECT max(s) m FROM {t}",
+    "avg of a wide decimal by Spark": "SELECT g, avg(e) a FROM {t} GROUP BY g",
+}
+_LEFT_TO_SPARK = {
+    "two quotes": "SELECT 'it''s' z, count(*) n FROM {t}",
+    "literals side by side": "SELECT count(*) n FROM {t} WHERE g = 'g' '1'",
+    "a distinct count of a constant": "SELECT count(DISTINCT 1) n FROM {t}",
+}
+_SETTINGS = {
+    "spark.sql.groupByAliases": "SELECT g, count(*) n FROM {t} GROUP BY g",
+    "spark.sql.groupByOrdinal": "SELECT count(*) n FROM {t}",
+    "spark.sql.orderByOrdinal": "SELECT g, count(*) n FROM {t} GROUP BY g ORDER BY 1",
+    "spark.sql.parser.escapedStringLiterals": r"SELECT count(*) n FROM {t} WHERE g = 'g\u0031'",
+    "spark.sql.ansi.doubleQuotedIdentifiers": 'SELECT "g" z, count(*) n FROM {t} GROUP BY 1',
+}
+
+
+def _insert(warehouse: SparkWarehouse, table: str, start: int) -> None:
+    warehouse.sql(
+        f"INSERT INTO lake.d.{table} SELECT concat('g', id % 3), CAST(id % 4 AS INT),"
+        " CAST(if(id % 7 = 0, NULL, id % 9) AS INT),"
+        " CASE id % 4 WHEN 0 THEN NULL WHEN 1 THEN 4611686018427387905 ELSE"
+        " 4611686018427387904 + id"
+        " END, CAST(id AS DECIMAL(18,4)) / 3, timestamp_seconds(1600000000 + id)"
+        f" FROM range({start}, {start + 50}, 1, 1)"
+    )
+
+
+@pytest.fixture(scope="module")
+def table(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[str]:
+    """Half covered: one file built, one raw."""
+    name = spark_warehouse.table("g STRING, k INT, v INT, w BIGINT, e DECIMAL(18,4), s TIMESTAMP")
+    _insert(spark_warehouse, name, 0)
+    acc.query(
+        f"CREATE CUBE wrong_once AS SELECT g, k, 5 five, count(*) n, count_if(v > 3) c, max(s) m,"
+        f" count(DISTINCT w) d, avg(e) a FROM lake.d.{name} GROUP BY g, k, five"
+    )
+    _insert(spark_warehouse, name, 40)
+    yield f"lake.d.{name}"
+    acc.query("DROP CUBE wrong_once")
+
+
+def test_answered_by_both_engines(acc: Accelerator, table: str) -> None:
+    queries = [q.format(t=table) for q in _QUERIES.values()]
+    unstored = queries[0]
+    Differential(acc).check([unstored], rewritten=False, spark=[unstored])
+    Differential(acc).check(queries[1:], spark=queries[1:])
+
+
+def test_left_to_spark(acc: Accelerator, table: str) -> None:
+    Differential(acc).check([q.format(t=table) for q in _LEFT_TO_SPARK.values()], rewritten=False)
+
+
+@pytest.mark.parametrize("setting", _SETTINGS)
+def test_settings_that_change_the_text(acc: Accelerator, table: str, setting: str) -> None:
+    spark, query = acc.spark, _SETTINGS[setting].format(t=table)
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "false" if before == "true" else "true")
+    try:
+        answer = acc.query(query)
+        assert not answer.metrics.rewritten
+        assert "settings_unsupported" in (answer.metrics.fallback or "")
+    finally:
+        spark.conf.set(setting, before)
+
+
+def test_a_temporary_view_hides_the_table(acc: Accelerator, table: str) -> None:
+    spark, short = acc.spark, table.rsplit(".", 1)[1]
+    catalog, namespace = spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
+    spark.sql("USE lake.d")
+    query = f"SELECT count(*) n FROM {short}"
+    try:
+        Differential(acc).check([query])
+        spark.sql(f"CREATE TEMPORARY VIEW {short} AS SELECT 1 AS k")
+        Differential(acc).check([query], rewritten=False, spark=[query])
+    finally:
+        spark.catalog.dropTempView(short)
+        spark.catalog.setCurrentCatalog(catalog)
+        if namespace:
+            spark.sql(f"USE {catalog}.{namespace}")
+
+
+def test_a_condition_that_is_no_boolean_is_sparks_error(acc: Accelerator, table: str) -> None:
+    query = f"SELECT count(*) n FROM {table} WHERE k"
+    with pytest.raises(Exception, match="DATATYPE_MISMATCH"):
+        acc.query(query)
