@@ -93,6 +93,8 @@ class Builder:
     ) -> None:
         self._lake, self._store, self._config = lake, store, config
         self._spark, self._duckdb, self._settings = spark, duckdb, settings
+        # A snapshot never changes, so what was counted on it holds for every cube.
+        self._unique: dict[tuple[str, int | None, tuple[int, ...]], bool] = {}
 
     def target(self, record: CubeRecord) -> Target:
         """The cube with its tables pinned now; columns under the names that they have now."""
@@ -220,8 +222,12 @@ class Builder:
                     found[edge.occurrence] = None
                     continue
                 pinned = run.target.pinned[edge.occurrence]
-                staged = stack.enter_context(engine.stage(pinned, pinned.live_files()))
-                found[edge.occurrence] = is_unique(engine.session, edge, staged.sql)
+                columns = tuple(own.field_id for own, _ in edge.keys)
+                key = (pinned.facts.uuid, pinned.facts.snapshot_id, columns)
+                if key not in self._unique:
+                    staged = stack.enter_context(engine.stage(pinned, pinned.live_files()))
+                    self._unique[key] = is_unique(engine.session, edge, staged.sql)
+                found[edge.occurrence] = self._unique[key]
         return found
 
     def _job(self, run: Run, files: Sequence[LiveFile], unique: dict[int, bool | None]) -> Built:
