@@ -92,6 +92,11 @@ class Config:
     duckdb_memory: str | None = _setting(
         None, "Memory limit of DuckDB, e.g. `4GB`; by default DuckDB's own.", kind="text or none"
     )
+    cache_bytes: int = _setting(
+        _GIB // 2,
+        "Memory for segment files that are asked again and again, beside DuckDB's own; 0: none.",
+        kind="whole number",
+    )
     spark_master: str = _setting(
         "local[*]", "Master of the Spark that an embedded session starts.", kind="text"
     )

@@ -48,6 +48,7 @@ class SessionContext:
             "unusual": _unusual(given.get),
         }
         self._known: tuple[str, Mapping[str, str]] = ("", {})
+        self._map: tuple[Any, Any] | None = None
         self._statement = threading.local()
 
     def settings(self) -> Mapping[str, str]:
@@ -59,10 +60,16 @@ class SessionContext:
         if conf is None:
             return self._configured
         # One call to the JVM tells whether anything was SET since; only then are the values asked.
-        text = str(conf.settings().toString())
+        text = str(self._settings_of(conf).toString())
         if text != self._known[0]:
             self._known = (text, self._asked(conf))
         return self._known[1]
+
+    def _settings_of(self, conf: Any) -> Any:
+        """The map of what was SET; one Java object for a session's whole life."""
+        if self._map is None or self._map[0] is not conf:
+            self._map = (conf, conf.settings())
+        return self._map[1]
 
     @staticmethod
     def _asked(conf: Any) -> Mapping[str, str]:

@@ -87,11 +87,11 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
     if any(o.name is None for o in block.outputs):
         raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
     filled = [s for s in best.coverage.segments if s.rows]
+    paths = segment_paths(filled)
+    scan = parquet_scan(paths) if filled else ""
     sources = []
     if filled:
-        sources.append(
-            SegmentSource(parquet_scan(segment_paths(filled)), segment_condition(filled))
-        )
+        sources.append(SegmentSource(scan, segment_condition(filled)))
     raw: RawSource | None = None
     tables: tuple[tuple[str, int], ...] = ()
     if best.coverage.uncovered or not filled:
@@ -100,7 +100,8 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
         names = tuple(f"raw_{o.index}" for o in block.occurrences)
         raw = RawSource(names)
         tables = tuple((name, index) for index, name in enumerate(names))
-    return DuckDBRun(answer_sql(block, best.match, "duckdb", sources, raw), tables)
+    text = answer_sql(block, best.match, "duckdb", sources, raw)
+    return DuckDBRun(text, tables, scan, tuple(paths), best.segment_bytes)
 
 
 def used_columns(block: Block, occurrence: int) -> list[str]:

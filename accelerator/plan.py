@@ -26,10 +26,16 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class DuckDBRun:
-    """SQL for DuckDB; `raw` names the Arrow tables that it reads beside segment files."""
+    """SQL for DuckDB; `raw` names the Arrow tables that it reads beside segment files.
+
+    `scan` is the part of it that reads the segment files `paths`, of so many `bytes`.
+    """
 
     sql: str
     raw: tuple[tuple[str, int], ...] = ()
+    scan: str = ""
+    paths: tuple[str, ...] = ()
+    bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from accelerator.arrow_types import conform
 from accelerator.cover_plan import segment_condition, used_columns
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import EngineError
-from accelerator.plan import CubePlan
+from accelerator.plan import CubePlan, DuckDBRun
 from cubes.build_sql import stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition
@@ -35,9 +35,22 @@ def run_duckdb(plan: CubePlan, engine: DuckDBEngine, tag: str) -> pa.Table:
     for name, occurrence in plan.duckdb.raw:
         files = plan.uncovered if occurrence == plan.match.fact else None
         tables[name] = plan.pinned[occurrence].arrow(used_columns(plan.block, occurrence), files)
-    answer = engine.run(plan.duckdb.sql, tables, tag=tag)
+    answer = _answer(plan.duckdb, engine, tables, tag)
     types = [o.expr.type or "" for o in plan.block.outputs]
     return conform(answer, [n or "" for n in plan.names], types)
+
+
+def _answer(
+    run: DuckDBRun, engine: DuckDBEngine, tables: dict[str, pa.Table], tag: str
+) -> pa.Table:
+    """From a copy in memory where there is one, else from the files."""
+    hot = engine.hot.table(run.paths, run.bytes, run.scan) if run.paths else None
+    if hot is not None:
+        try:
+            return engine.run(run.sql.replace(run.scan, hot), tables, tag=tag)
+        except EngineError:
+            pass  # the copy is just being dropped; a real error comes again from the files
+    return engine.run(run.sql, tables, tag=tag)
 
 
 def spark_frame(

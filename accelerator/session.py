@@ -65,7 +65,11 @@ class Accelerator:
     ) -> None:
         self.config, self.lake, self.store = config, lake, store
         self._spark, self._context = spark, context
-        self.duckdb = DuckDBEngine(threads=config.duckdb_threads, memory=config.duckdb_memory)
+        self.duckdb = DuckDBEngine(
+            threads=config.duckdb_threads,
+            memory=config.duckdb_memory,
+            cache_bytes=config.cache_bytes,
+        )
         self.planner = Planner(lake, store, config, context)
         self.builder = Builder(
             lake, store, config, spark.engine, self.duckdb, lambda: dict(context.settings())

@@ -5,7 +5,8 @@ Plain values, filled by `accelerator.iceberg`; nothing here reads anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -33,14 +34,15 @@ class TableFacts:
     snapshot_id: int | None
     schema_id: int
     columns: tuple[ColumnFacts, ...]
+    _by_name: Mapping[str, ColumnFacts] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_name = {column.name.lower(): column for column in reversed(self.columns)}
+        object.__setattr__(self, "_by_name", by_name)
 
     def column(self, name: str) -> ColumnFacts | None:
         """The column of that name, compared without case as Spark does by default."""
-        wanted = name.lower()
-        for column in self.columns:
-            if column.name.lower() == wanted:
-                return column
-        return None
+        return self._by_name.get(name.lower())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
+from accelerator.engines.hot_segments import HotSegments
 from accelerator.engines.sketches import FUNCTIONS
 from accelerator.errors import CancelledError, EngineError
 
@@ -26,13 +27,16 @@ warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", cat
 class DuckDBEngine:
     """An in-process database that holds nothing but what a statement registers."""
 
-    def __init__(self, *, threads: int = 0, memory: str | None = None) -> None:
+    def __init__(
+        self, *, threads: int = 0, memory: str | None = None, cache_bytes: int = 0
+    ) -> None:
         self._settings = {"threads": threads, "memory": memory}
         self._root: duckdb.DuckDBPyConnection | None = None
         self._local = threading.local()
         self._running: dict[str, set[duckdb.DuckDBPyConnection]] = {}
         self._lock = threading.Lock()
         self._has_functions = False
+        self.hot = HotSegments(self._open, cache_bytes)
 
     def run(
         self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, tag: str = ""
@@ -77,6 +81,7 @@ class DuckDBEngine:
 
     def close(self) -> None:
         """Forgets everything."""
+        self.hot.close()
         with self._lock:
             root, self._root = self._root, None
         if root is not None:
