@@ -1,0 +1,48 @@
+"""The rewriter's result types and column names are Spark's, wherever it claims to know them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from accelerator.session import Accelerator
+from tests.spark.conftest import SparkWarehouse
+
+pytestmark = pytest.mark.spark
+
+_COLUMNS = (
+    "i INT, w BIGINT, f FLOAT, x DOUBLE, c DECIMAL(10,2), p DECIMAL(18,4), q DECIMAL(38,10),"
+    " s STRING, d DATE, t TIMESTAMP, n TIMESTAMP_NTZ, b BOOLEAN"
+)
+_NUMBERS = ("i", "w", "f", "x", "c", "p", "q", "7", "3000000000", "1.5", "2e0")
+_EXPRESSIONS = [
+    *(f"max({a} {op} {b})" for a, b in product(_NUMBERS, _NUMBERS) for op in "+-*/%"),
+    *(f"{f}({a})" for f in ("sum", "avg", "min", "max", "count") for a in _NUMBERS),
+    *(f"{f}({a})" for f in ("min", "max") for a in ("s", "d", "t", "n", "b")),
+    *(f"{f}({a})" for f in ("stddev", "stddev_pop", "variance", "var_pop") for a in ("i", "c")),
+    *("count(*)", "count(DISTINCT i)", "sum(DISTINCT i)", "sum(i) / count(*)", "sum(i) - sum(w)"),
+    *("max(year(d))", "max(quarter(d))", "max(upper(s))", "max(substring(s, 1, 2))", "max(-c)"),
+    *("max(CASE WHEN b THEN i ELSE w END)", "max(coalesce(i, 0))", "max(CAST(i AS BIGINT))"),
+    *("bool_and(b)", "count_if(b)", "approx_count_distinct(s)", "sum(-(i + 1))"),
+]
+
+
+def test_types_and_names_are_sparks(acc: Accelerator, spark_warehouse: SparkWarehouse) -> None:
+    table = spark_warehouse.table(_COLUMNS)
+    known = 0
+    wrong = []
+    for start in range(0, len(_EXPRESSIONS), 40):
+        chosen = _EXPRESSIONS[start : start + 40]
+        fields = acc.spark.sql(f"SELECT {', '.join(chosen)} FROM lake.d.{table}").schema.fields
+        for text, field in zip(chosen, fields, strict=True):
+            block, _ = acc.planner.bind(f"SELECT {text} FROM lake.d.{table}")
+            output = block.outputs[0]
+            type_ = field.dataType.simpleString()
+            if output.expr.type not in (None, type_):
+                wrong.append((text, output.expr.type, type_))
+            if output.name not in (None, field.name):
+                wrong.append((text, output.name, field.name))
+            known += output.expr.type is not None
+    assert not wrong
+    assert known > len(_EXPRESSIONS) // 2
