@@ -96,6 +96,15 @@ class Builder:
         # A snapshot never changes, so what was counted on it holds for every cube.
         self._unique: dict[tuple[str, int | None, tuple[int, ...]], bool] = {}
 
+    def check_store(self) -> None:
+        """BuildError where segments can't be written: an object store, in this release."""
+        root = self._config.store_root
+        if "://" in root and not root.startswith("file://"):
+            raise BuildError(
+                f"segments can't be written to {root} yet",
+                hint="set `store` to a folder; so far only metadata may be on an object store",
+            )
+
     def target(self, record: CubeRecord) -> Target:
         """The cube with its tables pinned now; columns under the names that they have now."""
         cube = from_dict(dict(record.definition))

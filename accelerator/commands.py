@@ -124,6 +124,7 @@ def _definition_error(session: Accelerator, error: DeclinedError) -> Accelerator
 
 
 def _create(statement: CreateCube, session: Accelerator) -> pa.Table:
+    session.builder.check_store()
     cube = bind_definition(session, statement.select_sql)
     if statement.explain:
         return estimate.estimate(session, session.builder.target(_record(statement, session, cube)))
