@@ -17,6 +17,7 @@ from rewrite.block import Block
 from rewrite.expr import CUBE, Aggregate, Call, Column, Expr, Literal, transform
 from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, Renderer, duckdb_type, quote
+from rewrite.types import decimal_parts
 
 _KEY_ID = 5000
 
@@ -37,23 +38,31 @@ class RawSource:
 
 
 class _CellRenderer(Renderer):
-    """Adds the two exact operators that derivations use over a cube's columns."""
+    """Adds the exact operators that derivations use over a cube's columns."""
 
     def text(self, expr: Expr) -> str:
+        if isinstance(expr, Call) and expr.op == "as_state":
+            return _cast(self.text(expr.args[0]), expr.type, self.dialect)
         if isinstance(expr, Call) and expr.op in ("weighted", "widened"):
-            wide = "HUGEINT" if self.dialect == "duckdb" else "DECIMAL(30,0)"
-            left, right = (f"CAST({self.text(a)} AS {wide})" for a in expr.args[:2])
-            if expr.op == "weighted":
-                return self._weighted(left, right, expr)
-            operator = expr.args[2].value if isinstance(expr.args[2], Literal) else "+"
-            return f"({left} {operator} {right})"
+            return self._product(expr) if expr.op == "weighted" else self._sum(expr)
         return super().text(expr)
 
-    def _weighted(self, left: str, right: str, expr: Call) -> str:
-        if self.dialect == "duckdb":
-            return f"({left} * {right})"
+    def _product(self, expr: Call) -> str:
+        """A value times its rows, in a type that holds it: `cubes.derive` limits the digits."""
         value, rows = (self.text(a) for a in expr.args)
-        return f"(CAST({value} AS DECIMAL(20,0)) * CAST({rows} AS DECIMAL(18,0)))"
+        parts = decimal_parts(expr.args[0].type)
+        if self.dialect == "duckdb" and parts is None:
+            return f"CAST(CAST({value} AS HUGEINT) * CAST({rows} AS HUGEINT) AS DECIMAL(38,0))"
+        precision, scale = parts or (20, 0)
+        wide = f"DECIMAL({precision},{scale})"
+        return f"(CAST({value} AS {wide}) * CAST({rows} AS DECIMAL(18,0)))"
+
+    def _sum(self, expr: Call) -> str:
+        wide = "HUGEINT" if self.dialect == "duckdb" else "DECIMAL(30,0)"
+        left, right = (f"CAST({self.text(a)} AS {wide})" for a in expr.args[:2])
+        operator = expr.args[2].value if isinstance(expr.args[2], Literal) else "+"
+        text = f"({left} {operator} {right})"
+        return f"CAST({text} AS DECIMAL(38,0))" if self.dialect == "duckdb" else text
 
 
 def answer_sql(

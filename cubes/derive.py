@@ -16,6 +16,9 @@ from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, colu
 from rewrite.reason import DeclinedError
 
 _NULL = Literal("NULL", "void")
+_WIDENABLE = frozenset({"count", "sum", "min", "max"})
+_WEIGHTED_DIGITS = 19
+"""A value of so many digits times a number of rows fits 38 digits, by Spark's rule for products."""
 
 
 class Deriver:
@@ -106,8 +109,10 @@ class Deriver:
         value = self._over_dimension(kind, argument)
         if value is None and kind == "sum":
             value = self._sum_of_sums(argument)
-        if value is None and kind == "sum":
-            value = self._sum_of_case(argument)
+        if value is None:
+            value = self._of_widened(kind, argument)
+        if value is None:
+            value = self._of_case(kind, argument)
         if value is None:
             raise DeclinedError("aggregate_not_in_cube", f"The state {kind} of its argument.")
         return value
@@ -123,21 +128,44 @@ class Deriver:
             return value
         if kind == "count":
             return Call("case", (Call("is_null", (value,), "boolean"), _NULL, rows), "bigint")
-        if kind == "sum" and argument.type in types.EXACT:
-            return Call("weighted", (value, rows), "decimal(38,0)")
+        if kind == "sum":
+            parts = types.decimal_parts(argument.type)
+            if argument.type in types.EXACT or (parts and parts[0] <= _WEIGHTED_DIGITS):
+                return Call("weighted", (value, rows), _wide_sum(argument.type))
         return None
 
-    def _sum_of_case(self, argument: Expr) -> Expr | None:
-        """sum(CASE WHEN p THEN x END): x's sum in cells where p, over dimensions, is true."""
+    def _of_widened(self, kind: str, argument: Expr) -> Expr | None:
+        """A cast that keeps values' order, and their sum but for a double's last digits."""
         match argument:
-            case Call(op="case", args=(condition, value, Literal() as other)) if (
-                other.type == "void" and value.type == argument.type
+            case Call(op="cast", args=(inner, Literal())) if kind in _WIDENABLE and types.widens(
+                inner.type, argument.type
             ):
-                inner = self._cube_value("sum", value)
-                return Call(
-                    "case", (self._expressed.predicate(condition), inner, _NULL), inner.type
-                )
+                return self._as_state(kind, self._cube_value(kind, inner), argument.type)
         return None
+
+    def _of_case(self, kind: str, argument: Expr) -> Expr | None:
+        """CASE with conditions over dimensions: all rows of a cell take the same branch.
+
+        So the state is that branch's own; where the branch is NULL, the cell adds nothing.
+        """
+        if not isinstance(argument, Call) or argument.op != "case":
+            return None
+        args = list(argument.args)
+        for index, arg in enumerate(args):
+            if index % 2 == 0 and index < len(args) - 1:
+                args[index] = self._expressed.predicate(arg)
+            elif arg.type != "void":
+                args[index] = self._as_state(kind, self._cube_value(kind, arg), argument.type)
+        return Call("case", tuple(args), self._state_type(kind, argument.type))
+
+    def _as_state(self, kind: str, value: Expr, argument: str | None) -> Expr:
+        """The value in the type that this state has for an argument of that type."""
+        type_ = self._state_type(kind, argument)
+        return value if value.type == type_ else Call("as_state", (value,), type_)
+
+    @staticmethod
+    def _state_type(kind: str, argument: str | None) -> str | None:
+        return _wide_sum(argument) if kind == "sum" else STATES[kind].stored(argument)
 
     def _sum_of_sums(self, argument: Expr) -> Expr | None:
         """sum(a ± b) = Σa ± Σb where neither is NULL and no a ± b overflows, by the bounds."""
@@ -154,3 +182,9 @@ class Deriver:
                 wide = "decimal(38,0)"
                 return Call("widened", (left, right, Literal(op, "operator")), wide)
         return None
+
+
+def _wide_sum(argument: str | None) -> str | None:
+    """A type in which a cell's sum can't overflow before Spark's own sum does."""
+    exact = types.as_decimal(argument)
+    return types.sum_type(argument) if exact is None else f"decimal(38,{exact[1]})"

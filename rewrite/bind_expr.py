@@ -288,13 +288,23 @@ def _if(node: exp.Expression, scope: Scope) -> Expr:
 
 def _case_call(args: list[Expr], default: Expr | None) -> Call:
     args.append(default if default is not None else Literal("NULL", "void"))
-    results = [*args[1:-1:2], args[-1]]
-    return Call("case", tuple(args), types.common([r.type for r in results]))
+    type_ = types.common([r.type for r in (*args[1:-1:2], args[-1])])
+    last = len(args) - 1
+    widened = [_widened(a, type_) if i % 2 or i == last else a for i, a in enumerate(args)]
+    return Call("case", tuple(widened), type_)
+
+
+def _widened(expr: Expr, type_: str | None) -> Expr:
+    """The branch with the cast that Spark adds unseen: engines widen by rules of their own."""
+    if type_ is None or expr.type in (type_, "void"):
+        return expr
+    return Call("cast", (expr, Literal(type_, "type")), type_)
 
 
 def _coalesce(node: exp.Expression, scope: Scope) -> Expr:
-    args = tuple(bind(a, scope) for a in (node.this, *node.expressions))
-    return Call("coalesce", args, types.common([a.type for a in args]))
+    args = [bind(a, scope) for a in (node.this, *node.expressions)]
+    type_ = types.common([a.type for a in args])
+    return Call("coalesce", tuple(_widened(a, type_) for a in args), type_)
 
 
 def _substring(node: exp.Expression, scope: Scope) -> Expr:

@@ -172,12 +172,7 @@ def _comparable(left: str | None, right: str | None) -> bool:
 
 def _proven_value(call: Call) -> bool:
     if call.op == "cast":
-        return (call.args[0].type, call.type) in {
-            ("int", "bigint"),
-            ("int", "double"),
-            ("bigint", "double"),
-            ("float", "double"),
-        }
+        return types.widens(call.args[0].type, call.type)
     if call.op == "neg":
         return call.type in (*types.EXACT, "double")
     return True

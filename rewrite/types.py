@@ -11,6 +11,10 @@ import re
 EXACT = ("int", "bigint")
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _DIGITS = {"int": 10, "bigint": 20}
+_DOUBLE_DIGITS = 15
+_WIDENED = frozenset(
+    {("int", "bigint"), ("int", "double"), ("bigint", "double"), ("float", "double")}
+)
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 BOOLEAN_OPERATORS = frozenset({"and", "or", "not", "is_null", "in", "like", *COMPARISONS})
 DATE_PARTS = frozenset({"year", "month", "day", "quarter", "weekofyear", "dayofweek", "dayofyear"})
@@ -94,11 +98,44 @@ def arithmetic(op: str, left: str | None, right: str | None) -> str | None:
 
 
 def common(types: list[str | None]) -> str | None:
-    """The type of CASE or COALESCE branches of one type, or of int and bigint."""
+    """The type that Spark widens CASE or COALESCE branches to; None where it isn't known.
+
+    A whole number counts with all digits of its type, a literal too.
+
+    >>> common(["decimal(10,2)", "int"]), common(["int", "void", "bigint"]), common(["date", "int"])
+    ('decimal(12,2)', 'bigint', None)
+    """
     known = {t for t in types if t != "void"}
     if len(known) == 1:
         return known.pop()
-    return "bigint" if known == {"int", "bigint"} else None
+    if not known or not all(is_numeric(t) for t in known):
+        return None
+    if known & {"float", "double"}:
+        return "double"
+    if not any(decimal_parts(t) for t in known):
+        return "bigint"
+    parts = [p for p in map(as_decimal, known) if p is not None]
+    scale = max(s for _, s in parts)
+    return decimal_type(max(p - s for p, s in parts) + scale, scale)
+
+
+def widens(source: str | None, target: str | None) -> bool:
+    """Whether the cast can't fail and keeps the order of values, alike in Spark and DuckDB.
+
+    Decimals of more than 15 digits are left out beside doubles: engines round them differently.
+
+    >>> widens("int", "decimal(12,2)"), widens("decimal(12,2)", "decimal(12,3)")
+    (True, False)
+    """
+    if (source, target) in _WIDENED:
+        return True
+    mine = decimal_parts(source)
+    if target == "double":
+        return mine is not None and mine[0] <= _DOUBLE_DIGITS
+    mine, wide = as_decimal(source), decimal_parts(target)
+    if mine is None or wide is None:
+        return False
+    return wide[1] >= mine[1] and wide[0] - wide[1] >= mine[0] - mine[1]
 
 
 def sum_type(type_: str | None) -> str | None:

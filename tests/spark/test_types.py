@@ -23,7 +23,10 @@ _EXPRESSIONS = [
     *(f"{f}({a})" for f in ("stddev", "stddev_pop", "variance", "var_pop") for a in ("i", "c")),
     *("count(*)", "count(DISTINCT i)", "sum(DISTINCT i)", "sum(i) / count(*)", "sum(i) - sum(w)"),
     *("max(year(d))", "max(quarter(d))", "max(upper(s))", "max(substring(s, 1, 2))", "max(-c)"),
-    *("max(CASE WHEN b THEN i ELSE w END)", "max(coalesce(i, 0))", "max(CAST(i AS BIGINT))"),
+    *("max(coalesce(i, 0))", "max(CAST(i AS BIGINT))", "max(CASE WHEN b THEN NULL ELSE c END)"),
+    *(f"max(CASE WHEN b THEN {v} ELSE {o} END)" for v, o in product(_NUMBERS, _NUMBERS)),
+    *(f"{a}(coalesce({v}, 0))" for a in ("sum", "avg") for v in _NUMBERS[:8]),
+    *("sum(if(b, c, 0))", "sum(CASE WHEN b THEN i WHEN i > 1 THEN w WHEN i > 0 THEN p END)"),
     *("bool_and(b)", "count_if(b)", "approx_count_distinct(s)", "sum(-(i + 1))"),
 ]
 

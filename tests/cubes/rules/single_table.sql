@@ -200,14 +200,6 @@ SELECT g, coalesce(count_if(k > 3) FILTER (WHERE dt > '2020-01-31'), 0) c FROM f
 -- expect: column_not_in_cube
 SELECT count_if(b) FILTER (WHERE k = 1) c FROM f;
 
--- title: sum of CASE over dimensions
--- expect: answers
-SELECT sum(CASE WHEN k = 1 THEN v END) a, sum(CASE WHEN k > 1 THEN 1 ELSE 0 END) b FROM f;
-
--- title: sum of CASE with another column in ELSE
--- expect: aggregate_not_in_cube
-SELECT sum(CASE WHEN k = 1 THEN v ELSE n END) a FROM f;
-
 -- title: a distinct count of a constant is left to Spark
 -- expect: aggregate_unsupported
 SELECT count(DISTINCT 1) d FROM f;
