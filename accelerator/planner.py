@@ -10,9 +10,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -30,6 +29,7 @@ from cubes.plan import Match
 from rewrite.bind import bind_block
 from rewrite.block import Block
 from rewrite.facts import At, Facts, TableFacts
+from rewrite.parse import parse
 from rewrite.reason import Declined, DeclinedError
 
 _CACHED = 512
@@ -134,7 +134,7 @@ class Planner:
         return bind_block(self._parse(sql), _Seen(pin, self._context)), pin
 
     def _parse(self, sql: str) -> exp.Expression:
-        return cast(exp.Expression, sqlglot.parse_one(sql, read=self._config.dialect))
+        return parse(sql, self._config.dialect)
 
     def cubes_of(self, table_uuid: str) -> list[tuple[CubeRecord, CubeDefinition | None]]:
         """The registered cubes of a fact table; the definition is None where it can't be read."""

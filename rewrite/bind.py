@@ -12,7 +12,8 @@ from sqlglot import exp
 from rewrite.bind_expr import bind, bind_condition
 from rewrite.block import Block, LeftEdge, Occurrence, Output, SortKey
 from rewrite.expr import Aggregate, Column, Expr, conjuncts, has_aggregate, occurrences
-from rewrite.facts import At, Facts
+from rewrite.facts import At, Facts, TableFacts
+from rewrite.names import AliasNames, Names, OutputNames
 from rewrite.output_name import output_name
 from rewrite.reason import DeclinedError
 
@@ -33,56 +34,6 @@ _ALLOWED = frozenset(
 _TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
 
 
-class _Names:
-    """Column look-up over the occurrences of FROM."""
-
-    def __init__(self, occurrences: list[Occurrence]) -> None:
-        self._occurrences = occurrences
-
-    def find(self, qualifier: str | None, name: str) -> list[Column]:
-        found = []
-        for occurrence in self._occurrences:
-            if qualifier is not None and occurrence.alias.lower() != qualifier.lower():
-                continue
-            column = occurrence.table.column(name)
-            if column is not None:
-                found.append(Column(occurrence.index, column.field_id, column.name, column.type))
-        return found
-
-    def column(self, qualifier: str | None, name: str) -> Expr:
-        found = self.find(qualifier, name)
-        if len(found) == 1:
-            return found[0]
-        shown = f"{qualifier}.{name}" if qualifier else name
-        code = "name_ambiguous" if found else "expression_unsupported"
-        raise DeclinedError(code, f"The column name {shown}.")
-
-
-class _AliasNames:
-    """GROUP BY: input columns first, then the SELECT list's aliases."""
-
-    def __init__(self, names: _Names, aliases: dict[str, Expr]) -> None:
-        self._names, self._aliases = names, aliases
-
-    def column(self, qualifier: str | None, name: str) -> Expr:
-        alias = None if qualifier else self._aliases.get(name.lower())
-        if alias is not None and not self._names.find(qualifier, name):
-            return alias
-        return self._names.column(qualifier, name)
-
-
-class _OutputNames(_AliasNames):
-    """HAVING and ORDER BY: a name that could be an output or another column isn't guessed."""
-
-    def column(self, qualifier: str | None, name: str) -> Expr:
-        alias = None if qualifier else self._aliases.get(name.lower())
-        if alias is None:
-            return self._names.column(qualifier, name)
-        if any(found != alias for found in self._names.find(qualifier, name)):
-            raise DeclinedError("name_ambiguous", f"The name {name} is an output and a column.")
-        return alias
-
-
 def bind_block(tree: exp.Expression, facts: Facts) -> Block:
     """The normal form of `tree`, a SELECT, under the pins that `facts` gives."""
     if not isinstance(tree, exp.Select):
@@ -91,7 +42,7 @@ def bind_block(tree: exp.Expression, facts: Facts) -> Block:
     if extra or tree.args.get("from_") is None:
         raise DeclinedError("block_unsupported", f"It has: {', '.join(extra) or 'no FROM'}.")
     tables, left, inner = _from(tree, facts)
-    names = _Names(tables)
+    names = Names(tables)
     where = tree.args.get("where")
     if where is not None:
         inner += conjuncts(bind_condition(where.this, names))
@@ -100,7 +51,7 @@ def bind_block(tree: exp.Expression, facts: Facts) -> Block:
     outputs = tuple(_output(item, names) for item in tree.expressions)
     keys, grouped = _keys(tree, names, outputs)
     aliases = _aliases(outputs)
-    over = _OutputNames(names, aliases)
+    over = OutputNames(names, aliases)
     having = tree.args.get("having")
     return Block(
         occurrences=tuple(tables),
@@ -135,7 +86,7 @@ def _from(tree: exp.Select, facts: Facts) -> tuple[list[Occurrence], list[LeftEd
             # In `a, b JOIN c ON …` the ON can't see a; a flat list of joins no longer tells.
             raise DeclinedError("join_unsupported", "Comma or cross joins mixed with JOIN … ON.")
         parts = conjuncts(
-            bind_condition(condition, _Names(tables)) if condition is not None else None
+            bind_condition(condition, Names(tables)) if condition is not None else None
         )
         if side == "LEFT":
             left.append(LeftEdge(index, parts))
@@ -158,7 +109,15 @@ def _occurrence(index: int, node: exp.Expression, facts: Facts) -> Occurrence:
     table = facts.table(parts, at)
     if table is None:
         raise DeclinedError("table_unknown", f"The table {'.'.join(parts)}.")
-    return Occurrence(index, parts, node.alias_or_name, table, at)
+    path = (node.alias,) if node.alias else _path(parts[-1], table)
+    return Occurrence(index, parts, path, table, at)
+
+
+def _path(name: str, table: TableFacts) -> tuple[str, ...]:
+    """The names by which columns are qualified, where the table has no alias."""
+    full = tuple(table.name.split("."))
+    # A name with a dot in it, or a namespace of several levels: only the bare name is taken.
+    return full if len(full) == 3 and full[-1].lower() == name.lower() else (name,)
 
 
 def _at(version: exp.Expression | None) -> At:
@@ -174,7 +133,7 @@ def _at(version: exp.Expression | None) -> At:
     raise DeclinedError("block_unsupported", "Time travel by timestamp.")
 
 
-def _output(item: exp.Expression, names: _Names) -> Output:
+def _output(item: exp.Expression, names: Names) -> Output:
     inner = item.this if isinstance(item, exp.Alias) else item
     if isinstance(inner, exp.Star) or (
         isinstance(getattr(inner, "this", None), exp.Star) and isinstance(inner, exp.Column)
@@ -198,7 +157,7 @@ def _aliases(outputs: tuple[Output, ...]) -> dict[str, Expr]:
 
 
 def _keys(
-    tree: exp.Select, names: _Names, outputs: tuple[Output, ...]
+    tree: exp.Select, names: Names, outputs: tuple[Output, ...]
 ) -> tuple[tuple[Expr, ...], bool]:
     group, distinct = tree.args.get("group"), tree.args.get("distinct")
     aggregated = any(has_aggregate(o.expr) for o in outputs) or tree.args.get("having") is not None
@@ -213,7 +172,7 @@ def _keys(
     extra = [k for k, v in group.args.items() if v and k != "expressions"]
     if extra or not group.expressions:
         raise DeclinedError("block_unsupported", f"GROUP BY {', '.join(extra).upper() or '()'}.")
-    scope = _AliasNames(names, _aliases(outputs))
+    scope = AliasNames(names, _aliases(outputs))
     keys = []
     for item in group.expressions:
         key = outputs[_ordinal(item, outputs)].expr if _is_ordinal(item) else bind(item, scope)
@@ -239,7 +198,7 @@ def _ordinal(node: exp.Expression, outputs: tuple[Output, ...]) -> int:
 
 
 def _order(
-    tree: exp.Select, scope: _OutputNames, outputs: tuple[Output, ...]
+    tree: exp.Select, scope: OutputNames, outputs: tuple[Output, ...]
 ) -> tuple[SortKey, ...]:
     order = tree.args.get("order")
     if order is None:

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from rewrite import types
 from rewrite.expr import Aggregate, Call, Expr, Literal
+from rewrite.parse import written_name
 from rewrite.reason import DeclinedError
 
 TRUE = Literal("true", "boolean")
@@ -60,6 +61,22 @@ _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.ApproxDistinct: "approx_count_distinct",
     exp.ApproxQuantile: "approx_percentile",
 }
+_SYNONYMS: dict[str, type[exp.Expression]] = {
+    "any": exp.LogicalOr,
+    "every": exp.LogicalAnd,
+    "mean": exp.Avg,
+    "some": exp.LogicalOr,
+    "std": exp.Stddev,
+}
+"""Spark's words that the parser has no aggregate for."""
+_SPARKS_WORDS = frozenset(
+    {
+        *("approx_count_distinct", "approx_percentile", "avg", "bool_and", "bool_or", "count"),
+        *("count_if", "max", "min", "percentile_approx", "stddev", "stddev_pop", "stddev_samp"),
+        *("sum", "var_pop", "var_samp", "variance"),
+    }
+)
+"""The parser knows more words than Spark, which raises for those."""
 _SAFE_CASTS = {
     ("int", "bigint"),
     ("int", "double"),
@@ -74,7 +91,7 @@ _SAFE_CASTS = {
 class Scope(Protocol):
     """Where names are looked up."""
 
-    def column(self, qualifier: str | None, name: str) -> Expr:
+    def column(self, qualifier: tuple[str, ...], name: str) -> Expr:
         """What the name stands for; DeclinedError where the name is unknown or ambiguous."""
         ...
 
@@ -93,6 +110,8 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     if kind is exp.And or kind is exp.Or:
         return _logical(kind, node, scope)
     if kind in _AGGREGATES or kind is exp.Count:
+        if (written_name(node) or "count") not in _SPARKS_WORDS:
+            raise DeclinedError("expression_unsupported", f"The function {written_name(node)}.")
         return _aggregate(node, scope)
     special = _SPECIAL.get(kind)
     if special is not None:
@@ -126,9 +145,10 @@ def _text(node: exp.Expression) -> str:
 
 
 def _column(node: exp.Expression, scope: Scope) -> Expr:
-    if isinstance(node.this, exp.Star) or node.args.get("db") or node.args.get("catalog"):
+    if isinstance(node.this, exp.Star):
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
-    return scope.column(node.text("table") or None, node.name)
+    parts = (node.text("catalog"), node.text("db"), node.text("table"))
+    return scope.column(tuple(part for part in parts if part), node.name)
 
 
 def _literal(node: exp.Expression) -> Literal:
@@ -373,12 +393,23 @@ def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
     return Aggregate(function, args, distinct, None, type_)
 
 
+def _synonym(node: exp.Expression, scope: Scope) -> Expr:
+    """An aggregate under another of Spark's words for it."""
+    kind = _SYNONYMS.get(written_name(node) or "")
+    arguments = [node.this] if isinstance(node, exp.Any) else node.expressions
+    if kind is None or len(arguments) != 1:
+        raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
+    return _aggregate(kind(this=arguments[0]), scope)
+
+
 def _never_null(expr: Expr) -> bool:
     return isinstance(expr, Literal) and expr.type != "void"
 
 
 _Binder = Callable[[exp.Expression, Scope], Expr]
 _SPECIAL: dict[type[exp.Expression], _Binder] = {
+    exp.Anonymous: _synonym,
+    exp.Any: _synonym,
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Neg: _neg,

@@ -19,13 +19,21 @@ _IDENTITY_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One mention of a table in FROM, at one state."""
+    """One mention of a table in FROM, at one state.
+
+    `path` is what its columns may be qualified by: the alias alone, or catalog, namespace and name.
+    """
 
     index: int
     parts: tuple[str, ...]
-    alias: str
+    path: tuple[str, ...]
     table: TableFacts
     at: At
+
+    @property
+    def alias(self) -> str:
+        """The alias, or the table's own name."""
+        return self.path[-1]
 
 
 @dataclass(frozen=True, slots=True)

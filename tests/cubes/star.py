@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import duckdb
-import sqlglot
-from sqlglot import exp
 
 from accelerator.engines.duckdb import DuckDBEngine
 from cubes.build_sql import alias
@@ -22,6 +20,7 @@ from rewrite.bind import bind_block
 from rewrite.block import Block
 from rewrite.expr import Column
 from rewrite.facts import At, ColumnFacts, TableFacts
+from rewrite.parse import parse
 from rewrite.render import Renderer, duckdb_type
 
 _SCHEMAS = {
@@ -52,9 +51,7 @@ class Star:
 
 def block(sql: str) -> Block:
     """The normal form of a statement over the star."""
-    tree = sqlglot.parse_one(sql, read="spark")
-    assert isinstance(tree, exp.Expression)
-    return bind_block(tree, Star())
+    return bind_block(parse(sql), Star())
 
 
 def cube(sql: str) -> CubeDefinition:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import sqlglot
-from sqlglot import exp
 
 from rewrite.block import Block
 from rewrite.expr import Aggregate, Call, Column, Literal, canonical, from_json, to_json
 from rewrite.facts import At
 from rewrite.output_name import output_name
+from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.render import Renderer
 from rewrite.types import aggregate_type, arithmetic, common, literal_number_type
@@ -30,6 +29,45 @@ def test_columns_are_field_ids() -> None:
     bound = block("SELECT F.G, sum(v) FROM f GROUP BY g")
     assert bound.outputs[0].expr == Column(0, 2, "g", "string") == bound.keys[0]
     assert _names(bound) == ["G", "sum(v)"]
+
+
+def test_a_tables_path_qualifies_its_columns() -> None:
+    column = Column(0, 6, "v", "int")
+    for name in ("v", "f.v", "s.f.v", "lake.s.f.v", "LAKE.`S`.F.v"):
+        assert block(f"SELECT max({name}) FROM s.f").outputs[0].expr == Aggregate(
+            "max", (column,), False, None, "int"
+        )
+    # Spark takes a path from its end: a catalog without its namespace is none.
+    for name in ("lake.f.v", "d.f.v", "x.lake.s.f.v", "f.s.v"):
+        assert _code(f"SELECT max({name}) FROM s.f") == "expression_unsupported"
+    assert _code("SELECT max(s.f.v) FROM s.f AS f") == "expression_unsupported"
+    assert block("SELECT max(s.f.k), min(d.k) FROM f JOIN d ON lake.s.f.k = s.d.k").conjuncts
+
+
+@pytest.mark.parametrize(
+    ("written", "function"),
+    [
+        ("mean(v)", "avg"),
+        ("std(v)", "stddev"),
+        ("stddev_samp(v)", "stddev"),
+        ("variance(v)", "var_samp"),
+        ("every(b)", "bool_and"),
+        ("some(b)", "bool_or"),
+        ("any(b)", "bool_or"),
+    ],
+)
+def test_synonyms_of_aggregates(written: str, function: str) -> None:
+    found = block(f"SELECT {written}, {written} FILTER (WHERE g = 'a') FROM f").outputs
+    assert isinstance(found[0].expr, Aggregate)
+    assert found[0].expr.function == function
+    assert (found[0].name, found[1].name) == (written, f"{written} FILTER (WHERE (g = a))")
+
+
+@pytest.mark.parametrize(
+    "written", ["approx_distinct(v)", "stdev(v)", "logical_or(b)", "mean(v, w)", "std()", "each(b)"]
+)
+def test_words_that_spark_does_not_know(written: str) -> None:
+    assert _code(f"SELECT {written} FROM f") == "expression_unsupported"
 
 
 def test_an_alias_hides_the_tables_name() -> None:
@@ -213,14 +251,20 @@ def test_types_of_operators() -> None:
         ("count(DISTINCT a, b)", "count(DISTINCT a, b)"),
         ("sum(a.b)", "sum(b)"),
         ("sum(a) / count(1)", "(sum(a) / count(1))"),
-        ("'x'", None),
-        ("CASE WHEN a THEN 1 END", None),
+        ("'x'", "x"),
+        ("'x y'", None),
+        ("CASE WHEN a THEN 1 END", "CASE WHEN a THEN 1 END"),
+        ("CASE a WHEN 1 THEN 1 END", None),
+        ("count(if(a <> 1, b, NULL))", "count((IF((NOT (a = 1)), b, NULL)))"),
+        ("STD(a) FILTER (WHERE b > 1)", "std(a) FILTER (WHERE (b > 1))"),
+        ("var_samp(a) + variance(a)", "(var_samp(a) + variance(a))"),
+        ("any(a)", "any(a)"),
+        ("mean(DISTINCT a)", "mean(DISTINCT a)"),
+        ("a + 0.5", None),
     ],
 )
 def test_output_names(sql: str, name: str | None) -> None:
-    tree = sqlglot.parse_one(sql, read="spark")
-    assert isinstance(tree, exp.Expression)
-    assert output_name(tree) == name
+    assert output_name(parse(sql)) == name
 
 
 def _duckdb(condition: str) -> str:

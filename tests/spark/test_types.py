@@ -27,6 +27,13 @@ _EXPRESSIONS = [
     *(f"max(CASE WHEN b THEN {v} ELSE {o} END)" for v, o in product(_NUMBERS, _NUMBERS)),
     *(f"{a}(coalesce({v}, 0))" for a in ("sum", "avg") for v in _NUMBERS[:8]),
     *("sum(if(b, c, 0))", "sum(CASE WHEN b THEN i WHEN i > 1 THEN w WHEN i > 0 THEN p END)"),
+    *(f"{f}(i)" for f in ("std", "stddev_samp", "STDDEV", "var_samp", "Mean")),
+    *("every(b)", "some(b)", "any(b)", "bool_or(b)", "mean(DISTINCT i)", "min(DISTINCT i)"),
+    *("count_if(i > 1)", "any(b) FILTER (WHERE i <> 1)", "sum(i) FILTER (WHERE s = 'x')"),
+    *("sum(CASE WHEN i = 1 THEN c ELSE 0 END)", "sum(CASE WHEN i <= 1 THEN c WHEN b THEN 2 END)"),
+    *("sum(CASE i WHEN 1 THEN c END)", "max(CASE WHEN s = 'x y' THEN NULL ELSE s END)"),
+    *("count(CASE WHEN i IS NULL THEN 'many' END)", "count(if(b, i, NULL))", "max(if(b, s, 'x'))"),
+    *("count(CASE WHEN i > -1 THEN 1 END)", "count(CASE WHEN i IS NOT NULL THEN 1 END)"),
     *("bool_and(b)", "count_if(b)", "approx_count_distinct(s)", "sum(-(i + 1))"),
 ]
 

@@ -252,6 +252,26 @@ SELECT k, bool_and(b) x, bool_or(b) y FROM f GROUP BY k;
 -- expect: may_raise
 SELECT count(*) n FROM f WHERE k + 1 > 3;
 
+-- title: Spark's other words for aggregates
+-- expect: answers
+SELECT k, mean(v) a, stddev_samp(v) c, var_samp(v) d FROM f GROUP BY k;
+
+-- title: words for aggregates that the parser knows and Spark doesn't
+-- expect: expression_unsupported
+SELECT approx_distinct(v) a FROM f;
+
+-- title: a path behind an alias
+-- expect: expression_unsupported
+SELECT sum(s.f.v) s FROM s.f AS z;
+
+-- title: a query in FROM that only selects
+-- expect: block_unsupported
+SELECT count(*) n FROM (SELECT * FROM f) x;
+
+-- title: a CTE that only renames
+-- expect: block_unsupported
+WITH z AS (SELECT g AS a, v AS b FROM f) SELECT a, sum(b) s FROM z GROUP BY a;
+
 -- title: a computed output
 -- expect: answers
 SELECT g, sum(v) + count(*) * 2 z FROM f GROUP BY g;

@@ -1,0 +1,36 @@
+"""SQL text to sqlglot's tree, with the names that functions were written under.
+
+The tree has one node for `variance` and `var_samp`, and for words that Spark doesn't know; Spark
+names an output by the word that was written. So each aggregate keeps it as `meta["written"]`.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import sqlglot
+from sqlglot import exp
+
+
+def parse(sql: str, dialect: str = "spark") -> exp.Expression:
+    """The one statement of the text; SqlglotError where it can't be parsed.
+
+    >>> parse("SELECT var_samp(x) FROM t").expressions[0].meta["written"]
+    'var_samp'
+    """
+    tree = cast(exp.Expression, sqlglot.parse_one(sql, read=dialect))
+    for node in tree.find_all(exp.AggFunc):
+        start, end = node.meta.get("start"), node.meta.get("end")
+        if start is not None and end is not None:
+            node.meta["written"] = sql[start : end + 1].lower()
+    return tree
+
+
+def written_name(node: exp.Expression) -> str | None:
+    """The function's name as it was written, in lower case; None where the tree doesn't tell."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.name).lower()
+    if isinstance(node, exp.Any):
+        return "any"
+    name = node.meta.get("written")
+    return str(name) if name else None
