@@ -63,6 +63,8 @@ def resolve_state(name: str, metadata: TableMetadata, at: At) -> tuple[Snapshot 
         return _with_own_schema(metadata, _snapshot(name, metadata, at.snapshot_id))
     if at.ref is not None:
         return _at_ref(name, metadata, at.ref)
+    if at.tag is not None:
+        return _with_own_schema(metadata, _snapshot_of_ref(name, metadata, at.tag))
     if at.timestamp_ms is not None:
         snapshot_id = _snapshot_id_as_of(name, metadata, at.timestamp_ms)
         return _with_own_schema(metadata, _snapshot(name, metadata, snapshot_id))
@@ -71,17 +73,23 @@ def resolve_state(name: str, metadata: TableMetadata, at: At) -> tuple[Snapshot 
 
 def _at_ref(name: str, metadata: TableMetadata, ref: str) -> tuple[Snapshot | None, Schema]:
     found = metadata.refs.get(ref)
+    if found is None and ref == "main":
+        # A table without snapshots has no refs, and its main branch is empty.
+        return None, metadata.schema()
+    snapshot = _snapshot_of_ref(name, metadata, ref)
+    if found is not None and found.snapshot_ref_type == SnapshotRefType.BRANCH:
+        return snapshot, metadata.schema()
+    return _with_own_schema(metadata, snapshot)
+
+
+def _snapshot_of_ref(name: str, metadata: TableMetadata, ref: str) -> Snapshot:
+    found = metadata.refs.get(ref)
     if found is None:
-        if ref == "main":  # a table without snapshots has no refs, and its main branch is empty
-            return None, metadata.schema()
         raise UnknownTableError(
             f"{name} has no branch or tag named {ref!r}",
             hint=f"it has {_listed(sorted(metadata.refs))}",
         )
-    snapshot = _snapshot(name, metadata, found.snapshot_id)
-    if found.snapshot_ref_type == SnapshotRefType.BRANCH:
-        return snapshot, metadata.schema()
-    return _with_own_schema(metadata, snapshot)
+    return _snapshot(name, metadata, found.snapshot_id)
 
 
 def _snapshot(name: str, metadata: TableMetadata, snapshot_id: int) -> Snapshot:

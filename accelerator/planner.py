@@ -197,7 +197,7 @@ class Planner:
         self, tree: exp.Expression, seen: _Seen, settings: Mapping[str, str], only: str | None
     ) -> Plan:
         try:
-            block = bind_block(tree, seen)
+            block = bind_block(tree, seen, settings.get("time_zone"))
         except DeclinedError as error:
             return PlainPlan(error.declined)
         pinned = tuple(_pinned(seen.pin, o.parts, o.at) for o in block.occurrences)

@@ -28,6 +28,7 @@ from rewrite.expr import (
     occurrences,
     to_json,
 )
+from rewrite.facts import At
 
 FORMAT = 1
 """Version of stored definitions and segment files; raised when either's meaning changes."""
@@ -212,9 +213,9 @@ def define(block: Block) -> CubeDefinition:
             hint="use columns, dates' parts, CASE, COALESCE or arithmetic of one type",
         )
     tables = tuple(Table(o.table.name, o.table.uuid, o.alias, o.at.ref) for o in block.occurrences)
-    if any(o.at.snapshot_id is not None for o in block.occurrences):
+    if any(o.at not in (At(), At(ref=o.at.ref)) for o in block.occurrences):
         raise DefinitionError(
-            "a cube can't be defined on a snapshot", hint="name the table or a branch"
+            "a cube can't be defined on a snapshot, tag or time", hint="name the table or a branch"
         )
     return CubeDefinition(
         tables=tables,

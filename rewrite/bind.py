@@ -10,9 +10,10 @@ import re
 from sqlglot import exp
 
 from rewrite.bind_expr import bind, bind_condition
-from rewrite.block import Block, LeftEdge, Occurrence, Output, SortKey
+from rewrite.bind_from import bind_from
+from rewrite.block import Block, Output, SortKey
 from rewrite.expr import Aggregate, Column, Expr, conjuncts, has_aggregate, occurrences
-from rewrite.facts import At, Facts, TableFacts
+from rewrite.facts import Facts
 from rewrite.names import AliasNames, Names, OutputNames
 from rewrite.output_name import output_name
 from rewrite.reason import DeclinedError
@@ -31,17 +32,19 @@ _ALLOWED = frozenset(
         "distinct",
     }
 )
-_TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
 
 
-def bind_block(tree: exp.Expression, facts: Facts) -> Block:
-    """The normal form of `tree`, a SELECT, under the pins that `facts` gives."""
+def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Block:
+    """The normal form of `tree`, a SELECT, under the pins that `facts` gives.
+
+    `zone` is the session's time zone, in which the times of time travel are read.
+    """
     if not isinstance(tree, exp.Select):
         raise DeclinedError("block_unsupported")
     extra = sorted(k for k, v in tree.args.items() if v and k not in _ALLOWED)
     if extra or tree.args.get("from_") is None:
         raise DeclinedError("block_unsupported", f"It has: {', '.join(extra) or 'no FROM'}.")
-    tables, left, inner = _from(tree, facts)
+    tables, left, inner = bind_from(tree, facts, zone)
     names = Names(tables)
     where = tree.args.get("where")
     if where is not None:
@@ -64,73 +67,6 @@ def bind_block(tree: exp.Expression, facts: Facts) -> Block:
         limit=_limit(tree),
         grouped=grouped,
     )
-
-
-def _from(tree: exp.Select, facts: Facts) -> tuple[list[Occurrence], list[LeftEdge], list[Expr]]:
-    tables = [_occurrence(0, tree.args["from_"].this, facts)]
-    left: list[LeftEdge] = []
-    inner: list[Expr] = []
-    joins = tree.args.get("joins") or []
-    comma = False
-    for index, join in enumerate(joins, start=1):
-        side, kind = (join.side or "").upper(), (join.kind or "").upper()
-        unknown = (
-            join.args.get("using") or join.method or kind not in ("", "INNER", "CROSS", "OUTER")
-        )
-        if unknown or side not in ("", "LEFT") or (kind == "OUTER" and not side):
-            raise DeclinedError("join_unsupported", f"Here: {join.sql(dialect='spark')[:60]}.")
-        tables.append(_occurrence(index, join.this, facts))
-        condition = join.args.get("on")
-        comma = comma or (condition is None and kind == "CROSS")
-        if comma and condition is not None:
-            # In `a, b JOIN c ON …` the ON can't see a; a flat list of joins no longer tells.
-            raise DeclinedError("join_unsupported", "Comma or cross joins mixed with JOIN … ON.")
-        parts = conjuncts(
-            bind_condition(condition, Names(tables)) if condition is not None else None
-        )
-        if side == "LEFT":
-            left.append(LeftEdge(index, parts))
-        else:
-            inner += parts
-    aliases = [t.alias.lower() for t in tables]
-    if len(set(aliases)) != len(aliases):
-        raise DeclinedError("name_ambiguous", "Two tables have one alias.")
-    return tables, left, inner
-
-
-def _occurrence(index: int, node: exp.Expression, facts: Facts) -> Occurrence:
-    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        raise DeclinedError("block_unsupported", f"FROM holds {node.sql(dialect='spark')[:60]}.")
-    extra = [k for k, v in node.args.items() if v and k not in _TABLE_ALLOWED]
-    alias = node.args.get("alias")
-    if extra or (alias is not None and alias.args.get("columns")):
-        raise DeclinedError("block_unsupported", f"FROM holds {node.sql(dialect='spark')[:60]}.")
-    parts, at = tuple(p.name for p in node.parts), _at(node.args.get("version"))
-    table = facts.table(parts, at)
-    if table is None:
-        raise DeclinedError("table_unknown", f"The table {'.'.join(parts)}.")
-    path = (node.alias,) if node.alias else _path(parts[-1], table)
-    return Occurrence(index, parts, path, table, at)
-
-
-def _path(name: str, table: TableFacts) -> tuple[str, ...]:
-    """The names by which columns are qualified, where the table has no alias."""
-    full = tuple(table.name.split("."))
-    # A name with a dot in it, or a namespace of several levels: only the bare name is taken.
-    return full if len(full) == 3 and full[-1].lower() == name.lower() else (name,)
-
-
-def _at(version: exp.Expression | None) -> At:
-    if version is None:
-        return At()
-    value = version.args.get("expression")
-    if version.name.upper() == "VERSION" and isinstance(value, exp.Literal):
-        number = str(value.this)
-        if not value.is_string or number.isdigit():
-            return At(snapshot_id=int(number))
-        return At(ref=number)
-    # A timestamp's text is read in the session's time zone: Spark's to resolve.
-    raise DeclinedError("block_unsupported", "Time travel by timestamp.")
 
 
 def _output(item: exp.Expression, names: Names) -> Output:

@@ -47,10 +47,14 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Which state of a table is asked for; at most one field is set, none means the newest."""
+    """Which state of a table is asked for; at most one field is set, none means the newest.
+
+    `ref` is a branch or tag, read under its own rule of schemas; `tag` reads either as a tag.
+    """
 
     snapshot_id: int | None = None
     ref: str | None = None
+    tag: str | None = None
     timestamp_ms: int | None = None
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from rewrite.bind import bind_block
 from rewrite.block import Block
 from rewrite.expr import Aggregate, Call, Column, Literal, canonical, from_json, to_json
 from rewrite.facts import At
+from rewrite.instant import instant_ms
 from rewrite.output_name import output_name
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.render import Renderer
 from rewrite.types import aggregate_type, arithmetic, common, literal_number_type
-from tests.cubes.star import block
+from tests.cubes.star import Star, block
 
 
 def _code(sql: str) -> str:
@@ -68,6 +70,67 @@ def test_synonyms_of_aggregates(written: str, function: str) -> None:
 )
 def test_words_that_spark_does_not_know(written: str) -> None:
     assert _code(f"SELECT {written} FROM f") == "expression_unsupported"
+
+
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [
+        ("s.f.branch_a b", At(ref="a")),
+        ("lake.s.f.x.tag_v", None),
+        ("lake.s.f.tag_x", At(tag="x")),
+        ("lake.s.f.`branch_tag_x`", At(ref="tag_x")),
+        ("s.f.snapshot_id_17", At(snapshot_id=17)),
+        ("s.f.at_timestamp_1700000000000", At(timestamp_ms=1_700_000_000_000)),
+        ("s.f.snapshot_id_x", None),
+        ("s.f.BRANCH_a", None),
+        ("f.branch_a", None),
+        ("s.f.branch_", None),
+        ("s.f.files", None),
+        ("s.f.branch_a VERSION AS OF 17", None),
+        ("s.nothing.branch_a", None),
+    ],
+)
+def test_a_tables_state_as_part_of_its_name(name: str, at: At | None) -> None:
+    if at is None:
+        assert _code(f"SELECT count(*) n FROM {name}") == "table_unknown"
+        return
+    found = block(f"SELECT count(*) n FROM {name}").occurrences[0]
+    assert (found.at, found.parts[-1]) == (at, "f")
+    assert found.alias == (name.split()[1] if " " in name else name.rsplit(".", 1)[1].strip("`"))
+
+
+@pytest.mark.parametrize(
+    ("clause", "instant"),
+    [
+        ("TIMESTAMP AS OF '2020-06-01 12:00:00'", 1_591_005_600_000),
+        ("FOR SYSTEM_TIME AS OF '2020-06-01'", 1_590_962_400_000),
+        ("FOR TIMESTAMP AS OF TIMESTAMP'2020-01-01T12:00:00.1239'", 1_577_876_400_123),
+        ("TIMESTAMP AS OF '2020-01-01 12:00:00+05:30'", 1_577_860_200_000),
+        ("TIMESTAMP AS OF 1700000000", 1_700_000_000_000),
+        ("TIMESTAMP AS OF current_timestamp()", None),
+        ("TIMESTAMP AS OF current_date()", None),
+        ("TIMESTAMP AS OF '2020-06'", None),
+        ("TIMESTAMP AS OF '2020-06-31'", None),
+        ("TIMESTAMP AS OF DATE'2020-06-01'", None),
+        ("TIMESTAMP AS OF '2020-06-01 12:00:00 Europe/Rome'", None),
+        ("TIMESTAMP AS OF 1.5", None),
+        ("TIMESTAMP AS OF '2020-01-01' - INTERVAL 1 DAY", None),
+    ],
+)
+def test_time_travel_to_a_time(clause: str, instant: int | None) -> None:
+    sql = f"SELECT count(*) n FROM f {clause}"
+    if instant is None:
+        with pytest.raises(DeclinedError, match="SELECT over tables"):
+            bind_block(parse(sql), Star(), "Europe/Paris")
+        return
+    bound = bind_block(parse(sql), Star(), "Europe/Paris")
+    assert bound.occurrences[0].at == At(timestamp_ms=instant)
+
+
+def test_a_time_that_the_zone_skips_or_has_twice() -> None:
+    # As java.time resolves local times: the earlier offset.
+    assert instant_ms("2021-03-28 02:30:00", "Europe/Paris") == 1_616_895_000_000
+    assert instant_ms("2021-10-31 02:30:00", "Europe/Paris") == 1_635_640_200_000
 
 
 def test_an_alias_hides_the_tables_name() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from accelerator.errors import AcceleratorError
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -71,3 +72,97 @@ def _refused(acc: Accelerator, query: str) -> None:
         acc.plain_table(query)
     with pytest.raises(Exception, match=r"UNRESOLVED|PARSE|NOT_FOUND|ROUTINE"):
         acc.query(query).arrow()
+
+
+@pytest.fixture(scope="module")
+def history(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[str]:
+    """A table with a branch, a tag, a changed schema, and a cube over all its files."""
+    wh = spark_warehouse
+    name = wh.table("g STRING, v INT")
+    full = f"lake.d.{name}"
+    wh.sql(f"INSERT INTO {full} VALUES ('a', 1), ('b', 2)")
+    wh.sql(f"ALTER TABLE {full} CREATE BRANCH b")
+    wh.sql(f"ALTER TABLE {full} CREATE TAG old")
+    wh.sql(f"INSERT INTO {full}.branch_b VALUES ('b', 10), (NULL, 20)")
+    wh.sql(f"INSERT INTO {full} VALUES ('a', 100)")
+    acc.query(f"CREATE CUBE history AS SELECT g, v, count(*) n, sum(v) s FROM {full} GROUP BY g, v")
+    wh.sql(f"ALTER TABLE {full} RENAME COLUMN v TO w")
+    wh.sql(f"INSERT INTO {full} VALUES ('c', 1000)")
+    yield name
+    acc.query("DROP CUBE history")
+
+
+def test_branches_and_tags_as_names(acc: Accelerator, history: str) -> None:
+    full = f"lake.d.{history}"
+    snapshots = acc.plain_table(f"SELECT snapshot_id FROM {full}.snapshots").to_pylist()
+    queries = [
+        f"SELECT g, count(*) n, sum(w) s FROM {full}.branch_b GROUP BY g",
+        f"SELECT branch_b.g, count(*) n FROM {full}.branch_b GROUP BY branch_b.g",
+        f"SELECT x.g, sum(x.v) s FROM {full}.tag_old AS x GROUP BY x.g",
+        # A branch read as a tag has its snapshot's own columns.
+        f"SELECT g, sum(v) s FROM {full}.tag_b GROUP BY g",
+        f"SELECT g, sum(v) s FROM {full}.branch_old GROUP BY g",
+        f"SELECT g, sum(w) s FROM {full}.branch_main GROUP BY g",
+        f"SELECT g, count(*) s FROM {full}.snapshot_id_{snapshots[0]['snapshot_id']} GROUP BY g",
+        f"SELECT b.g, count(*) n FROM {full}.branch_b b JOIN {full} m ON b.g = m.g GROUP BY b.g",
+    ]
+    Differential(acc).check(queries[:-1], spark=queries)
+    Differential(acc).check(queries[-1:], rewritten=None)
+    for wrong in (f"{full}.tag_none", f"d.{history}.BRANCH_b", f"{history}.branch_b"):
+        with pytest.raises(Exception, match=r"NOT_FOUND|none"):
+            acc.query(f"SELECT count(*) n FROM {wrong}").arrow()
+    for wrong in (f"d.{history}.g", f"{history}.g"):
+        _refused(acc, f"SELECT count({wrong}) n FROM {full}.branch_b")
+
+
+def test_a_table_of_a_branchs_name_is_itself(
+    spark_warehouse: SparkWarehouse, acc: Accelerator, history: str
+) -> None:
+    wh, full = spark_warehouse, f"lake.d.{history}"
+    query = f"SELECT count(*) n FROM {full}.branch_b"
+    Differential(acc).check([query])
+    wh.sql(f"CREATE NAMESPACE {full}")
+    wh.sql(f"CREATE TABLE {full}.branch_b (g STRING, v INT) USING iceberg")
+    try:
+        Differential(acc).check([query], rewritten=False)
+    finally:
+        wh.sql(f"DROP TABLE {full}.branch_b")
+        wh.sql(f"DROP NAMESPACE {full}")
+    Differential(acc).check([query])
+
+
+def test_time_travel_to_a_time(acc: Accelerator, history: str) -> None:
+    full, spark = f"lake.d.{history}", acc.spark
+    times = acc.plain_table(
+        "SELECT date_format(made_current_at, \"yyyy-MM-dd'T'HH:mm:ss.SSS\") t,"
+        " date_format(made_current_at + INTERVAL 5 HOURS 30 MINUTES, 'yyyy-MM-dd HH:mm:ss.SSS') z,"
+        f" unix_millis(made_current_at) ms FROM {full}.history ORDER BY 1"
+    ).to_pylist()
+    assert len(times) == 3
+    at = [f"TIMESTAMP AS OF '{each['t']}'" for each in times]
+    at += [f"FOR SYSTEM_TIME AS OF TIMESTAMP'{each['t']}'" for each in times]
+    at += [f"FOR TIMESTAMP AS OF '{each['z']}+05:30'" for each in times]
+    at += [f"TIMESTAMP AS OF {each['ms'] // 1000 + 1}" for each in times]
+    queries = [f"SELECT g, count(*) n FROM {full} {each} GROUP BY g" for each in at]
+    queries += [f"SELECT g, count(*) n FROM {full} {at[1]} AS x GROUP BY x.g"]
+    queries += [f"SELECT count(*) n FROM {full}.at_timestamp_{times[1]['ms']}"]
+    Differential(acc).check(queries, spark=queries)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    try:
+        there = [f"SELECT g, count(*) n FROM {full} TIMESTAMP AS OF '{times[1]['z']}' GROUP BY g"]
+        Differential(acc).check(there, spark=there, where="another time zone")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    now = f"SELECT count(*) n FROM {full} TIMESTAMP AS OF current_timestamp()"
+    Differential(acc).check([now], rewritten=False)
+    with pytest.raises(Exception, match=r"(?i)snapshot"):
+        acc.query(f"SELECT count(*) n FROM {full} TIMESTAMP AS OF '2001-01-01'").arrow()
+
+
+@pytest.mark.parametrize("state", [".tag_old", ".snapshot_id_1", " TIMESTAMP AS OF '2099-01-01'"])
+def test_no_cube_of_a_past_state(acc: Accelerator, history: str, state: str) -> None:
+    with pytest.raises(AcceleratorError):
+        acc.query(
+            f"CREATE CUBE past AS SELECT g, count(*) n FROM lake.d.{history}{state} GROUP BY g"
+        )
