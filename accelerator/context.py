@@ -17,6 +17,7 @@ from accelerator.config import Config
 
 _ZONES = "zoneinfo/"
 _USUAL = {
+    "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.groupByAliases": "true",
     "spark.sql.groupByOrdinal": "true",

@@ -44,8 +44,8 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     extra = sorted(k for k, v in tree.args.items() if v and k not in _ALLOWED)
     if extra or tree.args.get("from_") is None:
         raise DeclinedError("block_unsupported", f"It has: {', '.join(extra) or 'no FROM'}.")
-    tables, left, inner = bind_from(tree, facts, zone)
-    names = Names(tables)
+    source = bind_from(tree, facts, zone)
+    names, inner = source.names, source.inner
     where = tree.args.get("where")
     if where is not None:
         inner += conjuncts(bind_condition(where.this, names))
@@ -57,9 +57,9 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     over = OutputNames(names, aliases)
     having = tree.args.get("having")
     return Block(
-        occurrences=tuple(tables),
-        left_edges=tuple(left),
-        conjuncts=tuple(inner),
+        occurrences=source.tables,
+        left_edges=source.left,
+        conjuncts=inner,
         keys=keys,
         outputs=outputs,
         having=bind_condition(having.this, over) if having is not None else None,

@@ -6,12 +6,13 @@ Whatever isn't a list of tables under inner and left joins raises `DeclinedError
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from rewrite.bind_expr import bind_condition
+from rewrite.bind_expr import bind_condition, boolean
 from rewrite.block import LeftEdge, Occurrence
-from rewrite.expr import Expr, conjuncts
+from rewrite.expr import Column, Expr, conjuncts
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.instant import instant_ms
 from rewrite.names import Names
@@ -21,39 +22,74 @@ _TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
 _SELECTOR = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_(.+)")
 
 
-def bind_from(
-    tree: exp.Select, facts: Facts, zone: str | None
-) -> tuple[list[Occurrence], list[LeftEdge], list[Expr]]:
-    """The tables of FROM, its left joins, and the conjuncts of its inner ones."""
-    tables = [_occurrence(0, tree.args["from_"].this, facts, zone)]
-    left: list[LeftEdge] = []
-    inner: list[Expr] = []
+@dataclass(frozen=True, slots=True)
+class From:
+    """The tables of FROM, its left joins, the conjuncts of its inner ones, and the look-up."""
+
+    tables: tuple[Occurrence, ...]
+    left: tuple[LeftEdge, ...]
+    inner: tuple[Expr, ...]
+    names: Names
+
+
+def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
+    """FROM as one list: Spark joins commas and JOINs alike from left to right.
+
+    So in `a, b JOIN c ON …` the ON sees a, unless `spark.sql.ansi.relationPrecedence` is set, under
+    which the planner takes no statement.
+    """
     joins = tree.args.get("joins") or []
-    comma = False
-    for index, join in enumerate(joins, start=1):
-        side, kind = (join.side or "").upper(), (join.kind or "").upper()
-        unknown = (
-            join.args.get("using") or join.method or kind not in ("", "INNER", "CROSS", "OUTER")
-        )
-        if unknown or side not in ("", "LEFT") or (kind == "OUTER" and not side):
-            raise DeclinedError("join_unsupported", f"Here: {join.sql(dialect='spark')[:60]}.")
-        tables.append(_occurrence(index, join.this, facts, zone))
-        condition = join.args.get("on")
-        comma = comma or (condition is None and kind == "CROSS")
-        if comma and condition is not None:
-            # In `a, b JOIN c ON …` the ON can't see a; a flat list of joins no longer tells.
-            raise DeclinedError("join_unsupported", "Comma or cross joins mixed with JOIN … ON.")
-        parts = conjuncts(
-            bind_condition(condition, Names(tables)) if condition is not None else None
-        )
-        if side == "LEFT":
-            left.append(LeftEdge(index, parts))
-        else:
-            inner += parts
+    sides = [_side(join, len(joins)) for join in joins]
+    nodes = [tree.args["from_"].this, *(join.this for join in joins)]
+    if "RIGHT" in sides:
+        nodes.reverse()
+    tables = [_occurrence(index, node, facts, zone) for index, node in enumerate(nodes)]
     aliases = [t.alias.lower() for t in tables]
     if len(set(aliases)) != len(aliases):
         raise DeclinedError("name_ambiguous", "Two tables have one alias.")
-    return tables, left, inner
+    left: list[LeftEdge] = []
+    inner: list[Expr] = []
+    hidden: set[Column] = set()
+    for index, (join, side) in enumerate(zip(joins, sides, strict=True), start=1):
+        parts = _condition(join, tables[: index + 1], hidden)
+        if side:
+            left.append(LeftEdge(index, parts))
+        else:
+            inner += parts
+    return From(tuple(tables), tuple(left), tuple(inner), Names(tables, hidden))
+
+
+def _side(join: exp.Expression, joins: int) -> str:
+    """LEFT, or RIGHT, which is LEFT with the two tables turned round; empty for an inner join."""
+    side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
+    known = side in ("", "LEFT") or (side == "RIGHT" and joins == 1)
+    kinds = ("", "OUTER") if side else ("", "INNER", "CROSS")
+    if join.args.get("method") or not known or kind not in kinds:
+        raise DeclinedError("join_unsupported", f"Here: {join.sql(dialect='spark')[:60]}.")
+    return side
+
+
+def _condition(
+    join: exp.Expression, tables: list[Occurrence], hidden: set[Column]
+) -> tuple[Expr, ...]:
+    """The conjuncts of ON or USING; what USING hides is added to `hidden`."""
+    using, condition = join.args.get("using"), join.args.get("on")
+    if not using:
+        names = Names(tables, hidden)
+        return conjuncts(bind_condition(condition, names) if condition is not None else None)
+    pairs = [_pair(column.name, tables, hidden) for column in using]
+    hidden.update(own for _, own in pairs)
+    return tuple(boolean("=", earlier, own) for earlier, own in pairs)
+
+
+def _pair(name: str, tables: list[Occurrence], hidden: set[Column]) -> tuple[Expr, Column]:
+    """The two columns of a name in USING. The joined table's own is then seen only by its path.
+
+    The bare name is the other one, which an inner or left join never pads.
+    """
+    earlier = Names(tables[:-1], hidden).column((), name)
+    own = Names(tables[-1:]).column((), name)
+    return earlier, own
 
 
 def _occurrence(index: int, node: exp.Expression, facts: Facts, zone: str | None) -> Occurrence:

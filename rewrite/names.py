@@ -5,16 +5,23 @@ A name that Spark would find ambiguous, or that it could read in two ways, raise
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from rewrite.block import Occurrence
 from rewrite.expr import Column, Expr
 from rewrite.reason import DeclinedError
 
 
 class Names:
-    """Column look-up over the occurrences of FROM."""
+    """Column look-up over the occurrences of FROM.
 
-    def __init__(self, occurrences: list[Occurrence]) -> None:
-        self._occurrences = occurrences
+    `hidden` columns, which USING has merged with another, are found only by a qualified name.
+    """
+
+    def __init__(
+        self, occurrences: Sequence[Occurrence], hidden: Collection[Column] = frozenset()
+    ) -> None:
+        self._occurrences, self._hidden = occurrences, frozenset(hidden)
 
     def find(self, qualifier: tuple[str, ...], name: str) -> list[Column]:
         """Every column that the name may mean."""
@@ -22,12 +29,15 @@ class Names:
         for occurrence in self._occurrences:
             if not _qualifies(occurrence, qualifier):
                 continue
-            column = occurrence.table.column(name)
-            if column is not None:
-                found.append(Column(occurrence.index, column.field_id, column.name, column.type))
+            facts = occurrence.table.column(name)
+            if facts is None:
+                continue
+            column = Column(occurrence.index, facts.field_id, facts.name, facts.type)
+            if qualifier or column not in self._hidden:
+                found.append(column)
         return found
 
-    def column(self, qualifier: tuple[str, ...], name: str) -> Expr:
+    def column(self, qualifier: tuple[str, ...], name: str) -> Column:
         """The one column that the name means."""
         found = self.find(qualifier, name)
         if len(found) == 1:

@@ -29,7 +29,7 @@ REASONS: dict[str, str] = {
     "files_changed": "A segment's data file is no longer live, or has other deletes.",
     "join_differs": "A join of the cube doesn't follow from the statement.",
     "join_not_counted": "A join of the cube can't be left out: rows without a partner, or several.",
-    "join_unsupported": "A join is of a kind that isn't matched: full, semi, anti, using, lateral.",
+    "join_unsupported": "A join is of a kind that isn't matched: full, semi, anti, natural.",
     "may_raise": "A predicate can raise an error, so it is matched only whole.",
     "metadata_unavailable": "A table's metadata couldn't be read by the layer.",
     "name_ambiguous": "A name could mean an output or an input column.",

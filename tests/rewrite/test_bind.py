@@ -215,7 +215,7 @@ def test_two_outputs_of_one_name() -> None:
         ("SELECT sum(v) FILTER (WHERE k) FROM f", "expression_unsupported"),
         ("SELECT bool_and(k) FROM f", "expression_unsupported"),
         ("SELECT count_if(k) FROM f", "expression_unsupported"),
-        ("SELECT count(*) FROM f a LEFT JOIN d b USING (k)", "join_unsupported"),
+        ("SELECT count(*) FROM f a FULL JOIN d b USING (k)", "join_unsupported"),
     ],
 )
 def test_left_to_spark(sql: str, code: str) -> None:

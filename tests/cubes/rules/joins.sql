@@ -50,9 +50,57 @@ SELECT count(*) n FROM f CROSS JOIN d;
 -- expect: fact_null_supplying
 SELECT d.name, count(f.k) n FROM d LEFT JOIN f ON f.k = d.k GROUP BY d.name;
 
--- title: a right join
--- expect: join_unsupported
+-- title: T33 the fact is null-supplying by a right join
+-- expect: fact_null_supplying
 SELECT count(*) n FROM f RIGHT JOIN d ON f.k = d.k;
+
+-- title: a right join is a left join turned round
+-- expect: answers [complete d]
+SELECT region, sum(v) s FROM d RIGHT JOIN f ON f.k = d.k GROUP BY region;
+
+-- title: a right join of more than two tables
+-- expect: join_unsupported
+SELECT count(*) n FROM d RIGHT OUTER JOIN f ON f.k = d.k JOIN o ON d.ok = o.ok;
+
+-- title: USING
+-- expect: answers
+SELECT k, region, count(*) n FROM f JOIN d USING (k) WHERE k > 2 GROUP BY k, region;
+
+-- title: USING, the tables turned round
+-- expect: answers
+SELECT k, f.g, count(*) n FROM d INNER JOIN f USING (k) GROUP BY k, f.g;
+
+-- title: USING of a left join: the bare name is the left table's
+-- expect: answers [complete d]
+SELECT k, f.k fk, count(*) n FROM f LEFT JOIN d USING (k) GROUP BY k, f.k;
+
+-- title: USING of a left join: the other column by its table
+-- expect: answers [complete d]
+SELECT k, d.k dk, count(*) n FROM f LEFT JOIN d USING (k) GROUP BY k, d.k;
+
+-- title: USING of a right join: the bare name is the right table's
+-- expect: answers [complete d]
+SELECT k, count(d.k) n FROM d RIGHT JOIN f USING (k) GROUP BY k;
+
+-- title: USING of a name that only one table has
+-- expect: expression_unsupported
+SELECT count(*) n FROM f JOIN d USING (g);
+
+-- title: USING of a name that two tables have before it
+-- expect: name_ambiguous
+SELECT count(*) n FROM f, t JOIN d USING (k);
+
+-- title: USING of a full join
+-- expect: join_unsupported
+SELECT count(*) n FROM f FULL JOIN d USING (k);
+
+-- title: USING of a semi join
+-- expect: join_unsupported
+SELECT count(*) n FROM f LEFT SEMI JOIN d USING (k);
+
+-- title: a natural join
+-- expect: join_unsupported
+SELECT count(*) n FROM f NATURAL JOIN d;
 
 -- title: a full join
 -- expect: join_unsupported
@@ -78,9 +126,9 @@ SELECT count(*) n FROM f JOIN d a ON f.k = a.k JOIN d b ON f.k = b.k;
 -- expect: column_not_in_cube
 SELECT count(*) n FROM f JOIN d ON f.k = d.k JOIN o ON d.ok = o.ok;
 
--- title: a comma before JOIN … ON
--- expect: join_unsupported
-SELECT count(*) n FROM f, o JOIN d ON f.k = d.k;
+-- title: a comma before JOIN … ON, which sees every table before it
+-- expect: column_not_in_cube
+SELECT count(*) n FROM f, o JOIN d ON f.k = d.k AND d.ok = o.ok;
 
 -- cube: a star by left join
 SELECT f.g, d.region, f.k, count(*) n, sum(f.v) sv, count(d.name) cn
@@ -109,6 +157,10 @@ SELECT d.k, count(*) n FROM f LEFT JOIN d ON f.k = d.k GROUP BY d.k;
 -- cube: a join that multiplies
 SELECT f.g, t.tag, count(*) n, sum(f.v) sv FROM f JOIN t ON f.k = t.k GROUP BY f.g, t.tag;
 
+-- title: USING
+-- expect: answers
+SELECT tag, sum(v) s FROM f JOIN t USING (k) GROUP BY tag;
+
 -- title: itself
 -- expect: answers
 SELECT tag, sum(v) s FROM f JOIN t ON f.k = t.k GROUP BY tag;
@@ -133,6 +185,18 @@ SELECT region, sum(v) s FROM f JOIN d ON f.k = d.k GROUP BY region;
 -- expect: answers [complete d o; unique d o]
 SELECT g, sum(v) s FROM f GROUP BY g;
 
+-- title: a comma and then JOIN … ON what stands before the comma
+-- expect: answers
+SELECT land, sum(v) s FROM d, o JOIN f ON d.k = f.k WHERE d.ok = o.ok GROUP BY land;
+
+-- title: JOIN … ON and then a comma
+-- expect: answers
+SELECT land, sum(v) s FROM f JOIN d ON d.k = f.k, o WHERE d.ok = o.ok GROUP BY land;
+
+-- title: USING twice
+-- expect: answers
+SELECT land, sum(v) s FROM f JOIN d USING (k) JOIN o USING (ok) WHERE region = 'r0' GROUP BY land;
+
 -- title: the outer table without the one between
 -- expect: join_not_counted
 SELECT count(*) n FROM f, o;
@@ -151,3 +215,14 @@ SELECT region, count(*) n FROM f JOIN d ON f.k = d.k GROUP BY region;
 -- title: without the filtered table
 -- expect: join_not_counted
 SELECT g, count(*) n FROM f GROUP BY g;
+
+-- cube: a left join by USING
+SELECT k, d.region, count(*) n, sum(f.v) sv FROM f LEFT JOIN d USING (k) GROUP BY k, d.region;
+
+-- title: the same join by ON, and turned round
+-- expect: answers
+SELECT region, sum(v) s FROM d RIGHT JOIN f ON d.k = f.k WHERE f.k > 1 GROUP BY region;
+
+-- title: the hidden column isn't the bare one
+-- expect: column_not_in_cube
+SELECT count(*) n FROM f LEFT JOIN d USING (k) WHERE d.k > 1;

@@ -220,10 +220,6 @@ SELECT sum(v) OVER () x FROM f;
 -- expect: block_unsupported
 SELECT count(*) n FROM f UNION ALL SELECT count(*) n FROM f;
 
--- title: USING
--- expect: join_unsupported
-SELECT count(*) n FROM f JOIN d USING (k);
-
 -- title: a join that the cube lacks
 -- expect: table_not_in_cube
 SELECT count(*) n FROM f JOIN d ON f.k = d.k;
