@@ -10,10 +10,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accelerator.config import Config
+
+if TYPE_CHECKING:
+    from accelerator.engines.session_state import SessionState
 
 _ZONES = "zoneinfo/"
 _USUAL = {
@@ -27,29 +31,32 @@ _USUAL = {
 """Settings under which a statement's text means something else than what is parsed here."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a session said; `still` tells whether it would say the same again."""
+
+    still: Callable[[], bool]
+    settings: Mapping[str, str]
+    catalog: str
+    namespace: tuple[str, ...]
+    views: frozenset[str] = frozenset()
+
+
 class SessionContext:
-    """The context of a session.
+    """The context of a session; `state` gives that of Spark once it runs, else None."""
 
-    `conf` gives Spark's SQLConf once Spark runs, else None; `manager` gives its CatalogManager.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        conf: Callable[[], Any],
-        manager: Callable[[], Any],
-    ) -> None:
-        self._config, self._conf, self._manager = config, conf, manager
+    def __init__(self, config: Config, state: Callable[[], SessionState | None]) -> None:
+        self._state = state
         given = config.spark_conf
-        self._configured = {
+        settings = {
             "ansi": given.get("spark.sql.ansi.enabled", "true").lower(),
             "case_sensitive": given.get("spark.sql.caseSensitive", "false").lower(),
             "time_zone": time_zone(config),
             "branch": given.get("spark.wap.branch", ""),
             "unusual": _unusual(given.get),
         }
-        self._known: tuple[str, Mapping[str, str]] = ("", {})
-        self._map: tuple[Any, Any] | None = None
+        self._configured = _Read(lambda: True, settings, config.catalog_name, ())
+        self._known: _Read | None = None
         self._statement = threading.local()
 
     def settings(self) -> Mapping[str, str]:
@@ -57,64 +64,56 @@ class SessionContext:
 
         `unusual` names a setting under which a statement's text is read otherwise, if there is one.
         """
-        conf = self._conf()
-        if conf is None:
-            return self._configured
-        # One call to the JVM tells whether anything was SET since; only then are the values asked.
-        text = str(self._settings_of(conf).toString())
-        if text != self._known[0]:
-            self._known = (text, self._asked(conf))
-        return self._known[1]
-
-    def _settings_of(self, conf: Any) -> Any:
-        """The map of what was SET; one Java object for a session's whole life."""
-        if self._map is None or self._map[0] is not conf:
-            self._map = (conf, conf.settings())
-        return self._map[1]
-
-    @staticmethod
-    def _asked(conf: Any) -> Mapping[str, str]:
-        return {
-            "ansi": str(conf.ansiEnabled()).lower(),
-            "case_sensitive": str(conf.caseSensitiveAnalysis()).lower(),
-            "time_zone": str(conf.sessionLocalTimeZone()),
-            "branch": str(conf.getConfString("spark.wap.branch", "")),
-            "unusual": _unusual(lambda name, usual: str(conf.getConfString(name, usual))),
-        }
+        return self._now().settings
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """While this thread plans one statement, Spark is asked for its catalog only once."""
-        self._statement.catalog = None
-        self._statement.within = True
+        """While this thread plans one statement, Spark is asked only once."""
+        self._statement.read = self._asked()
         try:
             yield
         finally:
-            self._statement.within = False
+            self._statement.read = None
 
     def catalog(self) -> str:
         """The current catalog."""
-        if self._conf() is None:
-            return self._config.catalog_name
-        within = getattr(self._statement, "within", False)
-        known: str | None = self._statement.catalog if within else None
-        if known is None:
-            known = str(self._manager().currentCatalog().name())
-            self._statement.catalog = known
-        return known
+        return self._now().catalog
 
     def is_temporary(self, parts: tuple[str, ...]) -> bool:
         """Whether Spark would take the name for a temporary view, which hides a table."""
-        manager = self._manager() if len(parts) == 1 and self._conf() is not None else None
-        return manager is not None and bool(
-            manager.v1SessionCatalog().getTempView(parts[0]).isDefined()
-        )
+        return len(parts) == 1 and parts[0].lower() in self._now().views
 
     def namespace(self) -> tuple[str, ...]:
         """The current namespace."""
-        if self._conf() is None:
-            return ("default",)
-        return tuple(str(part) for part in self._manager().currentNamespace())
+        return self._now().namespace
+
+    def _now(self) -> _Read:
+        read: _Read | None = getattr(self._statement, "read", None)
+        return read or self._asked()
+
+    def _asked(self) -> _Read:
+        state = self._state()
+        if state is None:
+            self._known = None
+            return self._configured
+        known = self._known
+        if known is None or not known.still():
+            still = state.watch()
+            views = frozenset(state.views())
+            settings = _settings(state.conf)
+            known = _Read(still, settings, state.catalog(), state.namespace(), views)
+            self._known = known
+        return known
+
+
+def _settings(conf: Any) -> Mapping[str, str]:
+    return {
+        "ansi": str(conf.ansiEnabled()).lower(),
+        "case_sensitive": str(conf.caseSensitiveAnalysis()).lower(),
+        "time_zone": str(conf.sessionLocalTimeZone()),
+        "branch": str(conf.getConfString("spark.wap.branch", "")),
+        "unusual": _unusual(lambda name, usual: str(conf.getConfString(name, usual))),
+    }
 
 
 def _unusual(read: Callable[[str, str], str]) -> str:

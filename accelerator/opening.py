@@ -17,6 +17,7 @@ from accelerator.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from accelerator.engines.session_state import SessionState
     from accelerator.engines.spark import SparkEngine
 
 CATALOG_FILE = "catalog.db"
@@ -94,24 +95,24 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
 
 
 def _context(config: Config, source: SparkSource) -> SessionContext:
-    known: dict[str, Any] = {}
+    known: dict[str, SessionState] = {}
     here = threading.local()
 
-    def state(part: str) -> Any:
-        """A part of the running session's state; the same Java object for its whole life."""
+    def state() -> SessionState | None:
+        """The running session's state; the same Java objects for its whole life."""
         if not source.started:
             known.clear()
             return None
+        engine = source.engine()
         if getattr(here, "active", None) is not source:
             # Spark reads its current catalog's default under the thread's active session.
-            source.engine().activate()
+            engine.activate()
             here.active = source
-        if part not in known:
-            session = source.engine().session
-            known[part] = getattr(session._jsparkSession.sessionState(), part)()
-        return known[part]
+        if "state" not in known:
+            known["state"] = engine.state()
+        return known["state"]
 
-    return SessionContext(config, lambda: state("conf"), lambda: state("catalogManager"))
+    return SessionContext(config, state)
 
 
 def _store(config: Config) -> Store:

@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 from cubes.build_sql import SEGMENT, missing_select, segments_select, stored_schema, unique_select
 from cubes.definition import CubeDefinition, Edge
 
-_CANCELLED = "SPARK_JOB_CANCELLED"
+CANCELLED = "SPARK_JOB_CANCELLED"
+"""Stands in every message about a job that was stopped by its tag."""
 _ROW_GROUP_BYTES = 16 * 1024 * 1024
 _SORTED_BY = 3  # leading dimensions: enough to prune by until a merge sorts by all
 
@@ -41,7 +42,7 @@ def job_errors() -> Iterator[None]:
         text = str(error)
         said = [line.strip() for line in text.splitlines() if line.strip()]
         told = next((line for line in said if "[" in line), said[0] if said else "no reason given")
-        raise JobError(told[:500], cancelled=_CANCELLED in text) from error
+        raise JobError(told[:500], cancelled=CANCELLED in text) from error
 
 
 def write_segments(

@@ -9,7 +9,7 @@ Iceberg.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -126,6 +126,71 @@ class Jvm:
         )
         self.virtual("java.lang.Iterable", "forEach", iterable, consumer)
         return items
+
+    def bound(self, method: str, target: Java, *arguments: Java) -> Java:
+        """A `MethodHandle` without arguments that calls the target's method with those."""
+        handles = self._java.lang.invoke.MethodHandles
+        with java_errors():
+            named = (m for m in target.getClass().getMethods() if m.getName() == method)
+            found = self._fitting(named, arguments, method)
+            handle = handles.publicLookup().unreflect(found).bindTo(target)
+            return handles.insertArguments(handle, 0, self._array(arguments))
+
+    def constant(self, target: Java) -> Java:
+        """A `MethodHandle` without arguments that gives the object itself."""
+        handles = self._java.lang.invoke.MethodHandles
+        return handles.constant(self.type("java.lang.Object"), target)
+
+    def shown_array(self, handle: Java) -> Java:
+        """The handle's array of objects as text."""
+        return self._then(handle, "java.util.Arrays", "toString", "[Ljava.lang.Object;")
+
+    def joined(self, handles: Sequence[Java]) -> Java:
+        """A handle that calls all of these, and gives their values as lines of one text."""
+        whole = self._shown(handles[0])
+        for handle in handles[1:]:
+            whole = self._concatenated(whole, self._shown(handle))
+        return whole
+
+    def equals(self, handle: Java, text: str) -> Java:
+        """A `BooleanSupplier`: whether the handle gives that text now."""
+        invoke, boolean = self._java.lang.invoke, self._java.lang.Boolean.TYPE
+        equal = self._handle("java.lang.String", "equals", boolean, self.type("java.lang.Object"))
+        with java_errors():
+            bound = equal.bindTo(text).asType(
+                invoke.MethodType.methodType(boolean, self.type("java.lang.String"))
+            )
+            test = invoke.MethodHandles.filterReturnValue(handle, bound)
+            supplier = self.type("java.util.function.BooleanSupplier")
+            return invoke.MethodHandleProxies.asInterfaceInstance(supplier, test)
+
+    def called(self, handle: Java) -> Java:
+        """What a handle without arguments gives."""
+        with java_errors():
+            return handle.invokeWithArguments(self._java.util.List.of())
+
+    def _shown(self, handle: Java) -> Java:
+        return self._then(handle, "java.lang.String", "valueOf", "java.lang.Object")
+
+    def _concatenated(self, first: Java, second: Java) -> Java:
+        """Both texts, each on a line."""
+        invoke, text = self._java.lang.invoke, self.type("java.lang.String")
+        concat = self._handle("java.lang.String", "concat", text, text)
+        line = concat.bindTo(_SEPARATOR)
+        second = invoke.MethodHandles.filterReturnValue(second, line)
+        both = invoke.MethodHandles.collectArguments(concat, 1, second)
+        return invoke.MethodHandles.collectArguments(both, 0, first)
+
+    def _then(self, handle: Java, class_name: str, method: str, takes: str) -> Java:
+        """The handle's value given to a static method `takes → String`."""
+        invoke, argument = self._java.lang.invoke, self.type(takes)
+        kind = invoke.MethodType.methodType(self.type("java.lang.String"), argument)
+        with java_errors():
+            shown = invoke.MethodHandles.publicLookup().findStatic(
+                self.type(class_name), method, kind
+            )
+            value = handle.asType(invoke.MethodType.methodType(argument))
+            return invoke.MethodHandles.filterReturnValue(value, shown)
 
     def _method(self, class_name: str, method: str, arguments: tuple[Java, ...]) -> Java:
         def find() -> Java:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -31,9 +32,11 @@ from accelerator.engines.selection import (
     unstage_selection,
 )
 from accelerator.engines.session_catalogs import catalog_settings, other_catalogs
+from accelerator.engines.session_state import SessionState
 from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSettings, embedded_conf
-from accelerator.errors import EngineError
+from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
+from cubes.spark import CANCELLED
 
 __all__ = ["PACKAGES", "SparkEngine", "SparkSettings", "Staged"]
 
@@ -128,6 +131,10 @@ class SparkEngine:
                 self._bridge = bridge
             return self._bridge
 
+    def state(self) -> SessionState:
+        """What the session's names and settings are now."""
+        return SessionState(self.jvm, self.session._jsparkSession)
+
     def activate(self) -> None:
         """Make the session this thread's active one in the JVM, as Spark's own calls do."""
         session = self.session
@@ -207,7 +214,10 @@ class SparkEngine:
 
     @contextmanager
     def tagged(self, tag: str) -> Iterator[None]:
-        """Jobs that this thread starts inside carry the tag; Ctrl-C inside stops them."""
+        """Jobs that this thread starts inside carry the tag; Ctrl-C inside stops them.
+
+        CancelledError where they were stopped by `interrupt`.
+        """
         context = self.session.sparkContext
         before = context.getLocalProperty(_INTERRUPT)
         context.addJobTag(tag)
@@ -217,6 +227,10 @@ class SparkEngine:
         except KeyboardInterrupt:
             self.interrupt(tag)
             raise
+        except (PySparkException, Py4JError) as error:
+            if CANCELLED not in str(error):
+                raise
+            raise CancelledError("the statement was cancelled") from error
         finally:
             context.removeJobTag(tag)
             context.setLocalProperty(_INTERRUPT, before)

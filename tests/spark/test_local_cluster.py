@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.spark.processes import agreed
 
 pytestmark = pytest.mark.spark
 
@@ -74,18 +74,6 @@ assert acc.fallbacks == {}, acc.fallbacks
 acc.close()
 print("agreed")
 """
-
-
-def agreed(script: str, folder: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", script, str(folder)],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        timeout=300,
-        check=False,
-    )
-    assert ran.stdout.strip().endswith("agreed"), ran.stderr[-3000:]
 
 
 def test_executors_build_cubes(tmp_path: Path) -> None:
