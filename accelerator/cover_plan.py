@@ -20,6 +20,18 @@ from rewrite.block import Block
 from rewrite.expr import columns
 from rewrite.reason import Declined, DeclinedError
 
+_STAGES = (
+    "fact_not_in_query",
+    "table_not_in_cube",
+    "fact_null_supplying",
+    "join_differs",
+    "join_not_counted",
+    "column_not_in_cube",
+    "predicate_not_implied",
+    "aggregate_not_in_cube",
+)
+"""Reasons of a match in the order in which a cube nears an answer; any other is nearer still."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -67,6 +79,15 @@ def candidate(
 def cheapest(candidates: Iterable[Candidate]) -> Candidate | None:
     """The one that reads the fewest bytes; ties by name, so that plans are stable."""
     return min(candidates, key=lambda c: (c.tried.bytes, c.record.name), default=None)
+
+
+def nearest(tried: Iterable[Tried]) -> Declined | None:
+    """The reason of the cube that came nearest to answering; ties go to the first."""
+
+    def stage(declined: Declined) -> int:
+        return _STAGES.index(declined.code) if declined.code in _STAGES else len(_STAGES)
+
+    return max((t.declined for t in tried if t.declined is not None), key=stage, default=None)
 
 
 def segment_condition(segments: Sequence[SegmentRecord]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store.records import SegmentRecord
+from cubes.definition import CubeDefinition
 from cubes.freshness import Coverage
 from cubes.plan import Match
 from rewrite.block import Block
@@ -44,6 +45,7 @@ class CubePlan:
 
     cube: str
     cube_id: str
+    definition: CubeDefinition
     block: Block
     match: Match
     coverage: Coverage

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
 from accelerator.context import SessionContext
-from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run
+from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run, nearest
 from accelerator.iceberg import Lake, Pin, PinnedTable
 from accelerator.plan import CubePlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.store import CubeRecord, Store
@@ -216,8 +216,7 @@ class Planner:
                 found.append(result)
         best = cheapest(found)
         if best is None:
-            nearest = next((t.declined for t in tried if t.declined is not None), None)
-            return PlainPlan(nearest or Declined("cubes_none"), tuple(tried))
+            return PlainPlan(nearest(tried) or Declined("cubes_none"), tuple(tried))
         return self._cube_plan(block, best, pinned, tuple(tried))
 
     def _try(
@@ -263,6 +262,7 @@ class Planner:
         return CubePlan(
             cube=best.record.name,
             cube_id=best.record.id,
+            definition=best.cube,
             block=block,
             match=best.match,
             coverage=best.coverage,

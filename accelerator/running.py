@@ -18,7 +18,6 @@ from accelerator.errors import EngineError
 from accelerator.plan import CubePlan, DuckDBRun
 from cubes.build_sql import stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
-from cubes.definition import CubeDefinition
 from rewrite.render import quote
 
 if TYPE_CHECKING:
@@ -53,9 +52,7 @@ def _answer(
     return engine.run(run.sql, tables, tag=tag)
 
 
-def spark_frame(
-    plan: CubePlan, cube: CubeDefinition, engine: SparkEngine, sql: str, leases: ExitStack
-) -> DataFrame:
+def spark_frame(plan: CubePlan, engine: SparkEngine, sql: str, leases: ExitStack) -> DataFrame:
     """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed."""
     session = engine.session
     plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
@@ -64,7 +61,9 @@ def spark_frame(
     if filled:
         view = f"acc_{uuid.uuid4().hex}"
         paths = sorted({s.path for s in filled})
-        session.read.schema(stored_schema(cube)).parquet(*paths).createOrReplaceTempView(view)
+        session.read.schema(stored_schema(plan.definition)).parquet(*paths).createOrReplaceTempView(
+            view
+        )
         leases.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, segment_condition(filled)))
     raw = None

@@ -33,7 +33,6 @@ from accelerator.running import run_duckdb, spark_frame
 from accelerator.statement_kinds import ExplainAccelerate, ExplainWhyNot, Other, Query, Verify
 from accelerator.statements import parse_statement
 from accelerator.store import Store
-from cubes.definition import CubeDefinition, from_dict
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -213,11 +212,6 @@ class Accelerator:
             with engine.tagged(tag):
                 return session.sql(sql).toArrow()
 
-    def definition(self, plan: CubePlan) -> CubeDefinition:
-        """The plan's cube."""
-        record = self.store.registry().cubes[plan.cube]
-        return from_dict(dict(record.definition))
-
     def run(self, plan: CubePlan, sql: str) -> tuple[pa.Table, str]:
         """Runs a cube plan; the answer and the engine that gave it."""
         with self.tracked() as tag:
@@ -229,9 +223,7 @@ class Accelerator:
             with ExitStack() as leases:
                 engine = self._spark.engine()
                 leases.enter_context(engine.tagged(tag))
-                return spark_frame(
-                    plan, self.definition(plan), engine, sql, leases
-                ).toArrow(), "spark"
+                return spark_frame(plan, engine, sql, leases).toArrow(), "spark"
 
     # Inside
 
@@ -290,9 +282,7 @@ class Accelerator:
             return session.sql(statement.bare)
         with ExitStack() as leases:
             try:
-                frame = spark_frame(
-                    plan, self.definition(plan), self._spark.engine(), statement.bare, leases
-                )
+                frame = spark_frame(plan, self._spark.engine(), statement.bare, leases)
             except Exception as error:  # law 4
                 self._failed("engine_failed", error)
                 return session.sql(statement.bare)
