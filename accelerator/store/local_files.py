@@ -41,7 +41,7 @@ class LocalFiles:
 
     def read(self, path: str) -> bytes:
         """See `Files.read`."""
-        with _local_errors(self._root):
+        with _local_errors(self._root, may_miss=True):
             return Path(self._prefix + path).read_bytes()
 
     def exists(self, path: str) -> bool:
@@ -50,7 +50,7 @@ class LocalFiles:
 
     def size(self, path: str) -> int:
         """See `Files.size`."""
-        with _local_errors(self._root):
+        with _local_errors(self._root, may_miss=True):
             return Path(self._prefix + path).stat().st_size
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -93,12 +93,13 @@ def _is_draft(name: str) -> bool:
 
 
 @contextmanager
-def _local_errors(root: str) -> Iterator[None]:
+def _local_errors(root: str, *, may_miss: bool = False) -> Iterator[None]:
+    """OSErrors as StoreErrors; with `may_miss` a file that isn't there is the caller's to judge."""
     try:
         yield
-    except FileNotFoundError:
-        raise
     except OSError as error:
+        if may_miss and isinstance(error, FileNotFoundError):
+            raise
         raise StoreError(
             f"the store at {root} can't be used: {error.strerror or error}",
             hint="check the path and its permissions, or set `store` to a place you may write to",

@@ -206,6 +206,12 @@ def test_a_read_only_or_unwritable_root_reads_but_refuses_writes(tmp_path):
     assert (tmp_path / "plain").is_file()
 
 
+def test_a_root_under_nothing_is_a_store_error():
+    with pytest.raises(StoreError, match="No such file") as caught:
+        Store.open("/proc/nowhere/store").create_cube(cube())
+    assert caught.value.hint
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_permissions_are_named(tmp_path):
     tmp_path.chmod(0o500)
