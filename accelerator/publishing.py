@@ -132,17 +132,15 @@ def _write(session: Accelerator, target: Target, parts: tuple[str, ...]) -> None
 
 def published_select(cube: CubeDefinition, view: str, condition: str) -> str:
     """Cells merged over segments, measures finished."""
-    columns = ", ".join(f"s{i} AS a{i}" for i in range(len(cube.states)))
     dimensions = [f"d{i}" for i in range(len(cube.dimensions))]
-    cells = f"SELECT {', '.join([*dimensions, columns])} FROM {view}"
-    cells += f" WHERE {condition}" if condition else ""
     items = [f"d{i} AS {quote(d.name, 'spark')}" for i, d in enumerate(cube.dimensions)]
     items += [_measure_item(cube, measure) for measure in cube.measures]
     taken = {d.name.lower() for d in cube.dimensions} | {m.name.lower() for m in cube.measures}
     if _ROW_COUNT not in taken:
-        items.append(f"CAST(SUM(a0) AS BIGINT) AS {_ROW_COUNT}")
+        items.append(f"CAST(SUM(s0) AS BIGINT) AS {_ROW_COUNT}")
+    where = f" WHERE {condition}" if condition else ""
     group = f" GROUP BY {', '.join(dimensions)}" if dimensions else ""
-    return f"SELECT {', '.join(items)} FROM ({cells}) cells{group}"
+    return f"SELECT {', '.join(items)} FROM {view}{where}{group}"
 
 
 def _measure_item(cube: CubeDefinition, measure: CubeMeasure) -> str:
@@ -159,7 +157,9 @@ def _measure_item(cube: CubeDefinition, measure: CubeMeasure) -> str:
     keys = {key(s.kind, s.argument, s.where): i for i, s in enumerate(cube.states)}
     argument = aggregate.args[0] if aggregate.args and kept.states != ("rows",) else None
     slots = tuple(keys[key(kind, argument, effective_filter(aggregate))] for kind in kept.states)
-    text = finish_text(Final(aggregate, kept, slots), "spark")
+    text = finish_text(
+        Final(aggregate, kept, slots), [f"s{i}" for i in range(len(cube.states))], "spark"
+    )
     return f"{text} AS {quote(measure.name, 'spark')}"
 
 

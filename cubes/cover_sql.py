@@ -19,8 +19,6 @@ from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, Renderer, duckdb_type, quote
 from rewrite.types import decimal_parts
 
-_KEY_ID = 5000
-
 
 @dataclass(frozen=True, slots=True)
 class SegmentSource:
@@ -76,10 +74,40 @@ def answer_sql(
 
     DeclinedError where the dialect can't express it with Spark's meaning.
     """
+    if raw is None and len(segments) == 1 and dialect == "duckdb":
+        return _final(block, match, dialect, _only_segments(match, dialect, segments[0]))
     cells = [_segment_cells(match, dialect, source, cast=raw is not None) for source in segments]
     if raw is not None:
         cells.append(_raw_cells(block, match, dialect, raw))
-    return _final(block, match, dialect, " UNION ALL ".join(cells))
+    keys = tuple(f"k{i}" for i in range(len(match.keys)))
+    slots = tuple(f"a{i}" for i in range(len(match.slots)))
+    from_ = f"({' UNION ALL '.join(cells)}) cells"
+    return _final(block, match, dialect, _Cells(from_, keys, keys, slots))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What is aggregated: text behind FROM, and the texts of keys, GROUP BY and slots over it."""
+
+    from_: str
+    keys: tuple[str, ...]
+    groups: tuple[str, ...]
+    slots: tuple[str, ...]
+
+
+def _only_segments(match: Match, dialect: Dialect, source: SegmentSource) -> _Cells:
+    """Without raw rows the segments' own columns are aggregated: DuckDB plans that sooner."""
+    render = _CellRenderer(dialect, lambda c: quote(c.name, dialect))
+    keys = tuple(render.text(k) for k in match.keys)
+    groups = tuple(_group(k, text, dialect) for k, text in zip(match.keys, keys, strict=True))
+    slots = tuple(render.text(slot.cube) for slot in match.slots)
+    return _Cells(source.table + _where(match, render, source), keys, groups, slots)
+
+
+def _where(match: Match, render: Renderer, source: SegmentSource) -> str:
+    conditions = [source.condition] if source.condition else []
+    conditions += [render.text(c) for c in match.where]
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
 def _cast(text: str, type_: str | None, dialect: Dialect) -> str:
@@ -103,10 +131,7 @@ def _segment_cells(match: Match, dialect: Dialect, source: SegmentSource, *, cas
     for index, slot in enumerate(match.slots):
         text = render.text(slot.cube)
         items.append(f"{_cast(text, slot.type, dialect) if cast else text} AS a{index}")
-    conditions = [source.condition] if source.condition else []
-    conditions += [render.text(c) for c in match.where]
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT {', '.join(items) or '1'} FROM {source.table}{where}"
+    return f"SELECT {', '.join(items) or '1'} FROM {source.table}{_where(match, render, source)}"
 
 
 def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource) -> str:
@@ -170,13 +195,13 @@ def _state_text(slot: Slot, render: Renderer, dialect: Dialect) -> str:
     return kind.build(argument, type_, dialect)
 
 
-def _final(block: Block, match: Match, dialect: Dialect, cells: str) -> str:
+def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
     finals = {f.aggregate: f for f in match.finals}
 
     def aggregate(call: Aggregate) -> str:
-        return finish_text(finals[call], dialect)
+        return finish_text(finals[call], cells.slots, dialect)
 
-    render = Renderer(dialect, lambda c: c.name, aggregate)
+    render = Renderer(dialect, lambda c: cells.keys[c.field_id], aggregate)
 
     def over_keys(expr: Expr) -> Expr:
         def change(node: Expr) -> Expr | None:
@@ -184,7 +209,7 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: str) -> str:
                 return node
             if node in block.keys:
                 index = block.keys.index(node)
-                return Column(CUBE, _KEY_ID + index, f"k{index}", node.type)
+                return Column(CUBE, index, cells.keys[index], node.type)
             return None
 
         return transform(expr, change)
@@ -198,31 +223,37 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: str) -> str:
     named = [o.expr for o in block.outputs]
     hidden = [k.expr for k in block.order if k.expr not in named]
     items += [f"{render.text(over_keys(e))} AS o{i}" for i, e in enumerate(hidden)]
-    text = f"SELECT {', '.join(items)} FROM ({cells}) cells"
+    text = f"SELECT {', '.join(items)} FROM {cells.from_}"
     if block.grouped:
-        text += " GROUP BY " + ", ".join(f"k{i}" for i in range(len(block.keys)))
+        text += f" GROUP BY {', '.join(cells.groups)}"
     if block.having is not None:
         text += f" HAVING {render.text(over_keys(block.having))}"
     if block.order:
-        text = _ordered(block, text, hidden)
+        text = _ordered(block, text, hidden, dialect)
     return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
 
 
-def _ordered(block: Block, text: str, hidden: list[Expr]) -> str:
-    """Sorts from outside: in ORDER BY Spark can't always find a column that is aggregated."""
+def _ordered(block: Block, text: str, hidden: list[Expr], dialect: Dialect) -> str:
+    """Sorts from outside where need be: Spark can't always find an aggregated column to sort by."""
     named = [o.expr for o in block.outputs]
     items = []
     for key in block.order:
         found = f"c{named.index(key.expr)}" if key.expr in named else f"o{hidden.index(key.expr)}"
         direction = "DESC" if key.descending else "ASC"
         items.append(f"{found} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
+    order = f" ORDER BY {', '.join(items)}"
+    if dialect == "duckdb" and not hidden:
+        return text + order
     columns = ", ".join(f"c{i}" for i in range(len(named)))
-    return f"SELECT {columns} FROM ({text}) answer ORDER BY {', '.join(items)}"
+    return f"SELECT {columns} FROM ({text}) answer{order}"
 
 
-def finish_text(final: Final, dialect: Dialect) -> str:
-    """The aggregate over cells that gives the statement's aggregate its value."""
-    columns = [f"a{i}" for i in final.slots]
+def finish_text(final: Final, slots: Sequence[str], dialect: Dialect) -> str:
+    """The aggregate over cells that gives the statement's aggregate its value.
+
+    `slots` are the texts of all of the match's slots.
+    """
+    columns = [slots[i] for i in final.slots]
     if final.measure is None:
         return f"CAST(COUNT(DISTINCT {columns[0]}) AS BIGINT)"
     argument = final.aggregate.args[0].type if final.aggregate.args else None
