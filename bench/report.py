@@ -19,6 +19,11 @@ from typing import Any
 _PACKAGES = ("duckdb", "numpy", "pyarrow", "pyiceberg", "pyspark", "sqlglot")
 
 
+def now() -> str:
+    """The time of day, with its zone."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+
+
 @dataclass(slots=True)
 class Report:
     """The figures of one bench run. `details` may hold anything that JSON can."""
@@ -29,7 +34,7 @@ class Report:
     figures: dict[str, float | int] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     complete: bool = False
-    started: str = field(default_factory=lambda: time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+    started: str = field(default_factory=now)
 
     def save(self) -> None:
         """Writes the file as it stands."""

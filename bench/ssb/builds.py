@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import accelerator
+from bench.report import now
 from bench.ssb.cubes import CUBES, Cube
-from bench.ssb.workspace import cube_sizes
+from bench.ssb.workspace import cube_sizes, read_json, write_json
 from bench.steps import Steps
 
 
@@ -31,28 +35,52 @@ class BuildTimes:
         }
 
 
-def rebuild(acc: accelerator.Accelerator, steps: Steps, *, warm_up: bool) -> BuildTimes:
-    """Drops the cubes and builds them under the clock.
+def timed_builds(
+    acc: accelerator.Accelerator, steps: Steps, kept: Path, *, go_on: bool, warm_up: bool
+) -> dict[str, Any]:
+    """Builds the cubes under the clock; what was measured, as it is kept in the file `kept`.
 
-    The SELECTs run first to warm up the JVM for both sides, and once more, timed, after the builds.
-    At large scales the warm-up is left out: the builds then start cold, which only counts against
-    them.
+    The file is written after each cube. With `go_on` cubes that are there and in it aren't built
+    again, so a run that was stopped goes on from there; without it all are. The SELECTs run first
+    to warm up the JVM for both sides, and once more, timed, after the builds. At large scales the
+    warm-up is left out: the builds then start cold, which only counts against them.
     """
-    for name in cube_sizes(acc):
+    wanted = [cube.create() for cube in CUBES]
+    found = read_json(kept) if go_on else None
+    if found is None or found["cubes"] != wanted:
+        found = {"cubes": wanted, "times": asdict(BuildTimes({}, {}, {})), "measured": now()}
+    built = cube_sizes(acc).keys() & found["times"]["compact_s"].keys()
+    for name in cube_sizes(acc).keys() - built:
         acc.query(f"DROP CUBE {name}")
     if warm_up:
         with steps.step("Warm up: the cubes' defining SELECTs in plain Spark"):
             for cube in CUBES:
                 _select(acc, cube)
-    build_s, compact_s = {}, {}
+    _time_all(acc, steps, found, kept, built)
+    return found
+
+
+def _time_all(
+    acc: accelerator.Accelerator,
+    steps: Steps,
+    found: dict[str, Any],
+    kept: Path,
+    built: Collection[str],
+) -> None:
+    times = found["times"]
     for cube in CUBES:
+        if cube.name in built:
+            continue
         with steps.step(f"Build the cube {cube.name}"):
-            build_s[cube.name] = _timed_statement(acc, cube.create())
+            times["build_s"][cube.name] = _timed_statement(acc, cube.create())
         with steps.step(f"Compact the cube {cube.name}"):
-            compact_s[cube.name] = _timed_statement(acc, f"COMPACT CUBE {cube.name}")
-    with steps.step("The cubes' defining SELECTs in plain Spark, timed"):
-        select_s = {cube.name: _select(acc, cube) for cube in CUBES}
-    return BuildTimes(build_s, compact_s, select_s)
+            times["compact_s"][cube.name] = _timed_statement(acc, f"COMPACT CUBE {cube.name}")
+        write_json(kept, found)
+    for cube in CUBES:
+        if cube.name not in times["select_s"]:
+            with steps.step(f"The defining SELECT of {cube.name} in plain Spark, timed"):
+                times["select_s"][cube.name] = _select(acc, cube)
+            write_json(kept, found)
 
 
 def _select(acc: accelerator.Accelerator, cube: Cube) -> float:

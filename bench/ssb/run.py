@@ -19,8 +19,7 @@ from rich.console import Console
 
 import accelerator
 from bench.report import Report
-from bench.ssb.builds import BuildTimes, rebuild
-from bench.ssb.cubes import CUBES
+from bench.ssb.builds import BuildTimes, timed_builds
 from bench.ssb.figures import figures_of
 from bench.ssb.first_answer import open_to_first_answer
 from bench.ssb.load import fact_bytes
@@ -32,8 +31,6 @@ from bench.ssb.workspace import (
     build_missing_cubes,
     cube_sizes,
     open_loaded,
-    read_json,
-    write_json,
 )
 from bench.steps import Steps, noise_into
 
@@ -144,16 +141,8 @@ def _one_run(
 def _measure_builds(bench: Bench, acc: accelerator.Accelerator) -> None:
     """Builds the cubes under the clock, or takes the times of the build that made them."""
     kept = bench.workspace.warehouse / "ssb-builds.json"
-    wanted = [cube.create() for cube in CUBES]
-    found = read_json(kept)
-    reusable = found is not None and found["cubes"] == wanted and len(cube_sizes(acc)) == len(CUBES)
-    if found is not None and reusable and bench.large and not bench.options.rebuild:
-        build_missing_cubes(acc, bench.steps)
-    else:
-        kept.unlink(missing_ok=True)
-        times = rebuild(acc, bench.steps, warm_up=not bench.large)
-        found = {"cubes": wanted, "times": asdict(times), "measured": bench.report.started}
-        write_json(kept, found)
+    go_on = bench.large and not bench.options.rebuild
+    found = timed_builds(acc, bench.steps, kept, go_on=go_on, warm_up=not bench.large)
     bench.report.details["builds"] = found
     bench.report.figures |= BuildTimes(**found["times"]).figures()
     bench.report.save()
