@@ -1,8 +1,9 @@
-"""Segment files that are asked again and again, kept in DuckDB's memory.
+"""Small segment files that are asked again and again, kept in DuckDB's memory.
 
-Files never change under their names, so a copy is never stale. Copies are made in the background
-at the third use, compressed, least recently used first out. Nothing depends on one: whatever fails
-here, the files themselves are read.
+What a small file costs is mostly its opening, 0.6 ms; of a large one Parquet's own statistics and
+Bloom filters leave fewer rows to read than a copy's would. Files never change under their names, so
+a copy is never stale. Copies are made in the background at the third use, compressed, least
+recently used first out. Nothing depends on one: whatever fails here, the files themselves are read.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import duckdb
 _USES = 3
 _GROWTH = 3  # a copy's bytes in memory over its file's, measured 1.5 to 2.7
 _KEPT = 256
+_LARGEST = 4 * 1024 * 1024  # bytes of a file that is copied
 
 
 @dataclass(slots=True)
@@ -49,8 +51,8 @@ class HotSegments:
             while len(self._entries) > _KEPT:
                 self._forget(next(iter(self._entries)))
             entry.uses += 1
-            wanted = entry.uses >= _USES and not entry.loading and entry.table is None
-            if not wanted or entry.bytes > self._budget or self._closed:
+            wanted = entry.uses >= _USES and not entry.loading and size <= _LARGEST
+            if not wanted or entry.table or entry.bytes > self._budget or self._closed:
                 return entry.table
             entry.loading = True
         threading.Thread(target=self._load, args=(entry, scan), name="hot", daemon=True).start()
