@@ -35,7 +35,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "bounds_proven": [list(pair) for pair in needs.bounded],
         },
         "approximate": [
-            f.aggregate.function for f in plan.match.finals if f.measure and f.measure.approximate
+            f.aggregate.function for f in plan.match.finals if f.measure and f.measure.estimate
         ],
         "duckdb_declined": _code(plan),
         "sql": plan.duckdb.sql if plan.duckdb else None,
@@ -101,10 +101,8 @@ def _cube_lines(plan: CubePlan) -> list[str]:
         held.append("sums derived within the files' proven bounds")
     if held:
         lines.append("  rests on: " + "; ".join(held))
-    approximate = [f for f in plan.match.finals if f.measure and f.measure.approximate]
-    if approximate:
-        shown = ", ".join(f.aggregate.function for f in approximate)
-        lines.append(f"  {shown}: an estimate (HLL, 2^14 registers, standard error 0.8 %)")
+    measures = dict.fromkeys(f.measure for f in plan.match.finals if f.measure is not None)
+    lines += [f"  {m.function}: an estimate ({m.estimate})" for m in measures if m.estimate]
     if plan.duckdb_declined is not None:
         lines.append(
             f"  not by DuckDB: {plan.duckdb_declined.sentence} [{plan.duckdb_declined.code}]"

@@ -95,7 +95,7 @@ def state_sql(state: State, render: Renderer) -> str:
     if state.where is not None:
         argument = f"CASE WHEN {render.text(state.where)} THEN {argument} END"
         kind = STATES["count"] if state.kind == "rows" else kind
-    text = kind.build(argument, state.argument_type or "int", render.dialect)
+    text = kind.build(argument, state.argument_type or "int", render.dialect, state.size)
     return text if state.type in ("binary",) else f"CAST({text} AS {state.type})"
 
 
@@ -150,7 +150,7 @@ def _merged(cube: CubeDefinition, index: int, state: State) -> str:
         return f"CAST({merge}({column}) AS {duckdb_type(state.type)})"
     if state.kind == "set":
         return f"COALESCE(list_distinct(flatten(list({column}))), [])"
-    if state.kind in ("bitmap", "hll"):
+    if state.kind in ("bitmap", "hll", "kll"):
         return f"acc_{state.kind}_union(list({column}))"
     n, mean = (_companion(cube, state, kind) for kind in ("count", "mean"))
     common = f"(SUM({n} * {mean}) / NULLIF(SUM({n}), 0))"

@@ -192,7 +192,7 @@ def _state_text(slot: Slot, render: Renderer, dialect: Dialect) -> str:
             kind = STATES["count"]
     if type_ is None:
         raise DeclinedError("expression_not_proven", "An argument's type isn't known.")
-    return kind.build(argument, type_, dialect)
+    return kind.build(argument, type_, dialect, slot.size)
 
 
 def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
@@ -256,8 +256,4 @@ def finish_text(final: Final, slots: Sequence[str], dialect: Dialect) -> str:
     columns = [slots[i] for i in final.slots]
     if final.measure is None:
         return f"CAST(COUNT(DISTINCT {columns[0]}) AS BIGINT)"
-    argument = final.aggregate.args[0].type if final.aggregate.args else None
-    type_ = final.aggregate.type
-    if type_ is None:
-        raise DeclinedError("expression_not_proven", "An aggregate's type isn't known.")
-    return final.measure.finish(columns, argument, type_, dialect)
+    return final.measure.finish(columns, final.aggregate, dialect)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cubes.measures import ROWS, Measure, measure_of
+from cubes.measures import ROWS, Measure, measure_of, sketch_size
 from cubes.states import STATES
 from rewrite.block import Block, Classes, LeftEdge
 from rewrite.errors import DefinitionError
@@ -29,9 +29,13 @@ from rewrite.expr import (
     to_json,
 )
 from rewrite.facts import At
+from rewrite.reason import DeclinedError
 
 FORMAT = 1
 """Version of stored definitions and segment files; raised when either's meaning changes."""
+
+_FORMAT_SIZED = 2
+"""Of a definition with a sketch's size; others stay in format 1, which older releases read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,13 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A stored state: its kind, its argument (None for rows) and its FILTER."""
+    """A stored state: its kind, its argument (None for rows), its FILTER, and a sketch's size."""
 
     kind: str
     argument: Expr | None
     where: Expr | None
     type: str
+    size: int = 0
 
     @property
     def argument_type(self) -> str | None:
@@ -244,8 +249,10 @@ def _states(measures: list[CubeMeasure], classes: Classes) -> tuple[State, ...]:
     found["rows", None, None] = State("rows", None, None, "bigint")
     for cube_measure in measures:
         aggregate = cube_measure.aggregate
-        measure = stored_measure(aggregate)
-        if measure is None:
+        measure, size = stored_measure(aggregate), 0
+        if measure is not None:
+            size = _size(cube_measure.name, measure, aggregate)
+        else:
             shown = f"{aggregate.function}({'DISTINCT ' if aggregate.distinct else ''}…)"
             raise DefinitionError(
                 f"{cube_measure.name}: {shown} over {_argument_type(aggregate)}"
@@ -260,9 +267,20 @@ def _states(measures: list[CubeMeasure], classes: Classes) -> tuple[State, ...]:
                 argument and canonical(argument, classes.find),
                 where and canonical(where, classes.find),
             )
-            type_ = STATES[kind].stored(None if argument is None else argument.type)
-            found.setdefault(key, State(kind, argument, where, type_ or "bigint"))
+            type_ = STATES[kind].stored(None if argument is None else argument.type) or "bigint"
+            state = State(kind, argument, where, type_, size if STATES[kind].sized else 0)
+            # One sketch serves every percentage and every coarser accuracy.
+            found[key] = max(found.get(key, state), state, key=lambda s: s.size)
     return tuple(found.values())
+
+
+def _size(name: str, measure: Measure, aggregate: Aggregate) -> int:
+    try:
+        return sketch_size(measure, aggregate)
+    except DeclinedError as error:
+        raise DefinitionError(
+            f"{name}: {error.declined.detail}", hint="name a smaller accuracy, or leave it out"
+        ) from error
 
 
 def _argument_type(aggregate: Aggregate) -> str | None:
@@ -273,9 +291,7 @@ def stored_measure(aggregate: Aggregate) -> Measure | None:
     """The measure of an aggregate call: count(*) and count_if are counts of rows."""
     if aggregate.function == "count_if" or (aggregate.function == "count" and not aggregate.args):
         return None if aggregate.distinct else ROWS
-    if len(aggregate.args) != 1:
-        return None
-    return measure_of(aggregate.function, aggregate.distinct, aggregate.args[0].type)
+    return measure_of(aggregate)
 
 
 def effective_filter(aggregate: Aggregate) -> Expr | None:
@@ -290,19 +306,24 @@ def effective_filter(aggregate: Aggregate) -> Expr | None:
 def to_dict(cube: CubeDefinition) -> dict[str, Any]:
     """The stored form."""
     return {
-        "format": FORMAT,
+        "format": _FORMAT_SIZED if any(s.size for s in cube.states) else FORMAT,
         "tables": [[t.name, t.uuid, t.alias, t.ref] for t in cube.tables],
         "left": [[e.occurrence, [to_json(c) for c in e.on]] for e in cube.left_edges],
         "conjuncts": [to_json(c) for c in cube.conjuncts],
         "dimensions": [[d.name, to_json(d.expr)] for d in cube.dimensions],
         "measures": [[m.name, to_json(m.aggregate)] for m in cube.measures],
-        "states": [[s.kind, to_json(s.argument), to_json(s.where), s.type] for s in cube.states],
+        "states": [_state_list(s) for s in cube.states],
     }
+
+
+def _state_list(state: State) -> list[Any]:
+    plain = [state.kind, to_json(state.argument), to_json(state.where), state.type]
+    return [*plain, state.size] if state.size else plain
 
 
 def from_dict(data: dict[str, Any]) -> CubeDefinition:
     """The definition that `to_dict` wrote; ValueError for another format."""
-    if data.get("format") != FORMAT:
+    if data.get("format") not in (FORMAT, _FORMAT_SIZED):
         raise ValueError(f"cube definition of format {data.get('format')!r}")
 
     def optional(value: Any) -> Expr | None:
@@ -315,5 +336,8 @@ def from_dict(data: dict[str, Any]) -> CubeDefinition:
         conjuncts=tuple(from_json(c) for c in data["conjuncts"]),
         dimensions=tuple(Dimension(n, from_json(e)) for n, e in data["dimensions"]),
         measures=tuple(CubeMeasure(n, a) for n, a in measures if isinstance(a, Aggregate)),
-        states=tuple(State(k, optional(a), optional(w), t) for k, a, w, t in data["states"]),
+        states=tuple(
+            State(kind, optional(argument), optional(where), *rest)
+            for kind, argument, where, *rest in data["states"]
+        ),
     )

@@ -5,8 +5,9 @@ Each derivation says in its comment why the states give the answer; each has a p
 
 from __future__ import annotations
 
+from cubes import kll
 from cubes.definition import CubeDefinition, effective_filter, stored_measure
-from cubes.measures import ROWS
+from cubes.measures import ROWS, sketch_size
 from cubes.plan import Final, Slot
 from cubes.states import STATES
 from cubes.view import View
@@ -53,7 +54,8 @@ class Deriver:
             raise DeclinedError("aggregate_unsupported", f"The function {aggregate.function}.")
         argument = None if measure is ROWS else aggregate.args[0]
         where = effective_filter(aggregate)
-        slots = tuple(self._slot(kind, argument, where) for kind in measure.states)
+        wanted = sketch_size(measure, aggregate)
+        slots = tuple(self._slot(kind, argument, where, wanted) for kind in measure.states)
         return Final(aggregate, measure, slots)
 
     def _distinct_dimension(self, aggregate: Aggregate) -> Final | None:
@@ -75,12 +77,14 @@ class Deriver:
             aggregate, None, (self._add(Slot("key", argument, None, cube, argument.type)),)
         )
 
-    def _slot(self, kind: str, argument: Expr | None, where: Expr | None) -> int:
+    def _slot(self, kind: str, argument: Expr | None, where: Expr | None, wanted: int) -> int:
         """The slot of a state: stored as such, under a filter on dimensions, or derived."""
         stored = self._states.get((kind, self._key(argument), self._key(where)))
         type_ = STATES[kind].stored(None if argument is None else argument.type) or "bigint"
+        size = self._size(kind, argument, stored, wanted) if STATES[kind].sized else 0
         if stored is not None:
-            return self._add(Slot(kind, argument, where, self._cube.state_column(stored), type_))
+            column = self._cube.state_column(stored)
+            return self._add(Slot(kind, argument, where, column, type_, size))
         if where is not None:
             # A condition on dimensions is true for all rows of a cell or for none.
             condition = self._expressed.predicate(where)
@@ -88,7 +92,22 @@ class Deriver:
             cube: Expr = Call("case", (condition, inner, _NULL), type_)
         else:
             cube = self._cube_value(kind, argument)
-        return self._add(Slot(kind, argument, where, cube, self._slot_type(kind, cube, type_)))
+        type_ = self._slot_type(kind, cube, type_)
+        return self._add(Slot(kind, argument, where, cube, type_, size))
+
+    def _size(self, kind: str, argument: Expr | None, stored: int | None, wanted: int) -> int:
+        """The size of the stored sketch, which must be as fine as the statement asks."""
+        if stored is None:
+            stored = self._states.get((kind, self._key(argument), None))
+        if stored is None:
+            raise DeclinedError("aggregate_not_in_cube", f"The state {kind} of its argument.")
+        size = self._cube.states[stored].size
+        if size < wanted:
+            mine, theirs = kll.accuracy_of(wanted), kll.accuracy_of(size)
+            raise DeclinedError(
+                "aggregate_not_in_cube", f"Its sketch has the accuracy {theirs}, not {mine}."
+            )
+        return size
 
     @staticmethod
     def _slot_type(kind: str, cube: Expr, type_: str) -> str:

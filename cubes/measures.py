@@ -2,7 +2,8 @@
 
 To add one: a row here, a property test in `tests/spark/test_measures.py`, a line in
 `docs/reference/measures.md`. A finish is given the texts of its state columns, one per state, over
-the cells of a group, and returns an aggregate expression whose value has Spark's own type.
+the cells of a group, and the aggregate itself; it returns an aggregate expression whose value has
+Spark's own type.
 """
 
 from __future__ import annotations
@@ -10,46 +11,63 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cubes import kll
 from cubes.states import STATES
 from rewrite import types
+from rewrite.expr import Aggregate, Literal
 from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, duckdb_type
 
-Finish = Callable[[list[str], str | None, str, Dialect], str]
+Finish = Callable[[list[str], Aggregate, Dialect], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One aggregate function: its states and its finish(columns, argument type, type, dialect)."""
+    """One aggregate function: its states and its finish(columns, aggregate, dialect).
+
+    `arguments` is how many it takes, the first being what the states are of. `estimate` says how
+    near an approximate measure comes, and is empty for an exact one.
+    """
 
     function: str
     states: tuple[str, ...]
     finish: Finish
     distinct: bool = False
-    approximate: bool = False
+    arguments: int = 1
+    estimate: str = ""
+
+
+def _type(aggregate: Aggregate) -> str:
+    if aggregate.type is None:
+        raise DeclinedError("expression_not_proven", "An aggregate's type isn't known.")
+    return aggregate.type
+
+
+def _argument_type(aggregate: Aggregate) -> str | None:
+    return aggregate.args[0].type if aggregate.args else None
 
 
 def _typed(text: str, type_: str, dialect: Dialect) -> str:
     return f"CAST({text} AS {duckdb_type(type_) if dialect == 'duckdb' else type_})"
 
 
-def _count(columns: list[str], _argument: str | None, _type: str, dialect: Dialect) -> str:
+def _count(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
     return _typed(f"COALESCE(SUM({columns[0]}), 0)", "bigint", dialect)
 
 
 def _merged(merge: str) -> Finish:
-    def finish(columns: list[str], _argument: str | None, type_: str, dialect: Dialect) -> str:
-        return _typed(f"{merge}({columns[0]})", type_, dialect)
+    def finish(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
+        return _typed(f"{merge}({columns[0]})", _type(aggregate), dialect)
 
     return finish
 
 
-def _avg(columns: list[str], argument: str | None, type_: str, dialect: Dialect) -> str:
+def _avg(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
     total, rows = f"SUM({columns[0]})", f"SUM({columns[1]})"
-    parts = types.decimal_parts(argument)
+    parts = types.decimal_parts(_argument_type(aggregate))
     if parts is None:
         return f"(CAST({total} AS DOUBLE) / NULLIF({rows}, 0))"
-    return _avg_decimal(total, rows, parts, type_, dialect)
+    return _avg_decimal(total, rows, parts, _type(aggregate), dialect)
 
 
 def _avg_decimal(
@@ -95,27 +113,44 @@ def _unit(scale: int) -> str:
     return f"0.{'1':0>{scale}}"
 
 
-def _set_size(columns: list[str], _argument: str | None, _type: str, dialect: Dialect) -> str:
+def _set_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
     if dialect == "spark":
         return f"CAST(size(array_distinct(flatten(collect_list({columns[0]})))) AS BIGINT)"
     return f"CAST(COALESCE(len(list_distinct(flatten(list({columns[0]})))), 0) AS BIGINT)"
 
 
-def _bitmap_size(columns: list[str], _argument: str | None, _type: str, dialect: Dialect) -> str:
+def _bitmap_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
     gather = "collect_list" if dialect == "spark" else "list"
     return f"COALESCE(acc_bitmap_count({gather}({columns[0]})), CAST(0 AS BIGINT))"
 
 
-def _hll_size(columns: list[str], _argument: str | None, _type: str, dialect: Dialect) -> str:
+def _hll_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
     if dialect == "spark":
         return f"COALESCE(hll_sketch_estimate(hll_union_agg({columns[0]}, true)), 0L)"
     return f"COALESCE(acc_hll_count(list({columns[0]})), CAST(0 AS BIGINT))"
 
 
+def _percentile(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
+    """By a function of ours in either engine: Spark's own wants a constant rank and drops NaN."""
+    share, accuracy = (a.value for a in aggregate.args[1:] if isinstance(a, Literal))
+    gather = "collect_list" if dialect == "spark" else "list"
+    rows = f"CAST(SUM({columns[1]}) AS BIGINT)"
+    value = (
+        f"acc_kll_quantile({gather}({columns[0]}), CAST('{share}' AS DOUBLE),"
+        f" CAST({accuracy} AS BIGINT), {rows})"
+    )
+    if _type(aggregate) == "bigint" and dialect == "duckdb":
+        # As a double the largest bigint is 2^63, which Spark's own cast takes back to 2^63 - 1.
+        # LEAST passes NULLs over, hence the CASE.
+        least = f"LEAST(CAST({value} AS HUGEINT), CAST({2**63 - 1} AS HUGEINT))"
+        value = f"CASE WHEN {rows} > 0 THEN {least} END"
+    return _typed(value, _type(aggregate), dialect)
+
+
 def _variance(sample: bool, root: bool) -> Finish:
     """Chan's merge: every part's own spread, and that of the parts' means about the common mean."""
 
-    def finish(columns: list[str], _argument: str | None, _type: str, dialect: Dialect) -> str:
+    def finish(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
         n, mean, m2 = columns
         rows, total = f"SUM({n})", f"SUM({n} * {mean})"
         common = f"({total} / NULLIF({rows}, 0))"
@@ -134,6 +169,8 @@ def _variance(sample: bool, root: bool) -> Finish:
 
 
 _MOMENTS = ("count", "mean", "m2")
+_HLL = "HLL, 2^14 registers, standard error 0.8 %"
+_KLL = "KLL, rank error at most 1/accuracy at 99 % confidence"
 _LIST = (
     Measure("count", ("count",), _count),
     Measure("sum", ("sum",), _merged("SUM")),
@@ -148,7 +185,8 @@ _LIST = (
     Measure("stddev_pop", _MOMENTS, _variance(sample=False, root=True)),
     Measure("var_samp", _MOMENTS, _variance(sample=True, root=False)),
     Measure("var_pop", _MOMENTS, _variance(sample=False, root=False)),
-    Measure("approx_count_distinct", ("hll",), _hll_size, approximate=True),
+    Measure("approx_count_distinct", ("hll",), _hll_size, estimate=_HLL),
+    Measure("approx_percentile", ("kll", "count"), _percentile, arguments=3, estimate=_KLL),
 )
 MEASURES: dict[tuple[str, bool], tuple[Measure, ...]] = {}
 for _measure in _LIST:
@@ -159,14 +197,30 @@ ROWS = Measure("count", ("rows",), _count)
 """count(*), kept by every cube."""
 
 
-def measure_of(function: str, distinct: bool, argument: str | None) -> Measure | None:
-    """The measure that keeps this aggregate over an argument of that type, None if there is none.
+def measure_of(aggregate: Aggregate) -> Measure | None:
+    """The measure that keeps this aggregate over an argument of its type, None if there is none.
 
     min and max don't care for DISTINCT.
     """
-    if function in ("min", "max"):
-        distinct = False
-    for measure in MEASURES.get((function, distinct), ()):
-        if all(STATES[name].stored(argument) is not None for name in measure.states):
+    distinct = aggregate.distinct and aggregate.function not in ("min", "max")
+    argument = _argument_type(aggregate)
+    for measure in MEASURES.get((aggregate.function, distinct), ()):
+        kept = all(STATES[name].stored(argument) is not None for name in measure.states)
+        if kept and len(aggregate.args) == measure.arguments:
             return measure
     return None
+
+
+def sketch_size(measure: Measure, aggregate: Aggregate) -> int:
+    """The size that the aggregate's accuracy asks of its sketch; 0 where it has none."""
+    if not any(STATES[name].sized for name in measure.states):
+        return 0
+    accuracy = aggregate.args[2]
+    wanted = int(accuracy.value) if isinstance(accuracy, Literal) else 0
+    size = kll.size_for(wanted)
+    if size is None:
+        finest = kll.accuracy_of(kll.SIZE_MAX)
+        raise DeclinedError(
+            "aggregate_unsupported", f"No sketch has the accuracy {wanted}; at most {finest}."
+        )
+    return size

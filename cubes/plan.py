@@ -16,7 +16,8 @@ from rewrite.expr import Aggregate, Expr
 class Slot:
     """One column of the cells: `cube` over the cube's rows, or `kind` of `argument` over raw rows.
 
-    `kind` is a name of STATES, or `key` for a column that raw rows are grouped by as well.
+    `kind` is a name of STATES, or `key` for a column that raw rows are grouped by as well; `size`
+    is that of the stored sketch, which raw rows are brought to.
     """
 
     kind: str
@@ -24,6 +25,7 @@ class Slot:
     where: Expr | None
     cube: Expr
     type: str
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

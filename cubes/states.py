@@ -14,16 +14,17 @@ from rewrite import types
 from rewrite.reason import DeclinedError
 from rewrite.render import Dialect
 
-Build = Callable[[str, str, Dialect], str]
+Build = Callable[[str, str, Dialect, int], str]
 
 
 @dataclass(frozen=True, slots=True)
 class StateKind:
     """How one sort of state is computed from rows and typed.
 
-    `build(argument text, argument type, dialect)` is an aggregate; `stored(argument type)` is the
-    Spark type of its column, None where the argument's type can't have this state. `merge` is the
-    SQL aggregate that joins states of disjoint rows, empty where a measure's finish does it.
+    `build(argument text, argument type, dialect, size)` is an aggregate; `stored(argument type)` is
+    the Spark type of its column, None where the argument's type can't have this state. `merge` is
+    the SQL aggregate that joins states of disjoint rows, empty where a measure's finish does it.
+    `sized` states are sketches as fine as their size says; the others' size is 0.
     """
 
     name: str
@@ -31,6 +32,7 @@ class StateKind:
     stored: Callable[[str | None], str | None]
     merge: str = ""
     needs_python: bool = False
+    sized: bool = False
 
 
 def _always(type_: str) -> Callable[[str | None], str | None]:
@@ -44,7 +46,7 @@ def _sum_stored(type_: str | None) -> str | None:
     return types.sum_type(type_)
 
 
-def _sum(argument: str, type_: str, dialect: Dialect) -> str:
+def _sum(argument: str, type_: str, dialect: Dialect, _size: int) -> str:
     if type_ in ("float", "double"):
         return f"SUM(CAST({argument} AS DOUBLE))"
     if type_ == "bigint" and dialect == "spark":
@@ -64,7 +66,7 @@ def _set_stored(type_: str | None) -> str | None:
     return f"array<{type_}>" if plain or types.decimal_parts(type_) else None
 
 
-def _set(argument: str, _type: str, dialect: Dialect) -> str:
+def _set(argument: str, _type: str, dialect: Dialect, _size: int) -> str:
     if dialect == "spark":
         return f"collect_set({argument})"
     return f"list(DISTINCT {argument}) FILTER (WHERE {argument} IS NOT NULL)"
@@ -74,7 +76,7 @@ def _bitmap_stored(type_: str | None) -> str | None:
     return "binary" if type_ in ("int", "bigint", "date") else None
 
 
-def _bitmap(argument: str, type_: str, dialect: Dialect) -> str:
+def _bitmap(argument: str, type_: str, dialect: Dialect, _size: int) -> str:
     if dialect == "spark":
         number = f"unix_date({argument})" if type_ == "date" else argument
         return f"acc_bitmap(collect_set(CAST({number} AS BIGINT)))"
@@ -83,7 +85,7 @@ def _bitmap(argument: str, type_: str, dialect: Dialect) -> str:
 
 
 def _only_spark(template: str) -> Build:
-    def build(argument: str, _type: str, dialect: Dialect) -> str:
+    def build(argument: str, _type: str, dialect: Dialect, _size: int) -> str:
         if dialect != "spark":
             raise DeclinedError("expression_not_proven", "A sketch is built by Spark.")
         return template.format(argument)
@@ -95,24 +97,37 @@ def _hll_stored(type_: str | None) -> str | None:
     return "binary" if type_ in ("int", "bigint", "string") else None
 
 
+def _kll_stored(type_: str | None) -> str | None:
+    # Spark's approx_percentile itself sees a bigint as a double; of decimals it keeps all digits.
+    return "binary" if type_ in ("int", "bigint", "float", "double") else None
+
+
+def _kll(argument: str, _type: str, dialect: Dialect, size: int) -> str:
+    number = f"CAST({argument} AS DOUBLE)"
+    if dialect == "spark":
+        return f"kll_sketch_agg_double({number}, {size})"
+    return f"acc_kll(list({number}), {size})"
+
+
 def _numeric(type_: str | None) -> str | None:
     return "double" if types.is_numeric(type_) else None
 
 
 def _moment(template: str) -> Build:
-    return lambda argument, _type, _dialect: template.format(f"CAST({argument} AS DOUBLE)")
+    return lambda argument, _type, _dialect, _size: template.format(f"CAST({argument} AS DOUBLE)")
 
 
 _KINDS = (
-    StateKind("rows", lambda _a, _t, _d: "COUNT(*)", _always("bigint"), "SUM"),
-    StateKind("count", lambda a, _t, _d: f"COUNT({a})", _always("bigint"), "SUM"),
+    StateKind("rows", lambda *_: "COUNT(*)", _always("bigint"), "SUM"),
+    StateKind("count", lambda a, *_: f"COUNT({a})", _always("bigint"), "SUM"),
     StateKind("sum", _sum, _sum_stored, "SUM"),
-    StateKind("min", lambda a, _t, _d: f"MIN({a})", _ordered, "MIN"),
-    StateKind("max", lambda a, _t, _d: f"MAX({a})", _ordered, "MAX"),
+    StateKind("min", lambda a, *_: f"MIN({a})", _ordered, "MIN"),
+    StateKind("max", lambda a, *_: f"MAX({a})", _ordered, "MAX"),
     StateKind("set", _set, _set_stored),
     StateKind("bitmap", _bitmap, _bitmap_stored, needs_python=True),
     StateKind("mean", _moment("AVG({0})"), _numeric),
     StateKind("m2", _moment("(VAR_POP({0}) * COUNT({0}))"), _numeric),
     StateKind("hll", _only_spark("hll_sketch_agg({0}, 14)"), _hll_stored, needs_python=True),
+    StateKind("kll", _kll, _kll_stored, needs_python=True, sized=True),
 )
 STATES: dict[str, StateKind] = {kind.name: kind for kind in _KINDS}

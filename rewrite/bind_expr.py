@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from sqlglot import exp
 
 from rewrite import types
-from rewrite.expr import Aggregate, Call, Expr, Literal
+from rewrite.expr import Aggregate, Call, Expr, Literal, has_aggregate
 from rewrite.parse import written_name
 from rewrite.reason import DeclinedError
 
@@ -59,7 +59,6 @@ _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Variance: "var_samp",
     exp.VariancePop: "var_pop",
     exp.ApproxDistinct: "approx_count_distinct",
-    exp.ApproxQuantile: "approx_percentile",
 }
 _SYNONYMS: dict[str, type[exp.Expression]] = {
     "any": exp.LogicalOr,
@@ -77,6 +76,8 @@ _SPARKS_WORDS = frozenset(
     }
 )
 """The parser knows more words than Spark, which raises for those."""
+_ACCURACY = Literal("10000", "int")
+"""Of approx_percentile, where the statement names none."""
 _SAFE_CASTS = {
     ("int", "bigint"),
     ("int", "double"),
@@ -110,8 +111,7 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     if kind is exp.And or kind is exp.Or:
         return _logical(kind, node, scope)
     if kind in _AGGREGATES or kind is exp.Count:
-        if (written_name(node) or "count") not in _SPARKS_WORDS:
-            raise DeclinedError("expression_unsupported", f"The function {written_name(node)}.")
+        _check_word(node)
         return _aggregate(node, scope)
     special = _SPECIAL.get(kind)
     if special is not None:
@@ -377,8 +377,6 @@ def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
         arguments = []
     else:
         arguments = [node.this, *node.expressions]
-        if function == "approx_percentile":
-            arguments += [node.args["quantile"]]
     unknown = {"accuracy", "weight", "error_tolerance", "order"}
     if any(node.args.get(name) for name in unknown):
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
@@ -400,6 +398,44 @@ def _synonym(node: exp.Expression, scope: Scope) -> Expr:
     if kind is None or len(arguments) != 1:
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
     return _aggregate(kind(this=arguments[0]), scope)
+
+
+def _check_word(node: exp.Expression) -> None:
+    """Declines words that only the parser knows: Spark raises for them."""
+    if (written_name(node) or "count") not in _SPARKS_WORDS:
+        raise DeclinedError("expression_unsupported", f"The function {written_name(node)}.")
+
+
+def _approx_percentile(node: exp.Expression, scope: Scope) -> Expr:
+    """Always of three arguments: the value, the percentage as a double, the accuracy as an int."""
+    _check_word(node)
+    accuracy = node.args.get("accuracy")
+    unknown = any(node.args.get(name) for name in ("weight", "error_tolerance"))
+    several = isinstance(node.args["quantile"], exp.Array)
+    if unknown or several or isinstance(node.this, exp.Distinct):
+        raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
+    argument, share = bind(node.this, scope), bind(node.args["quantile"], scope)
+    fine = _ACCURACY if accuracy is None else bind(accuracy, scope)
+    if has_aggregate(argument):
+        raise DeclinedError("aggregate_unsupported", "An aggregate inside an aggregate.")
+    if not _within(share, 0, 1):
+        raise DeclinedError("aggregate_unsupported", f"Not one number of 0 to 1: {_text(node)}.")
+    if not _within(fine, 1, 2**31 - 1) or fine.type not in types.EXACT:
+        raise DeclinedError("aggregate_unsupported", f"The accuracy of {_text(node)}.")
+    args = (
+        argument,
+        Literal(repr(float(share.value)), "double"),
+        Literal(str(int(fine.value)), "int"),
+    )
+    type_ = argument.type if types.is_numeric(argument.type) else None
+    return Aggregate("approx_percentile", args, False, None, type_)
+
+
+def _within(expr: Expr, low: int, high: int) -> TypeGuard[Literal]:
+    """Whether it's a literal number of that range: Spark refuses any other."""
+    if not isinstance(expr, Literal) or not types.is_numeric(expr.type):
+        return False
+    return low <= float(expr.value) <= high
 
 
 def _never_null(expr: Expr) -> bool:
@@ -426,6 +462,7 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.Like: _like,
     exp.Not: _not,
     exp.Filter: _filter,
+    exp.ApproxQuantile: _approx_percentile,
     exp.Boolean: lambda node, _: Literal("true" if node.this else "false", "boolean"),
     exp.Null: lambda _node, _scope: Literal("NULL", "void"),
 }

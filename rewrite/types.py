@@ -166,7 +166,7 @@ def aggregate_type(function: str, types: list[str | None]) -> str | None:
         return sum_type(first)
     if function == "avg":
         return avg_type(first)
-    if function in ("min", "max", "approx_percentile"):
+    if function in ("min", "max"):
         return first
     if function in ("bool_and", "bool_or"):
         return "boolean"

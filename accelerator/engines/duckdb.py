@@ -8,15 +8,16 @@ from __future__ import annotations
 import threading
 import uuid
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from inspect import Parameter, Signature
 
 import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from accelerator.engines.hot_segments import HotSegments
-from accelerator.engines.sketches import FUNCTIONS
+from accelerator.engines.sketches import FUNCTIONS, Function
 from accelerator.errors import CancelledError, EngineError
 
 # It advises against what costs least for small answers.
@@ -137,13 +138,26 @@ class DuckDBEngine:
             for name, function in FUNCTIONS.items():
                 root.create_function(
                     name,
-                    function.arrow,
-                    [duckdb.type(function.argument)],
+                    _counted(function),
+                    [duckdb.type(t) for t in (function.argument, *function.more)],
                     duckdb.type(function.result),
                     type=PythonUDFType.ARROW,
                     null_handling=FunctionNullHandling.SPECIAL,
                 )
             self._has_functions = True
+
+
+def _counted(function: Function) -> Callable[..., pa.Array]:
+    """The function with one parameter for each of its types, since DuckDB counts them."""
+
+    def call(*columns: pa.ChunkedArray) -> pa.Array:
+        return function.arrow(*columns)
+
+    parameters = [
+        Parameter(f"c{i}", Parameter.POSITIONAL_ONLY) for i in range(1 + len(function.more))
+    ]
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return call
 
 
 def text_literal(value: str) -> str:

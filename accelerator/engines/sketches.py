@@ -1,12 +1,14 @@
-"""Set and sketch states that SQL can't merge: bitmaps of integers, HLL sketches.
+"""Set and sketch states that SQL can't merge: bitmaps of integers, HLL and KLL sketches.
 
 The same functions serve DuckDB (Arrow scalar functions over lists) and Spark (scalar functions over
 arrays). A bitmap is a serialised 64-bit roaring bitmap of `value + 2^63`, so that its order is the
-integers' own; an HLL sketch is Apache DataSketches' own bytes, which Spark reads and writes too.
+integers' own; HLL and KLL sketches are Apache DataSketches' own bytes, which Spark reads and writes
+too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,15 +24,23 @@ _HLL_BITS = 14
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function of a list to a value; `argument` and `result` are DuckDB's type texts."""
+    """One function of a list to a value; `argument` and `result` are DuckDB's type texts.
 
-    of_list: Callable[[Any], Any]
+    `more` are the types of further arguments, one value beside each list. Spark has the functions
+    of its own where `duckdb_only` says so.
+    """
+
+    of_list: Callable[..., Any]
     argument: str
     result: str
     type: pa.DataType
     values: bool = False
+    more: tuple[str, ...] = ()
+    duckdb_only: bool = False
 
-    def arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    def arrow(
+        self, column: pa.ChunkedArray | pa.Array, *beside: pa.ChunkedArray | pa.Array
+    ) -> pa.Array:
         """The function over a list column; a NULL list gives what an empty one gives."""
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         ends = array.offsets.to_numpy()
@@ -39,6 +49,7 @@ class Function:
         plain = items.fill_null(0).to_numpy() if self.values else items.to_pylist()
         valid = items.is_valid().to_numpy(zero_copy_only=False)
         present = array.is_valid().to_numpy(zero_copy_only=False)
+        others = [o.to_pylist() for o in beside]
         results = []
         for index, (start, end) in enumerate(pairwise(ends)):
             stop = end if present[index] else start
@@ -46,7 +57,7 @@ class Function:
                 part: Any = plain[start:stop][valid[start:stop]]
             else:
                 part = [v for v in plain[start:stop] if v is not None]
-            results.append(self.of_list(part))
+            results.append(self.of_list(part, *(o[index] for o in others)))
         return pa.array(results, self.type)
 
 
@@ -93,10 +104,62 @@ def hll_union(sketches: Sequence[bytes]) -> bytes:
     return bytes(_hll(sketches).get_result(tgt_hll_type.HLL_8).serialize_updatable())
 
 
+def kll_of(values: Any, size: int) -> bytes:
+    """The sketch of numbers; it takes no NaN."""
+    from datasketches import kll_doubles_sketch
+
+    sketch = kll_doubles_sketch(size)
+    if len(values):
+        sketch.update(np.asarray(values, np.float64))
+    return bytes(sketch.serialize())
+
+
+def _kll(sketches: Sequence[bytes]) -> Any:
+    from datasketches import kll_doubles_sketch
+
+    parts = [kll_doubles_sketch.deserialize(s) for s in sketches]
+    union = kll_doubles_sketch(max(part.k for part in parts))
+    for part in parts:
+        union.merge(part)
+    return union
+
+
+def kll_union(sketches: Sequence[bytes]) -> bytes | None:
+    """The sketch of all rows of the sketches, as large as they are."""
+    return bytes(_kll(sketches).serialize()) if len(sketches) else None
+
+
+def kll_quantile(
+    sketches: Sequence[bytes], share: float, accuracy: int, rows: int | None
+) -> float | None:
+    """The value at the rank that Spark's approx_percentile takes among `rows` sorted values.
+
+    `rows` counts NaN, which the sketches lack and Spark sorts last. With no more rows than the
+    sketch is large it's the very value: half a rank below `rank` no rounding can miss it.
+    """
+    if not rows:
+        return None
+    union = _kll(sketches)
+    low, high = share <= 1 / accuracy, share >= 1 - 1 / accuracy
+    rank = 1 if low else rows if high else math.ceil(share * rows)
+    if rank > union.n:
+        return math.nan
+    if low or high:
+        return float(union.get_min_value() if low else union.get_max_value())
+    return float(union.get_quantile((rank - 0.5) / union.n))
+
+
 FUNCTIONS: dict[str, Function] = {
     "acc_bitmap": Function(bitmap_of, "BIGINT[]", "BLOB", pa.binary(), values=True),
     "acc_bitmap_union": Function(bitmap_union, "BLOB[]", "BLOB", pa.binary()),
     "acc_bitmap_count": Function(bitmap_count, "BLOB[]", "BIGINT", pa.int64()),
-    "acc_hll_union": Function(hll_union, "BLOB[]", "BLOB", pa.binary()),
-    "acc_hll_count": Function(hll_count, "BLOB[]", "BIGINT", pa.int64()),
+    "acc_hll_union": Function(hll_union, "BLOB[]", "BLOB", pa.binary(), duckdb_only=True),
+    "acc_hll_count": Function(hll_count, "BLOB[]", "BIGINT", pa.int64(), duckdb_only=True),
+    "acc_kll": Function(
+        kll_of, "DOUBLE[]", "BLOB", pa.binary(), values=True, more=("INTEGER",), duckdb_only=True
+    ),
+    "acc_kll_union": Function(kll_union, "BLOB[]", "BLOB", pa.binary(), duckdb_only=True),
+    "acc_kll_quantile": Function(
+        kll_quantile, "BLOB[]", "DOUBLE", pa.float64(), more=("DOUBLE", "BIGINT", "BIGINT")
+    ),
 }

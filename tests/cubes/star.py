@@ -123,7 +123,8 @@ def cells(definition: CubeDefinition, fact: str = "f") -> str:
         if state.where is not None:
             argument = f"CASE WHEN {render.text(state.where)} THEN {argument} END"
             kind = STATES["count"] if state.kind == "rows" else kind
-        items.append(f"{kind.build(argument, state.argument_type or 'int', 'duckdb')} AS s{index}")
+        type_ = state.argument_type or "int"
+        items.append(f"{kind.build(argument, type_, 'duckdb', state.size)} AS s{index}")
     where = " AND ".join(render.text(c) for c in definition.conjuncts)
     text = f"SELECT {', '.join(items)} FROM {' '.join(_joined(definition, render, fact))}"
     text += f" WHERE {where}" if where else ""

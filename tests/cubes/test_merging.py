@@ -6,17 +6,30 @@ a random tree; every measure is then finished over what came out. The model is o
 
 from __future__ import annotations
 
+import math
 import random
+from bisect import bisect_left, bisect_right
 from itertools import count
 
 import duckdb
+from datasketches import kll_doubles_sketch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelerator.engines.duckdb import DuckDBEngine
-from accelerator.engines.sketches import bitmap_count, bitmap_of, bitmap_union, hll_count, hll_union
+from accelerator.engines.sketches import (
+    bitmap_count,
+    bitmap_of,
+    bitmap_union,
+    hll_count,
+    hll_union,
+    kll_of,
+    kll_quantile,
+    kll_union,
+)
 from cubes.build_sql import merge_select
 from cubes.cover_sql import SegmentSource, answer_sql
+from cubes.kll import SIZE_MAX, SIZE_MIN, accuracy_of, rank_error, size_for
 from cubes.match import match
 from cubes.plan import Match
 from tests.cubes.star import block, cells, connection_of, cube, load
@@ -26,7 +39,8 @@ _NUMBERS = st.integers(-(2**63), 2**63 - 1)
 _AGGREGATES = (
     "count(*) a, sum(v) b, min(w) c, max(c) d, avg(c) e, count(DISTINCT w) f, count(DISTINCT h) i,"
     " stddev(v) j, var_pop(n) l, bool_and(b) m, bool_or(b) o, sum(v) FILTER (WHERE b) p, avg(v) q,"
-    " count(DISTINCT dt) r, count(DISTINCT c) s"
+    " count(DISTINCT dt) r, count(DISTINCT c) s, approx_percentile(v, 0.3) t,"
+    " approx_percentile(w, 1.0, 100) u, approx_percentile(x, 0.5, 1000) FILTER (WHERE b) y"
 )
 _CUBE = cube(f"SELECT g, k, {_AGGREGATES} FROM f GROUP BY g, k")
 _QUERIES = [f"SELECT g, {_AGGREGATES} FROM f GROUP BY g", f"SELECT {_AGGREGATES} FROM f"]
@@ -65,6 +79,77 @@ def _sketch(values: list[int]) -> bytes:
     for value in values:
         sketch.update(value)
     return bytes(sketch.serialize_updatable())
+
+
+_FLOATS = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from((0.0, -0.0))
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.lists(_FLOATS, max_size=30), min_size=1, max_size=6),
+    st.sampled_from((0.0, 0.1, 1 / 3, 0.5, 0.7, 0.999, 1.0)),
+    st.randoms(use_true_random=False),
+)
+def test_percentiles_of_few_rows_are_exact_in_any_order(
+    parts: list[list[float]], share: float, r: random.Random
+) -> None:
+    values = sorted((v for part in parts for v in part), key=lambda v: (v != v, v))
+    sketches = [kll_of(part, size_for(10000)) for part in parts]
+    while len(sketches) > 1:
+        r.shuffle(sketches)
+        some = r.randint(2, len(sketches))
+        sketches = [kll_union(sketches[:some]), *sketches[some:]]
+    found = kll_quantile(sketches, share, 10000, len(values))
+    wanted = values[max(1, math.ceil(share * len(values))) - 1] if values else None
+    assert found == wanted or (math.isnan(found) and math.isnan(wanted))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, 5000), min_size=2, max_size=6), st.integers(0, 2**32))
+def test_large_sketches_keep_size_number_and_ends(counts: list[int], seed: int) -> None:
+    r = random.Random(seed)
+    parts = [[r.gauss(0, 1) for _ in range(n)] for n in counts]
+    values = sorted(v for part in parts for v in part)
+    sketches = [kll_of(part, 269) for part in parts]
+    while len(sketches) > 1:
+        r.shuffle(sketches)
+        sketches = [kll_union(sketches[:2]), *sketches[2:]]
+    merged = kll_doubles_sketch.deserialize(sketches[0])
+    assert (merged.k, merged.n) == (269, len(values))
+    assert merged.normalized_rank_error(False) == kll_doubles_sketch(269).normalized_rank_error(
+        False
+    )
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0) if values else ():
+        found = kll_quantile(sketches, share, 100, len(values))
+        low, high = (side(values, found) / len(values) for side in (bisect_left, bisect_right))
+        # Twice the bound, which one sketch in a hundred misses.
+        assert low - 0.02 <= share <= high + 0.02
+    if values:
+        assert kll_quantile(sketches, 0.0, 100, len(values)) == values[0]
+        assert kll_quantile(sketches, 1.0, 100, len(values)) == values[-1]
+
+
+def test_the_rank_error_is_datasketches_own() -> None:
+    for size in (*range(SIZE_MIN, 2000), 30565, SIZE_MAX):
+        assert rank_error(size) == kll_doubles_sketch.get_normalized_rank_error(size, False)
+    for accuracy in (1, 3, 10, 100, 1000, 10000, 20993):
+        size = size_for(accuracy)
+        assert rank_error(size) <= 1 / accuracy
+        assert size == SIZE_MIN or rank_error(size - 1) > 1 / accuracy
+        assert accuracy_of(size) >= accuracy
+    assert size_for(20994) is None
+
+
+def test_a_percentile_of_nothing_is_null() -> None:
+    engine = DuckDBEngine(threads=1)
+    share = "CAST(0.5 AS DOUBLE), CAST(100 AS BIGINT)"
+    sql = (
+        f"SELECT acc_kll_quantile(NULL, {share}, NULL) a, acc_kll_quantile([], {share}, 0) b,"
+        f" acc_kll_quantile([acc_kll([NULL], 8)], {share}, 0) c,"
+        f" acc_kll_quantile([NULL, acc_kll_union([acc_kll([7, NULL], 8), NULL])], {share}, 1) d,"
+        " acc_kll_union([NULL]::BLOB[]) e"
+    )
+    assert engine.run(sql).to_pylist() == [{"a": None, "b": None, "c": None, "d": 7.0, "e": None}]
 
 
 def test_integers_keep_their_digits_beside_a_null() -> None:

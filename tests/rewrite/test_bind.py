@@ -206,6 +206,18 @@ def test_two_outputs_of_one_name() -> None:
         ("SELECT count(*) FROM f WHERE CAST(g AS INT) = 1", "expression_unsupported"),
         ("SELECT count(*) FROM f WHERE dt > TIMESTAMP'2020-01-01'", "expression_unsupported"),
         ("SELECT approx_count_distinct(k, 0.01) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, array(0.1, 0.9)) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(DISTINCT k, 0.5) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, 1.5) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, -0.1) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, '0.5') FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, NULL) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, v) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, 0.5, 0) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, 0.5, 100.0) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, 0.5, NULL) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(k, 0.5, 2147483648) FROM f", "aggregate_unsupported"),
+        ("SELECT approx_percentile(sum(k), 0.5) FROM f", "aggregate_unsupported"),
         ("SELECT count(*) FROM f WHERE k", "expression_unsupported"),
         ("SELECT count(*) FROM f WHERE b OR k", "expression_unsupported"),
         ("SELECT count(*) FROM f WHERE NOT g", "expression_unsupported"),
@@ -220,6 +232,15 @@ def test_two_outputs_of_one_name() -> None:
 )
 def test_left_to_spark(sql: str, code: str) -> None:
     assert _code(sql) == code
+
+
+def test_a_percentile_has_always_an_accuracy() -> None:
+    texts = ("approx_percentile(k, 0.50)", "percentile_approx(k, 5e-1, 10000L)")
+    first, second = (block(f"SELECT {t} FROM f").outputs[0].expr for t in texts)
+    assert isinstance(first, Aggregate)
+    assert first == second
+    assert first.args[1:] == (Literal("0.5", "double"), Literal("10000", "int"))
+    assert first.type == "int"
 
 
 def test_states_of_a_table() -> None:

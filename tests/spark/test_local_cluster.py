@@ -58,10 +58,11 @@ for start in (0, 100, 200):
         f" FROM range({start}, {start + 100}, 1, 1)")
 run("DELETE FROM d.t WHERE v = 7")
 query = ("SELECT region, count(*) AS n, sum(v) AS s, count(DISTINCT v) AS d,"
-         " count(DISTINCT g) AS e, approx_count_distinct(v) AS h FROM d.t"
+         " count(DISTINCT g) AS e, approx_percentile(v, 0.3, 1000) AS p,"
+         " approx_count_distinct(v) AS h FROM d.t"
          " JOIN d.dim ON t.k = dim.k GROUP BY region")
 acc.query(f"CREATE CUBE c AS {query}")
-exact = query.replace(" approx_count_distinct(v) AS h", "").replace("AS e,", "AS e")
+exact = query.replace(" approx_count_distinct(v) AS h", "").replace("AS p,", "AS p")
 verified = acc.verify(exact)
 assert verified.rewritten and verified.equal, verified
 from accelerator.verification import differ

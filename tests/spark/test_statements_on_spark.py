@@ -47,7 +47,7 @@ class Shop:
     def select(self) -> str:
         return (
             f"SELECT g, count(*) AS n, sum(v) AS s, avg(x) AS a, count(DISTINCT v) AS d,"
-            f" min(v + v) AS lo FROM {self.table} GROUP BY g"
+            f" min(v + v) AS lo, approx_percentile(v, 0.3, 1000) AS p FROM {self.table} GROUP BY g"
         )
 
     def create(self, name: str = "shop", rest: str = "") -> None:

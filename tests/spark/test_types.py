@@ -34,6 +34,7 @@ _EXPRESSIONS = [
     *("sum(CASE i WHEN 1 THEN c END)", "max(CASE WHEN s = 'x y' THEN NULL ELSE s END)"),
     *("count(CASE WHEN i IS NULL THEN 'many' END)", "count(if(b, i, NULL))", "max(if(b, s, 'x'))"),
     *("count(CASE WHEN i > -1 THEN 1 END)", "count(CASE WHEN i IS NOT NULL THEN 1 END)"),
+    *(f"approx_percentile({a}, 0.5)" for a in ("i", "w", "f", "x", "c", "q", "d", "s")),
     *("bool_and(b)", "count_if(b)", "approx_count_distinct(s)", "sum(-(i + 1))"),
 ]
 
