@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from accelerator.errors import BuildError
+from cubes.definition import CubeDefinition
 
 if TYPE_CHECKING:
     from accelerator.building import Target
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _STATE_BYTES = 5  # measured on SSB cubes: zstd Parquet, sorted
 _DIMENSION_BYTES = 1
+_NUMBER_BYTES = 8
+_SKETCH_ITEMS = 3  # times its size: what a KLL sketch of very many rows holds
 
 
 def estimate(session: Accelerator, target: Target) -> pa.Table:
@@ -50,8 +53,17 @@ def estimate(session: Accelerator, target: Target) -> pa.Table:
         seconds = time.perf_counter() - started
     share = rows_total / max(sample.record_count, 1)
     rows = round(cells * share)
-    width = _STATE_BYTES * len(target.cube.states) + _DIMENSION_BYTES * len(target.cube.dimensions)
-    return _table(rows, rows * width, seconds * share / 60, len(live), rows_total)
+    size = rows * _width(target.cube, sample.record_count / max(cells, 1))
+    return _table(rows, round(size), seconds * share / 60, len(live), rows_total)
+
+
+def _width(cube: CubeDefinition, rows_per_cell: float) -> float:
+    """Bytes of one cell. A sketch keeps a small cell's numbers whole, and hardly packs."""
+    plain = _STATE_BYTES * len(cube.states) + _DIMENSION_BYTES * len(cube.dimensions)
+    sketches = [s.size for s in cube.states if s.size]
+    return plain + sum(
+        _NUMBER_BYTES * min(rows_per_cell, _SKETCH_ITEMS * size) for size in sketches
+    )
 
 
 def _table(rows: int, size: int, minutes: float, files: int, fact_rows: int) -> pa.Table:
