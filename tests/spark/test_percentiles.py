@@ -114,7 +114,7 @@ def test_spark_itself_loses_a_number_beside_nan(spark_warehouse: SparkWarehouse)
     assert math.isnan(row["p"])
 
 
-@pytest.mark.parametrize("accuracy", [100, 1000])
+@pytest.mark.parametrize("accuracy", [100, 1000, 10000])
 def test_ranks_of_large_groups_are_within_the_accuracy(
     spark_warehouse: SparkWarehouse, acc: Accelerator, accuracy: int
 ) -> None:
