@@ -66,7 +66,16 @@ def test_synonyms_of_aggregates(written: str, function: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["approx_distinct(v)", "stdev(v)", "logical_or(b)", "mean(v, w)", "std()", "each(b)"]
+    "written",
+    [
+        "approx_distinct(v)",
+        "approx_quantile(v, 0.5)",
+        "stdev(v)",
+        "logical_or(b)",
+        "mean(v, w)",
+        "std()",
+        "each(b)",
+    ],
 )
 def test_words_that_spark_does_not_know(written: str) -> None:
     assert _code(f"SELECT {written} FROM f") == "expression_unsupported"
