@@ -63,6 +63,8 @@ def print_verification(found: Verification) -> None:
     parts.append(f"{found.accelerated_ms:.1f} ms accelerated, {found.plain_ms:.1f} ms plain")
     if found.fallback:
         parts.append(f"plain both ways ({found.fallback})")
+    if found.estimates:
+        parts.append(f"estimates aren't compared: {', '.join(found.estimates)}")
     click.echo(" · ".join(parts), err=True)
 
 

@@ -1,18 +1,23 @@
 """VERIFY: a query both ways, compared. Exact but for floating results, which law 1 lets differ.
 
 Rows are compared as bags, since an ORDER BY rarely orders every row; the order is then checked by
-the plain answer's own sort keys only where a test asks for it.
+the plain answer's own sort keys only where a test asks for it. Columns that rest on a sketch are
+left out and named: two estimates of one value may differ, and both be right.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from accelerator.plan import CubePlan, Plan
+from rewrite.expr import walk
 
 if TYPE_CHECKING:
     from accelerator.session import Accelerator
@@ -23,7 +28,11 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether both answers are equal; `differences` are sentences."""
+    """Whether both answers are equal; `differences` are sentences.
+
+    `estimates` are the columns that weren't compared: estimates, made of other sketches than
+    Spark's.
+    """
 
     equal: bool
     rewritten: bool
@@ -32,6 +41,7 @@ class Verification:
     accelerated_ms: float
     plain_ms: float
     fallback: str | None
+    estimates: tuple[str, ...] = ()
 
     def arrow(self) -> pa.Table:
         """One row."""
@@ -44,6 +54,7 @@ class Verification:
                 "accelerated_ms": [self.accelerated_ms],
                 "plain_ms": [self.plain_ms],
                 "fallback": pa.array([self.fallback], pa.string()),
+                "estimates": pa.array([", ".join(self.estimates) or None], pa.string()),
             }
         )
 
@@ -58,8 +69,10 @@ def verify(session: Accelerator, sql: str) -> Verification:
         plain_ms = (perf_counter() - started) * 1000
         if _pins(session.plan(sql)[0]) == _pins(before):
             break
-    differences = differ(accelerated.arrow(), plain)
     metrics = accelerated.metrics
+    estimates = _estimates(before) if metrics.rewritten else ()
+    exact = [i for i in range(plain.num_columns) if i not in estimates]
+    differences = differ(accelerated.arrow(), plain, compared=exact)
     return Verification(
         equal=not differences,
         rewritten=metrics.rewritten,
@@ -68,15 +81,31 @@ def verify(session: Accelerator, sql: str) -> Verification:
         accelerated_ms=metrics.planning_ms + metrics.execution_ms,
         plain_ms=plain_ms,
         fallback=metrics.fallback,
+        estimates=tuple(plain.column_names[i] for i in estimates),
     )
+
+
+def _estimates(plan: Plan) -> tuple[int, ...]:
+    """The places of the outputs that a sketch has a part in."""
+    if not isinstance(plan, CubePlan):
+        return ()
+    finals = plan.match.finals
+    estimated = {f.aggregate for f in finals if f.measure is not None and f.measure.estimate}
+    outputs = enumerate(plan.block.outputs)
+    return tuple(i for i, o in outputs if not estimated.isdisjoint(walk(o.expr)))
 
 
 def _pins(plan: Any) -> Any:
     return [(p.facts.uuid, p.facts.snapshot_id) for p in getattr(plan, "pinned", ())]
 
 
-def differ(accelerated: pa.Table, plain: pa.Table) -> list[str]:
-    """What differs between two answers; empty if they are equal under law 1."""
+def differ(
+    accelerated: pa.Table, plain: pa.Table, *, compared: Sequence[int] | None = None
+) -> list[str]:
+    """What differs between two answers; empty if they are equal under law 1.
+
+    Names and types are those of all columns; the rows' values only those `compared`, by place.
+    """
     found = []
     if accelerated.column_names != plain.column_names:
         found.append(f"column names {accelerated.column_names} for {plain.column_names}")
@@ -85,11 +114,14 @@ def differ(accelerated: pa.Table, plain: pa.Table) -> list[str]:
         found.append(f"types {[str(t) for t in mine]} for {[str(t) for t in theirs]}")
     if accelerated.num_rows != plain.num_rows:
         found.append(f"{accelerated.num_rows} rows for {plain.num_rows}")
-    return found or _rows_differ(_rows(accelerated), _rows(plain))
+    if found:
+        return found
+    places = range(plain.num_columns) if compared is None else compared
+    return _rows_differ(_rows(accelerated, places), _rows(plain, places))
 
 
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    columns = [c.to_pylist() for c in table.columns]
+def _rows(table: pa.Table, places: Sequence[int]) -> list[tuple[Any, ...]]:
+    columns = [table.column(i).to_pylist() for i in places]
     return list(zip(*columns, strict=True)) if columns else []
 
 

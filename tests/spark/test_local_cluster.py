@@ -71,6 +71,8 @@ run("INSERT INTO d.t VALUES (1, 'g9', 99)")
 verified = acc.verify(exact)
 assert verified.rewritten and verified.equal, verified
 assert differ(acc.sql(exact).toArrow(), acc.plain_table(exact)) == []
+verified = acc.verify(query)
+assert verified.rewritten and verified.equal and verified.estimates == ("p", "h"), verified
 assert acc.fallbacks == {}, acc.fallbacks
 acc.close()
 print("agreed")
