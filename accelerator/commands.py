@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from accelerator import constraint_check, constraints, estimate, publishing
-from accelerator.build_handle import Build
-from accelerator.building import Built
+from accelerator.builds import estimate, publishing
+from accelerator.builds.builder import Built
+from accelerator.builds.handle import Build
+from accelerator.constraints import check, declared
 from accelerator.errors import (
     AcceleratorError,
     CubeExistsError,
@@ -22,7 +23,7 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.statement_kinds import (
+from accelerator.statements.kinds import (
     AddConstraint,
     BuildAll,
     BuildCube,
@@ -266,26 +267,22 @@ def _built_table(*built: Built) -> pa.Table:
 
 
 def _add_constraint(statement: AddConstraint, session: Accelerator) -> pa.Table:
-    constraints.add(
-        session.lake, statement.table, statement.constraint, enforced=statement.enforced
-    )
+    declared.add(session.lake, statement.table, statement.constraint, enforced=statement.enforced)
     return pa.table({"constraint": [statement.constraint.name]})
 
 
 def _drop_constraint(statement: DropConstraint, session: Accelerator) -> pa.Table:
-    constraints.drop(session.lake, statement.table, statement.name, if_exists=statement.if_exists)
+    declared.drop(session.lake, statement.table, statement.name, if_exists=statement.if_exists)
     return pa.table({"constraint": [statement.name]})
 
 
 def _validate(statement: ValidateConstraint, session: Accelerator) -> pa.Table:
-    found = constraints.find(session.lake, statement.table, statement.name)
-    return constraint_check.validate(
-        session.lake, statement.table, found, session.plain_table
-    ).arrow()
+    found = declared.find(session.lake, statement.table, statement.name)
+    return check.validate(session.lake, statement.table, found, session.plain_table).arrow()
 
 
 def _show_constraints(statement: ShowConstraints, session: Accelerator) -> pa.Table:
-    return constraints.show(session.lake, statement.table)
+    return declared.show(session.lake, statement.table)
 
 
 _RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from accelerator import commands, explain, verification
-from accelerator.building import Builder
+from accelerator.builds.builder import Builder
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.duckdb import DuckDBEngine
@@ -30,8 +30,8 @@ from accelerator.plan import CubePlan, PlainPlan, Plan
 from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
-from accelerator.statement_kinds import ExplainAccelerate, ExplainWhyNot, Other, Query, Verify
-from accelerator.statements import parse_statement
+from accelerator.statements.grammar import parse_statement
+from accelerator.statements.kinds import ExplainAccelerate, ExplainWhyNot, Other, Query, Verify
 from accelerator.store import Store
 from rewrite.reason import Declined
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from accelerator.cli import main
-from accelerator.cli_output import footer, json_value, text_value, type_name
-from accelerator.cli_session import _java_message
+from accelerator.cli.main import main
+from accelerator.cli.output import footer, json_value, text_value, type_name
+from accelerator.cli.session import _java_message
 from accelerator.errors import CancelledError, CubeNotFoundError
 from accelerator.metrics import Metrics
 from accelerator.verification import Verification
@@ -347,7 +347,7 @@ def test_help_loads_nothing_heavy():
     """That is what makes it answer at once, and unlike a time it doesn't vary."""
     probe = """
 import sys
-from accelerator.cli import main
+from accelerator.cli.main import main
 main(["--help"], standalone_mode=False)
 heavy = {"duckdb", "pandas", "pyarrow", "pyiceberg", "pyspark", "rich", "sqlglot"}
 sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)

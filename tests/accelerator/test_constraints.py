@@ -13,9 +13,9 @@ import sqlglot
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import LongType
 
-from accelerator import constraints
-from accelerator.constraint_check import Example
-from accelerator.constraint_property import PREFIX, Constraint
+from accelerator.constraints import check, declared
+from accelerator.constraints.check import Example
+from accelerator.constraints.property import PREFIX, Constraint
 from accelerator.errors import ConstraintError, UnknownColumnError, UnknownTableError
 from accelerator.iceberg import CatalogSettings, Lake
 from rewrite.facts import At
@@ -64,9 +64,9 @@ class Warehouse:
                 sqlglot.transpile(plain, read="spark", write="duckdb")[0]
             ).to_arrow_table()
 
-    def validate(self, name: str, table="fact") -> constraints.Validation:
-        found = constraints.find(self.lake, (table,), name)
-        return constraints.validate(self.lake, (table,), found, self.run)
+    def validate(self, name: str, table="fact") -> check.Validation:
+        found = declared.find(self.lake, (table,), name)
+        return check.validate(self.lake, (table,), found, self.run)
 
 
 @pytest.fixture
@@ -77,24 +77,24 @@ def warehouse(tmp_path):
 def test_what_is_declared_is_listed_and_dropping_leaves_no_trace(warehouse):
     before = dict(warehouse.table().properties)
     for constraint in (PK, UNIQUE, FK):
-        constraints.add(warehouse.lake, ("fact",), constraint)
+        declared.add(warehouse.lake, ("fact",), constraint)
     assert set(warehouse.table().properties) - set(before) == {
         PREFIX + n for n in ("pk", "u", "fk")
     }
-    listed = {one.name: one for one in constraints.constraints_of(warehouse.lake, ("d", "fact"))}
+    listed = {one.name: one for one in declared.constraints_of(warehouse.lake, ("d", "fact"))}
     resolved = Constraint(
         "fk", "foreign_key", ("day",), ("lake", "d", "dates"), ("key",), rely=True
     )
     assert listed == {"pk": PK, "u": UNIQUE, "fk": resolved}
-    assert constraints.find(warehouse.lake, ("fact",), "PK") == PK
+    assert declared.find(warehouse.lake, ("fact",), "PK") == PK
     for name in ("PK", "u", "fk"):
-        assert constraints.drop(warehouse.lake, ("fact",), name)
+        assert declared.drop(warehouse.lake, ("fact",), name)
     assert dict(warehouse.table().properties) == before
-    assert not constraints.drop(warehouse.lake, ("fact",), "pk", if_exists=True)
+    assert not declared.drop(warehouse.lake, ("fact",), "pk", if_exists=True)
 
 
 def test_the_property_is_as_documented(warehouse):
-    constraints.add(warehouse.lake, ("fact",), FK)
+    declared.add(warehouse.lake, ("fact",), FK)
     uuid = str(warehouse.table("dates").metadata.table_uuid)
     assert json.loads(warehouse.table().properties["accelerator.constraint.fk"]) == {
         "version": 1,
@@ -110,16 +110,16 @@ def test_the_property_is_as_documented(warehouse):
 
 
 def test_names_are_resolved_without_case(warehouse):
-    added = constraints.add(warehouse.lake, ("fact",), Constraint("U", "unique", ("ID", "Tag")))
+    added = declared.add(warehouse.lake, ("fact",), Constraint("U", "unique", ("ID", "Tag")))
     assert added.columns == ("id", "tag")
 
 
 def test_a_foreign_key_without_columns_means_the_primary_key_there(warehouse):
     bare = Constraint("fk", "foreign_key", ("day",), ("dates",))
     with pytest.raises(ConstraintError, match="no primary key"):
-        constraints.add(warehouse.lake, ("fact",), bare)
-    constraints.add(warehouse.lake, ("dates",), Constraint("pk", "primary_key", ("key",)))
-    added = constraints.add(warehouse.lake, ("fact",), bare)
+        declared.add(warehouse.lake, ("fact",), bare)
+    declared.add(warehouse.lake, ("dates",), Constraint("pk", "primary_key", ("key",)))
+    added = declared.add(warehouse.lake, ("fact",), bare)
     assert added.references_columns == ("key",)
 
 
@@ -146,51 +146,51 @@ def test_a_foreign_key_without_columns_means_the_primary_key_there(warehouse):
     ],
 )
 def test_a_wrong_declaration_is_refused_and_leaves_nothing(warehouse, constraint, error, said):
-    constraints.add(warehouse.lake, ("fact",), PK)
+    declared.add(warehouse.lake, ("fact",), PK)
     before = dict(warehouse.table().properties)
     with pytest.raises(error, match=re.escape(said)) as caught:
-        constraints.add(warehouse.lake, ("fact",), constraint)
+        declared.add(warehouse.lake, ("fact",), constraint)
     assert caught.value.hint
     assert dict(warehouse.table().properties) == before
 
 
 def test_an_enforced_constraint_is_refused_with_the_words_to_write(warehouse):
     with pytest.raises(ConstraintError, match="enforced") as caught:
-        constraints.add(warehouse.lake, ("fact",), FK, enforced=True)
+        declared.add(warehouse.lake, ("fact",), FK, enforced=True)
     assert "FOREIGN KEY (day) REFERENCES dates (key) NOT ENFORCED RELY" in caught.value.hint
 
 
 def test_unknown_tables_and_names_are_refused(warehouse):
     for call in (
-        lambda: constraints.add(warehouse.lake, ("nope",), PK),
-        lambda: constraints.drop(warehouse.lake, ("nope",), "pk"),
-        lambda: constraints.constraints_of(warehouse.lake, ("x", "nope")),
+        lambda: declared.add(warehouse.lake, ("nope",), PK),
+        lambda: declared.drop(warehouse.lake, ("nope",), "pk"),
+        lambda: declared.constraints_of(warehouse.lake, ("x", "nope")),
     ):
         with pytest.raises(UnknownTableError, match="nope"):
             call()
     with pytest.raises(ConstraintError, match=r"lake\.d\.fact has no constraint pk") as caught:
-        constraints.drop(warehouse.lake, ("fact",), "pk")
+        declared.drop(warehouse.lake, ("fact",), "pk")
     assert caught.value.hint == "it has none"
 
 
 def test_a_renamed_column_keeps_its_constraint(warehouse):
-    constraints.add(warehouse.lake, ("fact",), FK)
+    declared.add(warehouse.lake, ("fact",), FK)
     with warehouse.table().update_schema() as update:
         update.rename_column("day", "date")
     with warehouse.table("dates").update_schema() as update:
         update.rename_column("key", "d key")
-    found = constraints.find(warehouse.lake, ("fact",), "fk")
+    found = declared.find(warehouse.lake, ("fact",), "fk")
     assert (found.columns, found.references_columns, found.problem) == (("date",), ("d key",), "")
     assert warehouse.validate("fk").violations == 1
 
 
 def test_what_is_gone_is_a_problem_not_an_error(warehouse):
-    constraints.add(warehouse.lake, ("fact",), FK)
-    constraints.add(warehouse.lake, ("fact",), PK)
+    declared.add(warehouse.lake, ("fact",), FK)
+    declared.add(warehouse.lake, ("fact",), PK)
     with warehouse.table().update_schema() as update:
         update.delete_column("id")
     warehouse.catalog.drop_table("d.dates")
-    gone = {one.name: one.problem for one in constraints.constraints_of(warehouse.lake, ("fact",))}
+    gone = {one.name: one.problem for one in declared.constraints_of(warehouse.lake, ("fact",))}
     assert gone == {
         "fk": "there is no table lake.d.dates any more",
         "pk": "lake.d.fact has no column id any more",
@@ -198,7 +198,7 @@ def test_what_is_gone_is_a_problem_not_an_error(warehouse):
     with pytest.raises(ConstraintError, match="can't be checked"):
         warehouse.validate("pk")
     warehouse.catalog.create_table("d.dates", DATES.schema)
-    assert "another table" in constraints.find(warehouse.lake, ("fact",), "fk").problem
+    assert "another table" in declared.find(warehouse.lake, ("fact",), "fk").problem
 
 
 @pytest.mark.parametrize(
@@ -219,15 +219,15 @@ def test_what_is_gone_is_a_problem_not_an_error(warehouse):
 def test_a_damaged_property_is_shown_and_can_be_dropped(warehouse, text):
     with warehouse.table().transaction() as transaction:
         transaction.set_properties({PREFIX + "bad": text})
-    (found,) = constraints.constraints_of(warehouse.lake, ("fact",))
+    (found,) = declared.constraints_of(warehouse.lake, ("fact",))
     assert (found.kind, bool(found.problem)) == ("unknown", True)
-    constraints.add(warehouse.lake, ("fact",), PK)
-    assert constraints.drop(warehouse.lake, ("fact",), "bad")
-    assert constraints.constraints_of(warehouse.lake, ("fact",)) == (PK,)
+    declared.add(warehouse.lake, ("fact",), PK)
+    assert declared.drop(warehouse.lake, ("fact",), "bad")
+    assert declared.constraints_of(warehouse.lake, ("fact",)) == (PK,)
 
 
 def test_a_primary_key_forbids_null_and_doubles(warehouse):
-    constraints.add(warehouse.lake, ("fact",), PK)
+    declared.add(warehouse.lake, ("fact",), PK)
     found = warehouse.validate("pk")
     assert (found.ok, found.checked_rows, found.violations) == (False, 6, 3)
     assert found.examples == (Example((2,), 3, "duplicate"), Example((None,), 1, "null"))
@@ -240,7 +240,7 @@ def test_a_primary_key_forbids_null_and_doubles(warehouse):
 
 
 def test_unique_leaves_rows_with_null_out(warehouse):
-    constraints.add(warehouse.lake, ("fact",), Constraint("u", "unique", ("tag",)))
+    declared.add(warehouse.lake, ("fact",), Constraint("u", "unique", ("tag",)))
     warehouse.table().append(FACT.slice(5))
     found = warehouse.validate("u")
     assert (found.checked_rows, found.violations) == (7, 2)
@@ -248,12 +248,12 @@ def test_unique_leaves_rows_with_null_out(warehouse):
 
 
 def test_several_columns_are_one_key(warehouse):
-    constraints.add(warehouse.lake, ("fact",), Constraint("u", "unique", ("id", "day")))
+    declared.add(warehouse.lake, ("fact",), Constraint("u", "unique", ("id", "day")))
     assert warehouse.validate("u").examples == (Example((2, 20), 2, "duplicate"),)
 
 
 def test_a_foreign_key_must_be_found_unless_null(warehouse):
-    constraints.add(warehouse.lake, ("fact",), FK)
+    declared.add(warehouse.lake, ("fact",), FK)
     found = warehouse.validate("fk")
     # 20 stands twice among the dates, and must not count twice.
     assert (found.checked_rows, found.violations) == (6, 1)
@@ -266,18 +266,18 @@ def test_a_foreign_key_must_be_found_unless_null(warehouse):
 
 def test_a_table_without_rows_keeps_every_constraint(warehouse):
     warehouse.catalog.create_table("d.empty", FACT.schema)
-    constraints.add(warehouse.lake, ("empty",), PK)
+    declared.add(warehouse.lake, ("empty",), PK)
     found = warehouse.validate("pk", "empty")
     assert (found.ok, found.checked_rows, found.snapshot_ids) == (True, 0, {"lake.d.empty": None})
     empty = Constraint("fk", "foreign_key", ("id",), ("empty",), ("id",))
-    constraints.add(warehouse.lake, ("fact",), empty)
+    declared.add(warehouse.lake, ("fact",), empty)
     assert warehouse.validate("fk").violations == 5
 
 
 def test_a_column_younger_than_the_snapshot_is_read_from_the_newest_state(warehouse):
     with warehouse.table().update_schema() as update:
         update.add_column("later", LongType())
-    constraints.add(warehouse.lake, ("fact",), Constraint("pk", "primary_key", ("later",)))
+    declared.add(warehouse.lake, ("fact",), Constraint("pk", "primary_key", ("later",)))
     assert warehouse.validate("pk").violations == 6
     assert not any("VERSION" in sql for sql in warehouse.ran)
 
@@ -285,7 +285,7 @@ def test_a_column_younger_than_the_snapshot_is_read_from_the_newest_state(wareho
 def test_a_table_that_moves_on_while_it_is_read_so_is_read_again(warehouse):
     with warehouse.table().update_schema() as update:
         update.rename_column("id", "number")
-    constraints.add(warehouse.lake, ("fact",), Constraint("u", "unique", ("number",)))
+    declared.add(warehouse.lake, ("fact",), Constraint("u", "unique", ("number",)))
     late, answers = FACT.slice(1, 1).rename_columns(["number", "day", "tag", "parts"]), []
 
     def run_and_write_once(sql):
@@ -294,8 +294,8 @@ def test_a_table_that_moves_on_while_it_is_read_so_is_read_again(warehouse):
             warehouse.table().append(late)
         return answers[-1]
 
-    found = constraints.find(warehouse.lake, ("fact",), "u")
-    once = constraints.validate(warehouse.lake, ("fact",), found, run_and_write_once)
+    found = declared.find(warehouse.lake, ("fact",), "u")
+    once = declared.validate(warehouse.lake, ("fact",), found, run_and_write_once)
     assert (once.checked_rows, once.violations) == (7, 3)
     snapshot = warehouse.table().current_snapshot().snapshot_id
     assert once.snapshot_ids == {"lake.d.fact": snapshot}
@@ -305,22 +305,22 @@ def test_at_most_five_examples_the_commonest_first(warehouse):
     keys = [n for n in range(9) for _ in range(n + 1)]
     rows = pa.table({"key": pa.array(keys, pa.int64()), "year": pa.array(keys, pa.int64())})
     warehouse.table("dates").overwrite(rows)
-    constraints.add(warehouse.lake, ("dates",), Constraint("pk", "primary_key", ("key",)))
+    declared.add(warehouse.lake, ("dates",), Constraint("pk", "primary_key", ("key",)))
     found = warehouse.validate("pk", "dates")
     assert (found.checked_rows, found.violations) == (45, 36)
     assert [example.key for example in found.examples] == [(8,), (7,), (6,), (5,), (4,)]
 
 
 def test_show_lists_one_table_or_all(warehouse):
-    constraints.add(warehouse.lake, ("fact",), FK)
-    constraints.add(warehouse.lake, ("dates",), Constraint("pk", "primary_key", ("key",)))
-    shown = constraints.show(warehouse.lake).to_pylist()
+    declared.add(warehouse.lake, ("fact",), FK)
+    declared.add(warehouse.lake, ("dates",), Constraint("pk", "primary_key", ("key",)))
+    shown = declared.show(warehouse.lake).to_pylist()
     assert [(row["table"], row["name"], row["kind"]) for row in shown] == [
         ("lake.d.dates", "pk", "PRIMARY KEY"),
         ("lake.d.fact", "fk", "FOREIGN KEY"),
     ]
-    (row,) = constraints.show(warehouse.lake, ("fact",)).to_pylist()
+    (row,) = declared.show(warehouse.lake, ("fact",)).to_pylist()
     assert (row["references"], row["references_columns"]) == ("lake.d.dates", ["key"])
     assert (row["rely"], row["problem"]) == (True, None)
-    constraints.drop(warehouse.lake, ("fact",), "fk")
-    assert constraints.show(warehouse.lake, ("fact",)).num_rows == 0
+    declared.drop(warehouse.lake, ("fact",), "fk")
+    assert declared.show(warehouse.lake, ("fact",)).num_rows == 0

@@ -46,8 +46,8 @@ from accelerator.iceberg import (
     Lake,
     LiveFile,
 )
-from accelerator.iceberg_files import _Delete, _DeleteIndex
-from accelerator.iceberg_io import local_path
+from accelerator.iceberg.files import _Delete, _DeleteIndex
+from accelerator.iceberg.io import local_path
 from rewrite.facts import At
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int32()), "name": ["a", None, "c"]})

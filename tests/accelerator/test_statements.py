@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelerator.constraint_property import Constraint
+from accelerator.constraints.property import Constraint
 from accelerator.errors import StatementError
-from accelerator.statement_errors import NotBuiltError
-from accelerator.statement_kinds import (
+from accelerator.statements.errors import NotBuiltError
+from accelerator.statements.grammar import parse_statement
+from accelerator.statements.kinds import (
     EXAMPLES,
     AddConstraint,
     BuildAll,
@@ -32,8 +33,7 @@ from accelerator.statement_kinds import (
     ValidateConstraint,
     Verify,
 )
-from accelerator.statement_text import split_statements, without_plain_hint
-from accelerator.statements import parse_statement
+from accelerator.statements.text import split_statements, without_plain_hint
 
 Q = "SELECT region, sum(price) FROM orders GROUP BY region"
 

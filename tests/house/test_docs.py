@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from accelerator.cli import main
+from accelerator.cli.main import main
 from accelerator.config import Config
-from accelerator.statement_kinds import EXAMPLES
-from accelerator.statements import INDEX_KINDS
+from accelerator.statements.grammar import INDEX_KINDS
+from accelerator.statements.kinds import EXAMPLES
 from rewrite.reason import REASONS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -20,7 +20,7 @@ from accelerator.engines.selection import SelectionUnsupportedError
 from accelerator.engines.spark import SparkEngine
 from accelerator.errors import EngineError
 from accelerator.iceberg import EqualityDeletesError, Lake, PinnedTable
-from accelerator.iceberg_io import local_path
+from accelerator.iceberg.io import local_path
 from rewrite.facts import At
 
 pytestmark = pytest.mark.spark

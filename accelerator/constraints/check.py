@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from accelerator.constraint_property import Constraint, backticked
+from accelerator.constraints.property import Constraint, backticked
 from accelerator.errors import ConstraintError, UnknownTableError
 from rewrite.facts import At
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from accelerator.constraint_property import Constraint
-from accelerator.statement_errors import NotBuiltError
+from accelerator.constraints.property import Constraint
+from accelerator.statements.errors import NotBuiltError
 
 TableName = tuple[str, ...]
 

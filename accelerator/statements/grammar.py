@@ -15,8 +15,8 @@ from dataclasses import replace
 from sqlglot.errors import TokenError
 
 from accelerator.errors import StatementError
-from accelerator.statement_alter import alter
-from accelerator.statement_kinds import (
+from accelerator.statements.alter import alter
+from accelerator.statements.kinds import (
     EXAMPLES,
     BuildAll,
     BuildCube,
@@ -34,8 +34,8 @@ from accelerator.statement_kinds import (
     Statement,
     Verify,
 )
-from accelerator.statement_reader import QUERY_WORDS, Reader
-from accelerator.statement_text import first_word, without_plain_hint
+from accelerator.statements.reader import QUERY_WORDS, Reader
+from accelerator.statements.text import first_word, without_plain_hint
 
 INDEX_KINDS = frozenset(
     ("BITMAP", "BLOOM", "RANGE", "TOKEN_BLOOM", "TOKEN_BITMAP", "NGRAM_BLOOM", "NGRAM_BITMAP")

@@ -32,7 +32,7 @@ from pyiceberg.manifest import (
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
-from accelerator.iceberg_io import Inputs
+from accelerator.iceberg.io import Inputs
 
 _PATH_FIELD_ID = 2147483546  # of `file_path` in position delete files
 _AT = {field.name: place for place, field in enumerate(DATA_FILE_TYPE[3].fields)}

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from accelerator.cli_session import Opener, open_session, session_of
-from accelerator.statement_text import split_statements
+from accelerator.cli.session import Opener, open_session, session_of
+from accelerator.statements.text import split_statements
 
 if TYPE_CHECKING:
-    from accelerator.cli_session import Answer, Session
+    from accelerator.cli.session import Answer, Session
 
 ROWS_MAX = 1000
 _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 90}
@@ -96,7 +96,7 @@ def _one_statement(sql: str | None, file: TextIO | None) -> str:
 
 
 def _print(answers: list[Answer], options: Options, rows_max: int = ROWS_MAX) -> None:
-    from accelerator.cli_output import answer_json, print_answer, print_json
+    from accelerator.cli.output import answer_json, print_answer, print_json
 
     if options.json:
         documents = [answer_json(answer) for answer in answers]
@@ -151,7 +151,7 @@ def explain_command(sql: str | None, file: TextIO | None, *, options: Options) -
 @_common
 def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
     """Say why cubes aren't used for a query, each with its reason."""
-    from accelerator.cli_output import print_json
+    from accelerator.cli.output import print_json
 
     statement = _one_statement(sql, file)
     with options.session() as session:
@@ -170,7 +170,7 @@ def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -
 @_common
 def verify_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
     """Run a query both ways and compare the answers; exit code 1 if they differ."""
-    from accelerator.cli_output import print_json, print_verification
+    from accelerator.cli.output import print_json, print_verification
 
     statement = _one_statement(sql, file)
     with options.session() as session:
@@ -199,7 +199,7 @@ def show_command(what: str, table: str | None, *, options: Options) -> None:
 @_common
 def build_command(cubes: tuple[str, ...], table: str | None, *, options: Options) -> None:
     """Build what the named cubes lack; what is built already stays."""
-    from accelerator.cli_output import print_json
+    from accelerator.cli.output import print_json
     from accelerator.progress import progress_for
 
     if not cubes and not table:
@@ -225,7 +225,7 @@ def build_command(cubes: tuple[str, ...], table: str | None, *, options: Options
 @_common
 def compact_command(cubes: tuple[str, ...], *, options: Options) -> None:
     """Merge the small segments of the named cubes."""
-    from accelerator.constraint_property import quoted
+    from accelerator.constraints.property import quoted
 
     with options.session() as session:
         _print([session.query(f"COMPACT CUBE {quoted(cube)}") for cube in cubes], options)
@@ -237,7 +237,7 @@ def compact_command(cubes: tuple[str, ...], *, options: Options) -> None:
 @_common
 def validate_command(table: str, constraint: str | None, *, options: Options) -> None:
     """Check a table's constraints on its data; exit code 1 if one doesn't hold."""
-    from accelerator.constraint_property import quoted
+    from accelerator.constraints.property import quoted
 
     with options.session() as session:
         shown = f"SHOW CONSTRAINTS ON {table}"

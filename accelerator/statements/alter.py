@@ -6,9 +6,9 @@ Spark too where the table isn't an Iceberg table of its own.
 
 from __future__ import annotations
 
-from accelerator.constraint_property import Constraint, Kind
+from accelerator.constraints.property import Constraint, Kind
 from accelerator.errors import StatementError
-from accelerator.statement_kinds import (
+from accelerator.statements.kinds import (
     EXAMPLES,
     AddConstraint,
     DropConstraint,
@@ -16,7 +16,7 @@ from accelerator.statement_kinds import (
     Statement,
     ValidateConstraint,
 )
-from accelerator.statement_reader import Reader
+from accelerator.statements.reader import Reader
 
 
 def alter(reader: Reader) -> Statement | None:

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from accelerator import publishing
-from accelerator.building import Built
+from accelerator.builds import publishing
+from accelerator.builds.builder import Built
 from accelerator.errors import AcceleratorError
 from accelerator.interrupts import interruptible
 from accelerator.progress import Progress, SilentProgress

@@ -21,9 +21,9 @@ from pyiceberg.exceptions import (
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
-from accelerator.iceberg_errors import CatalogError, CatalogReadOnlyError
-from accelerator.iceberg_io import inputs_for
-from accelerator.iceberg_properties import remove, write_edited
+from accelerator.iceberg.errors import CatalogError, CatalogReadOnlyError
+from accelerator.iceberg.io import inputs_for
+from accelerator.iceberg.properties import remove, write_edited
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

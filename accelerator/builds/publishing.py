@@ -21,7 +21,7 @@ from rewrite.expr import Expr, canonical
 from rewrite.render import quote
 
 if TYPE_CHECKING:
-    from accelerator.building import Target
+    from accelerator.builds.builder import Target
     from accelerator.session import Accelerator
 
 _CUBE = "accelerator.published.cube"

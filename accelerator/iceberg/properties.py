@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from accelerator.iceberg_io import file_io, inputs_for, local_path
+from accelerator.iceberg.io import file_io, inputs_for, local_path
 
 _LOG_MAX = "write.metadata.previous-versions-max"
 _LOG_MAX_DEFAULT = 100

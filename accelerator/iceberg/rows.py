@@ -29,9 +29,9 @@ from pyiceberg.typedef import Record
 from pyroaring import BitMap64
 
 from accelerator.errors import UnknownColumnError
-from accelerator.iceberg_errors import EqualityDeletesError, NeedsSparkError
-from accelerator.iceberg_files import DeleteRef, LiveFile
-from accelerator.iceberg_io import file_io
+from accelerator.iceberg.errors import EqualityDeletesError, NeedsSparkError
+from accelerator.iceberg.files import DeleteRef, LiveFile
+from accelerator.iceberg.io import file_io
 
 if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable

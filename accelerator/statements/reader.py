@@ -14,7 +14,7 @@ from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
 
 from accelerator.errors import StatementError
-from accelerator.statement_text import place
+from accelerator.statements.text import place
 
 _T = TypeVar("_T")
 

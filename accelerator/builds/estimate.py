@@ -15,7 +15,7 @@ from accelerator.errors import BuildError
 from cubes.definition import CubeDefinition
 
 if TYPE_CHECKING:
-    from accelerator.building import Target
+    from accelerator.builds.builder import Target
     from accelerator.session import Accelerator
 
 _STATE_BYTES = 5  # measured on SSB cubes: zstd Parquet, sorted

@@ -2,7 +2,7 @@
 
 They are hints, kept in the table's own properties (`docs/formats/constraints.md`) by field id, so
 that a renamed column keeps its constraint and dropping one leaves no trace. Answers never rest on
-them but on what a build counted. `accelerator.constraint_check` counts violations.
+them but on what a build counted. `accelerator.constraints.check` counts violations.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from accelerator.constraint_check import Validation, validate
-from accelerator.constraint_property import PREFIX, WORDS, Constraint, from_property, to_property
+from accelerator.constraints.check import Validation, validate
+from accelerator.constraints.property import PREFIX, WORDS, Constraint, from_property, to_property
 from accelerator.errors import ConstraintError, UnknownColumnError, UnknownTableError
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 

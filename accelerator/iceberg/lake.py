@@ -2,7 +2,7 @@
 
 Promises: the newest metadata pointer is read on every pin (`metadata_max_age_s` relaxes it), a pin
 answers alike when asked twice, and a pinned table never changes. Metadata, live files and manifests
-are cached by names that never get new content. Only `accelerator/iceberg*.py` names PyIceberg.
+are cached by names that never get new content.
 """
 
 from __future__ import annotations
@@ -17,40 +17,22 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from accelerator.errors import UnknownTableError
-from accelerator.iceberg_catalogs import (
+from accelerator.iceberg.catalogs import (
     CatalogReader,
     CatalogSettings,
     JvmCatalog,
     Pointer,
     PyIcebergCatalog,
 )
-from accelerator.iceberg_errors import (
-    CatalogError,
-    CatalogReadOnlyError,
-    EqualityDeletesError,
-    NeedsSparkError,
-)
-from accelerator.iceberg_files import DeleteRef, FileCache, LiveFile, Recent
-from accelerator.iceberg_io import inputs_for
-from accelerator.iceberg_schema import resolve_state, table_facts
-from accelerator.iceberg_sqlite import SqliteCatalog, sqlite_file
+from accelerator.iceberg.files import FileCache, LiveFile, Recent
+from accelerator.iceberg.io import inputs_for
+from accelerator.iceberg.schema import resolve_state, table_facts
+from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
 from rewrite.facts import At, Facts, TableFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "CatalogError",
-    "CatalogReadOnlyError",
-    "CatalogSettings",
-    "DeleteRef",
-    "EqualityDeletesError",
-    "Lake",
-    "LiveFile",
-    "NeedsSparkError",
-    "Pin",
-    "PinnedTable",
-]
 
 _METADATA_MAX = 1024  # parsed metadata files kept
 _NEWEST = At()
@@ -88,7 +70,7 @@ class PinnedTable:
 
     def arrow(self, columns: Sequence[str], files: Sequence[LiveFile] | None = None) -> pa.Table:
         """The rows of those files (all if None), deletes applied, under the pinned schema."""
-        from accelerator.iceberg_rows import read_rows  # imports PyArrow's dataset half
+        from accelerator.iceberg.rows import read_rows  # imports PyArrow's dataset half
 
         return read_rows(self, columns, self.live_files() if files is None else files)
 

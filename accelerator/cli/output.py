@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelerator.cli_session import Answer
+from accelerator.cli.session import Answer
 
 if TYPE_CHECKING:
     import pyarrow as pa

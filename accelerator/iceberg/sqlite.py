@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from accelerator.iceberg_catalogs import (
+from accelerator.iceberg.catalogs import (
     SWAP,
     CatalogSettings,
     Pointer,

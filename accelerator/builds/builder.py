@@ -15,6 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accelerator.builds.repair import broken_segments
+from accelerator.builds.segment_records import (
+    NOTHING,
+    Counts,
+    Written,
+    built_segment,
+    merged_segment,
+)
 from accelerator.config import Config
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
 from accelerator.errors import (
@@ -26,8 +34,6 @@ from accelerator.errors import (
 )
 from accelerator.iceberg import Lake, LiveFile, PinnedTable
 from accelerator.progress import Progress, SilentProgress
-from accelerator.repair import broken_segments
-from accelerator.segment_records import NOTHING, Counts, Written, built_segment, merged_segment
 from accelerator.store import CubeRecord, Job, SegmentRecord, Store, local_path, segment_id
 from cubes.build_sql import SEGMENT, countable, merge_select, renamed
 from cubes.definition import CubeDefinition, Edge, from_dict

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from accelerator.builds.segment_records import FILE_BYTES
 from accelerator.errors import StoreError
-from accelerator.segment_records import FILE_BYTES
 from accelerator.store import SegmentRecord, Store, local_path
 
 

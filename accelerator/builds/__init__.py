@@ -1,0 +1,1 @@
+"""Making, merging, publishing and mending cubes' segments."""

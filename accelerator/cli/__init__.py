@@ -1,0 +1,1 @@
+"""The command `accelerator`. Nothing is imported here, so that `--help` answers at once."""

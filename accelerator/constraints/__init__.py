@@ -1,0 +1,1 @@
+"""Declared keys: kept in table properties, counted on the data, never enforced."""

@@ -1,0 +1,26 @@
+"""All reading of Iceberg: catalogs, metadata, files, rows. Only this folder names PyIceberg."""
+
+from __future__ import annotations
+
+from accelerator.iceberg.catalogs import CatalogSettings
+from accelerator.iceberg.errors import (
+    CatalogError,
+    CatalogReadOnlyError,
+    EqualityDeletesError,
+    NeedsSparkError,
+)
+from accelerator.iceberg.files import DeleteRef, LiveFile
+from accelerator.iceberg.lake import Lake, Pin, PinnedTable
+
+__all__ = [
+    "CatalogError",
+    "CatalogReadOnlyError",
+    "CatalogSettings",
+    "DeleteRef",
+    "EqualityDeletesError",
+    "Lake",
+    "LiveFile",
+    "NeedsSparkError",
+    "Pin",
+    "PinnedTable",
+]

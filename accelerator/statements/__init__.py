@@ -1,0 +1,1 @@
+"""Our SQL beside Spark's: text to statements, nothing resolved or run."""
