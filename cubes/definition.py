@@ -220,7 +220,8 @@ def define(block: Block) -> CubeDefinition:
     tables = tuple(Table(o.table.name, o.table.uuid, o.alias, o.at.ref) for o in block.occurrences)
     if any(o.at not in (At(), At(ref=o.at.ref)) for o in block.occurrences):
         raise DefinitionError(
-            "a cube can't be defined on a snapshot, tag or time", hint="name the table or a branch"
+            "a cube can't be defined on a past state or a branch's own name",
+            hint="name the table, or VERSION AS OF a branch",
         )
     return CubeDefinition(
         tables=tables,

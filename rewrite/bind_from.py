@@ -129,7 +129,7 @@ def _selected(parts: tuple[str, ...]) -> tuple[tuple[str, ...], At]:
         return parts, At()
     kind, value = found.groups()
     if kind in ("branch", "tag"):
-        return parts[:-1], At(ref=value) if kind == "branch" else At(tag=value)
+        return parts[:-1], At(branch=value) if kind == "branch" else At(ref=value)
     if not value.isdigit():
         return parts, At()
     number = int(value)

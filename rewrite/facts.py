@@ -49,12 +49,13 @@ class TableFacts:
 class At:
     """Which state of a table is asked for; at most one field is set, none means the newest.
 
-    `ref` is a branch or tag, read under its own rule of schemas; `tag` reads either as a tag.
+    `ref` is a branch or tag, read under its own rule of schemas; `branch` reads either under the
+    table's schema.
     """
 
     snapshot_id: int | None = None
     ref: str | None = None
-    tag: str | None = None
+    branch: str | None = None
     timestamp_ms: int | None = None
 
 

@@ -56,15 +56,15 @@ def table_facts(name: str, metadata: TableMetadata, state: tuple[int | None, Sch
 def resolve_state(name: str, metadata: TableMetadata, at: At) -> tuple[Snapshot | None, Schema]:
     """The snapshot that `at` means and the schema that Spark reads it under.
 
-    Spark reads a snapshot, a tag and a point in time under the snapshot's own schema, and a branch
-    under the table's current one.
+    Spark reads a snapshot, a tag and a point in time under the snapshot's own schema, a branch
+    under the table's current one, and so whatever is named as `t.branch_…`.
     """
     if at.snapshot_id is not None:
         return _with_own_schema(metadata, _snapshot(name, metadata, at.snapshot_id))
     if at.ref is not None:
         return _at_ref(name, metadata, at.ref)
-    if at.tag is not None:
-        return _with_own_schema(metadata, _snapshot_of_ref(name, metadata, at.tag))
+    if at.branch is not None:
+        return _at_ref(name, metadata, at.branch)[0], metadata.schema()
     if at.timestamp_ms is not None:
         snapshot_id = _snapshot_id_as_of(name, metadata, at.timestamp_ms)
         return _with_own_schema(metadata, _snapshot(name, metadata, snapshot_id))
@@ -73,23 +73,17 @@ def resolve_state(name: str, metadata: TableMetadata, at: At) -> tuple[Snapshot 
 
 def _at_ref(name: str, metadata: TableMetadata, ref: str) -> tuple[Snapshot | None, Schema]:
     found = metadata.refs.get(ref)
-    if found is None and ref == "main":
-        # A table without snapshots has no refs, and its main branch is empty.
-        return None, metadata.schema()
-    snapshot = _snapshot_of_ref(name, metadata, ref)
-    if found is not None and found.snapshot_ref_type == SnapshotRefType.BRANCH:
-        return snapshot, metadata.schema()
-    return _with_own_schema(metadata, snapshot)
-
-
-def _snapshot_of_ref(name: str, metadata: TableMetadata, ref: str) -> Snapshot:
-    found = metadata.refs.get(ref)
     if found is None:
+        if ref == "main":  # a table without snapshots has no refs, and its main branch is empty
+            return None, metadata.schema()
         raise UnknownTableError(
             f"{name} has no branch or tag named {ref!r}",
             hint=f"it has {_listed(sorted(metadata.refs))}",
         )
-    return _snapshot(name, metadata, found.snapshot_id)
+    snapshot = _snapshot(name, metadata, found.snapshot_id)
+    if found.snapshot_ref_type == SnapshotRefType.BRANCH:
+        return snapshot, metadata.schema()
+    return _with_own_schema(metadata, snapshot)
 
 
 def _snapshot(name: str, metadata: TableMetadata, snapshot_id: int) -> Snapshot:

@@ -84,10 +84,10 @@ def test_words_that_spark_does_not_know(written: str) -> None:
 @pytest.mark.parametrize(
     ("name", "at"),
     [
-        ("s.f.branch_a b", At(ref="a")),
+        ("s.f.branch_a b", At(branch="a")),
         ("lake.s.f.x.tag_v", None),
-        ("lake.s.f.tag_x", At(tag="x")),
-        ("lake.s.f.`branch_tag_x`", At(ref="tag_x")),
+        ("lake.s.f.tag_x", At(ref="x")),
+        ("lake.s.f.`branch_tag_x`", At(branch="tag_x")),
         ("s.f.snapshot_id_17", At(snapshot_id=17)),
         ("s.f.at_timestamp_1700000000000", At(timestamp_ms=1_700_000_000_000)),
         ("s.f.snapshot_id_x", None),
