@@ -12,13 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 
 from accelerator.engines.jvm import JvmError, java_errors
 from accelerator.engines.selection import SelectionUnsupportedError
 from accelerator.engines.spark import SparkEngine
-from accelerator.errors import EngineError
+from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg import EqualityDeletesError, Lake, PinnedTable
 from accelerator.iceberg.io import local_path
 from rewrite.facts import At
@@ -398,7 +396,7 @@ def test_an_interrupt_stops_the_tagged_jobs_alone(spark_warehouse) -> None:
         try:
             with wh.engine.tagged(tag):
                 outcomes[tag] = held()
-        except (PySparkException, Py4JJavaError) as error:
+        except CancelledError as error:
             outcomes[tag] = error
 
     threads = [threading.Thread(target=run, args=(tag, s)) for tag, s in (("x", 30), ("y", 4))]
@@ -410,7 +408,7 @@ def test_an_interrupt_stops_the_tagged_jobs_alone(spark_warehouse) -> None:
     for thread in threads:
         thread.join()
     assert time.monotonic() - started < 15
-    assert isinstance(outcomes["x"], Exception)
+    assert isinstance(outcomes["x"], CancelledError)
     assert not isinstance(outcomes["y"], Exception)
 
 
