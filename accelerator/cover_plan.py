@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from accelerator.builds.segment_records import COLUMN_BYTES
 from accelerator.engines.duckdb import parquet_scan
 from accelerator.iceberg import PinnedTable
 from accelerator.plan import DuckDBRun, Tried
@@ -60,7 +61,7 @@ def candidate(
         code = refused[0][0] if len(refused) == 1 else "cover_unavailable"
         detail = f"Segments refused: {shown}." if shown else "It has no segment."
         return Tried(record.name, Declined(code, detail), 0, 0, len(coverage.uncovered), refused)
-    segment_bytes = sum(s.bytes for s in coverage.segments)
+    segment_bytes = bytes_read(coverage.segments, _stored(match))
     raw_bytes = sum(f.size_bytes for f in coverage.uncovered)
     if coverage.uncovered:
         others = (p for i, p in enumerate(pinned) if i != match.fact)
@@ -74,6 +75,24 @@ def candidate(
         refused,
     )
     return Candidate(record, cube, match, coverage, segment_bytes, raw_bytes, tried)
+
+
+def bytes_read(segments: Iterable[SegmentRecord], names: Collection[str]) -> int:
+    """Bytes of those columns in the segments' files; statistics may leave out some of them."""
+    total = 0
+    for segment in segments:
+        columns: Mapping[str, int] | None = segment.facts.get(COLUMN_BYTES)
+        if columns is None:  # of a release that didn't count them
+            total += segment.bytes
+        else:
+            total += sum(columns.get(name, 0) for name in names)
+    return total
+
+
+def _stored(match: Match) -> set[str]:
+    """The stored columns that a match reads, the segments' numbers among them."""
+    exprs = [*match.keys, *match.where, *(slot.cube for slot in match.slots)]
+    return {c.name for e in exprs for c in columns(e)} | {SEGMENT}
 
 
 def cheapest(candidates: Iterable[Candidate]) -> Candidate | None:
@@ -122,7 +141,8 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
         raw = RawSource(names)
         tables = tuple((name, index) for index, name in enumerate(names))
     text = answer_sql(block, best.match, "duckdb", sources, raw)
-    return DuckDBRun(text, tables, scan, tuple(paths), best.segment_bytes)
+    size = sum(s.bytes for s in filled)
+    return DuckDBRun(text, tables, scan, tuple(paths), size)
 
 
 def used_columns(block: Block, occurrence: int) -> list[str]:

@@ -11,10 +11,11 @@ class Metrics:
     """One statement's figures.
 
     `files_total`: live data files of the fact table (of all tables for a plain statement 0).
-    `files_read`: data files and segment files opened. `bytes_read`: their bytes, as far as the
-    statement needs the file at all; manifests apart. `planning_ms`: parse to plan, metadata
-    included. `execution_ms`: the engine. `fallback`: why the plain statement answered, `code:
-    sentence`, None where it was rewritten or nothing was considered.
+    `files_read`: data files and segment files opened. `bytes_read`: of segment files the
+    columns that the statement names, of data files and dimensions everything; what statistics leave
+    out of them, or a copy in memory spares, counts all the same; manifests don't. `planning_ms`:
+    parse to plan, metadata included. `execution_ms`: the engine. `fallback`: why the plain
+    statement answered, `code: sentence`, None where it was rewritten or nothing was considered.
     """
 
     rewritten: bool = False

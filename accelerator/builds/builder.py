@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -214,7 +214,6 @@ class Builder:
         filled = [s for s in segments if s.rows]
         number, uri = segment_id(), f"{job.uri}/merged.parquet"
         path = local_path(uri)
-        rows = size = 0
         if filled:
             ids = ", ".join(str(s.id) for s in filled)
             scan = parquet_scan(sorted({local_path(s.path) for s in filled}))
@@ -222,9 +221,8 @@ class Builder:
             select = merge_select(target.cube, source, number)
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._duckdb.execute(f"COPY ({select}) TO {text_literal(path)} {_MERGED}", tag=tag)
-            count = self._duckdb.run(f"SELECT COUNT(*) AS n FROM {parquet_scan([path])}", tag=tag)
-            rows, size = int(count["n"][0].as_py()), self._store.artifact_size(uri)
-        return merged_segment(segments, number, uri, rows, size)
+        written = self._inspect(job).get(number, _nothing(job, "merged"))
+        return merged_segment(segments, number, written)
 
     def _unique_edges(self, run: Run) -> dict[int, bool | None]:
         """Whether each edge's key is unique on the pinned dimension; None: it isn't countable."""
@@ -254,7 +252,7 @@ class Builder:
         job = self._store.begin_job(record.table_uuid, record.id)
         ids = {f.path: segment_id() for f in files}
         written, counts = self._write(run, files, ids, unique, job)
-        none = Written(f"{job.uri}/none.parquet", 0, 0, 0, 0, 0)
+        none = _nothing(job, "none")
         segments = [
             built_segment(
                 target.cube,
@@ -353,6 +351,7 @@ class Builder:
             f" FROM read_parquet([{listed}], filename = true) GROUP BY ALL"
         )
         rows = self._duckdb.run(sql).to_pylist()
+        columns = self._column_bytes(list(paths))
         cells: Counter[str] = Counter()
         for row in rows:
             cells[row["filename"]] += row["cells"]
@@ -360,16 +359,34 @@ class Builder:
         found = {}
         for row in rows:
             name = row["filename"]
-            size = sizes[paths[name]]
-            share = size * row["cells"] // cells[name]
+            size, own, all_ = sizes[paths[name]], row["cells"], cells[name]
+            shares = {column: n * own // all_ for column, n in columns[name].items()}
             found[row["id"]] = Written(
-                paths[name], row["cells"], row["n"], share, segments[name], size
+                paths[name], own, row["n"], size * own // all_, segments[name], size, shares
             )
         if len(found) != len(rows):
             raise BuildError(
                 "a segment was written to two files", hint="this is a fault of the build"
             )
         return found
+
+    def _column_bytes(self, paths: list[str]) -> dict[str, dict[str, int]]:
+        """By file and column: the bytes in the Parquet file; a list's column by its own name."""
+        listed = ", ".join(text_literal(p) for p in paths)
+        sql = (
+            "SELECT file_name, regexp_extract(path_in_schema, '^[a-z0-9]+') AS name,"
+            " CAST(SUM(total_compressed_size) AS BIGINT) AS bytes"
+            f" FROM parquet_metadata([{listed}]) GROUP BY ALL"
+        )
+        found: dict[str, dict[str, int]] = {path: {} for path in paths}
+        for row in self._duckdb.run(sql).to_pylist():
+            found[row["file_name"]][row["name"]] = row["bytes"]
+        return found
+
+
+def _nothing(job: Job, name: str) -> Written:
+    """What is said of a segment without cells: it has a name and no file."""
+    return replace(NOTHING, uri=f"{job.uri}/{name}.parquet")
 
 
 def cancelled_error(name: str) -> CancelledError:

@@ -16,6 +16,8 @@ from rewrite.expr import Column
 
 FILE_BYTES = "file_bytes"
 """The fact that has the size of the whole artifact, since `bytes` is one segment's share."""
+COLUMN_BYTES = "column_bytes"
+"""The fact that has each stored column's bytes, a segment's share of the artifact's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +30,10 @@ class Written:
     bytes: int
     file_segments: int
     file_bytes: int
+    columns: Mapping[str, int]
 
 
-NOTHING = Written("", 0, 0, 0, 0, 0)
+NOTHING = Written("", 0, 0, 0, 0, 0, {})
 
 
 @dataclass(frozen=True)
@@ -89,22 +92,23 @@ def built_segment(
         facts={
             "file_segments": written.file_segments,
             FILE_BYTES: written.file_bytes,
+            COLUMN_BYTES: dict(written.columns),
             "bounds": _bounds(cube, pinned[0], file),
         },
     )
 
 
 def merged_segment(
-    segments: Sequence[SegmentRecord], number: int, uri: str, rows: int, size: int
+    segments: Sequence[SegmentRecord], number: int, written: Written
 ) -> SegmentRecord:
     """The record of a merge, which covers what its inputs cover."""
     first = segments[0]
     return SegmentRecord(
         id=number,
         cube_id=first.cube_id,
-        path=uri,
-        rows=rows,
-        bytes=size,
+        path=written.uri,
+        rows=written.cells,
+        bytes=written.bytes,
         files=tuple(f for s in segments for f in s.files),
         dimensions=first.dimensions,
         edges=_merged_edges(segments),
@@ -112,7 +116,12 @@ def merged_segment(
         settings=first.settings,
         format=FORMAT,
         inputs=tuple(s.id for s in segments),
-        facts={"file_segments": 1, FILE_BYTES: size, "bounds": _merged_bounds(segments)},
+        facts={
+            "file_segments": written.file_segments,
+            FILE_BYTES: written.file_bytes,
+            COLUMN_BYTES: dict(written.columns),
+            "bounds": _merged_bounds(segments),
+        },
     )
 
 
