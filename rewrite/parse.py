@@ -6,10 +6,15 @@ names an output by the word that was written. So each aggregate keeps it as `met
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import ParseError
+
+_VARIABLE = re.compile(r"\$\{")
+_CONTINUED = re.compile(r"--[^\r\n]*\\\r?\n")
 
 
 def parse(sql: str, dialect: str = "spark") -> exp.Expression:
@@ -18,12 +23,21 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     >>> parse("SELECT var_samp(x) FROM t").expressions[0].meta["written"]
     'var_samp'
     """
+    _check_text(sql)
     tree = cast(exp.Expression, sqlglot.parse_one(sql, read=dialect))
     for node in tree.find_all(exp.AggFunc):
         start, end = node.meta.get("start"), node.meta.get("end")
         if start is not None and end is not None:
             node.meta["written"] = sql[start : end + 1].lower()
     return tree
+
+
+def _check_text(sql: str) -> None:
+    """ParseError for what Spark reads otherwise, before there are any tokens."""
+    if _VARIABLE.search(sql):
+        raise ParseError("Spark puts a setting's value in place of ${…}, also inside quotes.")
+    if _CONTINUED.search(sql):
+        raise ParseError("To Spark a comment that ends with a backslash goes on in the next line.")
 
 
 def written_name(node: exp.Expression) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot.errors import ParseError
 
 from rewrite.bind import bind_block
 from rewrite.block import Block
@@ -395,3 +396,11 @@ def test_spark_text_keeps_types() -> None:
     assert render.text(Literal("a\\'b", "string")) == "'a\\\\\\'b'"
     call = Call("cast", (Column(0, 1, "k", "int"), Literal("bigint", "type")), "bigint")
     assert render.text(call) == "CAST(k AS bigint)"
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT '${x}' z, count(*) n FROM f", "SELECT count(*) n FROM f -- a \\\nWHERE v > 1"]
+)
+def test_text_that_spark_changes_before_it_parses(sql: str) -> None:
+    with pytest.raises(ParseError):
+        parse(sql)
