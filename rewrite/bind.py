@@ -6,6 +6,7 @@ Whatever isn't one aggregate block over tables, inner joins and left joins raise
 from __future__ import annotations
 
 import re
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -32,6 +33,8 @@ _ALLOWED = frozenset(
         "distinct",
     }
 )
+
+_LIMIT_MAX = 2**31 - 1
 
 
 def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Block:
@@ -111,26 +114,33 @@ def _keys(
     scope = AliasNames(names, _aliases(outputs))
     keys = []
     for item in group.expressions:
-        key = outputs[_ordinal(item, outputs)].expr if _is_ordinal(item) else bind(item, scope)
+        key = _position(item, outputs) or bind(item, scope)
         if has_aggregate(key):
             raise DeclinedError("block_unsupported", "An aggregate in GROUP BY.")
         keys.append(key)
     return tuple(dict.fromkeys(keys)), True
 
 
-def _is_ordinal(node: exp.Expression) -> bool:
+def _position(node: exp.Expression, outputs: tuple[Output, ...]) -> Expr | None:
+    """The output of that number, parentheses or not; None where the node is no whole number."""
+    bare = node.unnest()
+    negative = isinstance(bare, exp.Neg)
+    if negative:
+        bare = bare.this.unnest()
+    if not _is_whole(bare):
+        return None
+    index = int(bare.this) - 1
+    if negative or not 0 <= index < len(outputs):
+        raise DeclinedError("expression_unsupported", f"The position {node.sql(dialect='spark')}.")
+    return outputs[index].expr
+
+
+def _is_whole(node: object) -> TypeGuard[exp.Literal]:
     return (
         isinstance(node, exp.Literal)
         and not node.is_string
         and re.fullmatch(r"\d+", node.this) is not None
     )
-
-
-def _ordinal(node: exp.Expression, outputs: tuple[Output, ...]) -> int:
-    position = int(node.this) - 1
-    if not 0 <= position < len(outputs):
-        raise DeclinedError("expression_unsupported", f"The position {node.this}.")
-    return position
 
 
 def _order(
@@ -143,11 +153,7 @@ def _order(
     for item in order.expressions:
         if not isinstance(item, exp.Ordered) or item.args.get("with_fill"):
             raise DeclinedError("block_unsupported", "ORDER BY with options.")
-        expr = (
-            outputs[_ordinal(item.this, outputs)].expr
-            if _is_ordinal(item.this)
-            else bind(item.this, scope)
-        )
+        expr = _position(item.this, outputs) or bind(item.this, scope)
         descending = bool(item.args.get("desc"))
         nulls_first = item.args.get("nulls_first")
         keys.append(
@@ -166,9 +172,10 @@ def _limit(tree: exp.Select) -> int | None:
     if (
         not isinstance(limit, exp.Limit)
         or not isinstance(value, exp.Literal)
-        or not _is_ordinal(value)
+        or not _is_whole(value)
+        or int(value.this) > _LIMIT_MAX
     ):
-        raise DeclinedError("block_unsupported", "LIMIT with an expression.")
+        raise DeclinedError("block_unsupported", "LIMIT with an expression, or beyond an int.")
     return int(value.this)
 
 

@@ -404,3 +404,18 @@ def test_spark_text_keeps_types() -> None:
 def test_text_that_spark_changes_before_it_parses(sql: str) -> None:
     with pytest.raises(ParseError):
         parse(sql)
+
+
+
+def test_positions_in_parentheses() -> None:
+    bound = block("SELECT g, count(*) n FROM f GROUP BY (1) ORDER BY ((2)) DESC")
+    assert bound.keys == (bound.outputs[0].expr,)
+    assert bound.order[0].expr == bound.outputs[1].expr
+    for position in ("-1", "(-1)", "-(1)", "(3)"):
+        sql = f"SELECT g, count(*) n FROM f GROUP BY g ORDER BY {position}"
+        assert _code(sql) == "expression_unsupported"
+
+
+def test_a_limit_beyond_an_int_is_sparks_error() -> None:
+    assert block("SELECT count(*) n FROM f LIMIT 2147483647").limit == 2**31 - 1
+    assert _code("SELECT count(*) n FROM f LIMIT 2147483648") == "block_unsupported"
