@@ -15,7 +15,8 @@ from typing import Protocol, TypeGuard
 from sqlglot import exp
 
 from rewrite import types
-from rewrite.expr import Aggregate, Call, Expr, Literal, has_aggregate
+from rewrite.bind_check import check_operands, check_read
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, has_aggregate
 from rewrite.parse import written_name
 from rewrite.reason import DeclinedError
 
@@ -100,6 +101,8 @@ class Scope(Protocol):
 def bind(node: exp.Expression, scope: Scope) -> Expr:
     """The bound form of a scalar or aggregate expression."""
     kind = type(node)
+    check_read(node)
+    check_operands(node)
     if kind is exp.Column:
         return _column(node, scope)
     if kind is exp.Paren:
@@ -117,7 +120,7 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     if special is not None:
         return special(node, scope)
     if kind in _DATE_PARTS:
-        inner = node.this.this if isinstance(node.this, exp.TsOrDsToDate) else node.this
+        inner = _of_date(node.this)
         return _date_part(_DATE_PARTS[kind], bind(inner, scope))
     if kind in _STRINGS:
         return _typed(Call(_STRINGS[kind], (bind(node.this, scope),), "string"), "string")
@@ -219,6 +222,14 @@ def _typed(call: Call, *wanted: str) -> Call:
     return Call(call.op, call.args, None)
 
 
+def _of_date(node: exp.Expression) -> exp.Expression:
+    """Without the cast that the parser puts around a date part's argument."""
+    if isinstance(node, exp.TsOrDsToDate):
+        check_read(node)
+        return node.this  # type: ignore[no-any-return]
+    return node
+
+
 def _date_part(op: str, argument: Expr) -> Call:
     return _typed(Call(op, (argument,), "int"), "date")
 
@@ -259,6 +270,8 @@ def _neg(node: exp.Expression, scope: Scope) -> Expr:
     inner = bind(node.this, scope)
     if isinstance(inner, Literal) and types.is_numeric(inner.type) and inner.value[0] != "-":
         type_ = types.literal_number_type("-" + inner.value)
+        if isinstance(node.this, exp.Paren):
+            type_ = inner.type  # -2147483648 is an int, -(2147483648) no longer
         return Literal("-" + inner.value, inner.type if type_ is None else type_)
     return Call("neg", (inner,), inner.type if types.is_numeric(inner.type) else None)
 
@@ -337,8 +350,18 @@ def _substring(node: exp.Expression, scope: Scope) -> Expr:
 
 def _date_trunc(node: exp.Expression, scope: Scope) -> Expr:
     unit = node.args["unit"].name.upper()
+    if not unit or isinstance(node.args["unit"], exp.Column) or _is_column(unit, scope):
+        raise DeclinedError("expression_unsupported", f"A computed unit: {_text(node)}.")
     op = "date_trunc" if isinstance(node, exp.TimestampTrunc) else "trunc"
     return Call(op, (Literal(unit, "string"), bind(node.this, scope)), None)
+
+
+def _is_column(name: str, scope: Scope) -> bool:
+    """The parser reads `trunc(d, month)` as `trunc(d, 'month')`, to Spark the first is a column."""
+    try:
+        return isinstance(scope.column((), name), Column)
+    except DeclinedError as error:
+        return error.declined.code == "name_ambiguous"
 
 
 def _concat(node: exp.Expression, scope: Scope) -> Expr:
@@ -353,7 +376,8 @@ def _like(node: exp.Expression, scope: Scope) -> Expr:
     pattern = bind(node.expression, scope)
     if not isinstance(pattern, Literal) or pattern.type != "string" or "\\" in pattern.value:
         raise DeclinedError("expression_unsupported", "LIKE with an escape or a computed pattern.")
-    return boolean("like", bind(node.this, scope), pattern)
+    found = boolean("like", bind(node.this, scope), pattern)
+    return boolean("not", found) if node.args.get("negate") else found
 
 
 def _not(node: exp.Expression, scope: Scope) -> Expr:

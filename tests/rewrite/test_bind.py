@@ -399,12 +399,39 @@ def test_spark_text_keeps_types() -> None:
 
 
 @pytest.mark.parametrize(
-    "sql", ["SELECT '${x}' z, count(*) n FROM f", "SELECT count(*) n FROM f -- a \\\nWHERE v > 1"]
+    "condition",
+    [
+        "b = b < b",
+        "b = v IN (1, 2)",
+        "b = g LIKE 'g%'",
+        "b <> v BETWEEN 1 AND 2",
+        "b = b = b",
+        "b = NOT b",
+        "v IS NULL IS NULL",
+    ],
 )
-def test_text_that_spark_changes_before_it_parses(sql: str) -> None:
-    with pytest.raises(ParseError):
-        parse(sql)
+def test_conditions_that_the_parser_nests_in_another_order(condition: str) -> None:
+    assert _code(f"SELECT count(*) n FROM f WHERE {condition}") == "expression_unsupported"
 
+
+def test_conditions_in_parentheses_are_nested_as_written() -> None:
+    assert block("SELECT count(*) n FROM f WHERE b = (b < b) AND NOT b = b").conjuncts
+    assert block("SELECT count(*) n FROM f WHERE b = b IS NULL").conjuncts
+
+
+def test_not_like_is_no_like() -> None:
+    like, other = (
+        block(f"SELECT count(*) n FROM f WHERE g {word} 'g%'").conjuncts[0]
+        for word in ("LIKE", "NOT LIKE")
+    )
+    assert other == Call("not", (like,), "boolean")
+
+
+def test_a_part_of_a_node_that_isnt_read_declines() -> None:
+    tree = parse("SELECT count(*) n FROM f WHERE v > 1")
+    tree.args["where"].this.set("something", True)
+    with pytest.raises(DeclinedError, match="something"):
+        bind_block(tree, Star())
 
 
 def test_positions_in_parentheses() -> None:
@@ -419,3 +446,23 @@ def test_positions_in_parentheses() -> None:
 def test_a_limit_beyond_an_int_is_sparks_error() -> None:
     assert block("SELECT count(*) n FROM f LIMIT 2147483647").limit == 2**31 - 1
     assert _code("SELECT count(*) n FROM f LIMIT 2147483648") == "block_unsupported"
+
+
+def test_the_smallest_int_is_one_only_without_parentheses() -> None:
+    bound = block("SELECT -2147483648 a, -(2147483648) b, -(7) c, count(*) n FROM f")
+    assert [o.expr.type for o in bound.outputs[:3]] == ["int", "bigint", "int"]
+
+
+def test_a_unit_that_may_be_a_column_declines() -> None:
+    assert block("SELECT trunc(dt, 'month') m, count(*) n FROM f GROUP BY 1").keys
+    for unit in ("g", "'g'", "upper(g)", "f.g"):
+        sql = f"SELECT trunc(dt, {unit}) m, count(*) n FROM f GROUP BY 1"
+        assert _code(sql) == "expression_unsupported"
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT '${x}' z, count(*) n FROM f", "SELECT count(*) n FROM f -- a \\\nWHERE v > 1"]
+)
+def test_text_that_spark_changes_before_it_parses(sql: str) -> None:
+    with pytest.raises(ParseError):
+        parse(sql)

@@ -1,0 +1,65 @@
+"""What the binder may read of a parsed expression: nothing of a node is passed over in silence.
+
+The parser is wider than Spark's: it keeps what it has read beside the operands (`NOT LIKE` is a
+flag of LIKE), and takes some operators in another order. Such nodes raise `DeclinedError`.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from rewrite.reason import DeclinedError
+
+_OPERANDS = frozenset({"this", "expression", "expressions"})
+_SAFE = frozenset({"safe"})
+_UNIT = frozenset({"unit"})
+_READ: dict[type[exp.Expression], frozenset[str]] = {
+    exp.ApproxDistinct: frozenset({"accuracy"}),
+    exp.ApproxQuantile: frozenset({"quantile", "accuracy", "weight", "error_tolerance"}),
+    exp.Between: frozenset({"low", "high", "symmetric"}),
+    exp.Case: frozenset({"ifs", "default"}),
+    exp.Cast: frozenset({"to"}),
+    exp.Column: frozenset({"table", "db", "catalog"}),
+    exp.Concat: _SAFE,
+    exp.Count: frozenset({"big_int"}),
+    exp.DateTrunc: _UNIT,
+    exp.Div: _SAFE,
+    exp.If: frozenset({"true", "false"}),
+    exp.In: frozenset({"query", "unnest"}),
+    exp.Like: frozenset({"negate"}),
+    exp.Literal: frozenset({"is_string"}),
+    exp.Substring: frozenset({"start", "length"}),
+    exp.TimestampTrunc: _UNIT,
+    exp.TryCast: frozenset({"to", "safe"}),
+}
+"""What the binder reads, or declines by itself, beside the operands."""
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg)
+_TESTS = (exp.Is, exp.In, exp.Like, exp.Between)
+_BOUND_TIGHTER = (*_COMPARISONS, *_ARITHMETIC, *_TESTS)
+_CONDITIONS = (*_COMPARISONS, *_TESTS, exp.Not, exp.And, exp.Or)
+
+
+def check_read(node: exp.Expression) -> None:
+    """DeclinedError where the node has something that the binder doesn't read."""
+    known = _READ.get(type(node), frozenset())
+    unread = [k for k, v in node.args.items() if v and k not in known and k not in _OPERANDS]
+    if unread:
+        raise DeclinedError(
+            "expression_unsupported", f"Its {', '.join(unread)}: {node.sql(dialect='spark')[:80]}."
+        )
+
+
+def check_operands(node: exp.Expression) -> None:
+    """DeclinedError where an operand is a condition without parentheses.
+
+    To Spark all comparisons bind alike, from the left, and tighter than IN, LIKE and BETWEEN:
+    `a = b < c` is `(a = b) < c`, and `a = b IN (c)` is `(a = b) IN (c)`. To the parser they aren't.
+    """
+    if not isinstance(node, _BOUND_TIGHTER):
+        return
+    operands = [node.args.get(k) for k in ("this", "expression", "low", "high")]
+    if any(isinstance(operand, _CONDITIONS) for operand in operands):
+        raise DeclinedError(
+            "expression_unsupported", f"Without parentheses: {node.sql(dialect='spark')[:80]}."
+        )
