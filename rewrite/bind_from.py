@@ -19,6 +19,7 @@ from rewrite.names import Names
 from rewrite.reason import DeclinedError
 
 _TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
+_JOIN_ALLOWED = frozenset({"this", "on", "using", "side", "kind"})
 _SELECTOR = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_(.+)")
 
 
@@ -64,7 +65,8 @@ def _side(join: exp.Expression, joins: int) -> str:
     side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
     known = side in ("", "LEFT") or (side == "RIGHT" and joins == 1)
     kinds = ("", "OUTER") if side else ("", "INNER", "CROSS")
-    if join.args.get("method") or not known or kind not in kinds:
+    more = [k for k, v in join.args.items() if v and k not in _JOIN_ALLOWED]
+    if more or not known or kind not in kinds:
         raise DeclinedError("join_unsupported", f"Here: {join.sql(dialect='spark')[:60]}.")
     return side
 
