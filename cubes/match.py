@@ -100,7 +100,7 @@ class _Attempt:
         where = tuple(
             view.expressed.predicate(c)
             for c in self._block.conjuncts
-            if canonical(c, view.classes.find) not in view.done
+            if not view.done or canonical(c, view.classes.find) not in view.done
         )
         keys = tuple(view.expressed.expression(k) for k in self._block.keys)
         self._check_outputs()
@@ -170,6 +170,8 @@ class _Attempt:
 
         Returns the ONs of cube's left edges that, for want of padded rows, hold on all its rows.
         """
+        if not self._block.left_edges and not self._cube.left_edges:
+            return ()
         held: list[Expr] = []
         mine = {e.occurrence: e.on for e in self._block.left_edges}
         theirs = {e.occurrence for e in self._cube.left_edges}

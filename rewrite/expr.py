@@ -69,10 +69,12 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The tree's nodes, parents first."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    """The tree's nodes, parents first; without recursion, since IN lists are long."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
 
 
 def transform(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
@@ -131,7 +133,9 @@ def canonical(expr: Expr, representative: Callable[[Column], Column] = lambda c:
         return representative(expr)
     if isinstance(expr, Literal):
         return expr
-    args = tuple([canonical(arg, representative) for arg in expr.args])
+    args = tuple(
+        [a if isinstance(a, Literal) else canonical(a, representative) for a in expr.args]
+    )
     if isinstance(expr, Aggregate):
         where = None if expr.where is None else canonical(expr.where, representative)
         return replace(expr, args=args, where=where)
