@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from cubes.definition import FORMAT, CubeDefinition
 from cubes.plan import Needs
 from rewrite.expr import Call, Column, Expr, Literal, walk
-from rewrite.facts import TableFacts
+from rewrite.facts import ColumnFacts, TableFacts
 
 
 class Covered(Protocol):
@@ -95,7 +95,7 @@ def cover(
     chosen: list[Segment] = []
     taken: set[tuple[str, int]] = set()
     fields = {
-        (t.uuid, c.field_id): (c.type, c.required) for t in pinned.values() for c in t.columns
+        (t.uuid, c.field_id): (read_as(c), c.required) for t in pinned.values() for c in t.columns
     }
     sensitive = zone_sensitive(cube)
     for segment in sorted(segments, key=lambda s: (-len(s.files), s.id)):
@@ -156,6 +156,14 @@ def _bounded(bounds: Mapping[str, Any], left: int, right: int, step: str) -> boo
     low, high = (a[0] + b[0], a[1] + b[1]) if step[0] == "+" else (a[0] - b[1], a[1] - b[0])
     limit = 2**31 if step[1:] == "int" else 2**63
     return bool(-limit <= low and high < limit)
+
+
+def read_as(column: ColumnFacts) -> str:
+    """How a segment's `fields` tell a column's type, and by which names files without ids have it.
+
+    After a rename and a new column of the old name, such files' values are another column's.
+    """
+    return f"{column.type} {column.mapping}" if column.mapping else column.type
 
 
 def integer_bounds(

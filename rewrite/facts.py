@@ -12,12 +12,16 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """A top-level column. `type` is Spark's own text: `int`, `decimal(10,2)`, `timestamp_ntz`."""
+    """A top-level column. `type` is Spark's own text: `int`, `decimal(10,2)`, `timestamp_ntz`.
+
+    `mapping` tells the names by which files without field ids have it; empty where there is none.
+    """
 
     field_id: int
     name: str
     type: str
     required: bool
+    mapping: str = ""
 
 
 @dataclass(frozen=True, slots=True)

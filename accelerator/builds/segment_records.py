@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store import CoveredFile, EdgeCount, SegmentRecord
 from cubes.definition import FORMAT, CubeDefinition
-from cubes.freshness import integer_bounds
+from cubes.freshness import integer_bounds, read_as
 from rewrite.expr import Column
 
 FILE_BYTES = "file_bytes"
@@ -69,7 +69,7 @@ def built_segment(
     """The record of one data file's segment."""
     used = cube.fields()
     fields = tuple(
-        (p.facts.uuid, c.field_id, c.type, c.required)
+        (p.facts.uuid, c.field_id, read_as(c), c.required)
         for o, p in enumerate(pinned)
         for c in p.facts.columns
         if (o, c.field_id) in used

@@ -46,8 +46,15 @@ def spark_type(kind: IcebergType) -> str:
 def table_facts(name: str, metadata: TableMetadata, state: tuple[int | None, Schema]) -> TableFacts:
     """What the rewriter may know of the table in that state."""
     snapshot_id, schema = state
+    mapped = {m.field_id: m.model_dump_json() for m in metadata.name_mapping() or ()}
     columns = tuple(
-        ColumnFacts(field.field_id, field.name, spark_type(field.field_type), field.required)
+        ColumnFacts(
+            field.field_id,
+            field.name,
+            spark_type(field.field_type),
+            field.required,
+            mapped.get(field.field_id, ""),
+        )
         for field in schema.fields
     )
     return TableFacts(name, str(metadata.table_uuid), snapshot_id, schema.schema_id, columns)

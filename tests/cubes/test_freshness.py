@@ -129,6 +129,17 @@ def test_each_reason_to_refuse() -> None:
     assert _refused(replace(good, format=FORMAT + 1), Needs()) == {"segment_unreadable": 1}
 
 
+def test_names_in_files_without_field_ids() -> None:
+    """After a rename and a new column of the old name, such a file has the column of the other."""
+    table = _PINNED[0]
+    columns = tuple(replace(c, mapping="[v, w]" if c.field_id == 5 else "") for c in table.columns)
+    pinned = {0: replace(table, columns=columns), 1: _PINNED[1]}
+    for read, refused in (("int", 1), ("int [v]", 1), ("int [v, w]", 0)):
+        built = replace(_WHOLE[0], fields=(("uuid-f", 5, read, True),))
+        found = cover(_CUBE, [built], [File("a")], pinned, Needs(), {})
+        assert found.refused.get("schema_changed", 0) == refused
+
+
 def test_sums_of_sums_need_bounds() -> None:
     needs = Needs(bounded=((5, 6, "+int"),))
     assert _refused(_WHOLE[0], needs) == {"aggregate_not_in_cube": 1}

@@ -296,3 +296,26 @@ def test_one_file_appended_twice(
     star.check("added twice, before BUILD", built=False)
     star.build()
     star.check("added twice, after BUILD", built=False)
+
+
+def test_added_files_have_columns_by_names(
+    spark_warehouse: SparkWarehouse, acc: Accelerator
+) -> None:
+    """Without field ids a file's `v` is whichever column the name mapping says it is by now."""
+    table, warehouse = spark_warehouse.table("k INT, v INT"), spark_warehouse
+    folder = f"file://{warehouse.root}/added_{table}"
+    rows = warehouse.spark.sql("SELECT CAST(id % 3 AS INT) k, CAST(id AS INT) v FROM range(30)")
+    rows.write.parquet(folder)
+    warehouse.sql(
+        f"CALL lake.system.add_files(table => 'd.{table}', source_table => '`parquet`.`{folder}`')"
+    )
+    acc.query(f"CREATE CUBE {table}_c AS SELECT k, sum(v) s FROM lake.d.{table} GROUP BY k")
+    queries, both = [f"SELECT k, sum(v) s FROM lake.d.{table} GROUP BY k"], Differential(acc)
+    both.check(queries, where="added")
+    warehouse.sql(f"ALTER TABLE lake.d.{table} RENAME COLUMN v TO w")
+    warehouse.sql(f"ALTER TABLE lake.d.{table} ADD COLUMN v INT")
+    queries = [query.replace("(v)", "(w)") for query in queries]
+    both.check(queries, rewritten=None, spark=queries, where="renamed")
+    acc.query(f"BUILD CUBE {table}_c")
+    both.check(queries, rewritten=True, spark=queries, where="built again")
+    acc.query(f"DROP CUBE {table}_c")
