@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from sqlglot.errors import SqlglotError
 
 from accelerator.builds import estimate, publishing
 from accelerator.builds.builder import Built
@@ -94,6 +95,15 @@ def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
         block, pin = session.planner.bind(select_sql)
     except DeclinedError as error:
         raise _definition_error(session, error) from error
+    except SqlglotError as error:
+        raise DefinitionError(
+            f"the cube's SELECT can't be parsed: {str(error).splitlines()[0]}",
+            hint="run the SELECT by itself: Spark says where it is wrong",
+        ) from error
+    except RecursionError as error:
+        raise DefinitionError(
+            "the cube's SELECT is nested too deeply", hint="compute a column beforehand"
+        ) from error
     for occurrence in block.occurrences:
         if pin.table(occurrence.parts, occurrence.at) is None:
             raise UnknownTableError(f"no table {'.'.join(occurrence.parts)}")
@@ -167,7 +177,7 @@ def _build(statement: BuildCube, session: Accelerator) -> pa.Table:
 def _build_all(statement: BuildAll, session: Accelerator) -> pa.Table:
     facts = session.lake.pin().table(statement.table)
     if facts is None:
-        raise UnknownTableError(f"no Iceberg table {'.'.join(statement.table)}")
+        raise _no_such_table(session, ".".join(statement.table))
     names = [r.name for r, _ in session.planner.cubes_of(facts.uuid)]
     built = [start_build(session, n, wait=True, progress=None).wait() for n in sorted(names)]
     return _built_table(*built)
@@ -197,7 +207,7 @@ def _show_cubes(statement: ShowCubes, session: Accelerator) -> pa.Table:
     if statement.table is not None:
         facts = session.lake.pin().table(statement.table)
         if facts is None:
-            raise UnknownTableError(f"no Iceberg table {'.'.join(statement.table)}")
+            raise _no_such_table(session, ".".join(statement.table))
         wanted = facts.uuid
     rows = [
         _cube_row(session, record)

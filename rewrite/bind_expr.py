@@ -101,8 +101,9 @@ class Scope(Protocol):
 def bind(node: exp.Expression, scope: Scope) -> Expr:
     """The bound form of a scalar or aggregate expression."""
     kind = type(node)
-    check_read(node)
-    check_operands(node)
+    if kind in _BOUND:
+        check_read(node)
+        check_operands(node)
     if kind is exp.Column:
         return _column(node, scope)
     if kind is exp.Paren:
@@ -489,4 +490,7 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.ApproxQuantile: _approx_percentile,
     exp.Boolean: lambda node, _: Literal("true" if node.this else "false", "boolean"),
     exp.Null: lambda _node, _scope: Literal("NULL", "void"),
+}
+_BOUND = frozenset({*_BINARY, *_DATE_PARTS, *_STRINGS, *_AGGREGATES, *_SPECIAL}) | {
+    *(exp.Column, exp.Paren, exp.Literal, exp.And, exp.Or, exp.Count)
 }

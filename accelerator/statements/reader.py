@@ -87,7 +87,7 @@ class Reader:
     def name(self, what: str) -> str:
         """A name of one part."""
         word = self._words[self._next] if self._next < len(self._words) else None
-        if word is None or not word.is_name or word.key in _NEVER_NAMES:
+        if word is None or not word.is_name or word.key in _NEVER_NAMES or not word.text:
             raise self.error(what)
         self._next += 1
         self._previous_end = word.end

@@ -175,6 +175,7 @@ def test_what_is_planned_says_so(sql, table):
 
 BAD = [
     (f"CREATE CUBE a.b AS {Q}", 14, "one part"),
+    (f"CREATE CUBE `` AS {Q}", 13, "the cube's name"),
     (f"CREATE CUBE AS {Q}", 13, "the cube's name, found AS"),
     (f"CREATE CUBE c {Q}", 15, "expected AS, found SELECT"),
     ("CREATE CUBE c AS INSERT INTO t VALUES (1)", 18, "a query"),
