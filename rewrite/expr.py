@@ -133,9 +133,7 @@ def canonical(expr: Expr, representative: Callable[[Column], Column] = lambda c:
         return representative(expr)
     if isinstance(expr, Literal):
         return expr
-    args = tuple(
-        [a if isinstance(a, Literal) else canonical(a, representative) for a in expr.args]
-    )
+    args = tuple([a if isinstance(a, Literal) else canonical(a, representative) for a in expr.args])
     if isinstance(expr, Aggregate):
         where = None if expr.where is None else canonical(expr.where, representative)
         return replace(expr, args=args, where=where)
