@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accelerator.config import Config
 
@@ -62,7 +62,7 @@ class SessionContext:
     def settings(self) -> Mapping[str, str]:
         """`ansi`, `case_sensitive`, `time_zone` and `branch` (to read first), as Spark's texts.
 
-        `unusual` names a setting under which a statement's text is read otherwise, if there is one.
+        `unusual` names a setting or function by which a statement's text is read otherwise, if any.
         """
         return self._now().settings
 
@@ -100,19 +100,22 @@ class SessionContext:
         if known is None or not known.still():
             still = state.watch()
             views = frozenset(state.views())
-            settings = _settings(state.conf)
+            settings = _settings(state)
             known = _Read(still, settings, state.catalog(), state.namespace(), views)
             self._known = known
         return known
 
 
-def _settings(conf: Any) -> Mapping[str, str]:
+def _settings(state: SessionState) -> Mapping[str, str]:
+    conf = state.conf
+    unusual = _unusual(lambda name, usual: str(conf.getConfString(name, usual)))
+    replaced = state.replaced()
     return {
         "ansi": str(conf.ansiEnabled()).lower(),
         "case_sensitive": str(conf.caseSensitiveAnalysis()).lower(),
         "time_zone": str(conf.sessionLocalTimeZone()),
         "branch": str(conf.getConfString("spark.wap.branch", "")),
-        "unusual": _unusual(lambda name, usual: str(conf.getConfString(name, usual))),
+        "unusual": unusual or (f"The function {replaced}" if replaced else ""),
     }
 
 

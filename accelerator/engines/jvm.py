@@ -127,6 +127,13 @@ class Jvm:
         self.virtual("java.lang.Iterable", "forEach", iterable, consumer)
         return items
 
+    def listed_of(self, items: Iterable[Java]) -> Java:
+        """A new `java.util.ArrayList` of these."""
+        listed = self._java.util.ArrayList()
+        for item in items:
+            listed.add(item)
+        return listed
+
     def bound(self, method: str, target: Java, *arguments: Java) -> Java:
         """A `MethodHandle` without arguments that calls the target's method with those."""
         handles = self._java.lang.invoke.MethodHandles
@@ -135,6 +142,21 @@ class Jvm:
             found = self._fitting(named, arguments, method)
             handle = handles.publicLookup().unreflect(found).bindTo(target)
             return handles.insertArguments(handle, 0, self._array(arguments))
+
+    def mapped(self, items: Java, method: str, target: Java, sample: Java) -> Java:
+        """A `MethodHandle` that gives, for each of a Scala Seq, what the target's method answers.
+
+        `sample` is one of the items, by which the method is found.
+        """
+        invoke = self._java.lang.invoke
+        with java_errors():
+            named = (m for m in target.getClass().getMethods() if m.getName() == method)
+            found = self._fitting(named, (sample,), method)
+            handle = invoke.MethodHandles.publicLookup().unreflect(found).bindTo(target)
+            function = invoke.MethodHandleProxies.asInterfaceInstance(
+                self.type("scala.Function1"), handle
+            )
+        return self.bound("map", items, function)
 
     def constant(self, target: Java) -> Java:
         """A `MethodHandle` without arguments that gives the object itself."""

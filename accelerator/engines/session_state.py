@@ -1,4 +1,4 @@
-"""A running session's catalog, namespace, temporary views and settings, watched by one call.
+"""A running session's catalog, namespace, views, functions and settings, watched by one call.
 
 A call from Python to the JVM costs 0.1 to 0.3 ms, and planning a statement 2: so everything that a
 statement's names and meaning depend on is put into one text by method handles, and compared in the
@@ -12,6 +12,16 @@ from collections.abc import Callable, Sequence
 from accelerator.engines.jvm import Java, Jvm
 
 _EVERY = "*"
+_BUILT_IN = "built-in"
+_FUNCTIONS = (
+    *("any", "approx_count_distinct", "approx_percentile", "avg", "bool_and", "bool_or", "count"),
+    *("coalesce", "concat", "count_if", "date_trunc", "day", "dayofmonth", "dayofyear", "every"),
+    *("if", "ifnull", "lcase", "lower", "max", "mean", "min", "mod", "month", "nvl", "quarter"),
+    *("percentile_approx", "some", "std", "stddev", "stddev_pop", "stddev_samp", "substr"),
+    *("substring", "sum", "trunc", "ucase", "upper", "var_pop", "var_samp", "variance"),
+    *("weekofyear", "year"),
+)
+"""The functions that the rewriter gives a meaning to; a session may register others so called."""
 
 
 class SessionState:
@@ -22,7 +32,13 @@ class SessionState:
         self._catalogs, self._views = state.catalogManager(), state.catalog()
         self.conf = state.conf()
         views = jvm.bound("listLocalTempViews", self._views, _EVERY)
+        self._registry = state.functionRegistry()
+        identifier = "org.apache.spark.sql.catalyst.FunctionIdentifier"
+        self._identifiers = {name: jvm.new(identifier, name) for name in _FUNCTIONS}
+        self._functions = self._looked_up(jvm)
+        self._known: tuple[str, str] | None = None
         parts = (
+            self._functions,
             jvm.bound("currentCatalog", session.catalog()),
             jvm.shown_array(jvm.bound("currentNamespace", self._catalogs)),
             views,
@@ -30,6 +46,24 @@ class SessionState:
         )
         self._text = jvm.joined(parts)
         self._jvm = jvm
+
+    def _looked_up(self, jvm: Jvm) -> Java:
+        """A handle for what the functions' names stand for; each registration is a new object."""
+        identifiers = jvm.listed_of(self._identifiers.values())
+        items = jvm.static("org.apache.spark.api.python.PythonUtils", "toSeq", identifiers)
+        sample = next(iter(self._identifiers.values()))
+        return jvm.mapped(items, "lookupFunction", self._registry, sample)
+
+    def replaced(self) -> str:
+        """The first of the functions that isn't Spark's own in this session; empty if all are."""
+        text = str(self._jvm.called(self._functions).toString())
+        if self._known is None or self._known[0] != text:
+            self._known = (text, next((n for n in _FUNCTIONS if not self._is_built_in(n)), ""))
+        return self._known[1]
+
+    def _is_built_in(self, name: str) -> bool:
+        found = self._registry.lookupFunction(self._identifiers[name])
+        return bool(found.isDefined()) and str(found.get().getSource()) == _BUILT_IN
 
     def watch(self) -> Callable[[], bool]:
         """A function that tells, with one call, whether all of the values still are what they were.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import accelerator
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -16,6 +17,8 @@ _QUERIES = {
     "count_if under a filter": "SELECT count_if(v > 3) FILTER (WHERE k = 1) n FROM {t}",
     "count_if stored": "SELECT g, count_if(v > 3) n FROM {t} GROUP BY g",
     "digits of a bigint beside a NULL": "SELECT count(DISTINCT w) n FROM {t}",
+    "not like": "SELECT g, count(*) n FROM {t} WHERE g NOT LIKE '%1' GROUP BY g",
+    "order by a position in parentheses": "SELECT g, count(*) FROM {t} GROUP BY g ORDER BY (2), 1",
     "a number as key": "SELECT 7 z, g, count(*) n FROM {t} GROUP BY z, g",
     "a number as key over nothing": "SELECT 7 z, count(*) n FROM {t} WHERE k = -1 GROUP BY z",
     "DISTINCT of a number": "SELECT DISTINCT 3 z, g FROM {t}",
@@ -26,6 +29,9 @@ _QUERIES = {
     "avg of a wide decimal by Spark": "SELECT g, avg(e) a FROM {t} GROUP BY g",
 }
 _LEFT_TO_SPARK = {
+    "a setting's value": "SELECT '${spark.sql.session.timeZone}' z, count(*) n FROM {t}",
+    "a comment that goes on": "SELECT count(*) n FROM {t} -- here \\\nWHERE k = 1",
+    "three comparisons": "SELECT count(*) n FROM {t} WHERE (k = 1) = (v > 3) < (k = 2)",
     "two quotes": "SELECT 'it''s' z, count(*) n FROM {t}",
     "literals side by side": "SELECT count(*) n FROM {t} WHERE g = 'g' '1'",
     "a distinct count of a constant": "SELECT count(DISTINCT 1) n FROM {t}",
@@ -73,7 +79,8 @@ def test_answered_by_both_engines(acc: Accelerator, table: str) -> None:
 
 
 def test_left_to_spark(acc: Accelerator, table: str) -> None:
-    Differential(acc).check([q.format(t=table) for q in _LEFT_TO_SPARK.values()], rewritten=False)
+    queries = [q.replace("{t}", table) for q in _LEFT_TO_SPARK.values()]
+    Differential(acc).check(queries, rewritten=False)
 
 
 @pytest.mark.parametrize("setting", _SETTINGS)
@@ -103,6 +110,15 @@ def test_a_temporary_view_hides_the_table(acc: Accelerator, table: str) -> None:
         spark.catalog.setCurrentCatalog(catalog)
         if namespace:
             spark.sql(f"USE {catalog}.{namespace}")
+
+
+def test_a_function_of_the_sessions_own_under_sparks_name(acc: Accelerator, table: str) -> None:
+    """Spark's own `substring` isn't there again afterwards, so it is another session's."""
+    with accelerator.attach(acc.spark.newSession(), store=acc.config.store) as other:
+        query = f"SELECT substring(g, 1, 1) s, count(*) n FROM {table} GROUP BY substring(g, 1, 1)"
+        Differential(other).check([query])
+        other.spark.udf.register("substring", lambda *_: "mine")
+        Differential(other).check([query], rewritten=False, spark=[query])
 
 
 def test_a_condition_that_is_no_boolean_is_sparks_error(acc: Accelerator, table: str) -> None:
