@@ -296,6 +296,7 @@ class Builder:
             for pinned in target.pinned[1:]:
                 sources.append(stack.enter_context(engine.stage(pinned, pinned.live_files())).sql)
             partitions = max(1, min(len(files), 2 * engine.parallelism))
+            stack.enter_context(engine.shuffling(sum(f.size_bytes for f in files)))
             write_segments(engine.session, target.cube, sources, ids, job.uri, partitions)
             run.check()
             written = self._inspect(job)

@@ -49,6 +49,9 @@ _NOT_A_TABLE = (
 )
 
 _INTERRUPT = "spark.job.interruptOnCancel"
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_PARTITION_BYTES = 16 * 1024 * 1024  # of compressed data files; ten times that as rows
+_PARTITIONS_MAX = 1000
 
 
 class Staged:
@@ -87,6 +90,7 @@ class SparkEngine:
         self._selections: str | None = None
         self._functions = False
         self._shared = False
+        self._shuffles, self._partitions = 0, ""
         self._lock = threading.RLock()
 
     @classmethod
@@ -234,6 +238,31 @@ class SparkEngine:
         finally:
             context.removeJobTag(tag)
             context.setLocalProperty(_INTERRUPT, before)
+
+    @contextmanager
+    def shuffling(self, size_bytes: int) -> Iterator[None]:
+        """Inside, a session of our own shuffles so much data to parts that fit a task's memory.
+
+        Few partitions are right for queries, and make a large build sort on disk. Small parts are
+        joined again by Spark itself. An attached session's setting stays the user's.
+        """
+        if not self._owned:
+            yield
+            return
+        conf = self.session.conf
+        with self._lock:
+            if not self._shuffles:
+                self._partitions = str(conf.get(_PARTITIONS))
+            self._shuffles += 1
+            wanted = min(-(-size_bytes // _PARTITION_BYTES), _PARTITIONS_MAX)
+            conf.set(_PARTITIONS, str(max(wanted, int(str(conf.get(_PARTITIONS))))))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._shuffles -= 1
+                if not self._shuffles:
+                    conf.set(_PARTITIONS, self._partitions)
 
     def interrupt(self, tag: str) -> None:
         """Stop the jobs with that tag, and no others; from any thread."""
