@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -259,12 +259,21 @@ class Accelerator:
             Exception
         ) as error:  # law 4: the plain statement answers, or raises Spark's own error
             declined = self._failed("engine_failed", error)
+            self._forget_damaged(plan)
             return self._plain(
                 statement.bare, Metrics(planning_ms=planned, fallback=_shown(declined)), plan
             )
         self.uses.record(plan.cube_id)
         metrics = _metrics(plan, engine, planned, _ms(began), cached)
         return Result(table, metrics, lambda: explain.as_text(plan))
+
+    def _forget_damaged(self, plan: CubePlan) -> None:
+        """Segments that failed a statement for their own damage fail no other one."""
+        with suppress(AcceleratorError):  # the store may be read-only, or out of reach
+            broken = self.builder.forget_unreadable(plan.definition.fact.uuid, plan.segments)
+            if broken:
+                hint = f"BUILD CUBE {plan.cube} builds them anew"
+                _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
 
     def _plain(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
         began = time.perf_counter()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelerator.builds.repair import broken_segments
+from accelerator.builds.repair import broken_segments, unreadable_segments
 from accelerator.builds.segment_records import (
     NOTHING,
     Counts,
@@ -102,6 +102,7 @@ class Builder:
         settings: Callable[[], dict[str, str]],
     ) -> None:
         self._lake, self._store, self._config = lake, store, config
+        self._looked_at: set[int] = set()
         self._spark, self._duckdb, self._settings = spark, duckdb, settings
         # A snapshot never changes, so what was counted on it holds for every cube.
         self._unique: dict[tuple[str, int | None, tuple[int, ...]], bool] = {}
@@ -201,6 +202,15 @@ class Builder:
             sum(s.bytes for s in kept),
             1 - len(kept),
         )
+
+    def forget_unreadable(self, table_uuid: str, segments: Sequence[SegmentRecord]) -> list[int]:
+        """Forgets those of the segments that can't be read; each is looked at once a session."""
+        unseen = [s for s in segments if s.id not in self._looked_at]
+        self._looked_at |= {s.id for s in unseen}
+        broken = unreadable_segments(self._duckdb, unseen)
+        if broken:
+            self._store.remove_segments(table_uuid, broken)
+        return broken
 
     def _repair(self, target: Target) -> None:
         """Forgets segments whose artifact is gone or cut, merged ones before their inputs."""

@@ -1,7 +1,8 @@
-"""Segments whose artifact is gone or cut: found, and forgotten so that a build makes them anew.
+"""Segments whose artifact is gone, cut or damaged: found, and forgotten, to be built anew.
 
-A query never asks this: it falls back when an artifact fails it. An artifact that can't be looked
-at (the store is out of reach, or elsewhere than its records say) is never taken for broken.
+A build looks at names and sizes. A query looks at nothing: it falls back when an artifact fails it,
+and only then are its artifacts read from end to end. One that can't be looked at (the store is out
+of reach, or elsewhere than its records say) is never taken for broken.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from accelerator.builds.segment_records import FILE_BYTES
-from accelerator.errors import StoreError
+from accelerator.engines.duckdb import DuckDBEngine, parquet_scan
+from accelerator.errors import EngineError, StoreError
 from accelerator.store import SegmentRecord, Store, local_path
 
 
@@ -19,6 +21,24 @@ def broken_segments(store: Store, segments: Iterable[SegmentRecord]) -> list[int
     filled = [s for s in segments if s.rows]
     sizes = {path: _size(store, path) for path in {s.path for s in filled}}
     return [s.id for s in filled if _is_broken(s, sizes[s.path])]
+
+
+def unreadable_segments(duckdb: DuckDBEngine, segments: Iterable[SegmentRecord]) -> list[int]:
+    """Ids of segments whose file is there and can't be read."""
+    filled = [s for s in segments if s.rows]
+    broken = {path for path in {s.path for s in filled} if not _is_readable(duckdb, path)}
+    return [s.id for s in filled if s.path in broken]
+
+
+def _is_readable(duckdb: DuckDBEngine, uri: str) -> bool:
+    path = local_path(uri)
+    if not Path(path).is_file():
+        return True  # a build finds that out, or the store is elsewhere now
+    try:
+        duckdb.run(f"SELECT COUNT(COLUMNS(*)) FROM {parquet_scan([path])}")
+    except EngineError as error:
+        return "Out of Memory" in str(error)
+    return True
 
 
 def _is_broken(segment: SegmentRecord, size: int | None) -> bool:
