@@ -24,9 +24,11 @@ class BuildTimes:
     select_s: dict[str, float]
 
     def figures(self) -> dict[str, float]:
-        """The ratios that the bench reports."""
+        """The ratios that the bench reports; none without the SELECTs' times."""
         build, compact = sum(self.build_s.values()), sum(self.compact_s.values())
         select = sum(self.select_s.values())
+        if not select:
+            return {"build_s": build + compact}
         return {
             "build_ratio": (build + compact) / select,
             "build_only_ratio": build / select,
@@ -36,14 +38,14 @@ class BuildTimes:
 
 
 def timed_builds(
-    acc: accelerator.Accelerator, steps: Steps, kept: Path, *, go_on: bool, warm_up: bool
+    acc: accelerator.Accelerator, steps: Steps, kept: Path, *, go_on: bool, selects: bool
 ) -> dict[str, Any]:
     """Builds the cubes under the clock; what was measured, as it is kept in the file `kept`.
 
     The file is written after each cube. With `go_on` cubes that are there and in it aren't built
     again, so a run that was stopped goes on from there; without it all are. The SELECTs run first
-    to warm up the JVM for both sides, and once more, timed, after the builds. At large scales the
-    warm-up is left out: the builds then start cold, which only counts against them.
+    to warm up the JVM for both sides, and once more, timed, after the builds. Without `selects`, at
+    large scales, they are left out: they would take most of a run's time there.
     """
     wanted = [cube.create() for cube in CUBES]
     found = read_json(kept) if go_on else None
@@ -52,15 +54,19 @@ def timed_builds(
     built = cube_sizes(acc).keys() & found["times"]["compact_s"].keys()
     for name in cube_sizes(acc).keys() - built:
         acc.query(f"DROP CUBE {name}")
-    if warm_up:
+    if selects:
         with steps.step("Warm up: the cubes' defining SELECTs in plain Spark"):
             for cube in CUBES:
                 _select(acc, cube)
-    _time_all(acc, steps, found, kept, built)
+    _time_builds(acc, steps, found, kept, built)
+    for cube in CUBES if selects else ():
+        with steps.step(f"The defining SELECT of {cube.name} in plain Spark, timed"):
+            found["times"]["select_s"][cube.name] = _select(acc, cube)
+        write_json(kept, found)
     return found
 
 
-def _time_all(
+def _time_builds(
     acc: accelerator.Accelerator,
     steps: Steps,
     found: dict[str, Any],
@@ -76,11 +82,6 @@ def _time_all(
         with steps.step(f"Compact the cube {cube.name}"):
             times["compact_s"][cube.name] = _timed_statement(acc, f"COMPACT CUBE {cube.name}")
         write_json(kept, found)
-    for cube in CUBES:
-        if cube.name not in times["select_s"]:
-            with steps.step(f"The defining SELECT of {cube.name} in plain Spark, timed"):
-                times["select_s"][cube.name] = _select(acc, cube)
-            write_json(kept, found)
 
 
 def _select(acc: accelerator.Accelerator, cube: Cube) -> float:

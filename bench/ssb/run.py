@@ -153,7 +153,7 @@ def _measure_builds(bench: Bench, acc: accelerator.Accelerator) -> None:
 def _built(bench: Bench, acc: accelerator.Accelerator) -> dict[str, Any]:
     kept = bench.workspace.warehouse / "ssb-builds.json"
     go_on = bench.large and not bench.options.rebuild
-    return timed_builds(acc, bench.steps, kept, go_on=go_on, warm_up=not bench.large)
+    return timed_builds(acc, bench.steps, kept, go_on=go_on, selects=not bench.large)
 
 
 def _measure_sizes(bench: Bench, acc: accelerator.Accelerator) -> None:
