@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from accelerator.store.adding import Added
 from accelerator.store.files import local_path
 from accelerator.store.records import CoveredFile, CubeRecord, EdgeCount, Job, SegmentRecord
-from accelerator.store.state import Added, RegistryVersion, TableVersion
+from accelerator.store.registry import RegistryVersion
 from accelerator.store.store import Store, segment_id
+from accelerator.store.table import TableVersion
 
 __all__ = [
     "Added",

@@ -2,7 +2,8 @@
 
 Promises: a commit is create-if-absent of the next number, so nothing is lost and no number has two
 winners; a reader sees every commit that ended before it asked (with `max_age_s` 0); a file that is
-torn, changed or of a newer format is never taken for a state. It knows nothing of cubes.
+torn, changed or of a newer format is never taken for a state. It knows nothing of cubes; what a
+state is, and which further files it rests on, is its codec's.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from accelerator.errors import StoreConflictError, StoreError
+from accelerator.store.chunks import Damaged
 from accelerator.store.files import Files
 
-FORMAT = 1
 TRIES_MAX = 50
 # A process that asked nobody for so long lists the versions instead of probing for the next one:
 # the vacuum may have removed the old ones in between, and a hole must not look like the end.
@@ -30,7 +31,7 @@ PROBE_GAP_MAX_S = 300.0
 _NAME = re.compile(r"v(\d{20})\.json")
 # The envelope comes first and in this order, so that the checksum is of the state's very bytes.
 _ENVELOPE = re.compile(
-    rb'\{"format":1,"kind":"([a-z]+)","number":(\d+),"commit":"([0-9a-f]{32})",'
+    rb'\{"format":(\d+),"kind":"([a-z]+)","number":(\d+),"commit":"([0-9a-f]{32})",'
     rb'"sha256":"([0-9a-f]{64})","state":(.*)\}\n',
     re.DOTALL,
 )
@@ -45,20 +46,34 @@ class State(Protocol):
         """The version that it was read from or committed as."""
         ...
 
-    def numbered(self, number: int) -> Self:
-        """The same state under another number."""
-        ...
-
-    def to_json(self) -> dict[str, Any]:
-        """The state as JSON values, without NaN or infinity."""
+    def to_text(self) -> str:
+        """The state as JSON, without NaN or infinity."""
         ...
 
 
 S = TypeVar("S", bound=State)
 
 
-class _Damaged(Exception):
-    """A version file that can't be trusted; its text says why."""
+class Codec(Protocol[S]):
+    """How states of one kind are read and made ready to be written."""
+
+    @property
+    def kind(self) -> str:
+        """The word for them in a version file."""
+        ...
+
+    @property
+    def format(self) -> int:
+        """The format that is written, and the newest that is read."""
+        ...
+
+    def decode(self, number: int, format: int, raw: dict[str, Any], /) -> S:
+        """The state in a sound version file."""
+        ...
+
+    def prepare(self, before: S, after: S, number: int, /) -> S:
+        """The state as version `number` will hold it; files that it names are written first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +93,30 @@ class VersionedLog(Generic[S]):
         self,
         files: Files,
         folder: str,
-        kind: str,
-        decode: Callable[[int, dict[str, Any]], S],
+        codec: Codec[S],
         empty: S,
         *,
         max_age_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._files, self._folder, self._kind = files, folder, kind
-        self._decode, self._empty = decode, empty
+        self._files, self._folder = files, folder
+        self._codec, self._empty = codec, empty
         self._max_age_s, self._clock, self._sleep = max_age_s, clock, sleep
         self._tip: _Tip[S] | None = None
         self._checked = -float("inf")
         self._swap = threading.Lock()
         self._writer = threading.Lock()
 
-    def current(self) -> S:
-        """The newest state; with nothing new, this is one existence check."""
+    def current(self, *, fresh: bool = False) -> S:
+        """The newest state; with nothing new, this is one existence check.
+
+        With `fresh` it's asked for whatever the age of what is known.
+        """
         tip, now = self._tip, self._clock()
         if tip is not None:
             age = now - self._checked
-            if age < self._max_age_s:
+            if age < self._max_age_s and not fresh:
                 return tip.state
             if age < PROBE_GAP_MAX_S and not self._files.exists(tip.next_path):
                 self._checked = now
@@ -111,6 +128,14 @@ class VersionedLog(Generic[S]):
         """What is wrong with the newest version file, if an older one serves in its place."""
         return self._tip.damage if self._tip else None
 
+    def older(self, number: int) -> Iterator[S]:
+        """The sound states of versions before `number`, newest first."""
+        for one in sorted((n for n in self._numbers() if n < number), reverse=True):
+            try:
+                yield self.read(one)
+            except Damaged:
+                continue
+
     def commit(self, change: Callable[[S], S]) -> S:
         """Applies a change to the newest state and makes the result the next version.
 
@@ -121,12 +146,15 @@ class VersionedLog(Generic[S]):
         with self._writer:
             for tries in range(TRIES_MAX):
                 tip = self._sound_tip()
-                after = change(tip.state)
-                if after is tip.state:
-                    return after
                 number = tip.number + 1
-                if self._create(number, token, after):
-                    committed = after.numbered(number)
+                try:
+                    after = change(tip.state)
+                    if after is tip.state:
+                        return after
+                    committed = self._codec.prepare(tip.state, after, number)
+                except Damaged as error:
+                    raise _refused(error) from error
+                if self._create(number, token, committed):
                     self._keep(self._as_tip(number, committed), self._clock())
                     return committed
                 # Full jitter: the wait grows with the crowd, up to a quarter of a second.
@@ -142,7 +170,7 @@ class VersionedLog(Generic[S]):
         A put that failed or met an existing file may still be our own, repeated after a lost
         reply; so the token in the file decides.
         """
-        path = self._path(number)
+        path = self.path(number)
         try:
             if self._files.create(path, self._encode(number, token, state)):
                 return True
@@ -162,11 +190,7 @@ class VersionedLog(Generic[S]):
         if tip is None or stale or self._files.exists(tip.next_path):
             tip = self._refresh(now, anew=bool(stale))
         if tip.damage:
-            raise StoreError(
-                f"the newest version file is damaged, so nothing is committed after it: "
-                f"{tip.damage}",
-                hint="restore that file from a backup, or delete it to go back to the one before",
-            )
+            raise _refused(tip.damage)
         return tip
 
     def _refresh(self, now: float, *, anew: bool = False) -> _Tip[S]:
@@ -178,7 +202,7 @@ class VersionedLog(Generic[S]):
         return self._keep(self._load(number), now)
 
     def _probe_from(self, number: int) -> int:
-        while self._files.exists(self._path(number + 1)):
+        while self._files.exists(self.path(number + 1)):
             number += 1
         return number
 
@@ -194,46 +218,34 @@ class VersionedLog(Generic[S]):
         if number == 0:
             return self._as_tip(0, self._empty)
         try:
-            return self._as_tip(number, self._read(number))
-        except _Damaged as error:
-            damage = f"{self._files.uri(self._path(number))}: {error}"
-        for older in sorted((n for n in self._numbers() if n < number), reverse=True):
-            try:
-                return self._as_tip(number, self._read(older), damage)
-            except _Damaged:
-                continue
+            return self._as_tip(number, self.read(number))
+        except Damaged as error:
+            damage = f"{self._files.uri(self.path(number))}: {error}"
+        for state in self.older(number):
+            return self._as_tip(number, state, damage)
         raise StoreError(
             f"no sound version file is left; the newest is damaged: {damage}",
             hint="restore the folder from a backup, or delete it to start with an empty store",
         )
 
-    def _read(self, number: int) -> S:
+    def read(self, number: int) -> S:
+        """The state of one version; `Damaged` where its file is missing or can't be trusted."""
         try:
-            data = self._files.read(self._path(number))
+            data = self._files.read(self.path(number))
         except FileNotFoundError:
-            raise _Damaged("missing") from None
-        state = _open_envelope(data, self._kind, number)
+            raise Damaged("missing") from None
+        format, state = _open_envelope(data, self._codec.kind, number, self._codec.format)
         try:
-            return self._decode(number, state)
-        except (KeyError, TypeError, ValueError) as error:
-            raise _Damaged(f"its state doesn't fit: {error!r}") from error
+            return self._codec.decode(number, format, state)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise Damaged(f"its state doesn't fit: {error!r}") from error
 
     def _encode(self, number: int, token: str, state: S) -> bytes:
-        try:
-            text = json.dumps(
-                state.to_json(),
-                sort_keys=True,
-                separators=(",", ":"),
-                ensure_ascii=False,
-                allow_nan=False,
-            )
-        except (TypeError, ValueError) as error:
-            raise StoreError(f"{self._folder}: a record isn't plain JSON: {error}") from error
-        body = text.encode()
+        body = state.to_text().encode()
         digest = hashlib.sha256(body).hexdigest()
         head = (
-            f'{{"format":{FORMAT},"kind":"{self._kind}","number":{number},"commit":"{token}",'
-            f'"sha256":"{digest}","state":'
+            f'{{"format":{self._codec.format},"kind":"{self._codec.kind}","number":{number},'
+            f'"commit":"{token}","sha256":"{digest}","state":'
         )
         return head.encode() + body + b"}\n"
 
@@ -247,31 +259,42 @@ class VersionedLog(Generic[S]):
             return old
 
     def _as_tip(self, number: int, state: S, damage: str | None = None) -> _Tip[S]:
-        return _Tip(number, state, self._path(number + 1), damage)
+        return _Tip(number, state, self.path(number + 1), damage)
 
-    def _path(self, number: int) -> str:
+    def path(self, number: int) -> str:
+        """Where a version's file is, under the store's root."""
         return f"{self._folder}/v{number:020d}.json"
 
 
-def _open_envelope(data: bytes, kind: str, number: int) -> dict[str, Any]:
-    """The state's JSON, after everything about it has been checked."""
+def _refused(damage: object) -> StoreError:
+    return StoreError(
+        f"a file of the newest version is damaged, so nothing is committed after it: {damage}",
+        hint="restore that file from a backup; or delete the newest version file, to go back to "
+        "the one before, or drop the cube that it's about",
+    )
+
+
+def _open_envelope(
+    data: bytes, kind: str, number: int, format_max: int
+) -> tuple[int, dict[str, Any]]:
+    """The format and the state's JSON, after everything about it has been checked."""
     known = _FORMAT.match(data)
-    if known and int(known[1]) > FORMAT:
+    if known and int(known[1]) > format_max:
         raise StoreError(
-            f"the store is of format {int(known[1])}; this release reads format {FORMAT}",
+            f"the store is of format {int(known[1])}; this release reads format {format_max}",
             hint="upgrade lakehouse-accelerator; until then queries run without cubes",
         )
     match = _ENVELOPE.fullmatch(data)
-    if match is None:
-        raise _Damaged("torn, or not a version file")
-    if hashlib.sha256(match[5]).hexdigest().encode() != match[4]:
-        raise _Damaged("its checksum doesn't match")
-    if match[1].decode() != kind or int(match[2]) != number:
-        raise _Damaged(f"it says {match[1].decode()} {int(match[2])} of itself")
-    state: dict[str, Any] = json.loads(match[5])
-    return state
+    if match is None or not int(match[1]):
+        raise Damaged("torn, or not a version file")
+    if hashlib.sha256(match[6]).hexdigest().encode() != match[5]:
+        raise Damaged("its checksum doesn't match")
+    if match[2].decode() != kind or int(match[3]) != number:
+        raise Damaged(f"it says {match[2].decode()} {int(match[3])} of itself")
+    state: dict[str, Any] = json.loads(match[6])
+    return int(match[1]), state
 
 
 def _token(data: bytes) -> str | None:
     match = _ENVELOPE.fullmatch(data)
-    return match[3].decode() if match else None
+    return match[4].decode() if match else None

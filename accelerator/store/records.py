@@ -158,19 +158,25 @@ class SegmentRecord:
         }
 
     @classmethod
-    def from_json(cls, raw: Json) -> SegmentRecord:
-        """The inverse of `to_json`."""
+    def from_json(cls, raw: Json, shared: dict[Any, Any] | None = None) -> SegmentRecord:
+        """The inverse of `to_json`; parts that many segments share are kept once, in `shared`."""
+        known = {} if shared is None else shared
+        dimensions = tuple((int(o), _text(u), s) for o, u, s in raw["dimensions"])
+        edges = tuple(EdgeCount(int(e), m, u) for e, m, u in raw["edges"])
+        fields = tuple((_text(u), int(i), _text(t), bool(r)) for u, i, t, r in raw["fields"])
+        settings = _pairs(raw["settings"])
         return cls(
             id=int(raw["id"]),
-            cube_id=_text(raw["cube_id"]),
-            path=_text(raw["path"]),
+            cube_id=known.setdefault(raw["cube_id"], _text(raw["cube_id"])),
+            path=known.setdefault(raw["path"], _text(raw["path"])),
             rows=int(raw["rows"]),
             bytes=int(raw["bytes"]),
             files=tuple(CoveredFile.from_json(file) for file in raw["files"]),
-            dimensions=tuple((int(o), _text(u), s) for o, u, s in raw["dimensions"]),
-            edges=tuple(EdgeCount(int(e), m, u) for e, m, u in raw["edges"]),
-            fields=tuple((_text(u), int(i), _text(t), bool(r)) for u, i, t, r in raw["fields"]),
-            settings=_pairs(raw["settings"]),
+            # The kind is part of the key: tuples of different meaning may be equal, e.g. empty.
+            dimensions=known.setdefault(("dimensions", dimensions), dimensions),
+            edges=known.setdefault(("edges", edges), edges),
+            fields=known.setdefault(("fields", fields), fields),
+            settings=known.setdefault(("settings", settings), settings),
             format=int(raw["format"]),
             inputs=tuple(int(one) for one in raw["inputs"]),
             facts=dict(raw["facts"]),

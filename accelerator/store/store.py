@@ -15,10 +15,13 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 
 from accelerator.errors import StoreError
+from accelerator.store.adding import Added, add_segments
 from accelerator.store.files import Files, local_path, open_files
 from accelerator.store.log import VersionedLog
 from accelerator.store.records import CubeRecord, Job, SegmentRecord
-from accelerator.store.state import Added, RegistryVersion, TableVersion, add_segments
+from accelerator.store.registry import RegistryCodec, RegistryVersion
+from accelerator.store.table import TableVersion
+from accelerator.store.table_log import TableLog
 
 
 class Store:
@@ -32,20 +35,21 @@ class Store:
         read_only: bool = False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        now_ms: Callable[[], int] | None = None,
     ) -> None:
         self._files, self._read_only = files, read_only
         self._max_age_s, self._clock, self._sleep = max_age_s, clock, sleep
+        self._now_ms = now_ms or _now_ms
         self._registry = VersionedLog(
             files,
             "registry",
-            "registry",
-            RegistryVersion.from_json,
+            RegistryCodec(),
             RegistryVersion(),
             max_age_s=max_age_s,
             clock=clock,
             sleep=sleep,
         )
-        self._tables: dict[str, VersionedLog[TableVersion]] = {}
+        self._tables: dict[str, TableLog] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -56,9 +60,11 @@ class Store:
         options: Mapping[str, str] | None = None,
         max_age_s: float = 0.0,
         read_only: bool = False,
+        now_ms: Callable[[], int] | None = None,
     ) -> Store:
         """The store under a path or URI; makes nothing, and asks nothing, until it's used."""
-        return cls(open_files(root, options), max_age_s=max_age_s, read_only=read_only)
+        files = open_files(root, options)
+        return cls(files, max_age_s=max_age_s, read_only=read_only, now_ms=now_ms)
 
     # Reading
 
@@ -72,8 +78,10 @@ class Store:
 
     def damages(self) -> tuple[str, ...]:
         """What is wrong with version files that were read; older ones serve in their place."""
-        found = [self._registry.damage, *(log.damage for log in self._tables.copy().values())]
-        return tuple(damage for damage in found if damage)
+        found = [self._registry.damage] if self._registry.damage else []
+        for log in self._tables.copy().values():
+            found += log.damages
+        return tuple(found)
 
     # Changing cubes
 
@@ -159,7 +167,7 @@ class Store:
         self._writable()
         job_id = uuid.uuid4().hex
         prefix = f"tables/{table_uuid}/cubes/{cube_id}/{job_id}"
-        job = Job(job_id, table_uuid, cube_id, self._files.uri(prefix), int(time.time() * 1000))
+        job = Job(job_id, table_uuid, cube_id, self._files.uri(prefix), self._now_ms())
         data = json.dumps(job.to_json(), sort_keys=True).encode()
         if not self._files.create(_job_path(table_uuid, job_id), data):
             raise StoreError(f"job {job_id} exists already")
@@ -196,28 +204,28 @@ class Store:
     # Helpers
 
     def _table(self, table_uuid: str) -> VersionedLog[TableVersion]:
+        return self._table_log(table_uuid).log
+
+    def _table_log(self, table_uuid: str) -> TableLog:
         log = self._tables.get(table_uuid)
         if log is None:
             with self._lock:
                 log = self._tables.setdefault(table_uuid, self._new_table_log(table_uuid))
         return log
 
-    def _new_table_log(self, table_uuid: str) -> VersionedLog[TableVersion]:
-        return VersionedLog(
+    def _new_table_log(self, table_uuid: str) -> TableLog:
+        return TableLog(
             self._files,
-            f"tables/{table_uuid}/versions",
-            "table",
-            TableVersion.from_json,
-            TableVersion(),
+            table_uuid,
+            self._relative_or_not,
             max_age_s=self._max_age_s,
             clock=self._clock,
             sleep=self._sleep,
+            now_ms=self._now_ms,
         )
 
     def _forget(self, cube: CubeRecord) -> None:
-        self._table(cube.table_uuid).commit(
-            lambda table: table.without(segment.id for segment in table.of(cube.id))
-        )
+        self._table(cube.table_uuid).commit(lambda table: table.without_cube(cube.id))
 
     def _job(self, path: str) -> Job | None:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
@@ -237,6 +245,13 @@ class Store:
                 return text.removeprefix(start)
         raise StoreError(f"{uri} isn't under the store {start}")
 
+    def _relative_or_not(self, uri: str) -> str:
+        """The path under the root; where it's elsewhere, the URI, so that nobody deletes it."""
+        try:
+            return self._relative(uri)
+        except StoreError:
+            return uri
+
     def _writable(self) -> None:
         if self._read_only:
             raise StoreError(
@@ -248,6 +263,10 @@ class Store:
 def segment_id() -> int:
     """A new segment id: random, positive, 63 bits, so that builders needn't agree on it."""
     return secrets.randbits(63) or 1
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def _job_path(table_uuid: str, job_id: str) -> str:
