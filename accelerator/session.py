@@ -165,6 +165,7 @@ class Accelerator:
     def close(self) -> None:
         """Ends the session: pins, DuckDB, and Spark if it was started here."""
         self._leases.close()
+        self.store.close()
         self.duckdb.close()
         self._spark.stop()
 
@@ -245,6 +246,10 @@ class Accelerator:
         started = time.perf_counter()
         if statement.plain or not self.config.enabled:
             return self._plain(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
+        with self.store.reading():
+            return self._accelerated(statement, started)
+
+    def _accelerated(self, statement: Query, started: float) -> Result:
         plan, cached = self._planned(statement.bare)
         planned = _ms(started)
         if isinstance(plan, PlainPlan):
@@ -286,10 +291,11 @@ class Accelerator:
         session = self.spark
         if statement.plain or not self.config.enabled:
             return session.sql(statement.bare)
-        plan, _ = self._planned(statement.bare)
-        if isinstance(plan, PlainPlan):
-            return session.sql(statement.bare)
         with ExitStack() as leases:
+            leases.enter_context(self.store.reading())
+            plan, _ = self._planned(statement.bare)
+            if isinstance(plan, PlainPlan):
+                return session.sql(statement.bare)
             try:
                 frame = spark_frame(plan, self._spark.engine(), statement.bare, leases)
             except Exception as error:  # law 4

@@ -163,9 +163,18 @@ class Builder:
         tag: str = "",
     ) -> Built:
         """Builds what is missing; a rerun goes on where another stopped."""
+        with self._store.reading():  # no vacuum takes the build for dead while it runs
+            return self._build(record, progress or SilentProgress(), cancelled, tag)
+
+    def _build(
+        self,
+        record: CubeRecord,
+        progress: Progress,
+        cancelled: threading.Event | None,
+        tag: str,
+    ) -> Built:
         from cubes.spark import JobError
 
-        progress = progress or SilentProgress()
         run = Run(self.target(record), tag or "build", cancelled or threading.Event())
         self._repair(run.target)
         files = self.missing(run.target)
@@ -186,6 +195,10 @@ class Builder:
 
     def compact(self, record: CubeRecord, *, tag: str = "") -> Built:
         """Merges all up-to-date segments to one, without reading a data file."""
+        with self._store.reading():
+            return self._compact(record, tag)
+
+    def _compact(self, record: CubeRecord, tag: str) -> Built:
         target = self.target(record)
         self._repair(target)
         segments = self.coverage(target).segments
@@ -323,23 +336,15 @@ class Builder:
     ) -> list[SegmentRecord]:
         """Commits segments and gives those that stand; artifacts that nobody needs are deleted.
 
-        A cube may be dropped while its segments are made. A DROP forgets segments after it has
-        unregistered the cube: so either it sees ours, or we see here that the cube is gone.
+        A cube may be dropped while its segments are made, or the build be taken for dead by a full
+        vacuum: the store refuses them then, and nothing of them stays.
         """
         try:
             lost = self._store.add_segments(record.table_uuid, segments, job=job).lost
-        except StoreConflictError:  # a merge whose inputs were dropped meanwhile
+        except (StoreConflictError, CubeNotFoundError):
             self._discard(job, ())
             raise
         kept = [s for s in segments if s.id not in lost]
-        current = self._store.registry().cubes.get(record.name)
-        if current is None or current.id != record.id:
-            self._store.remove_segments(record.table_uuid, [s.id for s in kept])
-            self._discard(job, ())
-            raise CubeNotFoundError(
-                f"cube {record.name} was dropped while it was built",
-                hint="nothing of the build is kept; create the cube again if it's wanted",
-            )
         if lost:
             self._discard(job, kept)
         return kept

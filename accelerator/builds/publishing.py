@@ -38,7 +38,8 @@ def publish(session: Accelerator, record: CubeRecord, table: tuple[str, ...] | N
         )
     target = session.builder.target(record)
     parts = _named(session, record, table, target)
-    _write(session, target, parts)
+    with session.store.reading():
+        _write(session, target, parts)
     name = ".".join(parts)
     if record.published != name:
         session.store.update_cube(replace(record, published=name))

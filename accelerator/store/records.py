@@ -185,13 +185,17 @@ class SegmentRecord:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A running build: it writes its artifacts under `uri`, and nowhere else."""
+    """A running build: it writes its artifacts under `uri`, and nowhere else.
+
+    `process` is the one whose lease tells that the build lives; empty in an older release's log.
+    """
 
     id: str
     table_uuid: str
     cube_id: str
     uri: str
     started_ms: int
+    process: str = ""
 
     def to_json(self) -> Json:
         """The record as JSON values; `uri` isn't kept, since a store may be moved."""
@@ -201,6 +205,7 @@ class Job:
             "table_uuid": self.table_uuid,
             "cube_id": self.cube_id,
             "started_ms": self.started_ms,
+            "process": self.process,
         }
 
 

@@ -13,10 +13,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 
-from accelerator.errors import StoreError
+from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store.adding import Added, add_segments
 from accelerator.store.files import Files, local_path, open_files
+from accelerator.store.leases import Leases
 from accelerator.store.log import VersionedLog
 from accelerator.store.records import CubeRecord, Job, SegmentRecord
 from accelerator.store.registry import RegistryCodec, RegistryVersion
@@ -49,6 +51,7 @@ class Store:
             clock=clock,
             sleep=sleep,
         )
+        self._leases = Leases(files, self._now_ms, writable=not read_only)
         self._tables: dict[str, TableLog] = {}
         self._lock = threading.Lock()
 
@@ -73,8 +76,20 @@ class Store:
         return self._registry.current()
 
     def table(self, table_uuid: str) -> TableVersion:
-        """All segments over a fact table, as of now."""
-        return self._table(table_uuid).current()
+        """All segments over a fact table, as of now; inside `reading` their files stay."""
+        log = self._table(table_uuid)
+        version = log.current()
+        if self._leases.must_ask_again(table_uuid, version.number):
+            return log.current(fresh=True)
+        return version
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Until its end no vacuum, of whatever process, deletes what versions seen inside name."""
+        return self._leases.reading()
+
+    def close(self) -> None:
+        """Ends this process's leases; the store may be used on."""
+        self._leases.close()
 
     def damages(self) -> tuple[str, ...]:
         """What is wrong with version files that were read; older ones serve in their place."""
@@ -137,7 +152,8 @@ class Store:
         """Commits segments, all in one version, and removes those that they replace.
 
         Of two builders of one file the first wins; the other's ids come back as `lost`. With
-        `job` given, its transaction log is removed once the commit stands.
+        `job` given, they're taken only while its transaction log and its cube stand, so nothing
+        comes back that a vacuum or a DROP has seen as garbage; the log is removed afterwards.
         """
         self._writable()
         offered, replaced = tuple(segments), tuple(replaces)
@@ -145,12 +161,15 @@ class Store:
 
         def change(table: TableVersion) -> TableVersion:
             nonlocal lost
+            if job is not None:
+                self._check_job(job)
             added = add_segments(table, offered, replaced)
             lost = added.lost
             return added.version
 
         version = self._table(table_uuid).commit(change)
         if job is not None:
+            self._check_owner(job)
             self.finish_job(job)
         return Added(version, lost)
 
@@ -167,7 +186,9 @@ class Store:
         self._writable()
         job_id = uuid.uuid4().hex
         prefix = f"tables/{table_uuid}/cubes/{cube_id}/{job_id}"
-        job = Job(job_id, table_uuid, cube_id, self._files.uri(prefix), self._now_ms())
+        uri, process = self._files.uri(prefix), self._leases.process
+        job = Job(job_id, table_uuid, cube_id, uri, self._now_ms(), process)
+        self.table(table_uuid)  # a build that reads holds a lease, by which it's known to live
         data = json.dumps(job.to_json(), sort_keys=True).encode()
         if not self._files.create(_job_path(table_uuid, job_id), data):
             raise StoreError(f"job {job_id} exists already")
@@ -227,13 +248,43 @@ class Store:
     def _forget(self, cube: CubeRecord) -> None:
         self._table(cube.table_uuid).commit(lambda table: table.without_cube(cube.id))
 
+    def _check_job(self, job: Job) -> None:
+        """The errors of a build whose segments nobody wants any more.
+
+        A vacuum removes a log, then commits, then deletes: so its commit takes the number that
+        ours wants and this is asked again, or it comes after ours and sees what we brought.
+        """
+        if not self._files.exists(_job_path(job.table_uuid, job.id)):
+            raise StoreConflictError(
+                f"build {job.id} was taken for dead by a full vacuum, which removed what it wrote",
+                hint="build again; if it was only slow, give the vacuum a longer retention",
+            )
+        if not self._is_registered(job.cube_id):
+            raise _dropped()
+
+    def _check_owner(self, job: Job) -> None:
+        """Forgets what was just committed if its cube was dropped in between.
+
+        A DROP leaves the registry, then forgets the cube's segments: so it sees ours, or we see
+        here that the cube is gone.
+        """
+        if not self._is_registered(job.cube_id):
+            self._table(job.table_uuid).commit(lambda table: table.without_cube(job.cube_id))
+            raise _dropped()
+
+    def _is_registered(self, cube_id: str) -> bool:
+        cubes = self._registry.current(fresh=True).cubes.values()
+        return any(cube.id == cube_id for cube in cubes)
+
     def _job(self, path: str) -> Job | None:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
         try:
             raw = json.loads(self._files.read(path))
             prefix = f"tables/{raw['table_uuid']}/cubes/{raw['cube_id']}/{raw['id']}"
-            uri = self._files.uri(prefix)
-            return Job(raw["id"], raw["table_uuid"], raw["cube_id"], uri, raw["started_ms"])
+            uri, process = self._files.uri(prefix), raw.get("process", "")
+            return Job(
+                raw["id"], raw["table_uuid"], raw["cube_id"], uri, raw["started_ms"], process
+            )
         except (FileNotFoundError, KeyError, TypeError, ValueError):
             return None
 
@@ -263,6 +314,13 @@ class Store:
 def segment_id() -> int:
     """A new segment id: random, positive, 63 bits, so that builders needn't agree on it."""
     return secrets.randbits(63) or 1
+
+
+def _dropped() -> CubeNotFoundError:
+    return CubeNotFoundError(
+        "the cube was dropped while it was built",
+        hint="nothing of the build is kept; create the cube again if it's wanted",
+    )
 
 
 def _now_ms() -> int:

@@ -142,6 +142,7 @@ def test_unsound_segments_are_refused_before_anything_is_written(store):
 
 
 def test_a_job_names_its_prefix_until_it_ends(store, files):
+    store.create_cube(cube())
     job = store.begin_job(TABLE, "c" * 32)
     assert Store(files).jobs(TABLE) == (job,)
     assert job.uri.endswith(f"tables/{TABLE}/cubes/{'c' * 32}/{job.id}")
@@ -156,6 +157,18 @@ def test_a_job_names_its_prefix_until_it_ends(store, files):
     store.delete_artifacts([uri, uri])
     with pytest.raises(FileNotFoundError):
         store.read_artifact(uri)
+
+
+def test_a_build_whose_cube_or_log_is_gone_commits_nothing(store, files):
+    store.create_cube(cube())
+    lost, late = (store.begin_job(TABLE, "c" * 32) for _ in range(2))
+    Store(files).finish_job(lost)
+    with pytest.raises(StoreConflictError, match="taken for dead"):
+        store.add_segments(TABLE, [segment(1, 1)], job=lost)
+    Store(files).drop_cube("sales")
+    with pytest.raises(CubeNotFoundError, match="dropped while"):
+        store.add_segments(TABLE, [segment(1, 1)], job=late)
+    assert store.table(TABLE).number == 0
 
 
 def test_only_files_of_the_store_are_touched(tmp_path):

@@ -184,11 +184,20 @@ class StoreMachine(RuleBasedStateMachine):
     def add_segments(self, who, coverings, crash, data):
         self.arm(who, crash)
         # A build may also end after its cube was dropped: then no cube owns what it brings.
-        owner = data.draw(st.sampled_from([*(one.id for one in self.cubes.values()), "d" * 32]))
+        registered_ids = [one.id for one in self.cubes.values()]
+        owner = data.draw(st.sampled_from([*registered_ids, "d" * 32]))
+        # Job ids are random, so what is drawn may depend on how many there are, not on which.
+        mine = [id for id, one in self.jobs.items() if one.cube_id == owner]
+        job = [None, *mine][data.draw(st.integers(0, len(mine)))]
         offered = [segment(next(self.ids), *ones, cube_id=owner) for ones in coverings]
-        job = data.draw(st.sampled_from([None, *sorted(self.jobs)]))
         replaces = data.draw(st.sets(st.sampled_from(sorted(self.segments) or [0]), max_size=2))
         kept, lost = naive_add(self.segments, offered, replaces)
+        if job is not None and owner not in registered_ids:
+            running = self.jobs[job]
+            self.refused(
+                who, CubeNotFoundError, lambda s: s.add_segments(TABLE, offered, job=running)
+            )
+            return
 
         def committed(cubes, segments, jobs):
             return cubes, kept, jobs
@@ -243,10 +252,11 @@ class StoreMachine(RuleBasedStateMachine):
             ],
         )
 
-    @rule(who=st.integers(0, 1))
-    def begin_job(self, who):
+    @rule(who=st.integers(0, 1), data=st.data())
+    def begin_job(self, who, data):
+        owners = [*(one.id for one in self.cubes.values()), "c" * 32]
         try:
-            job = self.stores[who].begin_job(TABLE, "c" * 32)
+            job = self.stores[who].begin_job(TABLE, data.draw(st.sampled_from(owners)))
         except Crash:
             self.doors[who] = Crashing(self.files)
             self.stores[who] = Store(self.doors[who])
@@ -263,7 +273,8 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.jobs)
     @rule(who=st.integers(0, 1), data=st.data())
     def finish_job(self, who, data):
-        job = self.jobs[data.draw(st.sampled_from(sorted(self.jobs)))]
+        owner = data.draw(st.sampled_from(sorted({one.cube_id for one in self.jobs.values()})))
+        job = next(one for one in self.jobs.values() if one.cube_id == owner)
         self.do(
             who,
             [

@@ -1,0 +1,180 @@
+"""Leases: which old versions this process may still use, told to vacuums of other processes.
+
+A lease is a file whose name says the oldest version that is in use, until when, and by whom; so a
+vacuum learns all of them from one listing. A process holds one per table, renewed in the background
+while it reads. Promises: a version handed out under a lease keeps its files until the reading ends,
+unless the process sleeps past the lease's end. A lease that can't be written stops no query.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from accelerator.errors import StoreError
+from accelerator.store.files import Files
+
+LEASE_MS = 600_000
+# The reader stops trusting a lease this long before it ends, and the vacuum starts ignoring it this
+# long after: together what clocks of two machines may differ by, or a renewal may be late.
+MARGIN_MS = 120_000
+
+_NAME = re.compile(r"(\d{20})-(\d{15})-([0-9a-f]{32})-(\d+)\.json")
+_log = logging.getLogger("accelerator")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease as its file's name tells it."""
+
+    path: str
+    version: int
+    expires_ms: int
+    process: str
+
+    def has_ended(self, now_ms: int) -> bool:
+        """Whether its process must have stopped relying on it, by any clock."""
+        return now_ms > self.expires_ms + MARGIN_MS
+
+
+def leases_of(files: Files, table_uuid: str) -> list[Lease]:
+    """All leases on a table, ended ones too; one listing."""
+    found = []
+    for path in files.list(_folder(table_uuid)):
+        match = _NAME.fullmatch(path.rpartition("/")[2])
+        if match:
+            found.append(Lease(path, int(match[1]), int(match[2]), match[3]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A lease of ours. Readings that began after it (by number) use no version before `mark`."""
+
+    path: str
+    version: int
+    mark: int
+    reading: int
+    begun_ms: int
+    expires_ms: int
+
+
+class Leases:
+    """The leases of one process on the tables of one store; threads share it."""
+
+    def __init__(self, files: Files, now_ms: Callable[[], int], *, writable: bool) -> None:
+        self.process = uuid.uuid4().hex
+        self._files, self._now_ms, self._writable = files, now_ms, writable
+        self._held: dict[str, _Held] = {}
+        self._readings: set[int] = set()
+        self._count = self._files_written = 0
+        self._retry_ms = 0
+        self._lock = threading.RLock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What is read inside stays readable until the end."""
+        with self._lock:
+            self._count += 1
+            mine = self._count
+            self._readings.add(mine)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._readings.discard(mine)
+
+    def must_ask_again(self, table_uuid: str, version: int) -> bool:
+        """Makes sure of a lease on a version that was just read, if anybody reads.
+
+        True where one had to be written: a vacuum may have run before it, so the newest version
+        is to be asked for once more, and used instead.
+        """
+        if not self._readings or not self._writable:
+            return False
+        if self._covers(table_uuid, version):
+            return False
+        with self._lock:
+            now = self._now_ms()
+            if self._covers(table_uuid, version) or self._backs_off(now):
+                return False
+            return self._renew(table_uuid, version, now)
+
+    def renew(self) -> None:
+        """Renews what is held and would end soon, while anybody reads."""
+        with self._lock:
+            now = self._now_ms()
+            for table_uuid, held in list(self._held.items()):
+                soon = held.expires_ms - now < LEASE_MS // 2 or now < held.begun_ms
+                if self._readings and soon:
+                    self._renew(table_uuid, held.mark, now)
+
+    def close(self) -> None:
+        """Ends all leases."""
+        self._stop.set()
+        with self._lock:
+            paths = [held.path for held in self._held.values()]
+            self._held.clear()
+        try:
+            self._files.delete(paths)
+        except StoreError as error:
+            _log.info("a lease is left to end by itself: %s", error)
+
+    def _covers(self, table_uuid: str, version: int) -> bool:
+        held = self._held.get(table_uuid)
+        if held is None or held.version > version:
+            return False
+        return held.begun_ms <= self._now_ms() < held.expires_ms - MARGIN_MS
+
+    def _backs_off(self, now: int) -> bool:
+        return self._retry_ms - 60_000 <= now < self._retry_ms
+
+    def _renew(self, table_uuid: str, version: int, now: int) -> bool:
+        """Writes a new lease in the old one's place; whether that worked."""
+        held = self._held.get(table_uuid)
+        oldest = version
+        if held is not None:
+            # Who began before the lease may use what it names, who began later its mark and on.
+            if any(one <= held.reading for one in self._readings):
+                oldest = min(oldest, held.version)
+            if any(one > held.reading for one in self._readings):
+                oldest = min(oldest, held.mark)
+        self._files_written += 1
+        new = _Held("", oldest, version, self._count, now, now + LEASE_MS)
+        name = f"{oldest:020d}-{new.expires_ms:015d}-{self.process}-{self._files_written}.json"
+        new = replace(new, path=f"{_folder(table_uuid)}/{name}")
+        try:
+            self._files.create(new.path, b'{"format":1}\n')
+            self._held[table_uuid] = new
+            if held is not None:
+                self._files.delete([held.path])
+        except StoreError as error:
+            self._retry_ms = now + 60_000
+            _log.warning("no lease could be written, so only the grace time protects: %s", error)
+            return False
+        self._keep_renewing()
+        return True
+
+    def _keep_renewing(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="store-leases", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.wait(LEASE_MS / 4000):
+            with self._lock:
+                if not self._readings:
+                    self._thread = None
+                    return
+            self.renew()
+
+
+def _folder(table_uuid: str) -> str:
+    return f"tables/{table_uuid}/pins"
