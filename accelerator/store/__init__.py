@@ -6,6 +6,7 @@ from accelerator.store.adding import Added
 from accelerator.store.files import local_path
 from accelerator.store.records import CoveredFile, CubeRecord, EdgeCount, Job, SegmentRecord
 from accelerator.store.registry import RegistryVersion
+from accelerator.store.retention import Line, Report, Retention
 from accelerator.store.store import Store, segment_id
 from accelerator.store.table import TableVersion
 
@@ -15,7 +16,10 @@ __all__ = [
     "CubeRecord",
     "EdgeCount",
     "Job",
+    "Line",
     "RegistryVersion",
+    "Report",
+    "Retention",
     "SegmentRecord",
     "Store",
     "TableVersion",

@@ -5,7 +5,7 @@ Pure; what is offered again unchanged is taken for an earlier try of the same bu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from accelerator.errors import StoreConflictError, StoreError
@@ -47,9 +47,13 @@ def add_segments(
 
 
 def _taken(
-    offered: Iterable[SegmentRecord], known: Segments, before: Segments
+    offered: Sequence[SegmentRecord], known: Segments, before: Segments
 ) -> tuple[list[SegmentRecord], list[int]]:
     """The segments to take, and the ids of those that lose; `before` had the replaced ones too."""
+    if _are_strangers(offered, known):
+        for segment in offered:
+            _refuse_unsound(segment, known, before)
+        return list(offered), []
     taken: list[SegmentRecord] = []
     lost: list[int] = []
     for segment in offered:
@@ -62,6 +66,18 @@ def _taken(
         known = known.changed((), [segment])
         taken.append(segment)
     return taken, lost
+
+
+def _are_strangers(offered: Sequence[SegmentRecord], known: Segments) -> bool:
+    """Whether no two of all share an id or a file, as in a first build: then nobody can lose."""
+    keys = [file.key for segment in offered for file in segment.files]
+    ids = {segment.id for segment in offered}
+    return (
+        len(ids) == len(offered)
+        and len(set(keys)) == len(keys)
+        and not any(one in known.by_id for one in ids)
+        and not any(key in known.by_file for key in keys)
+    )
 
 
 def _has_rival(segment: SegmentRecord, known: Segments) -> bool:

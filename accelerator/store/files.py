@@ -7,11 +7,12 @@ missing file, which is Python's `FileNotFoundError`. Nothing else touches a stor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from accelerator.errors import ConfigError
+from accelerator.store.entries import Entry
 from accelerator.store.local_files import LocalFiles
 from accelerator.store.object_files import ObjectFiles
 
@@ -43,6 +44,10 @@ class Files(Protocol):
 
     def list(self, prefix: str) -> list[str]:
         """Paths of all files under a folder, at any depth, sorted; none if there's no folder."""
+        ...
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        """Everything under a folder, in no order, with what killed writers left half-written."""
         ...
 
     def uri(self, path: str) -> str:

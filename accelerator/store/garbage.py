@@ -16,13 +16,15 @@ from accelerator.store.records import Json
 class Garbage:
     """Artifacts (paths under the root, or URIs of elsewhere), whole cubes' prefixes, chunks.
 
-    A long list of artifacts stands in chunks of its own, `more`, which go with the version.
+    A long list of artifacts stands in chunks of its own, `more`. `bytes` is what is known of the
+    artifacts' size without asking: at least what their last segments were said to take.
     """
 
     artifacts: tuple[str, ...] = ()
     cubes: tuple[str, ...] = ()
     chunks: tuple[str, ...] = ()
     more: tuple[ChunkRef, ...] = ()
+    bytes: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.artifacts or self.cubes or self.chunks or self.more)
@@ -32,6 +34,7 @@ class Garbage:
         artifacts: Iterable[str] = (),
         cubes: Iterable[str] = (),
         chunks: Iterable[str] = (),
+        bytes: int = 0,
     ) -> Garbage:
         """More of it."""
         return Garbage(
@@ -39,12 +42,14 @@ class Garbage:
             (*self.cubes, *cubes),
             (*self.chunks, *chunks),
             self.more,
+            self.bytes + bytes,
         )
 
     def to_json(self) -> Json:
         """The value as JSON values."""
         return {
             "artifacts": list(self.artifacts),
+            "bytes": self.bytes,
             "chunks": list(self.chunks),
             "cubes": list(self.cubes),
             "more": [ref.to_json() for ref in self.more],
@@ -58,4 +63,5 @@ class Garbage:
             tuple(str(one) for one in raw["cubes"]),
             tuple(str(one) for one in raw["chunks"]),
             tuple(ChunkRef.from_json(one) for one in raw["more"]),
+            int(raw["bytes"]),
         )

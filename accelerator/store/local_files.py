@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from accelerator.errors import StoreError
+from accelerator.store.entries import Entry, is_draft
 
 
 class LocalFiles:
@@ -64,8 +65,20 @@ class LocalFiles:
         found: list[str] = []
         with _local_errors(self._root):
             for folder, _, names in os.walk(self._prefix + prefix):
-                found += [f"{folder}/{name}" for name in names if not _is_draft(name)]
+                found += [f"{folder}/{name}" for name in names if not is_draft(name)]
         return sorted(path.removeprefix(self._prefix) for path in found)
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        """See `Files.entries`. What goes while it's listed is left out."""
+        with _local_errors(self._root):
+            for folder, _, names in os.walk(self._prefix + prefix):
+                for name in names:
+                    try:
+                        found = os.stat(f"{folder}/{name}")  # noqa: PTH116 - a Path costs more
+                    except FileNotFoundError:
+                        continue
+                    path = f"{folder}/{name}".removeprefix(self._prefix)
+                    yield Entry(path, found.st_size, int(found.st_mtime * 1000))
 
     def uri(self, path: str) -> str:
         """See `Files.uri`."""
@@ -85,11 +98,6 @@ def _sync_directory(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _is_draft(name: str) -> bool:
-    stem, mark, digits = name.rpartition("#")
-    return bool(stem and mark and digits.isdigit())
 
 
 @contextmanager

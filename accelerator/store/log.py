@@ -35,6 +35,7 @@ _ENVELOPE = re.compile(
     rb'"sha256":"([0-9a-f]{64})","state":(.*)\}\n',
     re.DOTALL,
 )
+_FLOOR = re.compile(r"/floors/(\d{20})\.json$")
 _FORMAT = re.compile(rb'\{"format":(\d+)')
 
 
@@ -123,6 +124,10 @@ class VersionedLog(Generic[S]):
                 return tip.state
         return self._refresh(now).state
 
+    def listed(self) -> S:
+        """The newest state, found by listing: no file that is gone is taken for the end."""
+        return self._refresh(self._clock(), anew=True).state
+
     @property
     def damage(self) -> str | None:
         """What is wrong with the newest version file, if an older one serves in its place."""
@@ -153,10 +158,15 @@ class VersionedLog(Generic[S]):
                         return after
                     committed = self._codec.prepare(tip.state, after, number)
                 except Damaged as error:
+                    if self._refresh(self._clock(), anew=True).number > tip.number:
+                        continue  # nothing is damaged: a vacuum ran, and we were behind
                     raise _refused(error) from error
                 if self._create(number, token, committed):
-                    self._keep(self._as_tip(number, committed), self._clock())
-                    return committed
+                    if not self._is_below_floor(number):
+                        self._keep(self._as_tip(number, committed), self._clock())
+                        return committed
+                    self._files.delete([self.path(number)])
+                    self._refresh(self._clock(), anew=True)
                 # Full jitter: the wait grows with the crowd, up to a quarter of a second.
                 self._sleep(random.uniform(0, min(0.25, 0.002 * 2 ** min(tries, 10))))
         raise StoreConflictError(
@@ -181,6 +191,14 @@ class VersionedLog(Generic[S]):
             return _token(self._files.read(path)) == token
         except FileNotFoundError:
             return False
+
+    def _is_below_floor(self, number: int) -> bool:
+        """Whether a version that was just made fills a hole that a vacuum had left.
+
+        Before a vacuum deletes version files, it says up to which in the name of a floor file. So
+        a writer that was far behind, and met a number that was free again, sees that here.
+        """
+        return any(floor > number for floor in floors_of(self._files, self._folder).values())
 
     def _sound_tip(self) -> _Tip[S]:
         """The newest tip, to write on; never upon damage, since what it held is unknown."""
@@ -264,6 +282,13 @@ class VersionedLog(Generic[S]):
     def path(self, number: int) -> str:
         """Where a version's file is, under the store's root."""
         return f"{self._folder}/v{number:020d}.json"
+
+
+def floors_of(files: Files, folder: str) -> dict[str, int]:
+    """The floor files beside a folder of versions: version files below those may be gone."""
+    found = files.list(f"{folder.rpartition('/')[0]}/floors") if "/" in folder else []
+    matches = {path: _FLOOR.search(path) for path in found}
+    return {path: int(match[1]) for path, match in matches.items() if match}
 
 
 def _refused(damage: object) -> StoreError:

@@ -17,6 +17,7 @@ from obstore.exceptions import (
 from obstore.store import from_url
 
 from accelerator.errors import StoreError
+from accelerator.store.entries import Entry
 
 # Options about the connection, which obstore takes apart from those about the cloud.
 _CLIENT_OPTIONS = frozenset(
@@ -96,6 +97,14 @@ class ObjectFiles:
         with _remote_errors(self._root):
             batches = obstore.list(self._store, prefix=prefix)
             return sorted(str(one["path"]) for batch in batches for one in batch)
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        """See `Files.entries`; a put is whole or not there, so nothing is half-written."""
+        with _remote_errors(self._root):
+            for batch in obstore.list(self._store, prefix=prefix):
+                for one in batch:
+                    modified = int(one["last_modified"].timestamp() * 1000)
+                    yield Entry(str(one["path"]), int(one["size"]), modified)
 
     def uri(self, path: str) -> str:
         """See `Files.uri`."""

@@ -20,10 +20,13 @@ from accelerator.store.adding import Added, add_segments
 from accelerator.store.files import Files, local_path, open_files
 from accelerator.store.leases import Leases
 from accelerator.store.log import VersionedLog
+from accelerator.store.orphans import sweep
 from accelerator.store.records import CubeRecord, Job, SegmentRecord
 from accelerator.store.registry import RegistryCodec, RegistryVersion
+from accelerator.store.retention import CountedFiles, Report, Retention
 from accelerator.store.table import TableVersion
 from accelerator.store.table_log import TableLog
+from accelerator.store.vacuum import Scene, doubt, vacuum
 
 
 class Store:
@@ -80,7 +83,7 @@ class Store:
         log = self._table(table_uuid)
         version = log.current()
         if self._leases.must_ask_again(table_uuid, version.number):
-            return log.current(fresh=True)
+            return log.listed()
         return version
 
     def reading(self) -> AbstractContextManager[None]:
@@ -222,7 +225,30 @@ class Store:
         self._writable()
         self._files.delete([self._relative(uri) for uri in uris])
 
+    def vacuum(
+        self, table_uuid: str, retention: Retention, *, full: bool = False, dry_run: bool = False
+    ) -> Report:
+        """Deletes one table's garbage; with `full` orphans of dead writers too. See `vacuum.py`."""
+        if not dry_run:
+            self._writable()
+        report = Report(table_uuid, dry_run)
+        files = CountedFiles(self._files, report)
+        # Eyes of its own: nothing that this process remembers decides what goes.
+        own = Store(files, clock=self._clock, sleep=self._sleep, now_ms=self._now_ms)
+        log = own._table_log(table_uuid)
+        scene = Scene(files, log.log, log.chunks, table_uuid, retention, self._now_ms(), report)
+        vacuum(scene, own.jobs(table_uuid))
+        if full:
+            sweep(scene, lambda: own.jobs(table_uuid), own._sound_registry)
+        return report
+
     # Helpers
+
+    def _sound_registry(self) -> RegistryVersion:
+        registry = self._registry.current(fresh=True)
+        if self._registry.damage:
+            raise doubt(self._registry.damage)
+        return registry
 
     def _table(self, table_uuid: str) -> VersionedLog[TableVersion]:
         return self._table_log(table_uuid).log

@@ -76,9 +76,11 @@ class TableVersion:
         before = self.cubes.get(cube_id) or CubeState(cube_id, self.loader)
         after = before.changed(gone, added)
         known, paths = before.load().by_id, after.load().by_path
-        dead = sorted({known[one].path for one in gone if known[one].path not in paths})
-        cubes = self.cubes.set(cube_id, after)
-        return replace(self, cubes=cubes, made=self.made.plus(artifacts=dead))
+        dead = [known[one] for one in gone if known[one].path not in paths]
+        made = self.made.plus(
+            artifacts=sorted({one.path for one in dead}), bytes=sum(one.bytes for one in dead)
+        )
+        return replace(self, cubes=self.cubes.set(cube_id, after), made=made)
 
     def without(self, ids: Iterable[int]) -> TableVersion:
         """The state without those segments; ids that aren't there are no error."""
@@ -100,6 +102,10 @@ class TableVersion:
         if floor <= self.floor and clean <= self.clean:
             return self
         return replace(self, floor=max(floor, self.floor), clean=max(clean, self.clean))
+
+    def again(self) -> TableVersion:
+        """The same state, to be committed: a writer that read the one before must look anew."""
+        return replace(self, format=2)
 
     def to_text(self) -> str:
         """The state as JSON with sorted keys; unchanged cubes aren't encoded again."""

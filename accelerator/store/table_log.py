@@ -66,7 +66,7 @@ class TableLog:
         return ()
 
     def _others(self, number: int) -> Iterator[TableVersion]:
-        newest = self.log.current(fresh=True)
+        newest = self.log.listed()
         if newest.number > number:
             yield newest
         yield from self.log.older(number)

@@ -1,0 +1,192 @@
+"""The full vacuum: files that no version names, left by writers that died.
+
+Promises: nothing that a version names or a running build writes is deleted, whatever the clocks
+say. In this order: list; list the builds and their leases; remove the logs of dead builds; commit
+(the fence); compare with what was committed; delete. A build whose log is gone can't commit any
+more, a commit that was under way meets a taken number and writes its chunks anew, and what is begun
+after the fence isn't in the listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from accelerator.store.chunks import Damaged
+from accelerator.store.entries import Entry, is_draft
+from accelerator.store.leases import leases_of
+from accelerator.store.records import Job
+from accelerator.store.registry import RegistryVersion
+from accelerator.store.table import TableVersion
+from accelerator.store.vacuum import (
+    Scene,
+    dead_jobs,
+    doubt,
+    end_jobs,
+    garbage_chain,
+    newest,
+    read_or_none,
+)
+
+_WHY = "an orphan of a dead writer"
+
+
+@dataclass(slots=True)
+class _Named:
+    """What versions name: artifacts by path, whole cubes, chunks."""
+
+    artifacts: set[str] = field(default_factory=set)
+    cubes: set[str] = field(default_factory=set)
+    chunks: set[str] = field(default_factory=set)
+
+    def has(self, path: str, live: Callable[[str, str], bool]) -> bool:
+        """Whether a version names the file; `live` answers for the newest one's artifacts."""
+        _, _, folder, *rest = path.split("/")
+        if folder == "chunks":
+            return rest[-1].removesuffix(".jsonl") in self.chunks
+        return path in self.artifacts or rest[0] in self.cubes or live(rest[0], path)
+
+
+def sweep(
+    scene: Scene, jobs: Callable[[], Sequence[Job]], registry: Callable[[], RegistryVersion]
+) -> None:
+    """Deletes what no version names and is older than the grace time; see above."""
+    version = newest(scene)
+    drafts, candidates = _candidates(scene, version)
+    running = jobs()
+    leases = leases_of(scene.files, scene.table_uuid)
+    live = [one for one in leases if not one.has_ended(scene.now_ms)]
+    dead = dead_jobs(scene, running, live)
+    ids = {one.id for one in dead}
+    alive = {f"{one.cube_id}/{one.id}" for one in running if one.id not in ids}
+    candidates = [one for one in candidates if not _is_of(one.path, alive)]
+    unowned = _unowned(version, registry())
+    if candidates or dead or unowned:
+        end_jobs(scene, dead)
+        fence = version if scene.dry_run else _fence(scene, registry)
+        candidates = _unnamed(scene, fence, candidates)
+        if unowned:
+            scene.report.kept("cube", "dropped by halves; its files go with a later vacuum")
+    _delete(scene, drafts, candidates)
+
+
+def _candidates(scene: Scene, version: TableVersion) -> tuple[list[Entry], list[Entry]]:
+    """Old drafts and version files below the floor, and old files that no newest version names."""
+    live, chunks = _live(scene, version), set(_chunk_names(version))
+    drafts, candidates = [], []
+    root = f"tables/{scene.table_uuid}/"
+    for entry in scene.files.entries(root):
+        folder, _, rest = entry.path.removeprefix(root).partition("/")
+        if not scene.is_old(entry.modified_ms):
+            scene.report.kept("file", "younger than the grace time", 1, entry.bytes)
+        elif is_draft(entry.path.rpartition("/")[2]) and folder != "cubes":
+            drafts.append(entry)
+        elif folder == "versions" and entry.path < scene.log.path(version.floor):
+            drafts.append(entry)  # a writer's that filled a hole, or a stopped vacuum's
+        elif folder == "chunks":
+            candidates += [entry] if rest.removesuffix(".jsonl") not in chunks else []
+        elif folder == "cubes" and not live(rest.partition("/")[0], entry.path):
+            candidates.append(entry)
+    return drafts, candidates
+
+
+def _live(scene: Scene, version: TableVersion) -> Callable[[str, str], bool]:
+    """Whether the version names an artifact; every cube must be readable to say so."""
+    try:
+        for state in version.cubes.values():
+            state.load()
+    except Damaged as error:
+        raise doubt(error) from error
+
+    known: dict[str, set[str]] = {}
+
+    def live(cube_id: str, path: str) -> bool:
+        state = version.cubes.get(cube_id)
+        if state is None:
+            return False
+        if scene.files.uri(path) in state.load().by_path:
+            return True
+        if cube_id not in known:
+            known[cube_id] = {_tail(scene, uri) for uri in state.load().by_path}
+        return path in known[cube_id]
+
+    return live
+
+
+def _tail(scene: Scene, uri: str) -> str:
+    """The path under the root, though the root be spelled otherwise now, or have been moved."""
+    marker = f"tables/{scene.table_uuid}/"
+    _, found, rest = uri.rpartition(marker)
+    return found + rest
+
+
+def _chunk_names(version: TableVersion) -> Iterable[str]:
+    return (ref.name for state in version.cubes.values() for ref in state.refs)
+
+
+def _unowned(version: TableVersion, registry: RegistryVersion) -> list[str]:
+    """Cubes whose DROP died between its two commits; the registry is asked after the table."""
+    owned = {cube.id for cube in registry.cubes.values()}
+    return [one for one in version.cubes if one not in owned]
+
+
+def _fence(scene: Scene, registry: Callable[[], RegistryVersion]) -> TableVersion:
+    """Commits a version, without the cubes that nobody owns; what it names is what stays."""
+
+    def change(table: TableVersion) -> TableVersion:
+        after = table.again()
+        for cube_id in _unowned(table, registry()):
+            after = after.without_cube(cube_id)
+        return after
+
+    return scene.log.commit(change)
+
+
+def _unnamed(scene: Scene, fence: TableVersion, candidates: list[Entry]) -> list[Entry]:
+    """The candidates that neither the fence nor an older version that is still there names."""
+    live, named = _live(scene, fence), _Named()
+    named.chunks.update(_chunk_names(fence))
+    for version in garbage_chain(scene, fence):
+        garbage = version.garbage
+        named.artifacts.update(_tail(scene, path) for path in garbage.artifacts)
+        named.cubes.update(garbage.cubes)
+        named.chunks.update(garbage.chunks, (ref.name for ref in garbage.more))
+        for ref in garbage.more:
+            try:
+                paths = scene.chunks.read_paths(ref)
+                named.artifacts.update(_tail(scene, path) for path in paths)
+            except Damaged as error:
+                raise doubt(error) from error
+    named.artifacts.update(_of_first_format(scene, fence))
+    return [one for one in candidates if not named.has(one.path, live)]
+
+
+def _of_first_format(scene: Scene, fence: TableVersion) -> Iterable[str]:
+    """Artifacts of versions of format 1 that are kept: what they lost later isn't recorded."""
+    for number in range(fence.floor, fence.number):
+        version = read_or_none(scene, number)
+        if version is None:
+            continue
+        if version.format != 1:
+            return
+        for segment in version.segments.values():
+            yield _tail(scene, segment.path)
+
+
+def _is_of(path: str, jobs: set[str]) -> bool:
+    """Whether the artifact is of one of the builds, given as `cube id/build id`."""
+    parts = path.split("/")
+    return parts[2] == "cubes" and "/".join(parts[3:5]) in jobs
+
+
+def _delete(scene: Scene, drafts: Sequence[Entry], orphans: Sequence[Entry]) -> None:
+    deleter = scene.deleter()
+    for entry in drafts:
+        what = "draft" if is_draft(entry.path.rpartition("/")[2]) else "version"
+        scene.report.deleted(what, _WHY, 1, entry.bytes)
+        deleter.add(entry.path)
+    for entry in orphans:
+        what = "artifact" if entry.path.split("/")[2] == "cubes" else "chunk"
+        scene.report.deleted(what, _WHY, 1, entry.bytes)
+        deleter.add(entry.path)
+    deleter.flush()

@@ -1,0 +1,145 @@
+"""What a vacuum keeps, and its report: what went, what was kept and why, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from accelerator.store.entries import Entry
+from accelerator.store.files import Files
+
+# Object stores delete so many files by one request.
+DELETE_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What stays: the newest versions, and whatever is younger than the grace time."""
+
+    grace_ms: int
+    versions_min: int = 3
+    batch: int = DELETE_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """So many files of one kind, deleted (or to be) or kept, and why; bytes where they're known."""
+
+    action: str
+    what: str
+    reason: str
+    files: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class Report:
+    """What one vacuum did to one table's store; `requests` counts a batch of deletes as one."""
+
+    table_uuid: str
+    dry_run: bool
+    requests: int = 0
+    _lines: dict[tuple[str, str, str], list[int]] = field(default_factory=dict)
+
+    def deleted(self, what: str, reason: str, files: int, size: int = 0) -> None:
+        """So many more files are gone, or would be."""
+        self._add("would delete" if self.dry_run else "deleted", what, reason, files, size)
+
+    def kept(self, what: str, reason: str, files: int = 1, size: int = 0) -> None:
+        """So many more stay."""
+        self._add("kept", what, reason, files, size)
+
+    def files(self, action: str = "deleted") -> int:
+        """How many files that happened to."""
+        return sum(line.files for line in self.lines if line.action == action)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """All of it, deletions first."""
+        ordered = sorted(self._lines.items(), key=lambda pair: (pair[0][0] == "kept", pair[0]))
+        return tuple(Line(*key, *counts) for key, counts in ordered)
+
+    def _add(self, action: str, what: str, reason: str, files: int, size: int) -> None:
+        if files or size:
+            counts = self._lines.setdefault((action, what, reason), [0, 0])
+            counts[0] += files
+            counts[1] += size
+
+
+class CountedFiles:
+    """`Files` that count the requests of one vacuum."""
+
+    def __init__(self, files: Files, report: Report) -> None:
+        self._files, self._report = files, report
+
+    def create(self, path: str, data: bytes) -> bool:
+        """See `Files.create`."""
+        self._report.requests += 1
+        return self._files.create(path, data)
+
+    def read(self, path: str) -> bytes:
+        """See `Files.read`."""
+        self._report.requests += 1
+        return self._files.read(path)
+
+    def exists(self, path: str) -> bool:
+        """See `Files.exists`."""
+        self._report.requests += 1
+        return self._files.exists(path)
+
+    def size(self, path: str) -> int:
+        """See `Files.size`."""
+        self._report.requests += 1
+        return self._files.size(path)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """See `Files.delete`."""
+        wanted = list(paths)
+        self._report.requests += -(-len(wanted) // DELETE_MAX)
+        self._files.delete(wanted)
+
+    def list(self, prefix: str) -> list[str]:
+        """See `Files.list`; a listing has a request per thousand files."""
+        found = self._files.list(prefix)
+        self._report.requests += 1 + len(found) // DELETE_MAX
+        return found
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        """See `Files.entries`."""
+        self._report.requests += 1
+        for number, entry in enumerate(self._files.entries(prefix), 1):
+            self._report.requests += number % DELETE_MAX == 0
+            yield entry
+
+    def uri(self, path: str) -> str:
+        """See `Files.uri`."""
+        return self._files.uri(path)
+
+
+class Deleter:
+    """Deletes in batches, in the order given; a dry run only counts."""
+
+    def __init__(self, files: Files, batch: int, *, dry_run: bool) -> None:
+        self._files, self._batch, self._dry_run = files, max(1, batch), dry_run
+        self._now: list[str] = []
+        self._next: list[str] = []
+
+    def add(self, path: str) -> None:
+        """One file to delete."""
+        self._now.append(path)
+        if len(self._now) >= self._batch:
+            self._send()
+
+    def add_after(self, path: str) -> None:
+        """One that must outlast all that was added before, should a batch be done by half."""
+        self._next.append(path)
+
+    def flush(self) -> None:
+        """Deletes all that is left."""
+        while self._now or self._next:
+            self._send()
+
+    def _send(self) -> None:
+        now, self._now, self._next = self._now, self._next, []
+        if now and not self._dry_run:
+            self._files.delete(now)

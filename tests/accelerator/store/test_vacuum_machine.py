@@ -1,0 +1,364 @@
+"""Builds, merges, drops, readers with pins and vacuums against a model, with crashes anywhere.
+
+Strategy: two writers and two vacuuming stores share files that keep a clock of their own. Builds
+begin, write artifacts, commit (perhaps much later, perhaps after their process died or a vacuum
+took them for dead); segments are merged and replaced; cubes are dropped; readers pin a version and
+keep it. A vacuum, full or not, runs inside another store's request as well: before it, so that
+every interleaving of two stores' requests can come up. Any request may be the last of its process:
+before it acts, after it, or with half of a batch of deletes done, or a file left torn under a
+draft's name. Clocks jump, forwards and back.
+
+Invariants: every file that the newest version names is there, and what a live pin's version names;
+a build that is refused has lost nothing that was committed; after quiescence (every process dead,
+all leases ended, time gone by, two full vacuums) nothing is left but what the newest version names,
+the files of the registry, and a bounded number of version files.
+"""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from samples import TABLE, cube, segment
+
+from accelerator.errors import CubeNotFoundError, StoreConflictError
+from accelerator.store import Retention, Store
+from accelerator.store.entries import Entry
+from accelerator.store.files import open_files
+from accelerator.store.leases import LEASE_MS, leases_of
+from accelerator.store.vacuum import VERSIONS_WORTH
+
+HOUR = 3_600_000
+WHO = st.integers(0, 1)
+# Mostly nothing, so that states with much in them come up; then a crash at some request.
+CRASHES = st.tuples(
+    st.integers(0, 3), st.integers(0, 25), st.sampled_from(["before", "after", "torn"])
+).map(lambda drawn: drawn[1:] if drawn[0] == 3 else None)
+# Another store's vacuum in the middle: at which request, and of which kind.
+INTERRUPTIONS = st.tuples(st.booleans(), st.integers(0, 12), st.booleans()).map(
+    lambda drawn: drawn[1:] if drawn[0] else None
+)
+
+
+KEPT, DROPPED = "a" * 32, "b" * 32
+
+
+class Crash(BaseException):
+    """The end of a process: nothing of the store's may catch it."""
+
+
+class World:
+    """Files with times of their own, and one clock that jumps."""
+
+    def __init__(self):
+        self.files, self.now, self.written = open_files("memory:///"), 10**12, {}
+
+    def clock(self):
+        return self.now
+
+
+class Door:
+    """One process's way to the files: it may be armed to die, or to be interrupted."""
+
+    def __init__(self, world):
+        self.world, self.left, self.how = world, None, ""
+        self.interrupt_in, self.interruption = None, None
+
+    def _do(self, operation, half):
+        if self.interrupt_in is not None:
+            self.interrupt_in -= 1
+            if self.interrupt_in < 0:
+                self.interrupt_in = None
+                self.interruption()
+        if self.left is None:
+            return operation()
+        self.left -= 1
+        if self.left >= 0:
+            return operation()
+        self.left = None
+        if self.how == "after":
+            operation()
+        elif self.how == "torn":
+            half()
+        raise Crash
+
+    def _create(self, path, data):
+        self.world.written.setdefault(path, self.world.now)
+        return self.world.files.create(path, data)
+
+    def create(self, path, data):
+        draft = f"{path}#77"
+        return self._do(lambda: self._create(path, data), lambda: self._create(draft, data[:9]))
+
+    def delete(self, paths):
+        wanted = list(paths)
+        # A batch isn't atomic, nor done in its order.
+        half = wanted[1::2]
+        return self._do(
+            lambda: self.world.files.delete(wanted), lambda: self.world.files.delete(half)
+        )
+
+    def read(self, path):
+        return self._do(lambda: self.world.files.read(path), lambda: None)
+
+    def exists(self, path):
+        return self._do(lambda: self.world.files.exists(path), lambda: None)
+
+    def list(self, prefix):
+        found = self._do(lambda: self.world.files.list(prefix), lambda: None)
+        return [path for path in found if "#" not in path]
+
+    def entries(self, prefix):
+        found = self._do(lambda: list(self.world.files.entries(prefix)), lambda: None)
+        return [Entry(one.path, one.bytes, self.world.written[one.path]) for one in found]
+
+    def uri(self, path):
+        return self.world.files.uri(path)
+
+    def size(self, path):
+        return self.world.files.size(path)
+
+
+class VacuumMachine(RuleBasedStateMachine):
+    def __init__(self):
+        super().__init__()
+        # Small pieces, so that chunks of both kinds come and go within a few steps.
+        self.patches = [
+            patch("accelerator.store.table.INLINE_BYTES_MAX", 1500),
+            patch("accelerator.store.table.GARBAGE_INLINE_MAX", 1),
+            patch("accelerator.store.table.GARBAGE_CHUNK_MAX", 2),
+            patch("accelerator.store.cube_state.DEAD_ENTRIES_MAX", 6),
+            patch("accelerator.store.cube_state.FAN", 3),
+            patch("accelerator.store.vacuum.CHECKPOINT", 4),
+            patch("accelerator.store.vacuum.NAMES_MAX", 5),
+        ]
+        for one in self.patches:
+            one.start()
+        self.world = World()
+        self.doors, self.stores, self.readings = [None] * 2, [None] * 2, [ExitStack(), ExitStack()]
+        for who in range(2):
+            self.restart(who)
+        self.builds = []  # (who, job, segments): artifacts are written, nothing committed
+        self.pins = []  # (who, version, the files that it names)
+        self.ids, self.names = itertools.count(1), itertools.count(1)
+
+    @initialize()
+    def begin_with_a_cube(self):
+        self.stores[0].create_cube(cube("a", KEPT))
+        self.stores[1].create_cube(cube("b", DROPPED))
+        for who, owner in ((0, KEPT), (1, DROPPED), (0, KEPT)):
+            self.commit(*self.build(who, owner, 3, reads=True), [])
+
+    def restart(self, who):
+        self.doors[who] = Door(self.world)
+        self.stores[who] = Store(
+            self.doors[who], now_ms=self.world.clock, sleep=lambda _: None, clock=lambda: 0.0
+        )
+        self.readings[who] = ExitStack()
+
+    def run(self, who, step, crash, interruption=None):
+        """One step of one process; a crash ends the process with its builds and pins."""
+        door = self.doors[who]
+        if interruption is not None:
+            door.interrupt_in, full = interruption
+            door.interruption = lambda: self.bystander().vacuum(TABLE, self.keep, full=full)
+        if crash is not None:
+            door.left, door.how = crash
+        try:
+            return step(self.stores[who])
+        except Crash:
+            self.builds = [one for one in self.builds if one[0] != who]
+            self.pins = [one for one in self.pins if one[0] != who]
+            self.restart(who)
+            return None
+        finally:
+            self.doors[who].left = self.doors[who].interrupt_in = None
+
+    keep = Retention(HOUR, versions_min=1, batch=3)
+
+    def bystander(self):
+        return Store(Door(self.world), now_ms=self.world.clock, sleep=lambda _: None)
+
+    def cubes(self):
+        return sorted(one.id for one in self.bystander().registry().cubes.values())
+
+    @rule(who=WHO, crash=CRASHES)
+    def create_cube(self, who, crash):
+        number = next(self.names)
+        record = cube(f"c{number}", f"{number:032x}")
+        self.run(who, lambda store: store.create_cube(record), crash)
+
+    @precondition(lambda self: len(self.cubes()) > 1)
+    @rule(who=WHO, crash=CRASHES, interruption=INTERRUPTIONS)
+    def drop_cube(self, who, crash, interruption):
+        """Any but the first, so that there is always one to go on with."""
+        cubes = self.bystander().registry().cubes
+        name = next(name for name, one in sorted(cubes.items()) if one.id != KEPT)
+        self.run(who, lambda store: store.drop_cube(name), crash, interruption)
+
+    def build(self, who, owner, files, *, reads):
+        """Writes artifacts under a job, one with two segments, and one that no segment names."""
+        store, door = self.stores[who], self.doors[who]
+        if reads:  # the library's own builds hold a lease; a stranger's may not
+            self.readings[who].enter_context(store.reading())
+        job = store.begin_job(TABLE, owner)
+        folder, made = f"tables/{TABLE}/cubes/{owner}/{job.id}", []
+        for number in range(files):
+            door.create(f"{folder}/{number}.parquet", b"rows")
+            for _ in range(2 if number == 0 else 1):
+                id = next(self.ids)
+                made.append(segment(id, id, cube_id=owner, path=f"{job.uri}/{number}.parquet"))
+        door.create(f"{folder}/_SUCCESS", b"")
+        return who, job, made
+
+    def commit(self, who, job, made, gone):
+        store = self.stores[who]
+        try:
+            store.add_segments(TABLE, made, replaces=gone, job=job)
+        except (CubeNotFoundError, StoreConflictError):
+            store.delete_artifacts(store.artifacts(job))
+            store.finish_job(job)
+
+    def replaced(self, job, replacing):
+        known = [one.id for one in self.bystander().table(TABLE).of(job.cube_id)]
+        return known[:3] if replacing else []
+
+    @rule(who=WHO, data=st.data(), crash=CRASHES, files=st.integers(1, 3), reads=st.booleans())
+    def begin_build(self, who, data, crash, files, reads):
+        owner = data.draw(st.sampled_from(self.cubes()))
+        self.run(
+            who, lambda _: self.builds.append(self.build(who, owner, files, reads=reads)), crash
+        )
+
+    @precondition(lambda self: self.builds)
+    @rule(data=st.data(), crash=CRASHES, interruption=INTERRUPTIONS, replacing=st.booleans())
+    def commit_build(self, data, crash, interruption, replacing):
+        who, job, made = self.builds.pop(data.draw(st.integers(0, len(self.builds) - 1)))
+        gone = self.replaced(job, replacing)
+        self.run(who, lambda _: self.commit(who, job, made, gone), crash, interruption)
+
+    @rule(
+        who=WHO, data=st.data(), crash=CRASHES, interruption=INTERRUPTIONS, replacing=st.booleans()
+    )
+    def build_and_commit(self, who, data, crash, interruption, replacing):
+        owner = data.draw(st.sampled_from(self.cubes()))
+
+        def both(_):
+            _, job, made = self.build(who, owner, 2, reads=True)
+            self.commit(who, job, made, self.replaced(job, replacing))
+
+        self.run(who, both, crash, interruption)
+
+    @rule(who=WHO, data=st.data(), crash=CRASHES, interruption=INTERRUPTIONS)
+    def remove_segments(self, who, data, crash, interruption):
+        known = sorted(self.bystander().table(TABLE).segments)
+        gone = known[data.draw(st.integers(0, 3)) :: 2]
+        self.run(who, lambda store: store.remove_segments(TABLE, gone), crash, interruption)
+
+    @rule(who=WHO, crash=CRASHES, interruption=INTERRUPTIONS)
+    def pin(self, who, crash, interruption):
+        """A query that goes on: what its version names must stay while its lease is good."""
+
+        def read(store):
+            self.readings[who].enter_context(store.reading())
+            version = store.table(TABLE)
+            self.pins.append((who, version, self.named(version)))
+
+        self.run(who, read, crash, interruption)
+
+    @rule(who=WHO)
+    def end_readings(self, who):
+        self.pins = [one for one in self.pins if one[0] != who]
+        self.readings[who].close()
+        self.readings[who] = ExitStack()
+
+    @rule(who=WHO, crash=CRASHES, interruption=INTERRUPTIONS, full=st.booleans(), dry=st.booleans())
+    def vacuum(self, who, crash, interruption, full, dry):
+        before = set(self.world.files.list("")) if dry and interruption is None else None
+        self.run(
+            who,
+            lambda store: store.vacuum(TABLE, self.keep, full=full, dry_run=dry),
+            crash,
+            interruption,
+        )
+        assert before is None or before == set(self.world.files.list(""))
+
+    @rule(who=WHO)
+    def renew_leases(self, who):
+        self.stores[who]._leases.renew()
+
+    @rule(hours=st.sampled_from([0.01, 0.1, 0.5, 1, 3, 24]))
+    def time_goes_by(self, hours):
+        """As it does for live processes: their leases are renewed in the background."""
+        end = self.world.now + int(hours * HOUR)
+        while self.world.now < end:
+            self.world.now = min(end, self.world.now + LEASE_MS // 4)
+            for store in self.stores:
+                store._leases.renew()
+
+    @rule(hours=st.sampled_from([-48, -1, 2, 48]))
+    def a_clock_jumps(self, hours):
+        """Leases can't protect across that; what the newest version names is safe all the same."""
+        self.world.now += hours * HOUR
+        self.pins.clear()
+
+    def named(self, version):
+        """The files that a version names, as paths."""
+        found = {one.path for one in version.segments.values()}
+        root = self.world.files.uri("")
+        chunks = {ref.name for state in version.cubes.values() for ref in state.refs}
+        return {path.removeprefix(root) for path in found} | {
+            f"tables/{TABLE}/chunks/{name}.jsonl" for name in chunks
+        }
+
+    @invariant()
+    def no_file_that_somebody_needs_is_missing(self):
+        there = set(self.world.files.list(""))
+        newest = self.bystander().table(TABLE)
+        assert self.named(newest) <= there
+        for _, version, named in self.pins:
+            assert named <= there, f"version {version.number}"
+            assert version.number == 0 or self.world.files.exists(
+                f"tables/{TABLE}/versions/v{version.number:020d}.json"
+            )
+
+    @invariant()
+    def nothing_is_damaged(self):
+        store = self.bystander()
+        for cube_id in store.table(TABLE).cubes:
+            store.table(TABLE).of(cube_id)
+        assert store.damages() == ()
+
+    def teardown(self):
+        try:
+            self.check_quiescence()
+        finally:
+            for one in self.patches:
+                one.stop()
+
+    def check_quiescence(self):
+        """Quiescence: everybody is dead, and time has gone by on every clock there was."""
+        for readings in self.readings:
+            readings.close()
+        self.world.now = max([self.world.now, *self.world.written.values(), 10**12]) + 200 * HOUR
+        store = self.bystander()
+        for _ in range(3):
+            store.vacuum(TABLE, self.keep, full=True)
+            self.world.now += 3 * HOUR
+        newest, there = store.table(TABLE), set(self.world.files.list(f"tables/{TABLE}"))
+        versions = {path for path in there if "/versions/" in path}
+        floors = {path for path in there if "/floors/" in path}
+        assert there - versions - floors == self.named(newest)
+        assert len(floors) <= 1
+        assert len(versions) <= VERSIONS_WORTH + 2
+        assert not leases_of(self.world.files, TABLE)
+        cubes = {one.id for one in store.registry().cubes.values()}
+        assert set(newest.cubes) <= cubes
+
+
+TestVacuumMachine = VacuumMachine.TestCase
+TestVacuumMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
