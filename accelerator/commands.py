@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -37,16 +38,17 @@ from accelerator.statements.kinds import (
     ShowConstraints,
     ShowCubes,
     Statement,
+    VacuumTable,
     ValidateConstraint,
 )
-from accelerator.store import CubeRecord
+from accelerator.store import CubeRecord, Report, Retention
 from cubes.definition import CubeDefinition, define, to_dict
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
     from accelerator.session import Accelerator
 
-__all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build"]
+__all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build", "vacuum"]
 
 _UNKNOWN = "table_unknown"
 _COLUMN = "The column name "
@@ -295,6 +297,41 @@ def _show_constraints(statement: ShowConstraints, session: Accelerator) -> pa.Ta
     return declared.show(session.lake, statement.table)
 
 
+def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
+    """Deletes garbage of a table's store; UnknownTableError where it isn't an Iceberg table."""
+    facts = session.lake.pin().table(statement.table)
+    if facts is None:
+        raise _no_such_table(session, ".".join(statement.table))
+    config = session.config
+    hours = config.vacuum_retain_hours if statement.hours is None else statement.hours
+    retention = Retention(
+        grace_ms=int(hours * 3_600_000),
+        versions_min=config.vacuum_versions_min,
+        batch=config.vacuum_min_batch_delete_size,
+    )
+    return session.store.vacuum(
+        facts.uuid, retention, full=statement.full, dry_run=statement.dry_run
+    )
+
+
+def _vacuum(statement: VacuumTable, session: Accelerator) -> pa.Table:
+    report = vacuum(statement, session)
+    rows = [asdict(line) | {"requests": report.requests} for line in report.lines]
+    return pa.Table.from_pylist(rows, schema=_VACUUMED)
+
+
+_VACUUMED = pa.schema(
+    [
+        ("action", pa.string()),
+        ("what", pa.string()),
+        ("reason", pa.string()),
+        ("files", pa.int64()),
+        ("bytes", pa.int64()),
+        ("requests", pa.int64()),
+    ]
+)
+
+
 _RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
     CreateCube: _create,
     BuildCube: _build,
@@ -307,4 +344,5 @@ _RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
     DropConstraint: _drop_constraint,
     ValidateConstraint: _validate,
     ShowConstraints: _show_constraints,
+    VacuumTable: _vacuum,
 }

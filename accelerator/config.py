@@ -116,6 +116,17 @@ class Config:
     build_bytes_per_job: int = _setting(
         8 * _GIB, "A build reads at most so many bytes in one Spark job, or one file.", kind="bytes"
     )
+    vacuum_retain_hours: float = _setting(
+        24.0,
+        "Grace time: VACUUM keeps what became garbage, and orphans that were written, since then.",
+        kind="hours",
+    )
+    vacuum_versions_min: int = _setting(
+        3, "VACUUM keeps at least so many of the newest versions of a table's store.", kind="count"
+    )
+    vacuum_min_batch_delete_size: int = _setting(
+        1000, "VACUUM deletes so many files by one request.", kind="count"
+    )
 
     def __post_init__(self) -> None:
         """Checks every value, so that no Config with a wrong one exists."""

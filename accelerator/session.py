@@ -31,8 +31,15 @@ from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
 from accelerator.statements.grammar import parse_statement
-from accelerator.statements.kinds import ExplainAccelerate, ExplainWhyNot, Other, Query, Verify
-from accelerator.store import Store
+from accelerator.statements.kinds import (
+    ExplainAccelerate,
+    ExplainWhyNot,
+    Other,
+    Query,
+    VacuumTable,
+    Verify,
+)
+from accelerator.store import Report, Store
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -154,6 +161,22 @@ class Accelerator:
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""
         return commands.start_build(self, name, wait=wait, progress=progress)
+
+    def vacuum(
+        self,
+        table: str,
+        *,
+        full: bool = False,
+        retain_hours: float | None = None,
+        dry_run: bool = False,
+    ) -> Report:
+        """Deletes what nobody needs any more of a table's cubes; `full`: orphans too.
+
+        Other sessions' running queries and builds keep what they use. The report says what went
+        (or would, by a dry run), what stays and why, and what it cost.
+        """
+        parts = tuple(table.split("."))
+        return commands.vacuum(VacuumTable(parts, full, retain_hours, dry_run), self)
 
     def cancel(self) -> None:
         """Stops every statement and build of this session that runs now, in any thread."""

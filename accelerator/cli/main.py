@@ -231,6 +231,27 @@ def compact_command(cubes: tuple[str, ...], *, options: Options) -> None:
         _print([session.query(f"COMPACT CUBE {quoted(cube)}") for cube in cubes], options)
 
 
+@main.command("vacuum")
+@click.argument("table")
+@click.option("--full", is_flag=True, help="Find orphans of dead builds too, by listing.")
+@click.option(
+    "--retain-hours",
+    type=click.FloatRange(min=0),
+    help="Keep what became garbage since then; by default the setting vacuum_retain_hours.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@_common
+def vacuum_command(
+    table: str, full: bool, retain_hours: float | None, dry_run: bool, *, options: Options
+) -> None:
+    """Delete what nobody needs any more of a table's cubes; no data file is touched."""
+    words = f"VACUUM {table}{' FULL' if full else ''}"
+    if retain_hours is not None:
+        words += f" RETAIN {retain_hours:f} HOURS"
+    with options.session() as session:
+        _print([session.query(words + (" DRY RUN" if dry_run else ""))], options)
+
+
 @main.command("validate")
 @click.argument("table")
 @click.argument("constraint", required=False)

@@ -32,6 +32,7 @@ from accelerator.statements.kinds import (
     ShowConstraints,
     ShowCubes,
     Statement,
+    VacuumTable,
     Verify,
 )
 from accelerator.statements.reader import QUERY_WORDS, Reader
@@ -198,6 +199,18 @@ def _service(word: str, reader: Reader) -> NotBuilt | None:
     return None
 
 
+def _vacuum(reader: Reader) -> VacuumTable | None:
+    """Other systems have more words for it, so what isn't ours to the end goes to Spark."""
+    with suppress(StatementError):
+        table, full = reader.table(), reader.take("FULL")
+        hours = None
+        if reader.take("RETAIN"):
+            hours = reader.number("a number of hours")
+            reader.expect("HOURS")
+        return reader.ended(VacuumTable(table, full, hours, reader.take("DRY", "RUN")))
+    return None
+
+
 def _analyze(reader: Reader) -> NotBuilt | None:
     spark_has = reader.at("TABLE") or reader.at("TABLES")
     return None if spark_has else _service("ANALYZE", reader)
@@ -221,6 +234,6 @@ _GRAMMARS: dict[str, Callable[[Reader], Statement | None]] = {
     "PURGE": lambda reader: _service("PURGE", reader),
     "SHOW": _show,
     "UNDROP": _undrop,
-    "VACUUM": lambda reader: _service("VACUUM", reader),
+    "VACUUM": _vacuum,
     "VERIFY": _verify,
 }

@@ -24,6 +24,7 @@ EXAMPLES: dict[str, str] = {
     "PUBLISH CUBE": "PUBLISH CUBE sales AS shop.sales_cube",
     "DROP CUBE": "DROP CUBE IF EXISTS sales",
     "SHOW CUBES": "SHOW CUBES ON orders",
+    "VACUUM": "VACUUM orders RETAIN 24 HOURS DRY RUN",
     "ADD CONSTRAINT": (
         "ALTER TABLE orders ADD CONSTRAINT orders_pk PRIMARY KEY (order_id) NOT ENFORCED"
     ),
@@ -128,6 +129,16 @@ class ValidateConstraint:
 
 
 @dataclass(frozen=True, slots=True)
+class VacuumTable:
+    """VACUUM of what the store has of a table; `hours` None is the session's setting."""
+
+    table: TableName
+    full: bool = False
+    hours: float | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainAccelerate:
     """EXPLAIN ACCELERATE of a query."""
 
@@ -192,6 +203,7 @@ Statement = (
     | AddConstraint
     | DropConstraint
     | ValidateConstraint
+    | VacuumTable
     | ExplainAccelerate
     | ExplainWhyNot
     | Verify

@@ -107,6 +107,23 @@ class Reader:
             parts.append(self.name("a name behind the dot"))
         return tuple(parts)
 
+    def number(self, what: str) -> float:
+        """A number without a sign; its digits, dot and digits are words of their own."""
+        text = self._digits()
+        if text is None:
+            raise self.error(what)
+        if self.take("."):
+            text += f".{self._digits() or ''}"
+        return float(text)
+
+    def _digits(self) -> str | None:
+        word = self._words[self._next] if self._next < len(self._words) else None
+        if word is None or not (word.key.isascii() and word.key.isdigit()):
+            return None
+        self._next += 1
+        self._previous_end = word.end
+        return word.text
+
     def columns(self) -> tuple[str, ...]:
         """Column names in parentheses."""
         self.expect("(")

@@ -158,6 +158,7 @@ def test_sql_comes_from_a_file_or_standard_input(tmp_path):
         ["sql", "-f", "no such file"],
         ["build"],
         ["compact"],
+        ["vacuum"],
         ["show", "tables"],
         ["nope"],
     ],
@@ -251,6 +252,13 @@ def test_verify_tells_by_its_exit_code():
     found = run(fake, "verify", "SELECT 1", "--json")
     assert found.exit_code == 1
     assert json.loads(found.stdout)["differences"] == ["row (1,) for (2,)"]
+
+
+def test_vacuum_is_a_statement():
+    fake = Fake()
+    run(fake, "vacuum", "shop.t")
+    run(fake, "vacuum", "t", "--full", "--retain-hours", "12", "--dry-run")
+    assert fake.asked == ["VACUUM shop.t", "VACUUM t FULL RETAIN 12.000000 HOURS DRY RUN"]
 
 
 def test_show_build_and_compact_are_statements():

@@ -30,6 +30,7 @@ from accelerator.statements.kinds import (
     Query,
     ShowConstraints,
     ShowCubes,
+    VacuumTable,
     ValidateConstraint,
     Verify,
 )
@@ -83,6 +84,9 @@ OURS = [
     (f"EXPLAIN ACCELERATE (format text) {Q}", ExplainAccelerate(Q)),
     ("EXPLAIN ACCELERATE (SELECT 1)", ExplainAccelerate("(SELECT 1)")),
     (f"EXPLAIN WHY NOT {Q}", ExplainWhyNot(Q)),
+    ("VACUUM d.t", VacuumTable(("d", "t"))),
+    ("vacuum t full retain 0.5 hours dry run", VacuumTable(("t",), True, 0.5, True)),
+    ("VACUUM t RETAIN 168 HOURS", VacuumTable(("t",), hours=168.0)),
     (f"VERIFY {Q}", Verify(Q)),
 ]
 
@@ -128,6 +132,9 @@ ALTER VIEW v AS SELECT 1
 ANALYZE TABLE t COMPUTE STATISTICS
 ANALYZE TABLES IN d COMPUTE STATISTICS
 VACUUM '/path'
+VACUUM t LITE
+VACUUM t RETAIN HOURS
+VACUUM t RETAIN -1 HOURS
 SET x = 1
 /*+ PLAIN */ SELECT 1
 (BUILD CUBE c)
@@ -155,7 +162,6 @@ NOT_BUILT = [
     ("OPTIMIZE d.t ZORDER BY a, b", ("d", "t")),
     ("CLUSTER t", ("t",)),
     ("COMPACT t", ("t",)),
-    ("VACUUM t", ("t",)),
     ("PURGE t", ("t",)),
     ("ANALYZE t", ("t",)),
     ("UNDROP TABLE t", ("t",)),
