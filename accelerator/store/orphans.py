@@ -75,7 +75,7 @@ def _candidates(scene: Scene, version: TableVersion) -> tuple[list[Entry], list[
     live, chunks = _live(scene, version), set(_chunk_names(version))
     drafts, candidates = [], []
     root = f"tables/{scene.table_uuid}/"
-    for entry in scene.files.entries(root):
+    for entry in scene.files.entries(root.rstrip("/")):
         folder, _, rest = entry.path.removeprefix(root).partition("/")
         if not scene.is_old(entry.modified_ms):
             scene.report.kept("file", "younger than the grace time", 1, entry.bytes)
@@ -125,7 +125,12 @@ def _chunk_names(version: TableVersion) -> Iterable[str]:
 
 
 def _unowned(version: TableVersion, registry: RegistryVersion) -> list[str]:
-    """Cubes whose DROP died between its two commits; the registry is asked after the table."""
+    """Cubes whose DROP died between its two commits; the registry is asked after the table.
+
+    Who lost a whole registry mustn't lose the cubes' files too.
+    """
+    if not registry.number:
+        return []
     owned = {cube.id for cube in registry.cubes.values()}
     return [one for one in version.cubes if one not in owned]
 

@@ -98,7 +98,10 @@ def vacuum(scene: Scene, jobs: Sequence[Job]) -> None:
     floor = _delete(scene, version, ready, needed)
     clean = ready[-1].number if ready else version.clean
     _end_leases(scene, [one for one in leases if one.has_ended(scene.now_ms)])
-    end_jobs(scene, dead_jobs(scene, jobs, live))
+    dead = dead_jobs(scene, jobs, live)
+    scene.report.kept("job", "running, or younger than the grace time", len(jobs) - len(dead))
+    scene.report.deleted("job", "its build is dead", len(dead))
+    end_jobs(scene, dead)
     worth = floor - version.floor >= VERSIONS_WORTH
     if not scene.dry_run and (clean > version.clean or worth):
         scene.log.commit(lambda table: table.vacuumed(floor, clean))
@@ -197,7 +200,7 @@ def _delete_garbage(scene: Scene, garbage: Garbage, deleter: Deleter) -> int:
         deleter.add_after(scene.chunks.path(ref.name))
     scene.report.deleted("artifact", "no version names it", 0, garbage.bytes if known else 0)
     for cube_id in garbage.cubes:
-        for entry in scene.files.entries(f"tables/{scene.table_uuid}/cubes/{cube_id}/"):
+        for entry in scene.files.entries(f"tables/{scene.table_uuid}/cubes/{cube_id}"):
             scene.report.deleted("artifact", "its cube was dropped", 1, entry.bytes)
             deleter.add(entry.path)
             known += 1
@@ -279,14 +282,11 @@ def _end_leases(scene: Scene, ended: Sequence[Lease]) -> None:
 def dead_jobs(scene: Scene, jobs: Sequence[Job], live: Sequence[Lease]) -> list[Job]:
     """The builds that no process with a lease runs, and that began before the grace time."""
     processes = {one.process for one in live}
-    dead = [one for one in jobs if one.process not in processes and scene.is_old(one.started_ms)]
-    scene.report.kept("job", "running, or younger than the grace time", len(jobs) - len(dead))
-    return dead
+    return [one for one in jobs if one.process not in processes and scene.is_old(one.started_ms)]
 
 
 def end_jobs(scene: Scene, dead: Sequence[Job]) -> None:
     """Removes the logs of dead builds: should one live after all, its commit is refused."""
-    scene.report.deleted("job", "its build is dead", len(dead))
     deleter = scene.deleter()
     for one in dead:
         deleter.add(f"tables/{scene.table_uuid}/jobs/{one.id}.json")

@@ -286,6 +286,14 @@ def test_a_drop_that_died_by_half_is_finished(world):
     assert world.artifacts == set()
 
 
+def test_who_lost_the_registry_keeps_the_segments(world):
+    world.add(1)
+    (world.root / "registry" / f"v{1:020d}.json").unlink()
+    world.later(48)
+    assert not of(world.vacuum(full=True))
+    assert set(world.another().table(TABLE).segments) == {1}
+
+
 def test_a_moved_store_loses_nothing(world):
     world.add(1)
     moved = world.root.with_name("moved")
