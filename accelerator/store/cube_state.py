@@ -33,33 +33,23 @@ class Loader:
         self.recover: Callable[[int, str, Damaged], tuple[SegmentRecord, ...]] | None = None
         """What serves a cube of a version (its number is given) whose chunks can't be trusted."""
         self.damages: dict[str, str] = {}
-        self._known: dict[str, tuple[int, tuple[ChunkRef, ...], Segments]] = {}
+        self._known: dict[str, tuple[tuple[ChunkRef, Segments], ...]] = {}
 
-    def load(self, number: int, cube_id: str, refs: tuple[ChunkRef, ...]) -> Segments:
-        """The segments that chunks hold, as of version `number`.
+    def load(self, cube_id: str, refs: tuple[ChunkRef, ...]) -> Segments:
+        """The segments that chunks hold.
 
-        An older version's chunks are a beginning where the first is the same: every later chunk
-        is a change on top, and merged ones keep the removals of what they replace.
+        What they came to after each chunk is kept (the maps share nearly all), so that any other
+        list of chunks is read from where it differs; nothing rests on which version came first.
         """
-        known = self._known.get(cube_id)
-        if known is not None and known[1] == refs:
-            return known[2]
-        begun, segments = 0, Segments()
-        if known is not None and known[0] <= number and known[1][:1] == refs[:1]:
-            begun, segments = _common(known[1], refs), known[2]
+        known = self._known.get(cube_id, ())
+        steps = list(known[: _common(tuple(ref for ref, _ in known), refs)])
+        segments = steps[-1][1] if steps else Segments()
         shared: dict[Any, Any] = {}
-        for ref in refs[begun:]:
+        for ref in refs[len(steps) :]:
             segments = segments.changed(*self.chunks.read_records(ref, shared))
-        self.keep(number, cube_id, refs, segments)
+            steps.append((ref, segments))
+        self._known[cube_id] = tuple(steps)
         return segments
-
-    def keep(
-        self, number: int, cube_id: str, refs: tuple[ChunkRef, ...], segments: Segments
-    ) -> None:
-        """Remembers what chunks come to; an older version never takes a newer one's place."""
-        known = self._known.get(cube_id)
-        if known is None or known[0] <= number:
-            self._known[cube_id] = number, refs, segments
 
     def forget(self, cube_ids: Iterable[str]) -> None:
         """Frees what is kept of cubes that are gone."""
@@ -127,7 +117,7 @@ class CubeState:
     def load(self) -> Segments:
         """All segments; reads chunks where nobody has. `Damaged` where one can't be trusted."""
         if self._segments is None:
-            base = self._loader.load(self.number, self.cube_id, self.refs)
+            base = self._loader.load(self.cube_id, self.refs)
             self._segments = base.changed(self.inline.removed, self.inline.added.values())
         return self._segments
 
@@ -198,12 +188,6 @@ class CubeState:
             refs=(*self.refs[:kept], *written),
             segments=segments,
         )
-
-    def kept(self) -> CubeState:
-        """Tells the loader what this state's chunks come to, if that is known without reading."""
-        if self._segments is not None and not self.inline.removed and not self.inline.added:
-            self._loader.keep(self.number, self.cube_id, self.refs, self._segments)
-        return self
 
     @classmethod
     def from_json(cls, cube_id: str, loader: Loader, number: int, raw: Json) -> CubeState:

@@ -191,7 +191,7 @@ class TableCodec:
         while sum(sizes.values()) > INLINE_BYTES_MAX:
             largest = max(sizes, key=lambda one: (sizes[one], one))
             state = cubes[largest]
-            folded = state.folded().numbered(number).kept()
+            folded = state.folded().numbered(number)
             names = {ref.name for ref in folded.refs}
             dead += [ref.name for ref in state.refs if ref.name not in names]
             cubes, sizes[largest] = cubes.set(largest, folded), 0

@@ -120,6 +120,25 @@ def test_a_follower_sees_what_a_fresh_reader_sees_whatever_is_merged(root, monke
             assert {one.id for one in fresh.table(TABLE).of(CUBE)} == present
 
 
+def test_a_try_that_lost_leaves_no_trace_in_what_is_read_later(root, monkeypatch):
+    monkeypatch.setattr("accelerator.store.table.INLINE_BYTES_MAX", 1)
+    first, other = Store.open(str(root)), Store.open(str(root))
+    first.add_segments(TABLE, [segment(1, 1), segment(2, 2)])
+    files, real = first._files, first._files.create
+
+    def beaten(path, data):
+        if "/versions/" in path:
+            monkeypatch.setattr(files, "create", real)
+            other.remove_segments(TABLE, [2])
+        return real(path, data)
+
+    monkeypatch.setattr(files, "create", beaten)
+    first.add_segments(TABLE, [segment(3, 3)])
+    other.remove_segments(TABLE, [3])
+    assert set(first.table(TABLE).segments) == {1}
+    assert set(Store.open(str(root)).table(TABLE).segments) == {1}
+
+
 def test_merged_changes_have_the_effect_of_all():
     pick = random.Random(3)
     changes, state = [], {}
