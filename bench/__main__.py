@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import demo
+from bench import demo, store
 from bench.ssb import run as ssb
 
 
@@ -22,6 +22,7 @@ class Entry:
 
 BENCHES: dict[str, Entry] = {
     "demo": Entry("a first look: the SSB queries both ways", demo.add_arguments, demo.run),
+    "store": Entry("the store at size: vacuum, commits", store.add_arguments, store.run),
     "ssb": Entry("the 13 SSB queries: speed, size, build", ssb.add_arguments, ssb.run),
 }
 
