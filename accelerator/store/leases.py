@@ -108,10 +108,17 @@ class Leases:
             return self._renew(table_uuid, version, now)
 
     def renew(self) -> None:
-        """Renews what is held and would end soon, while anybody reads."""
+        """Renews what is held and would end soon, while anybody reads.
+
+        What has ended (the machine slept, or its clock jumped) is given up instead: a vacuum may
+        have run, so the next who reads must ask for the newest version anew.
+        """
         with self._lock:
             now = self._now_ms()
             for table_uuid, held in list(self._held.items()):
+                if now >= held.expires_ms:
+                    del self._held[table_uuid]
+                    continue
                 soon = held.expires_ms - now < LEASE_MS // 2 or now < held.begun_ms
                 if self._readings and soon:
                     self._renew(table_uuid, held.mark, now)

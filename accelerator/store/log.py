@@ -215,6 +215,8 @@ class VersionedLog(Generic[S]):
         tip = self._tip
         probe = tip is not None and not anew and now - self._checked < PROBE_GAP_MAX_S
         number = self._probe_from(tip.number) if tip and probe else self._list_newest()
+        while number and not self._files.exists(self.path(number)):
+            number = self._list_newest()  # a vacuum deleted it between our two questions
         if tip is not None and number == tip.number and not tip.damage:
             return self._keep(tip, now)
         return self._keep(self._load(number), now)
