@@ -34,9 +34,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "dimensions_pinned": [v for v, _ in needs.named],
             "bounds_proven": [list(pair) for pair in needs.bounded],
         },
-        "approximate": [
-            f.aggregate.function for f in plan.match.finals if f.measure and f.measure.estimate
-        ],
+        "approximate": [aggregate.function for aggregate in plan.match.estimates],
         "duckdb_declined": _code(plan),
         "sql": plan.duckdb.sql if plan.duckdb else None,
         "considered": tried,
@@ -101,8 +99,8 @@ def _cube_lines(plan: CubePlan) -> list[str]:
         held.append("sums derived within the files' proven bounds")
     if held:
         lines.append("  rests on: " + "; ".join(held))
-    measures = dict.fromkeys(f.measure for f in plan.match.finals if f.measure is not None)
-    lines += [f"  {m.function}: an estimate ({m.estimate})" for m in measures if m.estimate]
+    measures = dict.fromkeys(plan.match.estimates.values())
+    lines += [f"  {m.function}: an estimate ({m.estimate})" for m in measures]
     if plan.duckdb_declined is not None:
         lines.append(
             f"  not by DuckDB: {plan.duckdb_declined.sentence} [{plan.duckdb_declined.code}]"

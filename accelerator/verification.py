@@ -89,10 +89,8 @@ def _estimates(plan: Plan) -> tuple[int, ...]:
     """The places of the outputs that a sketch has a part in."""
     if not isinstance(plan, CubePlan):
         return ()
-    finals = plan.match.finals
-    estimated = {f.aggregate for f in finals if f.measure is not None and f.measure.estimate}
-    outputs = enumerate(plan.block.outputs)
-    return tuple(i for i, o in outputs if not estimated.isdisjoint(walk(o.expr)))
+    estimated, outputs = plan.match.estimates, enumerate(plan.block.outputs)
+    return tuple(i for i, o in outputs if not estimated.keys().isdisjoint(walk(o.expr)))
 
 
 def _pins(plan: Any) -> Any:

@@ -63,3 +63,8 @@ class Match:
     slots: tuple[Slot, ...]
     finals: tuple[Final, ...]
     needs: Needs = field(default_factory=Needs)
+
+    @property
+    def estimates(self) -> dict[Aggregate, Measure]:
+        """The aggregates that rest on a sketch, with the measure that says how good it is."""
+        return {f.aggregate: f.measure for f in self.finals if f.measure and f.measure.estimate}
