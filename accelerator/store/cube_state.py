@@ -105,13 +105,13 @@ class CubeState:
         """All segments by id. Where chunks are damaged, what an older version still has."""
         if self._ordered is None:
             try:
-                by_id = self.load().by_id
+                ordered = self.load().ordered()
             except Damaged as error:
                 if self._loader.recover is None:
                     raise
                 return self._loader.recover(self.number, self.cube_id, error)
             self._loader.damages.pop(self.cube_id, None)
-            self._ordered = tuple(by_id[one] for one in sorted(by_id))
+            self._ordered = ordered
         return self._ordered
 
     def load(self) -> Segments:

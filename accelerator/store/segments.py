@@ -21,6 +21,10 @@ class Segments:
     by_file: Map[CoveredKey, tuple[int, ...]] = Map()  # noqa: RUF009
     by_path: Map[str, int] = Map()  # noqa: RUF009
 
+    def ordered(self) -> tuple[SegmentRecord, ...]:
+        """All of them, by id."""
+        return tuple(self.by_id[one] for one in sorted(self.by_id))
+
     def changed(self, removed: Iterable[int], added: Iterable[SegmentRecord]) -> Segments:
         """First some segments fewer, unknown ids ignored, then others more or in their place."""
         ids, files, paths = self.by_id.mutate(), self.by_file.mutate(), self.by_path.mutate()

@@ -56,12 +56,12 @@ class TableLog:
         for version in self._others(number):
             state = version.cubes.get(cube_id)
             try:
-                by_id = state.load().by_id if state is not None else {}
+                found = state.load().ordered() if state is not None else ()
             except Damaged:
                 continue
             if version.number < number:
                 self._loader.damages[cube_id] = str(damage)
-            return tuple(by_id[one] for one in sorted(by_id))
+            return found
         self._loader.damages[cube_id] = str(damage)
         return ()
 
