@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accelerator.builds.inspection import inspect
 from accelerator.builds.repair import broken_segments, unreadable_segments
 from accelerator.builds.segment_records import (
     NOTHING,
@@ -246,7 +247,7 @@ class Builder:
             select = merge_select(target.cube, source, number)
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._duckdb.execute(f"COPY ({select}) TO {text_literal(path)} {_MERGED}", tag=tag)
-        written = self._inspect(job).get(number, _nothing(job, "merged"))
+        written = inspect(self._store, self._duckdb, job).get(number, _nothing(job, "merged"))
         return merged_segment(segments, number, written)
 
     def _unique_edges(self, run: Run) -> dict[int, bool | None]:
@@ -324,7 +325,7 @@ class Builder:
             stack.enter_context(engine.shuffling(sum(f.size_bytes for f in files)))
             write_segments(engine.session, target.cube, sources, ids, job.uri, partitions)
             run.check()
-            written = self._inspect(job)
+            written = inspect(self._store, self._duckdb, job)
             rows = {f.path: _live_rows(f) for f in files}
             joined = {f.path: written.get(ids[f.path], NOTHING).raw_rows for f in files}
             missing = None
@@ -356,50 +357,6 @@ class Builder:
         needed = {s.path for s in kept if s.rows}
         self._store.delete_artifacts(u for u in self._store.artifacts(job) if u not in needed)
         self._store.finish_job(job)
-
-    def _inspect(self, job: Job) -> dict[int, Written]:
-        """What the job wrote: per segment its file, cells and joined rows."""
-        sizes = {u: n for u, n in self._store.artifacts(job).items() if u.endswith(".parquet")}
-        if not sizes:
-            return {}
-        paths = {local_path(u): u for u in sizes}
-        listed = ", ".join(text_literal(p) for p in sorted(paths))
-        sql = (
-            f"SELECT filename, {SEGMENT} AS id, COUNT(*) AS cells, CAST(SUM(s0) AS BIGINT) AS n"
-            f" FROM read_parquet([{listed}], filename = true) GROUP BY ALL"
-        )
-        rows = self._duckdb.run(sql).to_pylist()
-        columns = self._column_bytes(list(paths))
-        cells: Counter[str] = Counter()
-        for row in rows:
-            cells[row["filename"]] += row["cells"]
-        segments = Counter(row["filename"] for row in rows)
-        found = {}
-        for row in rows:
-            name = row["filename"]
-            size, own, all_ = sizes[paths[name]], row["cells"], cells[name]
-            shares = {column: n * own // all_ for column, n in columns[name].items()}
-            found[row["id"]] = Written(
-                paths[name], own, row["n"], size * own // all_, segments[name], size, shares
-            )
-        if len(found) != len(rows):
-            raise BuildError(
-                "a segment was written to two files", hint="this is a fault of the build"
-            )
-        return found
-
-    def _column_bytes(self, paths: list[str]) -> dict[str, dict[str, int]]:
-        """By file and column: the bytes in the Parquet file; a list's column by its own name."""
-        listed = ", ".join(text_literal(p) for p in paths)
-        sql = (
-            "SELECT file_name, regexp_extract(path_in_schema, '^[a-z0-9]+') AS name,"
-            " CAST(SUM(total_compressed_size) AS BIGINT) AS bytes"
-            f" FROM parquet_metadata([{listed}]) GROUP BY ALL"
-        )
-        found: dict[str, dict[str, int]] = {path: {} for path in paths}
-        for row in self._duckdb.run(sql).to_pylist():
-            found[row["file_name"]][row["name"]] = row["bytes"]
-        return found
 
 
 def _nothing(job: Job, name: str) -> Written:

@@ -165,6 +165,11 @@ def text_literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def path_list(paths: list[str]) -> str:
+    """A list of those paths, as functions over files take it."""
+    return f"[{', '.join(text_literal(p) for p in paths)}]"
+
+
 def parquet_scan(paths: list[str]) -> str:
     """Text for FROM that reads those Parquet files."""
-    return f"read_parquet([{', '.join(text_literal(p) for p in paths)}])"
+    return f"read_parquet({path_list(paths)})"
