@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -297,11 +297,14 @@ class Accelerator:
 
     def _forget_damaged(self, plan: CubePlan) -> None:
         """Segments that failed a statement for their own damage fail no other one."""
-        with suppress(AcceleratorError):  # the store may be read-only, or out of reach
+        try:
             broken = self.builder.forget_unreadable(plan.definition.fact.uuid, plan.segments)
-            if broken:
-                hint = f"BUILD CUBE {plan.cube} builds them anew"
-                _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
+        except AcceleratorError as error:  # the store may be read-only, or out of reach
+            _log.warning("segments that may be damaged aren't forgotten: %s", error)
+            return
+        if broken:
+            hint = f"BUILD CUBE {plan.cube} builds them anew"
+            _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
 
     def _plain(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
         began = time.perf_counter()
