@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from accelerator.builds.segment_records import COLUMN_BYTES
 from accelerator.engines.duckdb import parquet_scan
+from accelerator.engines.hot_segments import Copy
 from accelerator.iceberg import PinnedTable
 from accelerator.plan import DuckDBRun, Tried
 from accelerator.store import CubeRecord, SegmentRecord
 from accelerator.store.files import local_path
-from cubes.build_sql import SEGMENT
+from cubes.build_sql import SEGMENT, cells_count, rolled_select
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition
 from cubes.freshness import Coverage
@@ -20,6 +21,10 @@ from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.expr import columns
 from rewrite.reason import Declined, DeclinedError
+
+_COPIED_WHOLE = 4 * 1024 * 1024
+"""Bytes of segment files that are copied as they are. Of a larger one Parquet's statistics and
+Bloom filters leave fewer rows to read than a whole copy would."""
 
 _STAGES = (
     "fact_not_in_query",
@@ -61,7 +66,7 @@ def candidate(
         code = refused[0][0] if len(refused) == 1 else "cover_unavailable"
         detail = f"Segments refused: {shown}." if shown else "It has no segment."
         return Tried(record.name, Declined(code, detail), 0, 0, len(coverage.uncovered), refused)
-    segment_bytes = bytes_read(coverage.segments, _stored(match))
+    segment_bytes = bytes_read(coverage.segments, match.stored | {SEGMENT})
     raw_bytes = sum(f.size_bytes for f in coverage.uncovered)
     if coverage.uncovered:
         others = (p for i, p in enumerate(pinned) if i != match.fact)
@@ -87,12 +92,6 @@ def bytes_read(segments: Iterable[SegmentRecord], names: Collection[str]) -> int
         else:
             total += sum(columns.get(name, 0) for name in names)
     return total
-
-
-def _stored(match: Match) -> set[str]:
-    """The stored columns that a match reads, the segments' numbers among them."""
-    exprs = [*match.keys, *match.where, *(slot.cube for slot in match.slots)]
-    return {c.name for e in exprs for c in columns(e)} | {SEGMENT}
 
 
 def cheapest(candidates: Iterable[Candidate]) -> Candidate | None:
@@ -141,8 +140,19 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
         raw = RawSource(names)
         tables = tuple((name, index) for index, name in enumerate(names))
     text = answer_sql(block, best.match, "duckdb", sources, raw)
-    size = sum(s.bytes for s in filled)
-    return DuckDBRun(text, tables, scan, tuple(paths), size)
+    return DuckDBRun(text, tables, scan, _copy(best, filled, scan) if filled else None)
+
+
+def _copy(best: Candidate, segments: Sequence[SegmentRecord], scan: str) -> Copy | None:
+    """What of the segments' files is worth keeping in memory for statements of this shape."""
+    size, rows = sum(s.bytes for s in segments), sum(s.rows for s in segments)
+    if size <= _COPIED_WHOLE:
+        return Copy(f"FROM {scan}", size, rows)
+    if segment_condition(segments):
+        return None  # the files hold segments that aren't valid now
+    names = best.match.stored
+    rolled = rolled_select(best.cube, names, scan)
+    return None if rolled is None else Copy(rolled, size, rows, cells_count(names, scan))
 
 
 def used_columns(block: Block, occurrence: int) -> list[str]:

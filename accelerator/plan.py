@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from accelerator.engines.hot_segments import Copy
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store.records import SegmentRecord
 from cubes.definition import CubeDefinition
@@ -29,14 +30,13 @@ class Tried:
 class DuckDBRun:
     """SQL for DuckDB; `raw` names the Arrow tables that it reads beside segment files.
 
-    `scan` is the part of it that reads the segment files `paths`, of so many `bytes`.
+    `scan` is the part of it that reads segment files; a table of `copy` may stand in its place.
     """
 
     sql: str
     raw: tuple[tuple[str, int], ...] = ()
     scan: str = ""
-    paths: tuple[str, ...] = ()
-    bytes: int = 0
+    copy: Copy | None = None
 
 
 @dataclass(frozen=True)

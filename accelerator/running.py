@@ -43,7 +43,7 @@ def _answer(
     run: DuckDBRun, engine: DuckDBEngine, tables: dict[str, pa.Table], tag: str
 ) -> pa.Table:
     """From a copy in memory where there is one, else from the files."""
-    hot = engine.hot.table(run.paths, run.bytes, run.scan) if run.paths else None
+    hot = engine.hot.table(run.copy) if run.copy is not None else None
     if hot is not None:
         try:
             return engine.run(run.sql.replace(run.scan, hot), tables, tag=tag)

@@ -5,7 +5,7 @@ The build groups by data file as well, so that one job writes the segments of ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from cubes.definition import CubeDefinition, Edge, State
@@ -132,15 +132,55 @@ def countable(edge: Edge) -> bool:
 
 def merge_select(cube: CubeDefinition, source: str, segment: int) -> str:
     """DuckDB: cells of several segments merged to one, sorted by the dimensions."""
-    dimensions = [f"d{i}" for i in range(len(cube.dimensions))]
-    items = [f"CAST({segment} AS BIGINT) AS {SEGMENT}", *dimensions]
-    for index, state in enumerate(cube.states):
-        items.append(f"{_merged(cube, index, state)} AS s{index}")
-    group = f" GROUP BY {', '.join(dimensions)}" if dimensions else ""
-    order = ", ".join(f"{d} NULLS FIRST" for d in dimensions)
-    return f"SELECT {', '.join(items)} FROM {source}{group}" + (
-        f" ORDER BY {order}" if order else ""
+    items = [f"CAST({segment} AS BIGINT) AS {SEGMENT}"]
+    return _cells_select(cube, items, _dimensions(cube), range(len(cube.states)), source)
+
+
+def rolled_select(cube: CubeDefinition, names: Collection[str], source: str) -> str | None:
+    """DuckDB: the cells of some stored columns, merged over every dimension that isn't named.
+
+    None where merging twice could give another answer than merging once (sums of floats) or isn't
+    done by an aggregate of DuckDB's own (sketches, sets, moments).
+    """
+    states = [i for i in range(len(cube.states)) if f"s{i}" in names]
+    if not all(_merges_exactly(cube.states[i]) for i in states):
+        return None
+    dimensions = [d for d in _dimensions(cube) if d in names]
+    return _cells_select(cube, [], dimensions, states, source)
+
+
+def cells_count(names: Collection[str], source: str) -> str:
+    """DuckDB: about how many cells `rolled_select` gives."""
+    dimensions = sorted(name for name in names if name.startswith("d"))
+    if not dimensions:
+        return "SELECT 1"
+    return f"SELECT approx_count_distinct(hash({', '.join(dimensions)})) FROM {source}"
+
+
+def _dimensions(cube: CubeDefinition) -> list[str]:
+    return [f"d{i}" for i in range(len(cube.dimensions))]
+
+
+def _merges_exactly(state: State) -> bool:
+    return bool(STATES[state.kind].merge) and not (
+        state.kind == "sum" and state.type in ("float", "double")
     )
+
+
+def _cells_select(
+    cube: CubeDefinition,
+    first: Sequence[str],
+    dimensions: Sequence[str],
+    states: Iterable[int],
+    source: str,
+) -> str:
+    items = [*first, *dimensions]
+    items += [f"{_merged(cube, i, cube.states[i])} AS s{i}" for i in states]
+    text = f"SELECT {', '.join(items) or '1'} FROM {source}"
+    if not dimensions:
+        return f"{text} HAVING COUNT(*) > 0"  # of no cells comes no cell
+    order = ", ".join(f"{d} NULLS FIRST" for d in dimensions)
+    return f"{text} GROUP BY {', '.join(dimensions)} ORDER BY {order}"
 
 
 def _merged(cube: CubeDefinition, index: int, state: State) -> str:

@@ -7,9 +7,10 @@ how each aggregate of the statement comes out of them. Plain values; `cubes.cove
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from cubes.measures import Measure
-from rewrite.expr import Aggregate, Expr
+from rewrite.expr import Aggregate, Expr, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Needs:
     bounded: tuple[tuple[int, int, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Match:
     """A proof that the cube answers the block, on every segment that meets `needs`."""
 
@@ -63,6 +64,12 @@ class Match:
     slots: tuple[Slot, ...]
     finals: tuple[Final, ...]
     needs: Needs = field(default_factory=Needs)
+
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """The stored columns that the cube's rows are read by."""
+        exprs = [*self.keys, *self.where, *(slot.cube for slot in self.slots)]
+        return frozenset(c.name for e in exprs for c in columns(e))
 
     @property
     def estimates(self) -> dict[Aggregate, Measure]:

@@ -1,26 +1,42 @@
-"""Small segment files that are asked again and again, kept in DuckDB's memory.
+"""Cells that are asked for again and again, kept in DuckDB's memory.
 
-What a small file costs is mostly its opening, 0.6 ms; of a large one Parquet's own statistics and
-Bloom filters leave fewer rows to read than a copy's would. Files never change under their names, so
-a copy is never stale. Copies are made in the background at the third use, compressed, least
-recently used first out. Nothing depends on one: whatever fails here, the files themselves are read.
+Of a small segment file all of it is kept: what such a file costs is mostly its opening, 0.6 ms. Of
+a large one a *roll-up*: its cells merged down to the columns that statements of one shape read,
+where that leaves far fewer of them; a dashboard asks few shapes with many literals. Files never
+change under their names, so a copy is never stale. Copies are made in the background at the third
+use, one at a time, compressed, least recently used first out. Nothing depends on one: whatever
+fails here, the files themselves are read.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 
 import duckdb
 
 _USES = 3
-_GROWTH = 3  # a copy's bytes in memory over its file's, measured 1.5 to 2.7
+_GROWTH = 3  # a copy's bytes in memory over its share of the file's, measured 1.5 to 2.7
 _KEPT = 256
-_LARGEST = 4 * 1024 * 1024  # bytes of a file that is copied
+_AGAIN_S = 0.02
+_FEWER = 4  # a roll-up has at most a fourth of the file's cells
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What may be kept: all that `select` gives, of files of so many bytes and cells.
+
+    `cells` is a statement that tells about how many cells a roll-up has; empty for a whole copy.
+    """
+
+    select: str
+    bytes: int
+    rows: int
+    cells: str = ""
 
 
 @dataclass(slots=True)
@@ -32,55 +48,88 @@ class _Entry:
 
 
 class HotSegments:
-    """Copies of sets of files, within a budget of bytes."""
+    """Copies of segment files and their roll-ups, within a budget of bytes."""
 
     def __init__(self, connect: Callable[[], duckdb.DuckDBPyConnection], budget_bytes: int) -> None:
         self._connect, self._budget = connect, budget_bytes
-        self._entries: OrderedDict[tuple[str, ...], _Entry] = OrderedDict()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._numbers = count()
         self._lock = threading.Lock()
+        self._one_at_a_time = threading.Lock()
+        self._loader: duckdb.DuckDBPyConnection | None = None
         self._attached = False
         self._closed = False
 
-    def table(self, paths: Sequence[str], size: int, scan: str) -> str | None:
-        """The table that holds those files, None while there is none; `size` is their bytes."""
-        key = tuple(paths)
+    def table(self, copy: Copy) -> str | None:
+        """The table that holds the copy, None while there is none."""
         with self._lock:
-            entry = self._entries.setdefault(key, _Entry(size * _GROWTH))
-            self._entries.move_to_end(key)
+            entry = self._entries.setdefault(copy.select, _Entry(copy.bytes * _GROWTH))
+            self._entries.move_to_end(copy.select)
             while len(self._entries) > _KEPT:
                 self._forget(next(iter(self._entries)))
             entry.uses += 1
-            wanted = entry.uses >= _USES and not entry.loading and size <= _LARGEST
-            if not wanted or entry.table or entry.bytes > self._budget or self._closed:
+            if entry.uses < _USES or entry.loading or self._closed:
                 return entry.table
             entry.loading = True
-        threading.Thread(target=self._load, args=(entry, scan), name="hot", daemon=True).start()
+            if not copy.cells and entry.bytes > self._budget:
+                return None
+        threading.Thread(target=self._load, args=(entry, copy), name="hot", daemon=True).start()
         return None
 
     def close(self) -> None:
-        """Makes no more copies."""
-        with self._lock:
-            self._closed = True
-
-    def _load(self, entry: _Entry, scan: str) -> None:
-        try:
-            cursor = self._connect().cursor()
+        """Makes no more copies, and stops the one that is being made."""
+        self._closed = True
+        while not self._one_at_a_time.acquire(timeout=_AGAIN_S):
             with self._lock:
-                if not self._attached:
-                    cursor.execute("ATTACH ':memory:' AS hot (COMPRESS)")
-                    self._attached = True
-            table = f"hot.t{next(self._numbers)}"
-            cursor.execute(f"CREATE TABLE {table} AS FROM {scan}")
-            with suppress(duckdb.Error):
-                cursor.execute("CHECKPOINT hot")  # compresses; refused while another copy is made
+                if self._loader is not None:
+                    self._loader.interrupt()  # lost on a statement that is only about to begin
+        self._one_at_a_time.release()
+
+    def _load(self, entry: _Entry, copy: Copy) -> None:
+        try:
+            with self._one_at_a_time, self._loading() as cursor:
+                if not self._worthwhile(cursor, entry, copy) or self._closed:
+                    return
+                table = f"hot.t{next(self._numbers)}"
+                cursor.execute(f"CREATE TABLE {table} AS {copy.select}")
+                with suppress(duckdb.Error):
+                    cursor.execute("CHECKPOINT hot")  # compresses
         except duckdb.Error:
-            # A missing or broken file, or a session just closed: the statement that reads the
-            # files tells. `loading` stays set, so it isn't tried again.
+            # A missing or broken file, too little memory, or a session just closed: the statement
+            # that reads the files tells. `loading` stays set, so it isn't tried again.
             return
         with self._lock:
             entry.table = table
-            self._evict()
+            if self._entries.get(copy.select) is entry:
+                self._evict()
+            else:  # forgotten while it was made
+                self._drop(entry)
+
+    @contextmanager
+    def _loading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor that `close` interrupts."""
+        cursor = self._connect().cursor()
+        with self._lock:
+            if self._closed:
+                raise duckdb.InterruptException("closed")
+            self._loader = cursor
+            if not self._attached:
+                cursor.execute("ATTACH ':memory:' AS hot (COMPRESS)")
+                self._attached = True
+        try:
+            yield cursor
+        finally:
+            with self._lock:
+                self._loader = None
+
+    def _worthwhile(self, cursor: duckdb.DuckDBPyConnection, entry: _Entry, copy: Copy) -> bool:
+        """Whether a copy leaves far fewer cells, if it's a roll-up, and fits the budget."""
+        if copy.cells:
+            cells = (cursor.execute(copy.cells).fetchone() or (copy.rows,))[0]
+            if cells * _FEWER > copy.rows:
+                return False
+            entry.bytes = copy.bytes * _GROWTH * cells // max(copy.rows, 1)
+        return entry.bytes <= self._budget
 
     def _evict(self) -> None:
         """Drops copies, the least recently used first, until the budget is kept."""
@@ -92,8 +141,10 @@ class HotSegments:
                 used -= entry.bytes
                 self._forget(key)
 
-    def _forget(self, key: tuple[str, ...]) -> None:
-        entry = self._entries.pop(key)
+    def _forget(self, key: str) -> None:
+        self._drop(self._entries.pop(key))
+
+    def _drop(self, entry: _Entry) -> None:
         if entry.table is not None:
             # A statement that has the name but hasn't begun reads the files instead. What can't
             # be dropped costs memory, and no statement its answer.

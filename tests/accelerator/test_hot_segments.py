@@ -1,14 +1,16 @@
-"""Copies of segment files in memory: made at the third use, bounded, never needed."""
+"""Copies and roll-ups of segment files in memory: made at the third use, bounded, never needed."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
+from accelerator.engines.hot_segments import Copy
 from accelerator.errors import EngineError
 from accelerator.plan import DuckDBRun
 from accelerator.running import _answer
@@ -28,7 +30,19 @@ def _file(engine: DuckDBEngine, folder: Path, number: int) -> DuckDBRun:
     engine.execute(f"COPY ({select}) TO {text_literal(path)} (FORMAT parquet)")
     scan = parquet_scan([path])
     sql = f"SELECT d0, SUM(i) AS s, MAX(n) AS n FROM {scan} GROUP BY d0 ORDER BY d0"
-    return DuckDBRun(sql, (), scan, (path,), 1_000)
+    return DuckDBRun(sql, (), scan, Copy(f"FROM {scan}", 1_000, 5_000))
+
+
+def _rolled(run: DuckDBRun, column: str = "d0", size: int = 1_000_000) -> DuckDBRun:
+    """The same statement, whose file counts as large: a roll-up to the column may answer."""
+    select = f"SELECT {column}, SUM(i) AS i, MAX(n) AS n FROM {run.scan} GROUP BY {column}"
+    cells = f"SELECT approx_count_distinct({column}) FROM {run.scan}"
+    return replace(run, copy=Copy(select, size, 5_000, cells))
+
+
+def _tables(engine: DuckDBEngine) -> int:
+    rows = engine.run("SELECT COUNT(*) AS n FROM duckdb_tables() WHERE database_name = 'hot'")
+    return int(rows["n"][0].as_py())
 
 
 def _wait_for_copies() -> None:
@@ -38,7 +52,8 @@ def _wait_for_copies() -> None:
 
 
 def _hot(engine: DuckDBEngine, run: DuckDBRun) -> str | None:
-    return engine.hot.table(run.paths, run.bytes, run.scan)
+    assert run.copy is not None
+    return engine.hot.table(run.copy)
 
 
 def test_the_copy_answers_as_the_file_does(engine: DuckDBEngine, tmp_path: Path) -> None:
@@ -46,7 +61,7 @@ def test_the_copy_answers_as_the_file_does(engine: DuckDBEngine, tmp_path: Path)
     answers = [_answer(run, engine, {}, "") for _ in range(3)]
     _wait_for_copies()
     assert _hot(engine, run) is not None
-    Path(run.paths[0]).unlink()  # only the copy is left
+    (tmp_path / "1.parquet").unlink()  # only the copy is left
     assert all(_answer(run, engine, {}, "").equals(answer) for answer in answers)
 
 
@@ -66,8 +81,7 @@ def test_copies_stay_within_the_budget(engine: DuckDBEngine, tmp_path: Path) -> 
         for _ in range(3):
             _answer(run, engine, {}, "")
         _wait_for_copies()
-    count = engine.run("SELECT COUNT(*) AS n FROM duckdb_tables() WHERE database_name = 'hot'")
-    assert count["n"][0].as_py() == 3
+    assert _tables(engine) == 3
     assert _hot(engine, runs[0]) is None and _hot(engine, runs[-1]) is not None
 
 
@@ -83,9 +97,65 @@ def test_a_missing_file_is_an_error_of_the_statement_alone(
     engine: DuckDBEngine, tmp_path: Path
 ) -> None:
     run = _file(engine, tmp_path, 1)
-    Path(run.paths[0]).unlink()
+    (tmp_path / "1.parquet").unlink()
     for _ in range(5):
         with pytest.raises(EngineError):
             _answer(run, engine, {}, "")
     _wait_for_copies()
     assert _hot(engine, run) is None
+
+
+def test_a_roll_up_answers_as_the_file_does(engine: DuckDBEngine, tmp_path: Path) -> None:
+    run = _rolled(_file(engine, tmp_path, 1))
+    answers = [_answer(run, engine, {}, "") for _ in range(3)]
+    _wait_for_copies()
+    table = _hot(engine, run)
+    assert engine.run(f"SELECT COUNT(*) AS n FROM {table}")["n"][0].as_py() == 7
+    (tmp_path / "1.parquet").unlink()  # only the roll-up is left
+    assert all(_answer(run, engine, {}, "").equals(answer) for answer in answers)
+
+
+def test_a_roll_up_that_leaves_most_cells_is_not_made(engine: DuckDBEngine, tmp_path: Path) -> None:
+    run = _rolled(_file(engine, tmp_path, 1), "i // 2")
+    for _ in range(5):
+        assert _hot(engine, run) is None
+        _wait_for_copies()
+    assert _tables(engine) == 0
+
+
+def test_roll_ups_stay_within_the_budget(engine: DuckDBEngine, tmp_path: Path) -> None:
+    small, large = (
+        _rolled(_file(engine, tmp_path, number), size=size)
+        for number, size in ((1, 1_000_000), (2, 10_000_000))
+    )
+    for run in (small, large):
+        for _ in range(4):
+            _hot(engine, run)
+            _wait_for_copies()
+    assert _hot(engine, small) is not None and _hot(engine, large) is None
+
+
+def test_what_was_forgotten_while_it_was_copied_is_dropped(
+    engine: DuckDBEngine, tmp_path: Path
+) -> None:
+    run = _file(engine, tmp_path, 1)
+    with engine.hot._one_at_a_time:
+        for _ in range(3):
+            _hot(engine, run)
+        for number in range(300):
+            engine.hot.table(Copy(f"FROM other{number}", 1, 1))
+    _wait_for_copies()
+    assert _tables(engine) == 0
+
+
+def test_closing_ends_a_long_copy(tmp_path: Path) -> None:
+    engine = DuckDBEngine(cache_bytes=1_000_000)
+    endless = Copy("SELECT SUM(a.i * b.i) AS s FROM range(9000000) a(i), range(9000000) b(i)", 1, 1)
+    for _ in range(3):
+        engine.hot.table(endless)
+    while engine.hot._loader is None:
+        threading.Event().wait(0.01)
+    closing = threading.Thread(target=engine.close)
+    closing.start()
+    closing.join(60)
+    assert not closing.is_alive()

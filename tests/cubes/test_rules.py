@@ -4,7 +4,7 @@ A file of `rules/` holds cubes and cases. `-- cube:` starts a cube, used by the 
 `-- title:` starts a case, whose `-- expect:` is `answers`, perhaps with the counters that a segment
 must then have (`[complete d; unique d]`), or the code of the refusal; `-- engine: spark` says that
 DuckDB isn't proven to mean the same. What answers is also run in DuckDB over random small tables,
-from the cube, from half of it with raw rows, and plain: the three must be equal.
+from the cube, from half of it with raw rows, from roll-ups of both, and plain: all must be equal.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import sqlglot
 from sqlglot import exp
 
 from accelerator.engines.duckdb import DuckDBEngine
+from cubes.build_sql import rolled_select
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition
 from cubes.match import match
@@ -134,6 +135,13 @@ def _run(case: Case, definition: CubeDefinition, bound: Block, found: Match, see
         "cube and rows": ([SegmentSource(half, "")], RawSource(tuple(names))),
         "rows": ([], everything),
     }
+    rolled = [rolled_select(definition, found.stored, table) for table in (whole, half)]
+    if rolled[0] is not None:
+        ways["roll-up"] = ([SegmentSource(f"({rolled[0]}) r", "")], None)
+        ways["roll-up and rows"] = (
+            [SegmentSource(f"({rolled[1]}) r", "")],
+            RawSource(tuple(names)),
+        )
     for way, (segments, raw) in ways.items():
         answer = _fetch(connection, answer_sql(bound, found, "duckdb", segments, raw))
         assert answer == wanted, (way, seed)

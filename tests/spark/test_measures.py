@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -19,6 +21,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from accelerator import cover_plan
+from accelerator.engines import hot_segments
 from accelerator.session import Accelerator
 from cubes.measures import MEASURES
 from tests.spark.conftest import SparkWarehouse
@@ -196,10 +200,33 @@ def test_the_cube_answers_as_spark_does(
     acc.query(f"BUILD CUBE {cube}")
     both.check(queries, spark=by_group, where=f"seed {seed}, full coverage")
     _check_sketches(acc, name)
-    acc.query(f"COMPACT CUBE {cube}")
-    both.check(queries, spark=by_group, where=f"seed {seed}, after COMPACT")
+    with _rolled_up():
+        acc.query(f"COMPACT CUBE {cube}")
+        both.check(queries, spark=by_group, where=f"seed {seed}, after COMPACT")
+        before = _copies(acc)
+        both.check(queries, where=f"seed {seed}, from roll-ups")
+        assert before >= 5
     _check_sketches(acc, name)
     acc.query(f"DROP CUBE {cube}")
+
+
+@contextmanager
+def _rolled_up() -> Iterator[None]:
+    """Every file counts as large and every roll-up as worthwhile, from the first use on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cover_plan, "_COPIED_WHOLE", -1)
+        patch.setattr(hot_segments, "_USES", 1)
+        patch.setattr(hot_segments, "_FEWER", 0)
+        yield
+
+
+def _copies(acc: Accelerator) -> int:
+    """How many there are once all are made."""
+    for thread in threading.enumerate():
+        if thread.name == "hot":
+            thread.join(60)
+    rows = acc.duckdb.run("SELECT COUNT(*) AS n FROM duckdb_tables() WHERE database_name = 'hot'")
+    return int(rows["n"][0].as_py())
 
 
 def _check_sketches(acc: Accelerator, name: str) -> None:
