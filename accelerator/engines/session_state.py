@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 from accelerator.engines.jvm import Java, Jvm
 
-_EVERY = "*"
 _BUILT_IN = "built-in"
 _FUNCTIONS = (
     *("any", "approx_count_distinct", "approx_percentile", "avg", "bool_and", "bool_or", "count"),
@@ -31,7 +30,7 @@ class SessionState:
         state = session.sessionState()
         self._catalogs, self._views = state.catalogManager(), state.catalog()
         self.conf = state.conf()
-        views = jvm.bound("listLocalTempViews", self._views, _EVERY)
+        views = jvm.bound("getTempViewNames", self._views)
         self._registry = state.functionRegistry()
         identifier = "org.apache.spark.sql.catalyst.FunctionIdentifier"
         self._identifiers = {name: jvm.new(identifier, name) for name in _FUNCTIONS}
@@ -83,5 +82,5 @@ class SessionState:
 
     def views(self) -> Sequence[str]:
         """The temporary views, in lower case; they hide tables of one-part names."""
-        found = self._views.listLocalTempViews(_EVERY)
-        return [str(found.apply(index).table()).lower() for index in range(found.size())]
+        found = self._views.getTempViewNames()
+        return [str(found.apply(index)).lower() for index in range(found.size())]
