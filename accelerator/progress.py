@@ -9,11 +9,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -51,19 +50,13 @@ class BarProgress:
     """A bar with the time left, for a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream)
+        self._stream = stream
         self._bar: RichProgress | None = None
 
     def start(self, total: int, what: str) -> None:
         """See `Progress.start`."""
         self.finish()
-        self._bar = RichProgress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=self._console,
-        )
+        self._bar = _bar(self._stream)
         self._bar.add_task(what, total=total)
         self._bar.start()
 
@@ -77,6 +70,19 @@ class BarProgress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+def _bar(stream: TextIO) -> RichProgress:
+    from rich import progress as rich  # costs 40 ms, of which most sessions need none
+    from rich.console import Console
+
+    return rich.Progress(
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeRemainingColumn(),
+        console=Console(file=stream),
+    )
 
 
 class LineProgress:
