@@ -6,17 +6,15 @@ Only operators and functions known to be deterministic are taken; anything else 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from datetime import date
-from decimal import Decimal, InvalidOperation
-from typing import Protocol, TypeGuard
+from typing import Protocol
 
 from sqlglot import exp
 
 from rewrite import types
 from rewrite.bind_check import check_operands, check_read
 from rewrite.expr import Aggregate, Call, Column, Expr, Literal, has_aggregate
+from rewrite.literals import as_date, cast_literal, is_number_within, literal_of, number_types
 from rewrite.parse import written_name
 from rewrite.reason import DeclinedError
 
@@ -109,7 +107,7 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     if kind is exp.Paren:
         return bind(node.this, scope)
     if kind is exp.Literal:
-        return _literal(node)
+        return literal_of(node)
     if kind in _BINARY:
         return _binary(_BINARY[kind], bind(node.this, scope), bind(node.expression, scope))
     if kind is exp.And or kind is exp.Or:
@@ -155,15 +153,6 @@ def _column(node: exp.Expression, scope: Scope) -> Expr:
     return scope.column(tuple(part for part in parts if part), node.name)
 
 
-def _literal(node: exp.Expression) -> Literal:
-    if node.args.get("is_string"):
-        return Literal(node.this, "string")
-    type_ = types.literal_number_type(node.this)
-    if type_ is None:
-        raise DeclinedError("expression_unsupported", f"The number {node.this}.")
-    return Literal(node.this, type_)
-
-
 def _logical(kind: type[exp.Expression], node: exp.Expression, scope: Scope) -> Expr:
     """AND and OR chains are flattened without recursion: they can be thousands of terms long."""
     terms, stack = [], [node]
@@ -180,40 +169,8 @@ def _logical(kind: type[exp.Expression], node: exp.Expression, scope: Scope) -> 
 
 def _binary(op: str, left: Expr, right: Expr) -> Expr:
     if op in types.COMPARISONS:
-        return boolean(op, _as_date(left, right), _as_date(right, left))
-    return Call(op, (left, right), types.arithmetic(op, *_number_types(left, right)))
-
-
-def _number_types(left: Expr, right: Expr) -> tuple[str | None, str | None]:
-    """Beside a decimal Spark gives an integer literal just the digits that it has."""
-
-    def one(expr: Expr, other: Expr) -> str | None:
-        if (
-            isinstance(expr, Literal)
-            and expr.type in types.EXACT
-            and types.decimal_parts(other.type)
-        ):
-            return f"decimal({len(expr.value.lstrip('-'))},0)"
-        return expr.type
-
-    return one(left, right), one(right, left)
-
-
-def _as_date(expr: Expr, other: Expr) -> Expr:
-    """A string literal beside a date is a date to Spark; only a full ISO date is folded."""
-    if isinstance(expr, Literal) and expr.type == "string" and other.type == "date":
-        return _date_literal(expr.value) or expr
-    return expr
-
-
-def _date_literal(text: str) -> Literal | None:
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        return None
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return None
-    return Literal(text, "date")
+        return boolean(op, as_date(left, right), as_date(right, left))
+    return Call(op, (left, right), types.arithmetic(op, *number_types(left, right)))
 
 
 def _typed(call: Call, *wanted: str) -> Call:
@@ -239,7 +196,7 @@ def _cast(node: exp.Expression, scope: Scope) -> Expr:
     inner, target = bind(node.this, scope), node.args["to"].sql(dialect="spark").lower()
     target = target.replace(", ", ",")
     if isinstance(inner, Literal):
-        folded = _cast_literal(inner, target)
+        folded = cast_literal(inner, target)
         if folded is not None:
             return folded
     if inner.type == target:
@@ -248,23 +205,6 @@ def _cast(node: exp.Expression, scope: Scope) -> Expr:
         return Call("cast", (inner, Literal(target, "type")), target)
     # CAST and TRY_CAST come out of the parser alike, so only casts that can't fail are taken.
     raise DeclinedError("expression_unsupported", f"The cast {_text(node)}.")
-
-
-def _cast_literal(literal: Literal, target: str) -> Literal | None:
-    if target == "date" and literal.type == "string":
-        return _date_literal(literal.value)
-    if literal.type in types.EXACT and target in types.EXACT:
-        fits = types.literal_number_type(literal.value) == "int" or target == "bigint"
-        return Literal(literal.value, target) if fits else None
-    parts = types.decimal_parts(target)
-    if parts is not None and (literal.type in types.EXACT or types.decimal_parts(literal.type)):
-        try:
-            value = Decimal(literal.value).quantize(Decimal(1).scaleb(-parts[1]))
-        except InvalidOperation:
-            return None
-        same = value == Decimal(literal.value) and len(value.as_tuple().digits) <= parts[0]
-        return Literal(str(value), target) if same else None
-    return None
 
 
 def _neg(node: exp.Expression, scope: Scope) -> Expr:
@@ -289,7 +229,7 @@ def _in(node: exp.Expression, scope: Scope) -> Expr:
     if node.args.get("query") or node.args.get("unnest") or not node.expressions:
         raise DeclinedError("expression_unsupported", "A subquery in IN.")
     value = bind(node.this, scope)
-    items = [_as_date(bind(item, scope), value) for item in node.expressions]
+    items = [as_date(bind(item, scope), value) for item in node.expressions]
     return boolean("in", value, *items)
 
 
@@ -443,9 +383,9 @@ def _approx_percentile(node: exp.Expression, scope: Scope) -> Expr:
     fine = _ACCURACY if accuracy is None else bind(accuracy, scope)
     if has_aggregate(argument):
         raise DeclinedError("aggregate_unsupported", "An aggregate inside an aggregate.")
-    if not _within(share, 0, 1):
+    if not is_number_within(share, 0, 1):
         raise DeclinedError("aggregate_unsupported", f"Not one number of 0 to 1: {_text(node)}.")
-    if not _within(fine, 1, 2**31 - 1) or fine.type not in types.EXACT:
+    if not is_number_within(fine, 1, 2**31 - 1) or fine.type not in types.EXACT:
         raise DeclinedError("aggregate_unsupported", f"The accuracy of {_text(node)}.")
     args = (
         argument,
@@ -454,13 +394,6 @@ def _approx_percentile(node: exp.Expression, scope: Scope) -> Expr:
     )
     type_ = argument.type if types.is_numeric(argument.type) else None
     return Aggregate("approx_percentile", args, False, None, type_)
-
-
-def _within(expr: Expr, low: int, high: int) -> TypeGuard[Literal]:
-    """Whether it's a literal number of that range: Spark refuses any other."""
-    if not isinstance(expr, Literal) or not types.is_numeric(expr.type):
-        return False
-    return low <= float(expr.value) <= high
 
 
 def _never_null(expr: Expr) -> bool:

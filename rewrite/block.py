@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from rewrite.expr import Call, Column, Expr, canonical, occurrences
+from rewrite.expr import Call, Column, Expr, canonical
 from rewrite.facts import At, TableFacts
 
 _IDENTITY_TYPES = frozenset(
@@ -117,12 +117,6 @@ class Classes:
             column = self._parent[column]
         return column
 
-    def members(self, column: Column) -> list[Column]:
-        """Every column known to equal this one, itself first."""
-        root = self.find(column)
-        found = {c for c in self._parent if self.find(c) == root} | {root}
-        return [column, *sorted(found - {column}, key=_order)]
-
     def _join(self, a: Column, b: Column) -> None:
         a, b = sorted((self.find(a), self.find(b)), key=_order)
         if a != b:
@@ -140,9 +134,3 @@ def equal_columns(conjunct: Expr) -> tuple[Column, Column] | None:
             decimal = (a.type or "").startswith("decimal")
             return (a, b) if decimal or a.type in _IDENTITY_TYPES else None
     return None
-
-
-def single_occurrence(expr: Expr) -> int | None:
-    """The one table occurrence that the expression names, None for none or several."""
-    found = occurrences(expr)
-    return next(iter(found)) if len(found) == 1 else None

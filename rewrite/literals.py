@@ -1,0 +1,82 @@
+"""Constants of a statement as typed literals, folded where Spark's value is certain."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import TypeGuard
+
+from sqlglot import exp
+
+from rewrite import types
+from rewrite.expr import Expr, Literal
+from rewrite.reason import DeclinedError
+
+
+def literal_of(node: exp.Expression) -> Literal:
+    """A number or text of the statement."""
+    if node.args.get("is_string"):
+        return Literal(node.this, "string")
+    type_ = types.literal_number_type(node.this)
+    if type_ is None:
+        raise DeclinedError("expression_unsupported", f"The number {node.this}.")
+    return Literal(node.this, type_)
+
+
+def number_types(left: Expr, right: Expr) -> tuple[str | None, str | None]:
+    """Beside a decimal Spark gives an integer literal just the digits that it has."""
+
+    def one(expr: Expr, other: Expr) -> str | None:
+        if (
+            isinstance(expr, Literal)
+            and expr.type in types.EXACT
+            and types.decimal_parts(other.type)
+        ):
+            return f"decimal({len(expr.value.lstrip('-'))},0)"
+        return expr.type
+
+    return one(left, right), one(right, left)
+
+
+def as_date(expr: Expr, other: Expr) -> Expr:
+    """A string literal beside a date is a date to Spark; only a full ISO date is folded."""
+    if isinstance(expr, Literal) and expr.type == "string" and other.type == "date":
+        return date_literal(expr.value) or expr
+    return expr
+
+
+def date_literal(text: str) -> Literal | None:
+    """The date that a full ISO text names, None for any other."""
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        return None
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return None
+    return Literal(text, "date")
+
+
+def cast_literal(literal: Literal, target: str) -> Literal | None:
+    """The value in another type, None where it isn't the very same value there."""
+    if target == "date" and literal.type == "string":
+        return date_literal(literal.value)
+    if literal.type in types.EXACT and target in types.EXACT:
+        fits = types.literal_number_type(literal.value) == "int" or target == "bigint"
+        return Literal(literal.value, target) if fits else None
+    parts = types.decimal_parts(target)
+    if parts is not None and (literal.type in types.EXACT or types.decimal_parts(literal.type)):
+        try:
+            value = Decimal(literal.value).quantize(Decimal(1).scaleb(-parts[1]))
+        except InvalidOperation:
+            return None
+        same = value == Decimal(literal.value) and len(value.as_tuple().digits) <= parts[0]
+        return Literal(str(value), target) if same else None
+    return None
+
+
+def is_number_within(expr: Expr, low: int, high: int) -> TypeGuard[Literal]:
+    """Whether it's a literal number of that range: Spark refuses any other."""
+    if not isinstance(expr, Literal) or not types.is_numeric(expr.type):
+        return False
+    return low <= float(expr.value) <= high
