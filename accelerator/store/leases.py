@@ -12,7 +12,7 @@ import logging
 import re
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -123,12 +123,27 @@ class Leases:
                 if self._readings and soon:
                     self._renew(table_uuid, held.mark, now)
 
+    def narrow(self, table_uuid: str) -> None:
+        """Before a vacuum by this very process: it holds no older version than it still reads."""
+        with self._lock:
+            held = self._held.get(table_uuid)
+            if held is None:
+                return
+            if self._readings:
+                self._renew(table_uuid, held.mark, self._now_ms())
+            else:
+                del self._held[table_uuid]
+                self._end([held.path])
+
     def close(self) -> None:
         """Ends all leases."""
         self._stop.set()
         with self._lock:
             paths = [held.path for held in self._held.values()]
             self._held.clear()
+        self._end(paths)
+
+    def _end(self, paths: Sequence[str]) -> None:
         try:
             self._files.delete(paths)
         except StoreError as error:

@@ -231,6 +231,7 @@ class Store:
         """Deletes one table's garbage; with `full` orphans of dead writers too. See `vacuum.py`."""
         if not dry_run:
             self._writable()
+            self._leases.narrow(table_uuid)
         report = Report(table_uuid, dry_run)
         files = CountedFiles(self._files, report)
         # Eyes of its own: nothing that this process remembers decides what goes.

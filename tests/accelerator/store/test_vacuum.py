@@ -110,6 +110,22 @@ def test_a_pinned_version_keeps_what_it_names_until_its_lease_ends(world):
     assert world.names("pins") == []
 
 
+def test_a_vacuum_is_not_held_up_by_what_its_own_session_has_read(world):
+    world.add(1)
+    own = world.store
+    with own.reading():
+        own.table(TABLE)
+    world.add(2, replaces=[1])
+    with own.reading():
+        own.table(TABLE)
+        world.add(3, replaces=[2])
+        own.vacuum(TABLE, NOTHING)
+        assert {f"{CUBE}/j/2.parquet", f"{CUBE}/j/3.parquet"} <= world.artifacts
+    own.vacuum(TABLE, NOTHING)
+    assert world.artifacts == {f"{CUBE}/j/3.parquet"}
+    assert world.names("pins") == []
+
+
 def test_a_dropped_cube_goes_with_all_under_its_prefix(world):
     world.add(1, 2)
     world.write(f"cubes/{CUBE}/j/_SUCCESS")
