@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from accelerator.store.adding import Added
 from accelerator.store.files import local_path
-from accelerator.store.records import CoveredFile, CubeRecord, EdgeCount, Job, SegmentRecord
+from accelerator.store.records import (
+    CoveredFile,
+    CubeRecord,
+    DroppedCube,
+    EdgeCount,
+    Job,
+    SegmentRecord,
+)
 from accelerator.store.registry import RegistryVersion
 from accelerator.store.retention import Line, Report, Retention
 from accelerator.store.store import Store, segment_id
@@ -14,6 +21,7 @@ __all__ = [
     "Added",
     "CoveredFile",
     "CubeRecord",
+    "DroppedCube",
     "EdgeCount",
     "Job",
     "Line",

@@ -16,7 +16,6 @@ from accelerator.store.chunks import Damaged
 from accelerator.store.entries import Entry, is_draft
 from accelerator.store.leases import leases_of
 from accelerator.store.records import Job
-from accelerator.store.registry import RegistryVersion
 from accelerator.store.table import TableVersion
 from accelerator.store.vacuum import (
     Scene,
@@ -47,9 +46,7 @@ class _Named:
         return path in self.artifacts or rest[0] in self.cubes or live(rest[0], path)
 
 
-def sweep(
-    scene: Scene, jobs: Callable[[], Sequence[Job]], registry: Callable[[], RegistryVersion]
-) -> None:
+def sweep(scene: Scene, jobs: Callable[[], Sequence[Job]]) -> None:
     """Deletes what no version names and is older than the grace time; see above."""
     version = newest(scene)
     drafts, candidates = _candidates(scene, version)
@@ -60,13 +57,10 @@ def sweep(
     ids = {one.id for one in dead}
     alive = {f"{one.cube_id}/{one.id}" for one in running if one.id not in ids}
     candidates = [one for one in candidates if not _is_of(one.path, alive)]
-    unowned = _unowned(version, registry())
-    if candidates or dead or unowned:
+    if candidates or dead:
         end_jobs(scene, dead)
-        fence = version if scene.dry_run else _fence(scene, registry)
+        fence = version if scene.dry_run else scene.log.commit(lambda table: table.again())
         candidates = _unnamed(scene, fence, candidates)
-        if unowned:
-            scene.report.kept("cube", "dropped by halves; its files go with a later vacuum")
     _delete(scene, drafts, candidates)
 
 
@@ -122,29 +116,6 @@ def _tail(scene: Scene, uri: str) -> str:
 
 def _chunk_names(version: TableVersion) -> Iterable[str]:
     return (ref.name for state in version.cubes.values() for ref in state.refs)
-
-
-def _unowned(version: TableVersion, registry: RegistryVersion) -> list[str]:
-    """Cubes whose DROP died between its two commits; the registry is asked after the table.
-
-    Who lost a whole registry mustn't lose the cubes' files too.
-    """
-    if not registry.number:
-        return []
-    owned = {cube.id for cube in registry.cubes.values()}
-    return [one for one in version.cubes if one not in owned]
-
-
-def _fence(scene: Scene, registry: Callable[[], RegistryVersion]) -> TableVersion:
-    """Commits a version, without the cubes that nobody owns; what it names is what stays."""
-
-    def change(table: TableVersion) -> TableVersion:
-        after = table.again()
-        for cube_id in _unowned(table, registry()):
-            after = after.without_cube(cube_id)
-        return after
-
-    return scene.log.commit(change)
 
 
 def _unnamed(scene: Scene, fence: TableVersion, candidates: list[Entry]) -> list[Entry]:

@@ -67,6 +67,32 @@ class CubeRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class DroppedCube:
+    """A cube in the recycle bin, as it was when it was dropped; UNDROP CUBE brings it back.
+
+    A vacuum ends it once `expires_ms` has passed, by the vacuum's clock.
+    """
+
+    cube: CubeRecord
+    dropped_ms: int
+    expires_ms: int
+
+    def to_json(self) -> Json:
+        """The record as JSON values."""
+        return {
+            "cube": self.cube.to_json(),
+            "dropped_ms": self.dropped_ms,
+            "expires_ms": self.expires_ms,
+        }
+
+    @classmethod
+    def from_json(cls, raw: Json) -> DroppedCube:
+        """The inverse of `to_json`."""
+        cube = CubeRecord.from_json(raw["cube"])
+        return cls(cube, int(raw["dropped_ms"]), int(raw["expires_ms"]))
+
+
+@dataclass(frozen=True, slots=True)
 class CoveredFile:
     """A data file as a segment was built from it; `deletes_key` stands for the deletes applied."""
 

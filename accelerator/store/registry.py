@@ -1,4 +1,4 @@
-"""The registry's state, all cubes by name, and how it changes.
+"""The registry's state, all cubes by name and the recycle bin, and how it changes.
 
 Pure: every change takes a state and returns the next one, or raises the typed error that says why
 not. The log runs a change again on the newer state when another writer was first.
@@ -6,21 +6,33 @@ not. The log runs a change again on the newer state when another writer was firs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from accelerator.errors import CubeExistsError, CubeNotFoundError
 from accelerator.store.chunks import compact_json
-from accelerator.store.records import CubeRecord, Json
+from accelerator.store.records import CubeRecord, DroppedCube, Json
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryVersion:
-    """All registered cubes, by name, as of one version; 0 is the store before its first commit."""
+    """All registered cubes, by name, as of one version; 0 is the store before its first commit.
+
+    `bin` has the dropped ones that can be brought back, in the order in which they were dropped:
+    that doesn't rest on clocks. A cube is in one of the two, and its id comes back to neither once
+    it's in none.
+    """
 
     number: int = 0
     cubes: Mapping[str, CubeRecord] = field(default_factory=lambda: MappingProxyType({}))
+    bin: tuple[DroppedCube, ...] = ()
+
+    @property
+    def owned(self) -> frozenset[str]:
+        """The ids of all cubes whose segments are kept, in the bin or not."""
+        dropped = (one.cube.id for one in self.bin)
+        return frozenset((*(cube.id for cube in self.cubes.values()), *dropped))
 
     def numbered(self, number: int) -> RegistryVersion:
         """The same state under another version number."""
@@ -28,13 +40,15 @@ class RegistryVersion:
 
     def to_text(self) -> str:
         """The state as JSON, in a fixed order."""
-        return compact_json({"cubes": [self.cubes[name].to_json() for name in sorted(self.cubes)]})
+        cubes = [self.cubes[name].to_json() for name in sorted(self.cubes)]
+        return compact_json({"bin": [one.to_json() for one in self.bin], "cubes": cubes})
 
     @classmethod
     def from_json(cls, number: int, raw: Json) -> RegistryVersion:
         """The inverse of `to_json`."""
         cubes = [CubeRecord.from_json(one) for one in raw["cubes"]]
-        return cls(number, MappingProxyType({cube.name: cube for cube in cubes}))
+        dropped = tuple(DroppedCube.from_json(one) for one in raw["bin"])
+        return cls(number, MappingProxyType({cube.name: cube for cube in cubes}), dropped)
 
     def with_cube(self, record: CubeRecord, *, replace_old: bool = False) -> RegistryVersion:
         """One cube more; a name in use is refused unless it's to be replaced."""
@@ -59,26 +73,73 @@ class RegistryVersion:
         self.named(name)
         return self._with({key: cube for key, cube in self.cubes.items() if key != name})
 
+    def with_recycled(self, name: str, dropped_ms: int, expires_ms: int) -> RegistryVersion:
+        """The cube of that name in the recycle bin."""
+        dropped = DroppedCube(self.named(name), dropped_ms, expires_ms)
+        return replace(self.without_cube(name), bin=(*self.bin, dropped))
+
+    def with_undropped(self, name: str, new_name: str) -> RegistryVersion:
+        """The cube that was dropped last under that name, back under a name that is free.
+
+        Its published table went when it was dropped, so it isn't published.
+        """
+        dropped = self.dropped(name)
+        if new_name in self.cubes:
+            raise CubeExistsError(
+                f"a cube named {new_name} exists",
+                hint=f"choose another name: UNDROP CUBE {name} AS {new_name}_undropped",
+            )
+        rest = tuple(one for one in self.bin if one is not dropped)
+        cube = replace(dropped.cube, name=new_name, published=None)
+        return replace(self.with_cube(cube), bin=rest)
+
+    def expired(self, table_uuid: str, now_ms: int) -> tuple[DroppedCube, ...]:
+        """What of a table's has been in the bin for as long as it was promised."""
+        ours = (one for one in self.bin if one.cube.table_uuid == table_uuid)
+        return tuple(one for one in ours if one.expires_ms <= now_ms)
+
+    def without_dropped(self, ended: Collection[DroppedCube]) -> RegistryVersion:
+        """Those fewer in the bin; none changes nothing."""
+        if not ended:
+            return self
+        return replace(self, bin=tuple(one for one in self.bin if one not in ended))
+
     def named(self, name: str) -> CubeRecord:
         """The cube of that name, or the typed error."""
         if name not in self.cubes:
-            known = ", ".join(sorted(self.cubes)) or "none"
-            raise CubeNotFoundError(f"no cube named {name}", hint=f"cubes here: {known}")
+            known = f"cubes here: {', '.join(sorted(self.cubes)) or 'none'}"
+            binned = any(one.cube.name == name for one in self.bin)
+            hint = f"it's in the recycle bin: UNDROP CUBE {name}" if binned else known
+            raise CubeNotFoundError(f"no cube named {name}", hint=hint)
         return self.cubes[name]
+
+    def dropped(self, name: str) -> DroppedCube:
+        """What was dropped last under that name, or the typed error."""
+        found = [one for one in self.bin if one.cube.name == name]
+        if not found:
+            known = ", ".join(sorted({one.cube.name for one in self.bin})) or "nothing"
+            raise CubeNotFoundError(
+                f"no cube named {name} is in the recycle bin", hint=f"in it: {known}"
+            )
+        return found[-1]
 
     def _with(self, cubes: dict[str, CubeRecord]) -> RegistryVersion:
         return replace(self, cubes=MappingProxyType(cubes))
 
 
 class RegistryCodec:
-    """Reads and writes whole registries: there are few cubes."""
+    """Reads registries of both formats and writes whole ones: there are few cubes.
+
+    Format 1 has no recycle bin. A release that knows only that one refuses format 2; it would
+    lose the bin by its next commit.
+    """
 
     kind = "registry"
-    format = 1
+    format = 2
 
-    def decode(self, number: int, _format: int, raw: Json) -> RegistryVersion:
+    def decode(self, number: int, format: int, raw: Json) -> RegistryVersion:
         """See `Codec.decode`."""
-        return RegistryVersion.from_json(number, raw)
+        return RegistryVersion.from_json(number, {"bin": [], **raw} if format == 1 else raw)
 
     def prepare(
         self, _before: RegistryVersion, after: RegistryVersion, number: int

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager
 
 from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store.adding import Added, add_segments
+from accelerator.store.expiry import expire
 from accelerator.store.files import Files, local_path, open_files
 from accelerator.store.leases import Leases
 from accelerator.store.log import VersionedLog
@@ -26,7 +27,7 @@ from accelerator.store.registry import RegistryCodec, RegistryVersion
 from accelerator.store.retention import CountedFiles, Report, Retention
 from accelerator.store.table import TableVersion
 from accelerator.store.table_log import TableLog
-from accelerator.store.vacuum import Scene, doubt, vacuum
+from accelerator.store.vacuum import Scene, vacuum
 
 
 class Store:
@@ -129,7 +130,8 @@ class Store:
     def drop_cube(self, name: str) -> CubeRecord:
         """Removes a cube and forgets its segments; the artifacts are left for running queries.
 
-        A crash between the two commits leaves records that no cube owns, which nothing reads.
+        A crash between the two commits leaves segments that no cube owns: nothing reads them, and
+        the next vacuum forgets them.
         """
         self._writable()
         dropped: list[CubeRecord] = []
@@ -141,6 +143,22 @@ class Store:
         self._registry.commit(change)
         self._forget(dropped[0])
         return dropped[0]
+
+    def recycle_cube(self, name: str, keep_ms: int) -> CubeRecord:
+        """Moves a cube to the recycle bin, by one commit; its segments stay for so long."""
+        self._writable()
+        now_ms = self._now_ms()
+        version = self._registry.commit(
+            lambda registry: registry.with_recycled(name, now_ms, now_ms + keep_ms)
+        )
+        return version.dropped(name).cube
+
+    def undrop_cube(self, name: str, new_name: str = "") -> CubeRecord:
+        """Brings the newest cube of that name back from the bin, with all of its segments."""
+        self._writable()
+        wanted = new_name or name
+        version = self._registry.commit(lambda registry: registry.with_undropped(name, wanted))
+        return version.cubes[wanted]
 
     # Changing segments
 
@@ -238,18 +256,12 @@ class Store:
         own = Store(files, clock=self._clock, sleep=self._sleep, now_ms=self._now_ms)
         log = own._table_log(table_uuid)
         scene = Scene(files, log.log, log.chunks, table_uuid, retention, self._now_ms(), report)
-        vacuum(scene, own.jobs(table_uuid))
+        vacuum(scene, expire(scene, own._registry), own.jobs(table_uuid))
         if full:
-            sweep(scene, lambda: own.jobs(table_uuid), own._sound_registry)
+            sweep(scene, lambda: own.jobs(table_uuid))
         return report
 
     # Helpers
-
-    def _sound_registry(self) -> RegistryVersion:
-        registry = self._registry.current(fresh=True)
-        if self._registry.damage:
-            raise doubt(self._registry.damage)
-        return registry
 
     def _table(self, table_uuid: str) -> VersionedLog[TableVersion]:
         return self._table_log(table_uuid).log
@@ -286,22 +298,19 @@ class Store:
                 f"build {job.id} was taken for dead by a full vacuum, which removed what it wrote",
                 hint="build again; if it was only slow, give the vacuum a longer retention",
             )
-        if not self._is_registered(job.cube_id):
-            raise _dropped()
+        registry = self._registry.current(fresh=True)
+        if all(cube.id != job.cube_id for cube in registry.cubes.values()):
+            raise _dropped(recycled=job.cube_id in registry.owned)
 
     def _check_owner(self, job: Job) -> None:
-        """Forgets what was just committed if its cube was dropped in between.
+        """Forgets what was just committed if its cube is gone since it was asked for.
 
         A DROP leaves the registry, then forgets the cube's segments: so it sees ours, or we see
-        here that the cube is gone.
+        here that the cube is gone. One that went to the recycle bin keeps all of its segments.
         """
-        if not self._is_registered(job.cube_id):
+        if job.cube_id not in self._registry.current(fresh=True).owned:
             self._table(job.table_uuid).commit(lambda table: table.without_cube(job.cube_id))
             raise _dropped()
-
-    def _is_registered(self, cube_id: str) -> bool:
-        cubes = self._registry.current(fresh=True).cubes.values()
-        return any(cube.id == cube_id for cube in cubes)
 
     def _job(self, path: str) -> Job | None:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
@@ -343,10 +352,10 @@ def segment_id() -> int:
     return secrets.randbits(63) or 1
 
 
-def _dropped() -> CubeNotFoundError:
+def _dropped(*, recycled: bool = False) -> CubeNotFoundError:
+    again = "UNDROP CUBE and BUILD CUBE go on" if recycled else "create the cube again"
     return CubeNotFoundError(
-        "the cube was dropped while it was built",
-        hint="nothing of the build is kept; create the cube again if it's wanted",
+        "the cube was dropped while it was built", hint=f"if it's wanted, {again}"
     )
 
 

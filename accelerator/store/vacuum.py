@@ -84,13 +84,12 @@ def doubt(damage: object) -> StoreError:
     )
 
 
-def vacuum(scene: Scene, jobs: Sequence[Job]) -> None:
+def vacuum(scene: Scene, version: TableVersion, jobs: Sequence[Job]) -> None:
     """Deletes the garbage of versions that nobody needs, then what told of it.
 
-    The newest version is read before the leases: a reader whose lease isn't listed reads the
-    newest version once more after it was written, and that is this one or a later one.
+    `version`, the newest one, was read before the leases are: a reader whose lease isn't listed
+    reads the newest version once more after it was written, and that is this one or a later one.
     """
-    version = newest(scene)
     leases = leases_of(scene.files, scene.table_uuid)
     live = [one for one in leases if not one.has_ended(scene.now_ms)]
     needed = _oldest_needed(scene, version, live)

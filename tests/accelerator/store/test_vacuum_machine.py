@@ -9,9 +9,11 @@ before it acts, after it, or with half of a batch of deletes done, or a file lef
 draft's name. Clocks jump, forwards and back.
 
 Invariants: every file that the newest version names is there, and what a live pin's version names;
-a build that is refused has lost nothing that was committed; after quiescence (every process dead,
-all leases ended, time gone by, two full vacuums) nothing is left but what the newest version names,
-the files of the registry, and a bounded number of version files.
+a build that is refused has lost nothing that was committed; a cube leaves the recycle bin by UNDROP
+or when its time is over; no step but removing takes a segment from a cube that is registered or in
+the bin; after quiescence (every process dead, all leases ended, time gone by, two full vacuums)
+nothing is left but what the newest version names, the files of the registry, an empty bin, and a
+bounded number of version files.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ WHO = st.integers(0, 1)
 CRASHES = st.tuples(
     st.integers(0, 3), st.integers(0, 25), st.sampled_from(["before", "after", "torn"])
 ).map(lambda drawn: drawn[1:] if drawn[0] == 3 else None)
-# Another store's vacuum in the middle: at which request, and of which kind.
-INTERRUPTIONS = st.tuples(st.booleans(), st.integers(0, 12), st.booleans()).map(
-    lambda drawn: drawn[1:] if drawn[0] else None
-)
+# Another store's vacuum or drop in the middle: at which request, and of which kind.
+INTERRUPTIONS = st.tuples(
+    st.booleans(), st.integers(0, 12), st.sampled_from(["vacuum", "full", "recycle"])
+).map(lambda drawn: drawn[1:] if drawn[0] else None)
 
 
-KEPT, DROPPED = "a" * 32, "b" * 32
+KEPT, DROPPED, BINNED = "a" * 32, "b" * 32, "c" * 32
 
 
 class Crash(BaseException):
@@ -150,8 +152,10 @@ class VacuumMachine(RuleBasedStateMachine):
     def begin_with_a_cube(self):
         self.stores[0].create_cube(cube("a", KEPT))
         self.stores[1].create_cube(cube("b", DROPPED))
-        for who, owner in ((0, KEPT), (1, DROPPED), (0, KEPT)):
+        self.stores[1].create_cube(cube("c", BINNED))
+        for who, owner in ((0, KEPT), (1, DROPPED), (0, KEPT), (1, BINNED)):
             self.commit(*self.build(who, owner, 3, reads=True), [])
+        self.stores[0].recycle_cube("c", 2 * HOUR)
 
     def restart(self, who):
         self.doors[who] = Door(self.world)
@@ -160,12 +164,28 @@ class VacuumMachine(RuleBasedStateMachine):
         )
         self.readings[who] = ExitStack()
 
-    def run(self, who, step, crash, interruption=None):
+    def run(self, who, step, crash, interruption=None, *, removes=False):
         """One step of one process; a crash ends the process with its builds and pins."""
+        registry, segments = self.owned()
+        result = self._run(who, step, crash, interruption)
+        after, left = self.owned()
+        for cube_id in after.owned & registry.owned:
+            assert removes or segments[cube_id] <= left[cube_id]
+        for one in registry.bin:
+            assert one.cube.id in after.owned or one.expires_ms <= self.world.now
+        return result
+
+    def owned(self):
+        """The registry, and the segments of each cube that is in it or in its bin."""
+        store = self.bystander()
+        registry, table = store.registry(), store.table(TABLE)
+        return registry, {one: {s.id for s in table.of(one)} for one in registry.owned}
+
+    def _run(self, who, step, crash, interruption):
         door = self.doors[who]
         if interruption is not None:
-            door.interrupt_in, full = interruption
-            door.interruption = lambda: self.bystander().vacuum(TABLE, self.keep, full=full)
+            door.interrupt_in, kind = interruption
+            door.interruption = lambda: self.interrupt(kind)
         if crash is not None:
             door.left, door.how = crash
         try:
@@ -180,6 +200,17 @@ class VacuumMachine(RuleBasedStateMachine):
 
     keep = Retention(HOUR, versions_min=1, batch=3)
 
+    def interrupt(self, kind):
+        if kind != "recycle":
+            self.bystander().vacuum(TABLE, self.keep, full=kind == "full")
+        elif (name := self.droppable()) is not None:
+            self.bystander().recycle_cube(name, HOUR)
+
+    def droppable(self):
+        """Any cube but the first, so that there is always one to go on with."""
+        cubes = self.bystander().registry().cubes
+        return next((name for name, one in sorted(cubes.items()) if one.id != KEPT), None)
+
     def bystander(self):
         return Store(Door(self.world), now_ms=self.world.clock, sleep=lambda _: None)
 
@@ -192,13 +223,43 @@ class VacuumMachine(RuleBasedStateMachine):
         record = cube(f"c{number}", f"{number:032x}")
         self.run(who, lambda store: store.create_cube(record), crash)
 
-    @precondition(lambda self: len(self.cubes()) > 1)
-    @rule(who=WHO, crash=CRASHES, interruption=INTERRUPTIONS)
-    def drop_cube(self, who, crash, interruption):
-        """Any but the first, so that there is always one to go on with."""
-        cubes = self.bystander().registry().cubes
-        name = next(name for name, one in sorted(cubes.items()) if one.id != KEPT)
-        self.run(who, lambda store: store.drop_cube(name), crash, interruption)
+    @precondition(lambda self: self.droppable())
+    @rule(
+        who=WHO,
+        crash=CRASHES,
+        interruption=INTERRUPTIONS,
+        hours=st.sampled_from([None, 0, 1, 24]),
+    )
+    def drop_cube(self, who, crash, interruption, hours):
+        """At once, or to the bin for so many hours."""
+        name = self.droppable()
+
+        def drop(store):
+            try:
+                if hours is None:
+                    store.drop_cube(name)
+                else:
+                    store.recycle_cube(name, hours * HOUR)
+            except CubeNotFoundError:
+                assert interruption is not None
+
+        self.run(who, drop, crash, interruption)
+
+    @precondition(lambda self: self.bystander().registry().bin)
+    @rule(who=WHO, data=st.data(), crash=CRASHES, interruption=INTERRUPTIONS)
+    def undrop_cube(self, who, data, crash, interruption):
+        """It fails only where a vacuum that came in between has ended the cube."""
+        name = data.draw(
+            st.sampled_from([one.cube.name for one in self.bystander().registry().bin])
+        )
+
+        def undrop(store):
+            try:
+                store.undrop_cube(name, f"c{next(self.names)}")
+            except CubeNotFoundError:
+                assert interruption is not None
+
+        self.run(who, undrop, crash, interruption)
 
     def build(self, who, owner, files, *, reads):
         """Writes artifacts under a job, one with two segments, and one that no segment names."""
@@ -239,7 +300,13 @@ class VacuumMachine(RuleBasedStateMachine):
     def commit_build(self, data, crash, interruption, replacing):
         who, job, made = self.builds.pop(data.draw(st.integers(0, len(self.builds) - 1)))
         gone = self.replaced(job, replacing)
-        self.run(who, lambda _: self.commit(who, job, made, gone), crash, interruption)
+        self.run(
+            who,
+            lambda _: self.commit(who, job, made, gone),
+            crash,
+            interruption,
+            removes=replacing,
+        )
 
     @rule(
         who=WHO, data=st.data(), crash=CRASHES, interruption=INTERRUPTIONS, replacing=st.booleans()
@@ -251,13 +318,19 @@ class VacuumMachine(RuleBasedStateMachine):
             _, job, made = self.build(who, owner, 2, reads=True)
             self.commit(who, job, made, self.replaced(job, replacing))
 
-        self.run(who, both, crash, interruption)
+        self.run(who, both, crash, interruption, removes=replacing)
 
     @rule(who=WHO, data=st.data(), crash=CRASHES, interruption=INTERRUPTIONS)
     def remove_segments(self, who, data, crash, interruption):
         known = sorted(self.bystander().table(TABLE).segments)
         gone = known[data.draw(st.integers(0, 3)) :: 2]
-        self.run(who, lambda store: store.remove_segments(TABLE, gone), crash, interruption)
+        self.run(
+            who,
+            lambda store: store.remove_segments(TABLE, gone),
+            crash,
+            interruption,
+            removes=True,
+        )
 
     @rule(who=WHO, crash=CRASHES, interruption=INTERRUPTIONS)
     def pin(self, who, crash, interruption):
@@ -358,8 +431,8 @@ class VacuumMachine(RuleBasedStateMachine):
         assert len(floors) <= 1
         assert len(versions) <= VERSIONS_WORTH + 2
         assert not leases_of(self.world.files, TABLE)
-        cubes = {one.id for one in store.registry().cubes.values()}
-        assert set(newest.cubes) <= cubes
+        assert set(newest.cubes) <= store.registry().owned
+        assert store.registry().bin == ()
 
 
 TestVacuumMachine = VacuumMachine.TestCase

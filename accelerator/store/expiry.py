@@ -1,0 +1,78 @@
+"""The end of what is in the recycle bin, and of drops that died by half; a vacuum's first step.
+
+Promises: what hasn't been in the bin for as long as was promised stays, and so does what UNDROP
+CUBE brought back. Two commits: the cube leaves the registry, then its segments leave the table's
+state and are garbage. A crash in between leaves segments that no cube owns: nothing reads them, and
+the next vacuum goes on with them.
+"""
+
+from __future__ import annotations
+
+from accelerator.store.log import VersionedLog
+from accelerator.store.records import DroppedCube
+from accelerator.store.registry import RegistryVersion
+from accelerator.store.table import TableVersion
+from accelerator.store.vacuum import Scene, doubt, newest
+
+
+def expire(scene: Scene, log: VersionedLog[RegistryVersion]) -> TableVersion:
+    """Ends what is past its time, a dry run only tells; the table's newest version then.
+
+    That is read first: where it's damaged, cubes leave the registry no more than files go.
+    """
+    version, registry = newest(scene), sound_registry(log)
+    ended = registry.expired(scene.table_uuid, scene.now_ms)
+    if ended and not scene.dry_run:
+        registry, ended = _end(scene, log)
+    scene.report.deleted("cube", "its time in the recycle bin is over", len(ended))
+    gone = {one.cube.id for one in ended}
+    kept = [one for one in registry.bin if one.cube.id not in gone]
+    ours = sum(one.cube.table_uuid == scene.table_uuid for one in kept)
+    scene.report.kept("cube", "in the recycle bin", ours)
+    found = unowned(version, registry)
+    scene.report.deleted("cube", "dropped by halves", len(set(found) - gone))
+    return _forget(scene, log) if found and not scene.dry_run else version
+
+
+def sound_registry(log: VersionedLog[RegistryVersion]) -> RegistryVersion:
+    """The newest registry; StoreError where it's damaged, since what it owns is unknown."""
+    registry = log.current(fresh=True)
+    if log.damage:
+        raise doubt(log.damage)
+    return registry
+
+
+def unowned(version: TableVersion, registry: RegistryVersion) -> list[str]:
+    """Cubes that are neither registered nor in the bin; the registry is asked after the table.
+
+    Who lost a whole registry mustn't lose the cubes' files too.
+    """
+    if not registry.number:
+        return []
+    owned = registry.owned
+    return [one for one in version.cubes if one not in owned]
+
+
+def _end(
+    scene: Scene, log: VersionedLog[RegistryVersion]
+) -> tuple[RegistryVersion, tuple[DroppedCube, ...]]:
+    """Takes out of the bin what is past its time; what was undropped meanwhile isn't there."""
+    ended: tuple[DroppedCube, ...] = ()
+
+    def change(registry: RegistryVersion) -> RegistryVersion:
+        nonlocal ended
+        ended = registry.expired(scene.table_uuid, scene.now_ms)
+        return registry.without_dropped(ended)
+
+    return log.commit(change), ended
+
+
+def _forget(scene: Scene, log: VersionedLog[RegistryVersion]) -> TableVersion:
+    """Makes garbage of the segments that no cube owns; reads none of them."""
+
+    def change(table: TableVersion) -> TableVersion:
+        for cube_id in unowned(table, sound_registry(log)):
+            table = table.without_cube(cube_id)
+        return table
+
+    return scene.log.commit(change)
