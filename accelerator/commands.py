@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot.errors import SqlglotError
 
+from accelerator import recycle_bin
 from accelerator.builds import estimate, publishing
 from accelerator.builds.builder import Built
 from accelerator.builds.handle import Build
@@ -18,7 +19,6 @@ from accelerator.constraints import check, declared
 from accelerator.errors import (
     AcceleratorError,
     CubeExistsError,
-    CubeNotFoundError,
     DefinitionError,
     NotIcebergError,
     StatementError,
@@ -37,7 +37,10 @@ from accelerator.statements.kinds import (
     PublishCube,
     ShowConstraints,
     ShowCubes,
+    ShowRecycleBin,
     Statement,
+    TableName,
+    UndropCube,
     VacuumTable,
     ValidateConstraint,
 )
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build", "vacuum"]
 
+# These name a table, and no statement of Spark's begins as they do.
+_ALWAYS_OURS = (BuildAll, PublishCube, ShowConstraints, ShowCubes, ShowRecycleBin)
 _UNKNOWN = "table_unknown"
 _COLUMN = "The column name "
 
@@ -57,7 +62,7 @@ _COLUMN = "The column name "
 def is_ours(statement: Statement, session: Accelerator) -> bool:
     """Whether the statement is for us: its words are ours alone, or its table is an Iceberg one."""
     table = getattr(statement, "table", None)
-    if table is None or isinstance(statement, (BuildAll, ShowCubes, ShowConstraints, PublishCube)):
+    if table is None or isinstance(statement, _ALWAYS_OURS):
         return True
     return session.lake.pin().table(table) is not None
 
@@ -84,11 +89,7 @@ def start_build(session: Accelerator, name: str, *, wait: bool, progress: Any) -
 
 
 def _cube(session: Accelerator, name: str) -> CubeRecord:
-    cubes = session.store.registry().cubes
-    if name not in cubes:
-        known = ", ".join(sorted(cubes)) or "none"
-        raise CubeNotFoundError(f"no cube named {name}", hint=f"cubes here: {known}")
-    return cubes[name]
+    return session.store.registry().named(name)
 
 
 def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
@@ -199,18 +200,30 @@ def _publish(statement: PublishCube, session: Accelerator) -> pa.Table:
 def _drop(statement: DropCube, session: Accelerator) -> pa.Table:
     if statement.if_exists and statement.name not in session.store.registry().cubes:
         return pa.table({"cube": pa.array([], pa.string())})
-    dropped = session.store.drop_cube(statement.name)
-    publishing.drop_published(session, dropped)
-    return pa.table({"cube": [dropped.name]})
+    recycle_bin.drop(session, statement.name, force=statement.force)
+    return pa.table({"cube": [statement.name]})
+
+
+def _undrop(statement: UndropCube, session: Accelerator) -> pa.Table:
+    return pa.table({"cube": [recycle_bin.undrop(session, statement.name, statement.new_name)]})
+
+
+def _show_bin(statement: ShowRecycleBin, session: Accelerator) -> pa.Table:
+    return recycle_bin.show(session, _table_uuid(session, statement.table))
+
+
+def _table_uuid(session: Accelerator, table: TableName | None) -> str | None:
+    """The table that a statement is about; None where it names none."""
+    if table is None:
+        return None
+    facts = session.lake.pin().table(table)
+    if facts is None:
+        raise _no_such_table(session, ".".join(table))
+    return facts.uuid
 
 
 def _show_cubes(statement: ShowCubes, session: Accelerator) -> pa.Table:
-    wanted = None
-    if statement.table is not None:
-        facts = session.lake.pin().table(statement.table)
-        if facts is None:
-            raise _no_such_table(session, ".".join(statement.table))
-        wanted = facts.uuid
+    wanted = _table_uuid(session, statement.table)
     rows = [
         _cube_row(session, record)
         for name, record in sorted(session.store.registry().cubes.items())
@@ -339,7 +352,9 @@ _RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
     CompactCube: _compact,
     PublishCube: _publish,
     DropCube: _drop,
+    UndropCube: _undrop,
     ShowCubes: _show_cubes,
+    ShowRecycleBin: _show_bin,
     AddConstraint: _add_constraint,
     DropConstraint: _drop_constraint,
     ValidateConstraint: _validate,

@@ -116,6 +116,12 @@ class Config:
     build_bytes_per_job: int = _setting(
         8 * _GIB, "A build reads at most so many bytes in one Spark job, or one file.", kind="bytes"
     )
+    recycle_bin_hours: float = _setting(
+        24.0,
+        "UNDROP CUBE can bring a dropped cube back for so long at least; 0: DROP CUBE drops at "
+        "once, as with FORCE.",
+        kind="hours",
+    )
     vacuum_retain_hours: float = _setting(
         24.0,
         "Grace time: VACUUM keeps what became garbage, and orphans that were written, since then.",

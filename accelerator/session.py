@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from accelerator import commands, explain, verification
+from accelerator import commands, explain, recycle_bin, verification
 from accelerator.builds.builder import Builder
 from accelerator.config import Config
 from accelerator.context import SessionContext
@@ -177,6 +177,14 @@ class Accelerator:
         """
         parts = tuple(table.split("."))
         return commands.vacuum(VacuumTable(parts, full, retain_hours, dry_run), self)
+
+    def undrop(self, name: str, *, as_: str | None = None) -> str:
+        """Brings a dropped cube back from the recycle bin, built as it was; its name now.
+
+        It's the one that was dropped last under that name. CubeExistsError where the name is in
+        use again: `as_` gives another.
+        """
+        return recycle_bin.undrop(self, name, as_)
 
     def cancel(self) -> None:
         """Stops every statement and build of this session that runs now, in any thread."""

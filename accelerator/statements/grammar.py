@@ -31,7 +31,9 @@ from accelerator.statements.kinds import (
     Query,
     ShowConstraints,
     ShowCubes,
+    ShowRecycleBin,
     Statement,
+    UndropCube,
     VacuumTable,
     Verify,
 )
@@ -44,7 +46,7 @@ INDEX_KINDS = frozenset(
 
 # What can't be tokenized is still known to be ours by words that no statement of Spark's has.
 _OURS = re.compile(
-    r"(?:(?:EXPLAIN\s+)?CREATE\s+(?:OR\s+REPLACE\s+)?CUBE|DROP\s+CUBE|BUILD|PUBLISH|VERIFY"
+    r"(?:(?:EXPLAIN\s+)?CREATE\s+(?:OR\s+REPLACE\s+)?CUBE|(?:UN)?DROP\s+CUBE|BUILD|PUBLISH|VERIFY"
     r"|COMPACT\s+CUBE|EXPLAIN\s+(?:ACCELERATE|WHY))\b",
     re.IGNORECASE,
 )
@@ -144,8 +146,8 @@ def _publish(reader: Reader) -> PublishCube:
 def _drop(reader: Reader) -> Statement | None:
     if reader.take("CUBE"):
         reader.meant(EXAMPLES["DROP CUBE"])
-        if_exists = reader.take("IF", "EXISTS")
-        return reader.ended(DropCube(reader.cube(), if_exists))
+        if_exists, name = reader.take("IF", "EXISTS"), reader.cube()
+        return reader.ended(DropCube(name, if_exists, reader.take("FORCE")))
     if reader.take("INDEX"):
         reader.take("IF", "EXISTS")
         with suppress(StatementError):  # with ON … it is Spark's
@@ -161,6 +163,9 @@ def _show(reader: Reader) -> Statement | None:
     if reader.take("CONSTRAINTS"):
         reader.meant(EXAMPLES["SHOW CONSTRAINTS"])
         return ShowConstraints(_shown_table(reader))
+    if reader.take("RECYCLE", "BIN"):
+        reader.meant(EXAMPLES["SHOW RECYCLE BIN"])
+        return ShowRecycleBin(_shown_table(reader))
     for what in (("INDEXES",), ("RELATE", "COLUMNS")):
         if reader.take(*what):
             return NotBuilt(f"SHOW {' '.join(what)}")
@@ -216,7 +221,11 @@ def _analyze(reader: Reader) -> NotBuilt | None:
     return None if spark_has else _service("ANALYZE", reader)
 
 
-def _undrop(reader: Reader) -> NotBuilt | None:
+def _undrop(reader: Reader) -> Statement | None:
+    if reader.take("CUBE"):
+        reader.meant(EXAMPLES["UNDROP CUBE"])
+        name = reader.cube()
+        return reader.ended(UndropCube(name, reader.cube() if reader.take("AS") else None))
     return _service("UNDROP TABLE", reader) if reader.take("TABLE") else None
 
 

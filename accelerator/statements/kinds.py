@@ -23,6 +23,8 @@ EXAMPLES: dict[str, str] = {
     "COMPACT CUBE": "COMPACT CUBE sales",
     "PUBLISH CUBE": "PUBLISH CUBE sales AS shop.sales_cube",
     "DROP CUBE": "DROP CUBE IF EXISTS sales",
+    "UNDROP CUBE": "UNDROP CUBE sales AS sales_before",
+    "SHOW RECYCLE BIN": "SHOW RECYCLE BIN ON orders",
     "SHOW CUBES": "SHOW CUBES ON orders",
     "VACUUM": "VACUUM orders RETAIN 24 HOURS DRY RUN",
     "ADD CONSTRAINT": (
@@ -82,10 +84,26 @@ class PublishCube:
 
 @dataclass(frozen=True, slots=True)
 class DropCube:
-    """DROP CUBE."""
+    """DROP CUBE; `force` leaves nothing in the recycle bin."""
 
     name: str
     if_exists: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UndropCube:
+    """UNDROP CUBE; `new_name` None is the name that it had."""
+
+    name: str
+    new_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRecycleBin:
+    """SHOW RECYCLE BIN, of all tables or of one."""
+
+    table: TableName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +216,8 @@ Statement = (
     | CompactCube
     | PublishCube
     | DropCube
+    | UndropCube
+    | ShowRecycleBin
     | ShowCubes
     | ShowConstraints
     | AddConstraint

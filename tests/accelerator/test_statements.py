@@ -30,6 +30,8 @@ from accelerator.statements.kinds import (
     Query,
     ShowConstraints,
     ShowCubes,
+    ShowRecycleBin,
+    UndropCube,
     VacuumTable,
     ValidateConstraint,
     Verify,
@@ -52,6 +54,12 @@ OURS = [
     ("PUBLISH CUBE c AS shop.c", PublishCube("c", ("shop", "c"))),
     ("DROP CUBE c", DropCube("c")),
     ("DROP CUBE IF EXISTS c", DropCube("c", True)),
+    ("DROP CUBE c FORCE", DropCube("c", force=True)),
+    ("drop cube if exists force force", DropCube("force", True, True)),
+    ("UNDROP CUBE c", UndropCube("c")),
+    ("undrop cube `a.b` as c", UndropCube("a.b", "c")),
+    ("SHOW RECYCLE BIN", ShowRecycleBin()),
+    ("show recycle bin from lake.d.orders", ShowRecycleBin(("lake", "d", "orders"))),
     ("SHOW CUBES", ShowCubes()),
     ("SHOW CUBES ON d.`o.x`", ShowCubes(("d", "o.x"))),
     ("show cubes in 2020_orders", ShowCubes(("2020_orders",))),
@@ -123,6 +131,8 @@ DROP INDEX i ON t
 DROP TABLE cube
 SHOW TABLES
 SHOW TABLES IN cubes
+SHOW RECYCLE
+UNDROP SCHEMA d
 ALTER TABLE t ADD COLUMN c INT
 ALTER TABLE t ADD CONSTRAINT c CHECK (a > 1)
 ALTER TABLE t ADD CONSTRAINT CHECK (a > 1)
@@ -196,6 +206,11 @@ BAD = [
     ("PUBLISH c", 9, "expected CUBE"),
     ("COMPACT CUBE", 13, "the cube's name"),
     ("DROP CUBE c d", 13, "the statement's end, found d"),
+    ("DROP CUBE c FORCE PURGE", 19, "the statement's end, found PURGE"),
+    ("UNDROP CUBE", 12, "the cube's name"),
+    ("UNDROP CUBE c AS", 17, "the cube's name"),
+    ("UNDROP CUBE c TO d", 15, "the statement's end, found TO"),
+    ("SHOW RECYCLE BIN orders", 18, "the statement's end, found orders"),
     ("SHOW CUBES LIKE 'x'", 12, "the statement's end"),
     ("SHOW CUBES ON d.", 17, "behind the dot"),
     ("ALTER TABLE t ADD CONSTRAINT PRIMARY KEY (a)", 30, "the constraint's name"),
@@ -219,7 +234,8 @@ def test_malformed_statements_say_where_and_what(sql, column, said):
 
 
 @pytest.mark.parametrize(
-    "sql", ["-- c\nCREATE CUBE c AS SELECT 'x", "BUILD CUBE `c", "VERIFY SELECT '"]
+    "sql",
+    ["-- c\nCREATE CUBE c AS SELECT 'x", "BUILD CUBE `c", "UNDROP CUBE `c", "VERIFY SELECT '"],
 )
 def test_an_unclosed_quote_in_a_statement_of_ours_is_named(sql):
     with pytest.raises(StatementError, match="can't be read") as caught:

@@ -103,7 +103,10 @@ class Case:
 @pytest.fixture
 def case(spark_warehouse, tmp_path: Path) -> Iterator[Case]:
     acc = accelerator.attach(
-        spark_warehouse.spark, store=str(tmp_path / "store"), build_files_per_job=1
+        spark_warehouse.spark,
+        store=str(tmp_path / "store"),
+        build_files_per_job=1,
+        recycle_bin_hours=0,
     )
     yield Case(spark_warehouse, acc)
     acc.close()

@@ -51,7 +51,7 @@ def _change(warehouse: SparkWarehouse, acc: Accelerator, table: str) -> int:
     acc.query("BUILD CUBE groups")
     acc.query(f"CREATE OR REPLACE CUBE keys AS SELECT k, max(v) hi FROM {table} GROUP BY k")
     acc.query(f"CREATE CUBE gone AS {by_key}")
-    acc.query("DROP CUBE gone")
+    acc.query("DROP CUBE gone FORCE")
     return int(then)
 
 

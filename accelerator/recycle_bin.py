@@ -1,0 +1,71 @@
+"""DROP CUBE, UNDROP CUBE and SHOW RECYCLE BIN: what happens to a cube between its drop and its end.
+
+A dropped cube's published table goes at once, since nothing would keep it up to date; its segments
+stay until a VACUUM of its table finds that the cube's time is over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from accelerator.builds import publishing
+from accelerator.store import DroppedCube
+
+if TYPE_CHECKING:
+    from accelerator.session import Accelerator
+
+# Times of expiry must be times that every reader of Arrow can say.
+HOURS_MAX = 100 * 365 * 24
+
+_BINNED = pa.schema(
+    [
+        ("name", pa.string()),
+        ("table", pa.string()),
+        ("kind", pa.string()),
+        ("id", pa.string()),
+        ("dropped_at", pa.timestamp("ms", tz="UTC")),
+        ("expires_at", pa.timestamp("ms", tz="UTC")),
+        ("bytes", pa.int64()),
+    ]
+)
+
+
+def drop(session: Accelerator, name: str, *, force: bool) -> None:
+    """Drops a cube: to the recycle bin, or at once by `force` or where nothing is kept in it."""
+    keep_ms = int(min(session.config.recycle_bin_hours, HOURS_MAX) * 3_600_000)
+    if force or not keep_ms:
+        dropped = session.store.drop_cube(name)
+    else:
+        dropped = session.store.recycle_cube(name, keep_ms)
+    publishing.drop_published(session, dropped)
+
+
+def undrop(session: Accelerator, name: str, new_name: str | None) -> str:
+    """Brings back the cube that was dropped last under the name; the name that it has now."""
+    return session.store.undrop_cube(name, new_name or name).name
+
+
+def show(session: Accelerator, table_uuid: str | None) -> pa.Table:
+    """What is in the bin, the newest first; of one table or of all."""
+    found = [
+        _row(session, one)
+        for one in reversed(session.store.registry().bin)
+        if table_uuid in (None, one.cube.table_uuid)
+    ]
+    return pa.Table.from_pylist(found, schema=_BINNED)
+
+
+def _row(session: Accelerator, dropped: DroppedCube) -> dict[str, object]:
+    cube = dropped.cube
+    segments = session.store.table(cube.table_uuid).of(cube.id)
+    return {
+        "name": cube.name,
+        "table": cube.table,
+        "kind": "cube",
+        "id": cube.id,
+        "dropped_at": dropped.dropped_ms,
+        "expires_at": dropped.expires_ms,
+        "bytes": sum(one.bytes for one in segments),
+    }
