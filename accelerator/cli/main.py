@@ -183,14 +183,14 @@ def verify_command(sql: str | None, file: TextIO | None, *, options: Options) ->
 
 
 @main.command("show")
-@click.argument("what", type=click.Choice(["cubes", "constraints"]))
+@click.argument("what", type=click.Choice(["cubes", "constraints", "recycle-bin"]))
 @click.argument("table", required=False)
 @_common
 def show_command(what: str, table: str | None, *, options: Options) -> None:
-    """List cubes or constraints, of all tables or of one."""
+    """List cubes, constraints or what is in the recycle bin, of all tables or of one."""
     with options.session() as session:
         on = f" ON {table}" if table else ""
-        _print([session.query(f"SHOW {what.upper()}{on}")], options)
+        _print([session.query(f"SHOW {what.upper().replace('-', ' ')}{on}")], options)
 
 
 @main.command("build")
@@ -229,6 +229,19 @@ def compact_command(cubes: tuple[str, ...], *, options: Options) -> None:
 
     with options.session() as session:
         _print([session.query(f"COMPACT CUBE {quoted(cube)}") for cube in cubes], options)
+
+
+@main.command("undrop")
+@click.argument("cube")
+@click.option("--as", "new_name", help="Another name, where the old one is in use again.")
+@_common
+def undrop_command(cube: str, new_name: str | None, *, options: Options) -> None:
+    """Bring a dropped cube back from the recycle bin, built as it was."""
+    from accelerator.constraints.property import quoted
+
+    under = f" AS {quoted(new_name)}" if new_name else ""
+    with options.session() as session:
+        _print([session.query(f"UNDROP CUBE {quoted(cube)}{under}")], options)
 
 
 @main.command("vacuum")

@@ -159,6 +159,7 @@ def test_sql_comes_from_a_file_or_standard_input(tmp_path):
         ["build"],
         ["compact"],
         ["vacuum"],
+        ["undrop"],
         ["show", "tables"],
         ["nope"],
     ],
@@ -259,6 +260,18 @@ def test_vacuum_is_a_statement():
     run(fake, "vacuum", "shop.t")
     run(fake, "vacuum", "t", "--full", "--retain-hours", "12", "--dry-run")
     assert fake.asked == ["VACUUM shop.t", "VACUUM t FULL RETAIN 12.000000 HOURS DRY RUN"]
+
+
+def test_undrop_is_a_statement():
+    fake = Fake()
+    run(fake, "undrop", "sales")
+    run(fake, "undrop", "b`c", "--as", "x y")
+    run(fake, "show", "recycle-bin", "d.t")
+    assert fake.asked == [
+        "UNDROP CUBE sales",
+        "UNDROP CUBE `b``c` AS `x y`",
+        "SHOW RECYCLE BIN ON d.t",
+    ]
 
 
 def test_show_build_and_compact_are_statements():
