@@ -38,6 +38,7 @@ class Mark:
     number: int
     committed_ms: int
     names: int
+    cubes: int
     bytes: int
     garbage: Garbage | None
 
@@ -93,7 +94,8 @@ def vacuum(scene: Scene, version: TableVersion, jobs: Sequence[Job]) -> None:
     leases = leases_of(scene.files, scene.table_uuid)
     live = [one for one in leases if not one.has_ended(scene.now_ms)]
     needed = _oldest_needed(scene, version, live)
-    ready = _ready(scene, _marks(scene, version), needed)
+    marks = _marks(scene, version)
+    ready = _ready(scene, marks, needed)
     floor = _delete(scene, version, ready, needed)
     clean = ready[-1].number if ready else version.clean
     _end_leases(scene, [one for one in leases if one.has_ended(scene.now_ms)])
@@ -104,6 +106,18 @@ def vacuum(scene: Scene, version: TableVersion, jobs: Sequence[Job]) -> None:
     worth = floor - version.floor >= VERSIONS_WORTH
     if not scene.dry_run and (clean > version.clean or worth):
         scene.log.commit(lambda table: table.vacuumed(floor, clean))
+    elif not scene.dry_run and _is_idle(scene, marks[len(ready) :], live):
+        scene.log.commit(lambda table: table.again())
+
+
+def _is_idle(scene: Scene, waiting: Sequence[Mark], live: Sequence[Lease]) -> bool:
+    """Whether garbage waits only for its version not to be among the newest any more.
+
+    On a table that nobody changes it never would; so each vacuum adds a version until it is.
+    """
+    if not waiting or not scene.is_old(waiting[0].committed_ms):
+        return False
+    return all(waiting[0].number <= one.version for one in live)
 
 
 def _oldest_needed(scene: Scene, version: TableVersion, live: Sequence[Lease]) -> int:
@@ -143,7 +157,8 @@ def _marks(scene: Scene, version: TableVersion) -> list[Mark]:
         names = _count(one.garbage)
         left -= len(one.garbage.artifacts) + len(one.garbage.chunks) + 1
         garbage = one.garbage if left >= 0 else None
-        marks.append(Mark(one.number, one.committed_ms, names, one.garbage.bytes, garbage))
+        cubes, size = len(one.garbage.cubes), one.garbage.bytes
+        marks.append(Mark(one.number, one.committed_ms, names, cubes, size, garbage))
     return marks[::-1]
 
 
@@ -158,6 +173,7 @@ def _ready(scene: Scene, marks: Sequence[Mark], needed: int) -> list[Mark]:
             waits = "younger than the grace time"
         if waits:
             scene.report.kept("artifact", waits, mark.names, mark.bytes)
+            scene.report.kept("dropped cube", waits, mark.cubes)
         else:
             ready.append(mark)
     return ready

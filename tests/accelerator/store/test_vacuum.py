@@ -135,6 +135,35 @@ def test_a_dropped_cube_goes_with_all_under_its_prefix(world):
     assert world.artifacts == set()
 
 
+def test_a_dropped_cube_goes_though_nobody_changes_the_table_any_more(world):
+    world.add(1, 2)
+    world.store.drop_cube("sales")
+    world.later(25)
+    keep, waits = Retention(24 * HOUR), ("dropped cube", "an older version is pinned or retained")
+    assert of(world.vacuum(keep, dry_run=True), "kept")[waits] == 1
+    for _ in range(2):
+        assert of(world.vacuum(keep), "kept")[waits] == 1
+        assert world.artifacts
+    assert of(world.vacuum(keep))["artifact", "its cube was dropped"] == 2
+    assert world.artifacts == set()
+    number = world.another().table(TABLE).number
+    world.later(25)
+    world.vacuum(keep)
+    assert world.another().table(TABLE).number == number
+
+
+def test_a_vacuum_adds_no_version_while_garbage_is_pinned_or_young(world):
+    world.add(1)
+    reader = world.another()
+    with reader.reading():
+        reader.table(TABLE)
+        world.store.drop_cube("sales")
+        number = world.another().table(TABLE).number
+        world.vacuum(Retention(HOUR))
+        world.vacuum(Retention(0))
+        assert world.another().table(TABLE).number == number
+
+
 def test_old_version_files_go_but_not_while_a_reader_may_look_for_them(world):
     for number in range(1, 41):
         world.add(number)
