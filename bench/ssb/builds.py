@@ -53,7 +53,7 @@ def timed_builds(
         found = {"cubes": wanted, "times": asdict(BuildTimes({}, {}, {})), "measured": now()}
     built = cube_sizes(acc).keys() & found["times"]["compact_s"].keys()
     for name in cube_sizes(acc).keys() - built:
-        acc.query(f"DROP CUBE {name}")
+        acc.query(f"DROP CUBE {name} FORCE")  # its disk space is wanted at once
     if selects:
         with steps.step("Warm up: the cubes' defining SELECTs in plain Spark"):
             for cube in CUBES:
