@@ -1,0 +1,203 @@
+"""The store on a real S3 server, whose requests fail, are answered too late, or arrive twice.
+
+Strategy: a server in this process keeps buckets in memory behind a door that does harm to some of
+the requests: it refuses them unseen, does them and then says that it failed (so the client tries
+again what is done), or does them twice. Writers and vacuums run on as they would in production.
+Invariants: what a writer was told is committed is there; nothing that is named is ever missing;
+what is garbage goes once the vacuum ends well.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from samples import TABLE, cube, segment
+from werkzeug.serving import make_server
+
+from accelerator.errors import StoreConflictError, StoreError
+from accelerator.store import Retention, Store
+from accelerator.store.files import open_files
+
+CUBE = "c" * 32
+NOTHING = Retention(0, versions_min=1)
+
+
+class Door:
+    """Harms a share of the requests once it's told to; counts all of them by their sort."""
+
+    def __init__(self, app):
+        self.app, self.share, self.random = app, 0.0, random.Random(7)
+        self.counts, self.lock = {}, threading.Lock()
+
+    def __call__(self, environ, start_response):
+        query = environ.get("QUERY_STRING", "")
+        sort = "BULK_DELETE" if query.startswith("delete") else environ["REQUEST_METHOD"]
+        with self.lock:
+            self.counts[sort] = self.counts.get(sort, 0) + 1
+            harmed = self.random.random() < self.share
+            harm = self.random.choice(("refused", "unheard", "twice")) if harmed else ""
+        if harm == "refused":
+            return self._failure(start_response)
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        if harm in ("unheard", "twice"):
+            list(self.app({**environ, "wsgi.input": _Body(body)}, lambda *_: None))
+        if harm == "unheard":
+            return self._failure(start_response)
+        return self.app({**environ, "wsgi.input": _Body(body)}, start_response)
+
+    def _failure(self, start_response):
+        start_response("503 Slow Down", [("Content-Length", "0")])
+        return [b""]
+
+
+class _Body:
+    """A request's body that was read already."""
+
+    def __init__(self, data):
+        self._data = data
+
+    def read(self, size=-1):
+        size = len(self._data) if size is None or size < 0 else size
+        taken, self._data = self._data[:size], self._data[size:]
+        return taken
+
+
+@pytest.fixture(scope="module")
+def server():
+    door = Door(DomainDispatcherApplication(create_backend_app))
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    made = make_server("127.0.0.1", 0, door, threaded=True)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield door, f"http://127.0.0.1:{made.server_port}"
+    made.shutdown()
+    thread.join()
+
+
+class World:
+    """A bucket of its own, with a clock that tests turn."""
+
+    def __init__(self, door, endpoint, bucket):
+        self.door, self.now, self.root = door, 1_750_000_000_000, f"s3://{bucket}/store"
+        self.options = {
+            "aws_endpoint": endpoint,
+            "aws_access_key_id": "k",
+            "aws_secret_access_key": "s",
+            "aws_region": "us-east-1",
+            "allow_http": "true",
+        }
+        self.files = open_files(self.root, self.options)
+
+    def store(self):
+        return Store(open_files(self.root, self.options), now_ms=lambda: self.now)
+
+    def write(self, *numbers):
+        for number in numbers:
+            self.files.create(f"tables/{TABLE}/cubes/{CUBE}/j/{number}.parquet", b"rows")
+
+    def made(self, number):
+        path = f"{self.root}/tables/{TABLE}/cubes/{CUBE}/j/{number}.parquet"
+        return segment(number, number, path=path)
+
+    @property
+    def artifacts(self):
+        return {int(p.split("/")[-1][:-8]) for p in self.files.list(f"tables/{TABLE}/cubes/")}
+
+
+@pytest.fixture
+def world(server, request):
+    door, endpoint = server
+    bucket = f"b{abs(hash(request.node.name)) % 10**9}"
+    made = World(door, endpoint, bucket)
+    import boto3
+
+    boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        aws_access_key_id="k",
+        aws_secret_access_key="s",
+        region_name="us-east-1",
+    ).create_bucket(Bucket=bucket)
+    made.store().create_cube(cube())
+    door.counts.clear()
+    yield made
+    door.share = 0.0
+
+
+def test_of_many_writers_of_one_path_one_succeeds(world):
+    for path in ("a", "b"):
+        with ThreadPoolExecutor(8) as pool:
+            won = list(pool.map(lambda n: world.files.create(path, b"%d" % n), range(8)))  # noqa: B023
+        assert sum(won) == 1
+        assert world.files.read(path) == b"%d" % won.index(True)
+
+
+def test_what_was_committed_is_there_whatever_happened_to_requests(world):
+    world.door.share = 0.2
+    committed, lock = set(), threading.Lock()
+
+    def work(numbers):
+        store = world.store()
+        for number in numbers:
+            try:
+                store.add_segments(TABLE, [world.made(number)])
+            except (StoreConflictError, StoreError):
+                continue
+            with lock:
+                committed.add(number)
+
+    threads = [threading.Thread(target=work, args=(range(1 + n, 25, 3),)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    world.door.share = 0.0
+    fresh = world.store()
+    found = fresh.table(TABLE)
+    assert committed <= set(found.segments) <= set(range(1, 25))
+    assert len(committed) > 12
+    assert found.number >= len(found.segments)
+    assert fresh.damages() == ()
+
+
+def test_a_vacuum_that_is_harmed_loses_nothing_and_ends_its_work_later(world):
+    world.write(*range(1, 31))
+    store = world.store()
+    store.add_segments(TABLE, [world.made(n) for n in range(1, 21)])
+    for n in range(1, 11):
+        store.add_segments(TABLE, [world.made(20 + n)], replaces=[n])
+    world.now += 3_600_000
+    world.door.share = 0.25
+    done = False
+    for _ in range(30):
+        try:
+            world.store().vacuum(TABLE, NOTHING, full=True)
+        except StoreError:
+            pass
+        else:
+            done = True
+        assert world.artifacts >= set(range(11, 31))
+        if done:
+            break
+    world.door.share = 0.0
+    world.store().vacuum(TABLE, NOTHING, full=True)
+    assert world.artifacts == set(range(11, 31)) == set(world.store().table(TABLE).segments)
+
+
+def test_a_thousand_files_go_by_one_request(world):
+    numbers = range(1, 1501)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(world.write, numbers))
+    store = world.store()
+    store.add_segments(TABLE, [world.made(n) for n in numbers])
+    store.remove_segments(TABLE, numbers)
+    world.door.counts.clear()
+    report = world.store().vacuum(TABLE, NOTHING)
+    assert world.artifacts == set()
+    assert world.door.counts["BULK_DELETE"] <= 4 and "DELETE" not in world.door.counts
+    assert report.requests <= 20
