@@ -33,13 +33,30 @@ _USUAL = {
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What a session said; `still` tells whether it would say the same again."""
+    """What a session said; `ask` asks whether it would say the same, and what it gives waits."""
 
-    still: Callable[[], bool]
+    ask: Callable[[], Callable[[], bool]]
     settings: Mapping[str, str]
     catalog: str
     namespace: tuple[str, ...]
     views: frozenset[str] = frozenset()
+
+
+class _Once:
+    """An answer that is waited for at the first call."""
+
+    def __init__(self, wait: Callable[[], bool]) -> None:
+        self._wait = wait
+        self._answer: bool | None = None
+
+    def __call__(self) -> bool:
+        if self._answer is None:
+            self._answer = self._wait()
+        return self._answer
+
+
+def _yes() -> bool:
+    return True
 
 
 class SessionContext:
@@ -55,7 +72,7 @@ class SessionContext:
             "branch": given.get("spark.wap.branch", ""),
             "unusual": _unusual(given.get),
         }
-        self._configured = _Read(lambda: True, settings, config.catalog_name, ())
+        self._configured = _Read(lambda: _yes, settings, config.catalog_name, ())
         self._known: _Read | None = None
         self._statement = threading.local()
 
@@ -69,11 +86,34 @@ class SessionContext:
     @contextmanager
     def statement(self) -> Iterator[None]:
         """While this thread plans one statement, Spark is asked only once."""
+        if getattr(self._statement, "read", None) is not None:
+            yield
+            return
         self._statement.read = self._asked()
         try:
             yield
         finally:
             self._statement.read = None
+
+    @contextmanager
+    def assumed(self) -> Iterator[Callable[[], bool]]:
+        """While this thread plans and runs one statement, the session counts as unchanged.
+
+        Spark is asked at the beginning whether it is, and answers while the statement runs: the
+        function that is given waits for that. Where it says no, the answer is to be thrown away.
+        """
+        known = self._known
+        if known is None or self._state() is None:
+            yield _yes
+            return
+        holds = _Once(known.ask())
+        self._statement.read = known
+        try:
+            yield holds
+        finally:
+            self._statement.read = None
+            if not holds() and self._known is known:
+                self._known = None
 
     def catalog(self) -> str:
         """The current catalog."""
@@ -97,11 +137,11 @@ class SessionContext:
             self._known = None
             return self._configured
         known = self._known
-        if known is None or not known.still():
-            still = state.watch()
+        if known is None or not known.ask()():
+            ask = state.watch()
             views = frozenset(state.views())
             settings = _settings(state)
-            known = _Read(still, settings, state.catalog(), state.namespace(), views)
+            known = _Read(ask, settings, state.catalog(), state.namespace(), views)
             self._known = known
         return known
 

@@ -278,11 +278,19 @@ class Accelerator:
         if statement.plain or not self.config.enabled:
             return self._plain(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
         with self.store.reading():
-            return self._accelerated(statement, started)
+            with self._context.assumed() as holds:
+                answer = self._accelerated(statement, started, holds)
+            return answer if answer is not None else self._query(statement)
 
-    def _accelerated(self, statement: Query, started: float) -> Result:
+    def _accelerated(
+        self, statement: Query, started: float, holds: Callable[[], bool]
+    ) -> Result | None:
+        """The answer; None where the session has changed from what was known of it."""
         plan, cached = self._planned(statement.bare)
         planned = _ms(started)
+        duckdb = isinstance(plan, CubePlan) and plan.engine == "duckdb"
+        if not duckdb and not holds():
+            return None
         if isinstance(plan, PlainPlan):
             metrics = Metrics(planning_ms=planned, fallback=_shown(plan.declined))
             return self._plain(statement.bare, metrics, plan)
@@ -294,11 +302,15 @@ class Accelerator:
         except (
             Exception
         ) as error:  # law 4: the plain statement answers, or raises Spark's own error
+            if not holds():
+                return None
             declined = self._failed("engine_failed", error)
             self._forget_damaged(plan)
             return self._plain(
                 statement.bare, Metrics(planning_ms=planned, fallback=_shown(declined)), plan
             )
+        if not holds():
+            return None
         self.uses.record(plan.cube_id)
         metrics = _metrics(plan, engine, planned, _ms(began), cached)
         return Result(table, metrics, lambda: explain.as_text(plan))

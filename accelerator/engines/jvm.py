@@ -16,6 +16,8 @@ from typing import Any
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 
+from accelerator.engines.jvm_line import Line
+
 _SEPARATOR = "\n"
 
 # py4j's proxies have no types of their own: whatever comes from Java is `Any` here.
@@ -185,6 +187,22 @@ class Jvm:
             test = invoke.MethodHandles.filterReturnValue(handle, bound)
             supplier = self.type("java.util.function.BooleanSupplier")
             return invoke.MethodHandleProxies.asInterfaceInstance(supplier, test)
+
+    def runnable(self, handle: Java) -> Java:
+        """A `Runnable` of a handle without arguments."""
+        supplier = self.type("java.lang.Runnable")
+        with java_errors():
+            return self._java.lang.invoke.MethodHandleProxies.asInterfaceInstance(supplier, handle)
+
+    def scala_object(self, class_name: str) -> Java:
+        """A Scala `object`."""
+        field = self.type(f"{class_name}$").getField("MODULE$")
+        with java_errors():
+            return field.get(None)
+
+    def line(self, first: Java) -> Line:
+        """A connection for calls whose answers are fetched later; `first` is run as it's made."""
+        return Line(self._gateway, first)
 
     def called(self, handle: Java) -> Java:
         """What a handle without arguments gives."""

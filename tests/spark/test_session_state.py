@@ -1,0 +1,135 @@
+"""The session's state is asked while a statement runs, and a change is never overlooked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from accelerator.engines.jvm import Java, Jvm
+from accelerator.engines.jvm_line import Line
+from accelerator.session import Accelerator
+from tests.spark.conftest import SparkWarehouse
+
+pytestmark = pytest.mark.spark
+
+_ANSI = "spark.sql.ansi.enabled"
+
+
+@pytest.fixture(scope="module")
+def query(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[str]:
+    """A statement over a table with a cube."""
+    name = spark_warehouse.table("k INT, v BIGINT")
+    spark_warehouse.sql(f"INSERT INTO lake.d.{name} SELECT id % 5, id FROM range(100)")
+    acc.query(f"CREATE CUBE state_{name} AS SELECT k, sum(v) s FROM lake.d.{name} GROUP BY k")
+    yield f"SELECT k, sum(v) s FROM lake.d.{name} GROUP BY k ORDER BY k"
+    acc.query(f"DROP CUBE state_{name} FORCE")
+
+
+def test_a_call_between_a_question_and_its_answer_disturbs_neither(
+    spark_warehouse: SparkWarehouse,
+) -> None:
+    gateway = spark_warehouse.spark.sparkContext._gateway
+    line, list_ = Line(gateway), gateway.jvm.java.util.ArrayList()
+    for size in range(5):
+        answer = line.ask(list_, "size")
+        list_.add("more")  # by py4j's own connection of this thread
+        assert answer() in (size, size + 1)
+    line.close()
+    assert line.ask(list_, "size")() == 5
+
+
+def test_a_question_whose_answer_nobody_fetched_gives_its_line_up(
+    spark_warehouse: SparkWarehouse,
+) -> None:
+    gateway = spark_warehouse.spark.sparkContext._gateway
+    line, list_ = Line(gateway), gateway.jvm.java.util.ArrayList()
+    line.ask(list_, "isEmpty")
+    assert line.ask(list_, "size")() == 0
+
+
+def test_what_java_throws_comes_out(spark_warehouse: SparkWarehouse) -> None:
+    gateway = spark_warehouse.spark.sparkContext._gateway
+    empty = gateway.jvm.java.util.ArrayDeque()
+    line = Line(gateway)
+    with pytest.raises(Exception, match="NoSuchElement"):
+        line.ask(empty, "removeFirst")()
+    assert line.ask(empty, "size")() == 0
+
+
+def test_a_change_between_two_statements_is_seen(acc: Accelerator, query: str) -> None:
+    for _ in range(3):
+        assert acc.query(query).metrics.rewritten
+        acc.spark.conf.set(_ANSI, "false")
+        try:
+            refused = acc.query(query).metrics
+        finally:
+            acc.spark.conf.unset(_ANSI)
+        assert not refused.rewritten and "settings_unsupported" in (refused.fallback or "")
+    assert acc.query(query).metrics.rewritten
+
+
+def test_other_threads_see_it_too(acc: Accelerator, query: str) -> None:
+    found: list[bool] = []
+
+    def work() -> None:
+        found.extend(acc.query(query).metrics.rewritten for _ in range(10))
+
+    def all_threads() -> list[bool]:
+        found.clear()
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    assert all_threads() == [True] * 40
+    acc.spark.conf.set(_ANSI, "false")
+    try:
+        assert all_threads() == [False] * 40
+    finally:
+        acc.spark.conf.unset(_ANSI)
+    assert all_threads() == [True] * 40
+
+
+def test_a_broken_line_costs_no_answer(
+    acc: Accelerator, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = acc.query(query).fetchall()
+    before = dict(acc.fallbacks)
+    made: list[Line] = []
+    real = Jvm.line
+
+    def line(self: Jvm, first: Java) -> Line:
+        made.append(real(self, first))
+        return made[-1]
+
+    monkeypatch.setattr(Jvm, "line", line)
+    answers = []
+
+    def work() -> None:
+        for _ in range(4):
+            answers.append(acc.query(query).fetchall())
+            connection = made[-1]._connection
+            if connection is not None:
+                connection.socket.shutdown(2)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert made and answers == [wanted] * 4
+    assert acc.query(query).fetchall() == wanted
+    assert acc.fallbacks == before
+
+
+def test_a_line_is_made_anew_under_the_session(acc: Accelerator, query: str) -> None:
+    """A new thread of the JVM has no active session, and another catalog then counts as current."""
+    acc.query(query)
+    state = acc._context._state()
+    assert state is not None
+    ask = state.watch()
+    for _ in range(3):
+        assert ask()()
+        state._lines.line.close()
