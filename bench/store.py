@@ -19,10 +19,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rich.console import Console
+
 from accelerator.store import CoveredFile, Retention, SegmentRecord, Store
 from accelerator.store.files import Files, open_files
 from accelerator.store.retention import DELETE_MAX, CountedFiles, Report
 from bench.report import Report as Figures
+from bench.steps import Steps
 
 TABLE = "0f0e0d0c-0b0a-4908-8706-050403020100"
 CUBE = "c" * 32
@@ -49,10 +52,17 @@ def run(options: argparse.Namespace) -> int:
     }
     figures = Figures("store", options.json, settings)
     folder = Path(tempfile.mkdtemp(prefix="bench-store-", dir=options.folder))
+    steps = Steps(Console())
+    parts = (
+        (_requests, f"Vacuum {options.versions:,} versions, by the chain and by listing"),
+        (_commits, f"Commit to {options.segments:,} segments and to {SMALL}"),
+        (_deletes, f"Delete {options.artifacts:,} artifacts"),
+    )
     try:
-        for measure in (_requests, _commits, _deletes):
+        for measure, what in parts:
             began = time.perf_counter()
-            measure(options, folder, figures)
+            with steps.step(what):
+                measure(options, folder, figures)
             figures.details[f"{measure.__name__[1:]}_s"] = round(time.perf_counter() - began, 1)
             figures.save()
     finally:
