@@ -25,6 +25,7 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
+from accelerator.maintenance import retention_of
 from accelerator.statements.kinds import (
     AddConstraint,
     BuildAll,
@@ -44,7 +45,7 @@ from accelerator.statements.kinds import (
     VacuumTable,
     ValidateConstraint,
 )
-from accelerator.store import CubeRecord, Report, Retention
+from accelerator.store import CubeRecord, Report
 from cubes.definition import CubeDefinition, define, to_dict
 from rewrite.reason import DeclinedError
 
@@ -315,13 +316,7 @@ def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
     facts = session.lake.pin().table(statement.table)
     if facts is None:
         raise _no_such_table(session, ".".join(statement.table))
-    config = session.config
-    hours = config.vacuum_retain_hours if statement.hours is None else statement.hours
-    retention = Retention(
-        grace_ms=int(hours * 3_600_000),
-        versions_min=config.vacuum_versions_min,
-        batch=config.vacuum_min_batch_delete_size,
-    )
+    retention = retention_of(session.config, statement.hours)
     return session.store.vacuum(
         facts.uuid, retention, full=statement.full, dry_run=statement.dry_run
     )

@@ -25,6 +25,7 @@ from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.iceberg import Lake, NeedsSparkError
 from accelerator.interrupts import interruptible
+from accelerator.maintenance import Schedule, Vacuumed, maintain, retention_of
 from accelerator.metrics import Metrics
 from accelerator.plan import CubePlan, PlainPlan, Plan
 from accelerator.planner import Planner
@@ -177,6 +178,21 @@ class Accelerator:
         """
         parts = tuple(table.split("."))
         return commands.vacuum(VacuumTable(parts, full, retain_hours, dry_run), self)
+
+    def maintain(
+        self,
+        schedule: Schedule,
+        tell: Callable[[Vacuumed], None],
+        *,
+        stop: threading.Event,
+        rounds: int | None = None,
+    ) -> None:
+        """Vacuums all tables of the store round by round, until `stop` is set or after so many.
+
+        `tell` is given the outcome of each table's vacuum. Several processes may do so at once.
+        """
+        retention = retention_of(self.config)
+        maintain(self.store, retention, schedule, tell, stop=stop, rounds=rounds)
 
     def undrop(self, name: str, *, as_: str | None = None) -> str:
         """Brings a dropped cube back from the recycle bin, built as it was; its name now.

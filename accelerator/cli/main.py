@@ -265,6 +265,46 @@ def vacuum_command(
         _print([session.query(words + (" DRY RUN" if dry_run else ""))], options)
 
 
+@main.command("serve-maintenance")
+@click.option(
+    "--interval-minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="From one round to the next.",
+)
+@click.option(
+    "--jitter",
+    type=click.FloatRange(0, 1),
+    default=0.1,
+    show_default=True,
+    help="Share of it by which rounds come sooner or later, at random.",
+)
+@click.option(
+    "--full-every",
+    type=click.IntRange(min=0),
+    default=24,
+    show_default=True,
+    help="Find orphans too in the first of so many rounds; 0: never.",
+)
+@click.option("--once", is_flag=True, help="One round, then leave; exit code 1 if a table failed.")
+@_common
+def serve_maintenance_command(
+    interval_minutes: float, jitter: float, full_every: int, once: bool, *, options: Options
+) -> None:
+    """Vacuum every table of the store, round by round, until SIGTERM or Ctrl-C.
+
+    Several of these may run over one store.
+    """
+    from accelerator.cli.serving import serve
+    from accelerator.maintenance import Schedule
+
+    schedule = Schedule(interval_minutes * 60, jitter, full_every)
+    with options.session() as session:
+        sound = serve(session, schedule, rounds=1 if once else None, as_json=options.json)
+    sys.exit(0 if sound or not once else 1)
+
+
 @main.command("validate")
 @click.argument("table")
 @click.argument("constraint", required=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from accelerator.errors import AcceleratorError, CancelledError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from accelerator.maintenance import Schedule, Vacuumed
     from accelerator.progress import Progress
     from accelerator.verification import Verification
 
@@ -69,6 +71,17 @@ class Session(Protocol):
 
     def build(self, name: str, *, progress: Progress) -> object:
         """Builds what a cube lacks."""
+        ...
+
+    def maintain(
+        self,
+        schedule: Schedule,
+        tell: Callable[[Vacuumed], None],
+        *,
+        stop: threading.Event,
+        rounds: int | None = None,
+    ) -> None:
+        """Vacuums all tables round by round."""
         ...
 
     def cancel(self) -> None:

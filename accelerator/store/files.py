@@ -46,6 +46,10 @@ class Files(Protocol):
         """Paths of all files under a folder, at any depth, sorted; none if there's no folder."""
         ...
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """Names of the folders right under a folder, sorted; one request per thousand."""
+        ...
+
     def entries(self, prefix: str) -> Iterator[Entry]:
         """Everything under a folder, in no order, with what killed writers left half-written."""
         ...

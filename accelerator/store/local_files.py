@@ -68,6 +68,15 @@ class LocalFiles:
                 found += [f"{folder}/{name}" for name in names if not is_draft(name)]
         return sorted(path.removeprefix(self._prefix) for path in found)
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """See `Files.folders`."""
+        with _local_errors(self._root):
+            try:
+                with os.scandir(self._prefix + prefix) as found:
+                    return tuple(sorted(one.name for one in found if one.is_dir()))
+            except FileNotFoundError:
+                return ()
+
     def entries(self, prefix: str) -> Iterator[Entry]:
         """See `Files.entries`. What goes while it's listed is left out."""
         with _local_errors(self._root):

@@ -98,6 +98,12 @@ class ObjectFiles:
             batches = obstore.list(self._store, prefix=prefix)
             return sorted(str(one["path"]) for batch in batches for one in batch)
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """See `Files.folders`."""
+        with _remote_errors(self._root):
+            found = obstore.list_with_delimiter(self._store, prefix=prefix)["common_prefixes"]
+            return tuple(sorted(str(path).rstrip("/").rpartition("/")[2] for path in found))
+
     def entries(self, prefix: str) -> Iterator[Entry]:
         """See `Files.entries`; a put is whole or not there, so nothing is half-written."""
         with _remote_errors(self._root):

@@ -98,6 +98,11 @@ class CountedFiles:
         self._report.requests += -(-len(wanted) // DELETE_MAX)
         self._files.delete(wanted)
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """See `Files.folders`."""
+        self._report.requests += 1
+        return self._files.folders(prefix)
+
     def list(self, prefix: str) -> list[str]:
         """See `Files.list`; a listing has a request per thousand files."""
         found = self._files.list(prefix)

@@ -87,6 +87,10 @@ class Store:
             return log.listed()
         return version
 
+    def tables(self) -> tuple[str, ...]:
+        """The uuids of all tables that have something here, those without a cube too."""
+        return self._files.folders("tables")
+
     def reading(self) -> AbstractContextManager[None]:
         """Until its end no vacuum, of whatever process, deletes what versions seen inside name."""
         return self._leases.reading()

@@ -187,6 +187,7 @@ def test_a_vacuum_that_is_harmed_loses_nothing_and_ends_its_work_later(world):
     world.door.share = 0.0
     world.store().vacuum(TABLE, NOTHING, full=True)
     assert world.artifacts == set(range(11, 31)) == set(world.store().table(TABLE).segments)
+    assert world.store().tables() == (TABLE,)
 
 
 def test_a_thousand_files_go_by_one_request(world):

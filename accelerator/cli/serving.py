@@ -1,0 +1,70 @@
+"""The daemon's face: a line for each table that had garbage or failed, and an orderly end.
+
+The first SIGTERM or Ctrl-C lets the running vacuum end; a second Ctrl-C ends it where it is, which
+does no harm either.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from accelerator.cli.session import Session
+    from accelerator.maintenance import Schedule, Vacuumed
+
+
+def serve(session: Session, schedule: Schedule, *, rounds: int | None, as_json: bool) -> bool:
+    """Runs until it's told to stop, or so many rounds; whether no vacuum failed."""
+    failed = False
+
+    def tell(done: Vacuumed) -> None:
+        nonlocal failed
+        failed |= done.error is not None
+        if as_json:
+            click.echo(json.dumps(done.to_dict(), ensure_ascii=False))
+        elif done.error is not None:
+            click.echo(f"{done.table}: {done.error}", err=True)
+        elif done.files or rounds is not None:
+            click.echo(_line(done))
+
+    stop = threading.Event()
+    with _stopped_by_signals(stop):
+        session.maintain(schedule, tell, stop=stop, rounds=rounds)
+    return not failed
+
+
+def _line(done: Vacuumed) -> str:
+    size = f", {done.bytes:,} bytes" if done.bytes else ""
+    kind = "full vacuum" if done.full else "vacuum"
+    return f"{done.table}: {done.files:,} files deleted{size} ({kind}, {done.requests} requests)"
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """SIGTERM and the first Ctrl-C set the event, where this is the main thread."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set() and number == signal.SIGINT:
+            signal.default_int_handler(number, frame)
+        stop.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    restored: list[Callable[[], object]] = []
+    for one in (signal.SIGTERM, signal.SIGINT):
+        before = signal.signal(one, handle)
+        restored.append(lambda one=one, before=before: signal.signal(one, before))  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        for restore in restored:
+            restore()

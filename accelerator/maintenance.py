@@ -1,0 +1,125 @@
+"""What `accelerator serve-maintenance` does: it vacuums every table of the store, round by round.
+
+Promises: several of these over one store do no harm, since vacuums don't; a table whose vacuum
+fails stops no other's, and is tried again in the next round; once told to stop, the vacuum that
+runs is the last. Nothing here reads a table of the lake or starts a JVM.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from accelerator.config import Config
+from accelerator.errors import AcceleratorError
+from accelerator.store import Report, Retention, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When rounds begin: so many seconds after one another, sooner or later by a random share.
+
+    `full_every`: each how manieth round looks for orphans too, the first one among them; 0: none.
+    """
+
+    interval_s: float = 3600.0
+    jitter: float = 0.1
+    full_every: int = 24
+
+    def pause_s(self, chance: random.Random) -> float:
+        """Seconds until the next round."""
+        return self.interval_s * (1 + self.jitter * chance.uniform(-1, 1))
+
+    def is_full(self, round_: int) -> bool:
+        """Whether that round, counted from 0, is a full one."""
+        return self.full_every > 0 and round_ % self.full_every == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """One table's vacuum; `table` is its name where a cube tells, else its uuid.
+
+    `files` and `bytes` are what was deleted; `error` says why it ended early, if it did.
+    """
+
+    round: int
+    table: str
+    full: bool
+    files: int = 0
+    bytes: int = 0
+    requests: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)
+
+
+def retention_of(config: Config, hours: float | None = None) -> Retention:
+    """What a vacuum keeps by the settings, or for other hours than they say."""
+    kept = config.vacuum_retain_hours if hours is None else hours
+    return Retention(
+        grace_ms=int(kept * 3_600_000),
+        versions_min=config.vacuum_versions_min,
+        batch=config.vacuum_min_batch_delete_size,
+    )
+
+
+def maintain(
+    store: Store,
+    retention: Retention,
+    schedule: Schedule,
+    tell: Callable[[Vacuumed], None],
+    *,
+    stop: threading.Event,
+    rounds: int | None = None,
+    chance: random.Random | None = None,
+) -> None:
+    """Runs rounds until `stop` is set, or so many; `tell` hears of each table's vacuum."""
+    chance = chance or random.Random()
+    number = 0
+    while not stop.is_set():
+        for done in _round(store, retention, number, full=schedule.is_full(number)):
+            tell(done)
+            if stop.is_set():
+                return
+        number += 1
+        if number == rounds:
+            return
+        stop.wait(schedule.pause_s(chance))
+
+
+def _round(store: Store, retention: Retention, number: int, *, full: bool) -> Iterator[Vacuumed]:
+    try:
+        names = _names(store)
+        tables = store.tables()
+    except AcceleratorError as error:
+        yield Vacuumed(number, "the store", full, error=str(error))
+        return
+    for uuid in tables:
+        began = time.perf_counter()
+        name = names.get(uuid, uuid)
+        try:
+            report = store.vacuum(uuid, retention, full=full)
+        except AcceleratorError as error:
+            yield Vacuumed(number, name, full, error=str(error))
+        else:
+            yield _told(number, name, full, report, time.perf_counter() - began)
+
+
+def _told(number: int, name: str, full: bool, report: Report, seconds: float) -> Vacuumed:
+    gone = [line for line in report.lines if line.action == "deleted"]
+    files, size = sum(line.files for line in gone), sum(line.bytes for line in gone)
+    return Vacuumed(number, name, full, files, size, report.requests, round(seconds, 3))
+
+
+def _names(store: Store) -> dict[str, str]:
+    """Tables' names, by what their cubes were defined over."""
+    registry = store.registry()
+    cubes = [*registry.cubes.values(), *(one.cube for one in registry.bin)]
+    return {cube.table_uuid: cube.table for cube in cubes}
