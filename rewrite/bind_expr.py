@@ -14,6 +14,7 @@ from sqlglot import exp
 from rewrite import types
 from rewrite.bind_check import check_operands, check_read
 from rewrite.expr import Aggregate, Call, Column, Expr, Literal, has_aggregate
+from rewrite.functions import check_word
 from rewrite.literals import as_date, cast_literal, is_number_within, literal_of, number_types
 from rewrite.parse import written_name
 from rewrite.reason import DeclinedError
@@ -102,6 +103,7 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     if kind in _BOUND:
         check_read(node)
         check_operands(node)
+        check_word(node)
     if kind is exp.Column:
         return _column(node, scope)
     if kind is exp.Paren:
@@ -255,9 +257,10 @@ def _case(node: exp.Expression, scope: Scope) -> Expr:
 
 
 def _if(node: exp.Expression, scope: Scope) -> Expr:
+    if node.args.get("false") is None:
+        raise DeclinedError("expression_unsupported", f"Of two arguments: {_text(node)}.")
     args = [bind_condition(node.this, scope), bind(node.args["true"], scope)]
-    otherwise = node.args.get("false")
-    return _case_call(args, bind(otherwise, scope) if otherwise is not None else None)
+    return _case_call(args, bind(node.args["false"], scope))
 
 
 def _case_call(args: list[Expr], default: Expr | None) -> Call:

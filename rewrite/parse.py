@@ -1,7 +1,7 @@
 """SQL text to sqlglot's tree, with the names that functions were written under.
 
 The tree has one node for `variance` and `var_samp`, and for words that Spark doesn't know; Spark
-names an output by the word that was written. So each aggregate keeps it as `meta["written"]`.
+names an output by the word that was written. So each call keeps it as `meta["written"]`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 _VARIABLE = re.compile(r"\$\{")
+# The parser reads `double(a, b)` as CAST(a AS DOUBLE) and forgets b.
+_OF_ONE = re.compile(r"\s*\(\s*(?:'[^'\\]*'|[\w.`]+)\s*\)")
+_UNKNOWN = re.compile(r"\b(?:convert|safe_cast)\s*\(", re.IGNORECASE)
 _CONTINUED = re.compile(r"--[^\r\n]*\\\r?\n")
 
 
@@ -25,10 +28,12 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     """
     _check_text(sql)
     tree = cast(exp.Expression, sqlglot.parse_one(sql, read=dialect))
-    for node in tree.find_all(exp.AggFunc):
+    for node in tree.find_all(exp.Func):
         start, end = node.meta.get("start"), node.meta.get("end")
         if start is not None and end is not None:
-            node.meta["written"] = sql[start : end + 1].lower()
+            call = sql[start : end + 1].lower()
+            lost = isinstance(node, exp.Cast) and not _OF_ONE.match(sql, end + 1)
+            node.meta["written"] = f"{call}(…)" if lost else call
     return tree
 
 
@@ -36,6 +41,8 @@ def _check_text(sql: str) -> None:
     """ParseError for what Spark reads otherwise, before there are any tokens."""
     if _VARIABLE.search(sql):
         raise ParseError("Spark puts a setting's value in place of ${…}, also inside quotes.")
+    if _UNKNOWN.search(sql):
+        raise ParseError("To Spark CONVERT and SAFE_CAST are no casts.")
     if _CONTINUED.search(sql):
         raise ParseError("To Spark a comment that ends with a backslash goes on in the next line.")
 

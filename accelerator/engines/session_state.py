@@ -13,17 +13,9 @@ from collections.abc import Callable, Sequence
 
 from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
 from accelerator.engines.jvm_line import Line
+from rewrite.functions import FUNCTIONS
 
 _BUILT_IN = "built-in"
-_FUNCTIONS = (
-    *("any", "approx_count_distinct", "approx_percentile", "avg", "bool_and", "bool_or", "count"),
-    *("coalesce", "concat", "count_if", "date_trunc", "day", "dayofmonth", "dayofyear", "every"),
-    *("if", "ifnull", "lcase", "lower", "max", "mean", "min", "mod", "month", "nvl", "quarter"),
-    *("percentile_approx", "some", "std", "stddev", "stddev_pop", "stddev_samp", "substr"),
-    *("substring", "sum", "trunc", "ucase", "upper", "var_pop", "var_samp", "variance"),
-    *("weekofyear", "year"),
-)
-"""The functions that the rewriter gives a meaning to; a session may register others so called."""
 
 
 class SessionState:
@@ -36,7 +28,7 @@ class SessionState:
         views = jvm.bound("getTempViewNames", self._views)
         self._registry = state.functionRegistry()
         identifier = "org.apache.spark.sql.catalyst.FunctionIdentifier"
-        self._identifiers = {name: jvm.new(identifier, name) for name in _FUNCTIONS}
+        self._identifiers = {name: jvm.new(identifier, name) for name in FUNCTIONS}
         self._functions = self._looked_up(jvm)
         self._known: tuple[str, str] | None = None
         parts = (
@@ -63,7 +55,7 @@ class SessionState:
         """The first of the functions that isn't Spark's own in this session; empty if all are."""
         text = str(self._jvm.called(self._functions).toString())
         if self._known is None or self._known[0] != text:
-            self._known = (text, next((n for n in _FUNCTIONS if not self._is_built_in(n)), ""))
+            self._known = (text, next((n for n in FUNCTIONS if not self._is_built_in(n)), ""))
         return self._known[1]
 
     def _is_built_in(self, name: str) -> bool:

@@ -48,6 +48,30 @@ def test_a_tables_path_qualifies_its_columns() -> None:
 
 
 @pytest.mark.parametrize(
+    "call",
+    [
+        "iif(k = 1, v, 0)",
+        "if(k = 1, v)",
+        "ifnull(v, 1, 2)",
+        "nvl(v)",
+        "double(v, 3)",
+        "date_to_date_str(v)",
+        "day_of_year(dt)",
+    ],
+)
+def test_calls_that_spark_refuses(call: str) -> None:
+    assert _code(f"SELECT max({call}) FROM f") == "expression_unsupported"
+
+
+def test_casts_by_their_types_name() -> None:
+    for call in ("double(v)", "double ( f.v )", "string(k)"):
+        assert block(f"SELECT max({call}) FROM f").outputs
+    for word in ("convert(v, double)", "SAFE_CAST(v AS double)"):
+        with pytest.raises(ParseError):
+            block(f"SELECT max({word}) FROM f")
+
+
+@pytest.mark.parametrize(
     ("written", "function"),
     [
         ("mean(v)", "avg"),

@@ -112,12 +112,15 @@ def test_a_temporary_view_hides_the_table(acc: Accelerator, table: str) -> None:
             spark.sql(f"USE {catalog}.{namespace}")
 
 
-def test_a_function_of_the_sessions_own_under_sparks_name(acc: Accelerator, table: str) -> None:
-    """Spark's own `substring` isn't there again afterwards, so it is another session's."""
+@pytest.mark.parametrize("call", ["substring(g, 1, 1)", "string(k)"])
+def test_a_function_of_the_sessions_own_under_sparks_name(
+    acc: Accelerator, table: str, call: str
+) -> None:
+    """Spark's own isn't there again afterwards, so it is another session's."""
     with accelerator.attach(acc.spark.newSession(), store=acc.config.store) as other:
-        query = f"SELECT substring(g, 1, 1) s, count(*) n FROM {table} GROUP BY substring(g, 1, 1)"
+        query = f"SELECT {call} s, count(*) n FROM {table} GROUP BY {call}"
         Differential(other).check([query])
-        other.spark.udf.register("substring", lambda *_: "mine")
+        other.spark.udf.register(call.partition("(")[0], lambda *_: "mine")
         Differential(other).check([query], rewritten=False, spark=[query])
 
 
