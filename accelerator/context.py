@@ -51,6 +51,7 @@ class _Once:
 
     def __call__(self) -> bool:
         if self._answer is None:
+            self._answer = False  # where Ctrl-C ends the wait, nobody is to wait once more
             self._answer = self._wait()
         return self._answer
 

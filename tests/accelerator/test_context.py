@@ -1,0 +1,81 @@
+"""What is known of a session, where Spark is asked while a statement runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from accelerator.config import Config
+from accelerator.context import SessionContext
+
+
+class _State:
+    """A session's state whose answers the test gives."""
+
+    conf: Any = None
+
+    def __init__(self) -> None:
+        self.answer: Callable[[], bool] = lambda: True
+        self.waits = 0
+        self.conf = self
+
+    def watch(self) -> Callable[[], Callable[[], bool]]:
+        return lambda: self._wait
+
+    def _wait(self) -> bool:
+        self.waits += 1
+        return self.answer()
+
+    def views(self) -> list[str]:
+        return []
+
+    def replaced(self) -> str:
+        return ""
+
+    def catalog(self) -> str:
+        return "lake"
+
+    def namespace(self) -> tuple[str, ...]:
+        return ()
+
+    def getConfString(self, _name: str, usual: str) -> str:
+        return usual
+
+    def ansiEnabled(self) -> bool:
+        return True
+
+    def caseSensitiveAnalysis(self) -> bool:
+        return False
+
+    def sessionLocalTimeZone(self) -> str:
+        return "UTC"
+
+
+@pytest.fixture
+def state() -> _State:
+    return _State()
+
+
+@pytest.fixture
+def context(state: _State) -> SessionContext:
+    made = SessionContext(Config(warehouse="/nowhere"), lambda: state)  # type: ignore[arg-type, return-value]
+    assert made.catalog() == "lake"
+    return made
+
+
+def test_an_interrupted_wait_isnt_begun_again(context: SessionContext, state: _State) -> None:
+    """Ctrl-C broke the line: who asked it once more would raise that instead."""
+
+    def interrupted() -> bool:
+        if state.waits > 1:
+            raise ValueError("I/O operation on closed file.")
+        raise KeyboardInterrupt
+
+    state.answer = interrupted
+    with pytest.raises(KeyboardInterrupt), context.assumed() as holds:
+        holds()
+    state.answer = lambda: True
+    with context.assumed() as holds:
+        assert holds() and context.catalog() == "lake"
