@@ -40,7 +40,8 @@ class SessionState:
         )
         self._text = jvm.joined(parts)
         sessions = jvm.scala_object("org.apache.spark.sql.classic.SparkSession")
-        self._activate = jvm.runnable(jvm.bound("setActiveSession", sessions, session))
+        self._activation = jvm.bound("setActiveSession", sessions, session)
+        self._activate = jvm.runnable(self._activation)
         self._lines = threading.local()
         self._jvm = jvm
 
@@ -68,6 +69,8 @@ class SessionState:
         What it gives waits for the answer; where none comes, that's no. To be called before the
         values are read: what changes in between then counts as a change.
         """
+        # Anybody may have made another session this thread's active one since it last asked.
+        self._jvm.called(self._activation)
         supplier = self._jvm.equals(self._text, str(self._jvm.called(self._text)))
 
         return lambda: self._asked(supplier)

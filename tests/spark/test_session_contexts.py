@@ -1,0 +1,69 @@
+"""What a session's own settings, views and neighbours do to its answers: nothing wrong, ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+import accelerator
+from accelerator.session import Accelerator
+from tests.spark.conftest import SparkWarehouse
+from tests.spark.differential import Differential
+
+pytestmark = pytest.mark.spark
+
+_CATALOG = "spark.sql.defaultCatalog"
+
+
+@pytest.fixture(scope="module")
+def table(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[str]:
+    """A cube over a table; one group has one row."""
+    name = f"lake.d.{spark_warehouse.table('k INT, v INT, w INT, g STRING, s TIMESTAMP')}"
+    spark_warehouse.sql(
+        f"INSERT INTO {name} SELECT id % 5, id, 2, concat('g', id % 2), TIMESTAMP'2020-01-01'"
+        " FROM range(20) UNION ALL SELECT 9, 2147483647, 3, 'g', TIMESTAMP'2020-06-01'"
+    )
+    acc.query(
+        "CREATE CUBE contexts AS SELECT k, g, count(*) n, stddev(v) d, sum(v) t, max(g) h,"
+        f" max(s) m FROM {name} GROUP BY k, g"
+    )
+    yield name
+    acc.query("DROP CUBE contexts FORCE")
+
+
+@contextmanager
+def _set(session: Accelerator, **settings: str) -> Iterator[None]:
+    conf = session.spark.conf
+    before = {key: conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            conf.unset(key) if value is None else conf.set(key, value)
+
+
+def test_two_sessions_of_two_catalogs_in_one_thread(acc: Accelerator, table: str) -> None:
+    """The current catalog's default is the active session's, which others change as they work."""
+    name = table.removeprefix("lake.")
+    query = f"SELECT k, count(*) n FROM {name} GROUP BY k"
+    spark = acc.spark.newSession()
+    with (
+        accelerator.attach(spark, store=acc.config.store) as mine,
+        _set(mine, **{_CATALOG: "lake"}),
+    ):
+        other = acc.spark.newSession()
+        other.conf.set(_CATALOG, "spark_catalog")
+        assert mine.query(query).metrics.rewritten
+        other.createDataFrame([(1,)], "k INT").collect()  # makes it the active one
+        spark.conf.set("spark.any.setting", "new")
+        Differential(mine).check([query, query])
+        with accelerator.attach(other, store=acc.config.store) as theirs:
+            for _ in range(2):
+                with pytest.raises(Exception, match=r"NOT_FOUND|REQUIRES_SINGLE_PART"):
+                    theirs.query(query).arrow()
+                assert mine.query(query).metrics.rewritten
+    acc.spark.createDataFrame([(1,)], "k INT").collect()
