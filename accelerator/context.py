@@ -29,6 +29,7 @@ _USUAL = {
     "spark.sql.parser.escapedStringLiterals": "false",
 }
 """Settings under which a statement's text means something else than what is parsed here."""
+_SHARED_VIEWS = ("spark.sql.globalTempDatabase", "global_temp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class _Read:
     catalog: str
     namespace: tuple[str, ...]
     views: frozenset[str] = frozenset()
+    shared: str = _SHARED_VIEWS[1]
 
 
 class _Once:
@@ -73,7 +75,8 @@ class SessionContext:
             "branch": given.get("spark.wap.branch", ""),
             "unusual": _unusual(given.get),
         }
-        self._configured = _Read(lambda: _yes, settings, config.catalog_name, ())
+        shared = given.get(*_SHARED_VIEWS).lower()
+        self._configured = _Read(lambda: _yes, settings, config.catalog_name, (), shared=shared)
         self._known: _Read | None = None
         self._statement = threading.local()
 
@@ -121,8 +124,12 @@ class SessionContext:
         return self._now().catalog
 
     def is_temporary(self, parts: tuple[str, ...]) -> bool:
-        """Whether Spark would take the name for a temporary view, which hides a table."""
-        return len(parts) == 1 and parts[0].lower() in self._now().views
+        """Whether Spark would take the name for a temporary view, which hides a table.
+
+        All sessions' global ones have a namespace for themselves: Spark looks for no table there.
+        """
+        now, first = self._now(), parts[0].lower()
+        return first in now.views if len(parts) == 1 else len(parts) == 2 and first == now.shared
 
     def namespace(self) -> tuple[str, ...]:
         """The current namespace."""
@@ -141,8 +148,8 @@ class SessionContext:
         if known is None or not known.ask()():
             ask = state.watch()
             views = frozenset(state.views())
-            settings = _settings(state)
-            known = _Read(ask, settings, state.catalog(), state.namespace(), views)
+            settings, shared = _settings(state), str(state.conf.getConfString(*_SHARED_VIEWS))
+            known = _Read(ask, settings, state.catalog(), state.namespace(), views, shared.lower())
             self._known = known
         return known
 

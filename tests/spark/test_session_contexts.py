@@ -67,3 +67,31 @@ def test_two_sessions_of_two_catalogs_in_one_thread(acc: Accelerator, table: str
                     theirs.query(query).arrow()
                 assert mine.query(query).metrics.rewritten
     acc.spark.createDataFrame([(1,)], "k INT").collect()
+
+
+def test_a_namespace_by_the_name_of_global_views(
+    spark_warehouse: SparkWarehouse, acc: Accelerator
+) -> None:
+    """To Spark its name stands for the views of all sessions alone, whatever the catalog has."""
+    wh = spark_warehouse
+    wh.sql("CREATE NAMESPACE lake.global_temp")
+    wh.sql("CREATE TABLE lake.global_temp.seen (k INT) USING iceberg")
+    wh.sql("INSERT INTO lake.global_temp.seen VALUES (1)")
+    acc.query("CREATE CUBE seen AS SELECT k, count(*) n FROM lake.global_temp.seen GROUP BY k")
+    catalog, namespace = wh.spark.catalog.currentCatalog(), wh.spark.catalog.currentDatabase()
+    wh.sql("USE lake")
+    query = "SELECT k, count(*) n FROM {}global_temp.seen GROUP BY k"
+    try:
+        with pytest.raises(Exception, match="NOT_FOUND"):
+            acc.query(query.format("")).arrow()
+        wh.sql("CREATE GLOBAL TEMP VIEW seen AS SELECT 5 k")
+        Differential(acc).check([query.format("")], rewritten=False)
+        Differential(acc).check([query.format("lake.")])
+    finally:
+        wh.spark.catalog.dropGlobalTempView("seen")
+        wh.spark.catalog.setCurrentCatalog(catalog)
+        if namespace:
+            wh.sql(f"USE {catalog}.{namespace}")
+        acc.query("DROP CUBE seen FORCE")
+        wh.sql("DROP TABLE lake.global_temp.seen")
+        wh.sql("DROP NAMESPACE lake.global_temp")
