@@ -23,12 +23,16 @@ _ZONES = "zoneinfo/"
 _USUAL = {
     "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.groupByAliases": "true",
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.orderByOrdinal": "true",
+    "spark.sql.legacy.statisticalAggregate": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.timestampType": "timestamp_ltz",
 }
-"""Settings under which a statement's text means something else than what is parsed here."""
+"""Settings under which a statement's text means something else than what is parsed here, or its
+answer has other types or values."""
 _SHARED_VIEWS = ("spark.sql.globalTempDatabase", "global_temp")
 
 

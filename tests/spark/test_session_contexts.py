@@ -95,3 +95,28 @@ def test_a_namespace_by_the_name_of_global_views(
         acc.query("DROP CUBE seen FORCE")
         wh.sql("DROP TABLE lake.global_temp.seen")
         wh.sql("DROP NAMESPACE lake.global_temp")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "query"),
+    [
+        (
+            "spark.sql.legacy.statisticalAggregate",
+            "true",
+            "SELECT k, stddev(v) d FROM {t} GROUP BY k",
+        ),
+        ("spark.sql.timestampType", "TIMESTAMP_NTZ", "SELECT g, max(s) m FROM {t} GROUP BY g"),
+        (
+            "spark.sql.execution.arrow.useLargeVarTypes",
+            "true",
+            "SELECT k, max(g) FROM {t} GROUP BY k",
+        ),
+    ],
+)
+def test_settings_that_change_values_or_types(
+    acc: Accelerator, table: str, setting: str, value: str, query: str
+) -> None:
+    query = query.format(t=table)
+    Differential(acc).check([query])
+    with _set(acc, **{setting: value}):
+        Differential(acc).check([query], rewritten=False)
