@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelerator.config import Config
+from rewrite.reason import Declined
 
 if TYPE_CHECKING:
     from accelerator.engines.session_state import SessionState
@@ -174,6 +175,19 @@ def _settings(state: SessionState) -> Mapping[str, str]:
 def _unusual(read: Callable[[str, str], str]) -> str:
     """The first setting that isn't as `_USUAL` has it."""
     return next((n for n, usual in _USUAL.items() if read(n, usual).lower() != usual), "")
+
+
+def refusal(settings: Mapping[str, str]) -> Declined | None:
+    """Settings under which expressions mean something else than what is proven here."""
+    if settings.get("ansi", "true") != "true":
+        return Declined("settings_unsupported", "spark.sql.ansi.enabled is off.")
+    if settings.get("case_sensitive", "false") != "false":
+        return Declined("settings_unsupported", "spark.sql.caseSensitive is on.")
+    if settings.get("branch"):
+        return Declined("settings_unsupported", "spark.wap.branch is set.")
+    if settings.get("unusual"):
+        return Declined("settings_unsupported", f"{settings['unusual']} isn't Spark's default.")
+    return None
 
 
 def time_zone(config: Config) -> str:

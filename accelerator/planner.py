@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
-from accelerator.context import SessionContext
+from accelerator.context import SessionContext, refusal
 from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run, nearest
 from accelerator.iceberg import Lake, Pin, PinnedTable
 from accelerator.plan import CubePlan, DuckDBRun, PlainPlan, Plan, Tried
@@ -104,7 +104,7 @@ class Planner:
 
     def _planned(self, sql: str, only: str | None) -> tuple[Plan, bool]:
         settings = self._context.settings()
-        refused = _refused(settings)
+        refused = refusal(settings)
         if refused is not None:
             return PlainPlan(refused), False
         statement = self._statements.get(sql)
@@ -275,19 +275,6 @@ class Planner:
             tried=tried,
             names=tuple(o.name for o in block.outputs),
         )
-
-
-def _refused(settings: Mapping[str, str]) -> Declined | None:
-    """Settings under which expressions mean something else than what is proven here."""
-    if settings.get("ansi", "true") != "true":
-        return Declined("settings_unsupported", "spark.sql.ansi.enabled is off.")
-    if settings.get("case_sensitive", "false") != "false":
-        return Declined("settings_unsupported", "spark.sql.caseSensitive is on.")
-    if settings.get("branch"):
-        return Declined("settings_unsupported", "spark.wap.branch is set.")
-    if settings.get("unusual"):
-        return Declined("settings_unsupported", f"{settings['unusual']} isn't Spark's default.")
-    return None
 
 
 def _spark_declines(block: Block, best: Candidate) -> Declined | None:

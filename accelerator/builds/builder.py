@@ -25,6 +25,7 @@ from accelerator.builds.segment_records import (
     merged_segment,
 )
 from accelerator.config import Config
+from accelerator.context import refusal
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
 from accelerator.errors import (
     BuildError,
@@ -169,6 +170,15 @@ class Builder:
         with self._store.reading():  # no vacuum takes the build for dead while it runs
             return self._build(record, progress or SilentProgress(), cancelled, tag)
 
+    def _check_settings(self, record: CubeRecord) -> None:
+        """BuildError where Spark would compute other segments than those that answers rest on."""
+        refused = refusal({**self._settings(), "branch": ""})  # files are read, not branches
+        if refused is not None:
+            raise BuildError(
+                f"cube {record.name} isn't built under this session's settings: {refused.detail}",
+                hint="set it back to Spark's default, or build in another session",
+            )
+
     def _build(
         self,
         record: CubeRecord,
@@ -178,6 +188,7 @@ class Builder:
     ) -> Built:
         from cubes.spark import JobError
 
+        self._check_settings(record)
         run = Run(self.target(record), tag or "build", cancelled or threading.Event())
         self._repair(run.target)
         files = self.missing(run.target)

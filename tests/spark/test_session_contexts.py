@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import accelerator
+from accelerator.errors import BuildError
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -120,3 +121,27 @@ def test_settings_that_change_values_or_types(
     Differential(acc).check([query])
     with _set(acc, **{setting: value}):
         Differential(acc).check([query], rewritten=False)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "measure"),
+    [
+        ("spark.sql.ansi.enabled", "false", "sum(v * w) t"),  # a product of it overflows
+        ("spark.sql.timestampType", "TIMESTAMP_NTZ", "max(s) m"),
+    ],
+)
+def test_no_cube_is_built_under_settings_of_another_meaning(
+    acc: Accelerator, table: str, setting: str, value: str, measure: str
+) -> None:
+    zone = "spark.sql.session.timeZone"
+    acc.query(f"CREATE CUBE meant DEFERRED AS SELECT g, {measure} FROM {table} GROUP BY g")
+    try:
+        with (
+            _set(acc, **{setting: value, zone: "Asia/Kolkata"}),
+            pytest.raises(BuildError, match=setting),
+        ):
+            acc.query("BUILD CUBE meant")
+        shown = acc.query("SHOW CUBES").arrow().to_pylist()
+        assert [row["segments"] for row in shown if row["cube"] == "meant"] == [0]
+    finally:
+        acc.query("DROP CUBE meant FORCE")
