@@ -19,6 +19,7 @@ from accelerator.constraints import check, declared
 from accelerator.errors import (
     AcceleratorError,
     CubeExistsError,
+    CubeNotFoundError,
     DefinitionError,
     NotIcebergError,
     StatementError,
@@ -152,7 +153,12 @@ def _create(statement: CreateCube, session: Accelerator) -> pa.Table:
             hint="drop it, choose another name, or say CREATE OR REPLACE CUBE",
         )
     record = _record(statement, session, cube)
-    session.store.create_cube(record, replace=statement.replace)
+    try:
+        session.store.create_cube(record, replace=statement.replace)
+    except CubeExistsError:  # somebody else was quicker, or what was read before is old
+        if not statement.if_not_exists:
+            raise
+        return _built_table(Built(statement.name))
     if existing is not None:
         publishing.drop_published(session, existing)
     if statement.deferred:
@@ -199,9 +205,12 @@ def _publish(statement: PublishCube, session: Accelerator) -> pa.Table:
 
 
 def _drop(statement: DropCube, session: Accelerator) -> pa.Table:
-    if statement.if_exists and statement.name not in session.store.registry().cubes:
+    try:
+        recycle_bin.drop(session, statement.name, force=statement.force)
+    except CubeNotFoundError:  # known only now: what was read before may be old
+        if not statement.if_exists:
+            raise
         return pa.table({"cube": pa.array([], pa.string())})
-    recycle_bin.drop(session, statement.name, force=statement.force)
     return pa.table({"cube": [statement.name]})
 
 

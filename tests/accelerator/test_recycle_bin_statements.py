@@ -158,3 +158,17 @@ def test_a_read_only_session_drops_and_undrops_nothing(acc, folder):
         assert [row["name"] for row in rows(reader, "SHOW RECYCLE BIN")] == ["sales"]
         with pytest.raises(StoreError, match="read-only"):
             reader.query("UNDROP CUBE sales")
+
+
+def test_if_exists_asks_what_is_there_now(acc, folder):
+    """Another session made or dropped the cube since this one last looked."""
+    with accelerator.open(folder, store_max_age_s=600) as late:
+        assert [row["cube"] for row in rows(late, "SHOW CUBES")] == ["sales"]
+        acc.query("DROP CUBE sales")
+        assert rows(late, "DROP CUBE IF EXISTS sales") == []
+        create(acc, "other")
+        (made,) = rows(late, f"CREATE CUBE IF NOT EXISTS other DEFERRED AS {SELECT}")
+        assert made["cube"] == "other"
+        create(acc, "third")
+        assert rows(late, "DROP CUBE IF EXISTS third") == [{"cube": "third"}]
+    assert "third" not in acc.store.registry().cubes
