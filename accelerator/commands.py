@@ -275,9 +275,9 @@ def _cube_row(session: Accelerator, record: CubeRecord) -> dict[str, Any]:
     }
     try:
         target = session.builder.target(record)
+        coverage = session.builder.coverage(target)
     except (AcceleratorError, ValueError) as error:
         return row | {"status": str(error).splitlines()[0]}
-    coverage = session.builder.coverage(target)
     total = len(target.pinned[0].live_files())
     return row | {
         "files_covered": total - len(coverage.uncovered),

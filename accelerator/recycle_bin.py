@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from accelerator.builds import publishing
-from accelerator.store import DroppedCube
+from accelerator.errors import StoreError
+from accelerator.store import CubeRecord, DroppedCube
 
 if TYPE_CHECKING:
     from accelerator.session import Accelerator
@@ -59,7 +60,6 @@ def show(session: Accelerator, table_uuid: str | None) -> pa.Table:
 
 def _row(session: Accelerator, dropped: DroppedCube) -> dict[str, object]:
     cube = dropped.cube
-    segments = session.store.table(cube.table_uuid).of(cube.id)
     return {
         "name": cube.name,
         "table": cube.table,
@@ -67,5 +67,13 @@ def _row(session: Accelerator, dropped: DroppedCube) -> dict[str, object]:
         "id": cube.id,
         "dropped_at": dropped.dropped_ms,
         "expires_at": dropped.expires_ms,
-        "bytes": sum(one.bytes for one in segments),
+        "bytes": _bytes(session, cube),
     }
+
+
+def _bytes(session: Accelerator, cube: CubeRecord) -> int | None:
+    """What its segments take; None where the store's state of its table can't be read."""
+    try:
+        return sum(one.bytes for one in session.store.table(cube.table_uuid).of(cube.id))
+    except StoreError:
+        return None

@@ -172,3 +172,20 @@ def test_if_exists_asks_what_is_there_now(acc, folder):
         create(acc, "third")
         assert rows(late, "DROP CUBE IF EXISTS third") == [{"cube": "third"}]
     assert "third" not in acc.store.registry().cubes
+
+
+def test_one_damaged_table_hides_no_other_cubes(acc, folder):
+    create(acc, "kept")
+    acc.query("DROP CUBE sales")
+    acc.query(f"CREATE CUBE other DEFERRED AS {SELECT.replace('.t', '.u')}")
+    record = acc.store.registry().cubes["other"]
+    for id in (1, 2):
+        acc.store.add_segments(record.table_uuid, [segment(id, id, cube_id=record.id)])
+    for file in folder.glob(f".accelerator/tables/{record.table_uuid}/versions/*"):
+        file.write_bytes(b"damaged")
+    with accelerator.open(folder) as late:
+        by_name = {row["cube"]: row for row in rows(late, "SHOW CUBES")}
+        assert by_name["kept"]["status"] == "complete" and "damaged" in by_name["other"]["status"]
+        late.query("DROP CUBE other")
+        found = [(row["name"], row["bytes"]) for row in rows(late, "SHOW RECYCLE BIN")]
+        assert found == [("other", None), ("sales", 512)]
