@@ -53,7 +53,18 @@ def _answer(
 
 
 def spark_frame(plan: CubePlan, engine: SparkEngine, sql: str, leases: ExitStack) -> DataFrame:
-    """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed."""
+    """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed.
+
+    Its view of the segments is gone once Spark has analysed it: a view more or less is a change of
+    the session, which would cost the next statements.
+    """
+    with ExitStack() as views:
+        return _frame(plan, engine, sql, leases, views)
+
+
+def _frame(
+    plan: CubePlan, engine: SparkEngine, sql: str, leases: ExitStack, views: ExitStack
+) -> DataFrame:
     session = engine.session
     plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
     sources = []
@@ -64,7 +75,7 @@ def spark_frame(plan: CubePlan, engine: SparkEngine, sql: str, leases: ExitStack
         session.read.schema(stored_schema(plan.definition)).parquet(*paths).createOrReplaceTempView(
             view
         )
-        leases.callback(session.catalog.dropTempView, view)
+        views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, segment_condition(filled)))
     raw = None
     if plan.uncovered or not filled:

@@ -145,3 +145,22 @@ def test_no_cube_is_built_under_settings_of_another_meaning(
         assert [row["segments"] for row in shown if row["cube"] == "meant"] == [0]
     finally:
         acc.query("DROP CUBE meant FORCE")
+
+
+def test_a_frame_is_no_change_of_the_session(acc: Accelerator, table: str) -> None:
+    """Else each statement after one would be planned and run twice."""
+    query = f"SELECT k, count(*) n FROM {table} GROUP BY k"
+    wanted = sorted(acc.query(query).fetchall())
+    state = acc._context._state()
+    assert state is not None
+    known, views = acc._context._known, set(state.views())
+    frame = acc.sql(query)
+    assert acc.query(query).metrics.rewritten
+    assert acc._context._known is known is not None
+    assert set(state.views()) == views
+    frame.createOrReplaceTempView("contexts_frame")
+    try:
+        again = acc.spark.sql("SELECT * FROM contexts_frame")
+        assert sorted(map(tuple, frame.collect())) == sorted(map(tuple, again.collect())) == wanted
+    finally:
+        acc.spark.catalog.dropTempView("contexts_frame")
