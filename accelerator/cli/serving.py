@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -59,12 +59,9 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    restored: list[Callable[[], object]] = []
-    for one in (signal.SIGTERM, signal.SIGINT):
-        before = signal.signal(one, handle)
-        restored.append(lambda one=one, before=before: signal.signal(one, before))  # type: ignore[misc]
+    before = {one: signal.signal(one, handle) for one in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        for restore in restored:
-            restore()
+        for one, handler in before.items():
+            signal.signal(one, handler)
