@@ -151,12 +151,21 @@ class SessionContext:
             return self._configured
         known = self._known
         if known is None or not known.ask()():
-            ask = state.watch()
-            views = frozenset(state.views())
-            settings, shared = _settings(state), str(state.conf.getConfString(*_SHARED_VIEWS))
-            known = _Read(ask, settings, state.catalog(), state.namespace(), views, shared.lower())
-            self._known = known
+            with state.active():
+                known = self._known = _read(state)
         return known
+
+
+def _read(state: SessionState) -> _Read:
+    ask = state.watch()
+    return _Read(
+        ask=ask,
+        settings=_settings(state),
+        catalog=state.catalog(),
+        namespace=state.namespace(),
+        views=frozenset(state.views()),
+        shared=str(state.conf.getConfString(*_SHARED_VIEWS)).lower(),
+    )
 
 
 def _settings(state: SessionState) -> Mapping[str, str]:

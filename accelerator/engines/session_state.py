@@ -9,7 +9,8 @@ for.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
 from accelerator.engines.jvm_line import Line
@@ -39,8 +40,8 @@ class SessionState:
             jvm.constant(self.conf.settings()),
         )
         self._text = jvm.joined(parts)
-        sessions = jvm.scala_object("org.apache.spark.sql.classic.SparkSession")
-        self._activation = jvm.bound("setActiveSession", sessions, session)
+        self._sessions = jvm.scala_object("org.apache.spark.sql.classic.SparkSession")
+        self._activation = jvm.bound("setActiveSession", self._sessions, session)
         self._activate = jvm.runnable(self._activation)
         self._lines = threading.local()
         self._jvm = jvm
@@ -63,16 +64,29 @@ class SessionState:
         found = self._registry.lookupFunction(self._identifiers[name])
         return bool(found.isDefined()) and str(found.get().getSource()) == _BUILT_IN
 
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Makes the session the active one of this thread, whose default catalog counts.
+
+        Anybody may have made another session active: at the end it is so again.
+        """
+        before = self._sessions.getActiveSession()
+        self._jvm.called(self._activation)
+        try:
+            yield
+        finally:
+            if before.isDefined():
+                self._sessions.setActiveSession(before.get())
+            else:
+                self._sessions.clearActiveSession()
+
     def watch(self) -> Callable[[], Callable[[], bool]]:
         """A function that asks whether all of the values still are what they were.
 
         What it gives waits for the answer; where none comes, that's no. To be called before the
-        values are read: what changes in between then counts as a change.
+        values are read, while the session is `active`: what changes in between counts as a change.
         """
-        # Anybody may have made another session this thread's active one since it last asked.
-        self._jvm.called(self._activation)
         supplier = self._jvm.equals(self._text, str(self._jvm.called(self._text)))
-
         return lambda: self._asked(supplier)
 
     def _asked(self, supplier: Java) -> Callable[[], bool]:

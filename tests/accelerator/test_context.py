@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -20,6 +21,9 @@ class _State:
         self.answer: Callable[[], bool] = lambda: True
         self.waits = 0
         self.conf = self
+
+    def active(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def watch(self) -> Callable[[], Callable[[], bool]]:
         return lambda: self._wait

@@ -70,6 +70,26 @@ def test_two_sessions_of_two_catalogs_in_one_thread(acc: Accelerator, table: str
     acc.spark.createDataFrame([(1,)], "k INT").collect()
 
 
+def test_the_active_session_stays_the_users(acc: Accelerator, table: str) -> None:
+    query = f"SELECT k, count(*) n FROM {table} GROUP BY k"
+    assert acc.query(query).metrics.rewritten
+    gateway = acc.spark.sparkContext._gateway
+    sessions = getattr(
+        getattr(gateway.jvm, "org.apache.spark.sql.classic.SparkSession$"), "MODULE$"
+    )
+    other = acc.spark.newSession()
+    try:
+        other.createDataFrame([(1,)], "k INT").collect()  # makes it the active one
+        with _set(acc, **{"spark.any.setting": "new"}):
+            assert acc.query(query).metrics.rewritten
+        assert sessions.getActiveSession().get().equals(other._jsparkSession)
+        sessions.clearActiveSession()
+        assert acc.query(query).metrics.rewritten
+        assert not sessions.getActiveSession().isDefined()
+    finally:
+        acc.spark.createDataFrame([(1,)], "k INT").collect()
+
+
 def test_a_namespace_by_the_name_of_global_views(
     spark_warehouse: SparkWarehouse, acc: Accelerator
 ) -> None:
