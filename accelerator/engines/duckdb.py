@@ -5,11 +5,15 @@ One in-memory database per session, one cursor per thread.
 
 from __future__ import annotations
 
+import atexit
 import threading
+import time
 import uuid
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from inspect import Parameter, Signature
 
 import duckdb
@@ -34,6 +38,9 @@ _OPTIMIZERS_OFF = (
 )
 
 
+_CLOSE_S, _AGAIN_S = 10.0, 0.02  # a close waits so long for statements, and asks so often
+
+
 class DuckDBEngine:
     """An in-process database that holds nothing but what a statement registers."""
 
@@ -47,6 +54,8 @@ class DuckDBEngine:
         self._lock = threading.Lock()
         self._has_functions = False
         self.hot = HotSegments(self._open, cache_bytes)
+        self._at_exit = partial(_close, weakref.ref(self))
+        atexit.register(self._at_exit)
 
     def run(
         self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, tag: str = ""
@@ -90,8 +99,18 @@ class DuckDBEngine:
             cursor.interrupt()
 
     def close(self) -> None:
-        """Forgets everything."""
+        """Stops what runs in any thread, and forgets everything.
+
+        Called at the interpreter's end too: a thread that is inside DuckDB then ends the process
+        by SIGABRT.
+        """
+        atexit.unregister(self._at_exit)
         self.hot.close()
+        until = time.monotonic() + _CLOSE_S
+        while self._running and time.monotonic() < until:
+            for tag in list(self._running):
+                self.interrupt(tag)  # lost on a statement that is only about to begin
+            time.sleep(_AGAIN_S)
         with self._lock:
             root, self._root = self._root, None
         if root is not None:
@@ -145,6 +164,12 @@ class DuckDBEngine:
                     null_handling=FunctionNullHandling.SPECIAL,
                 )
             self._has_functions = True
+
+
+def _close(engine: weakref.ref[DuckDBEngine]) -> None:
+    found = engine()
+    if found is not None:
+        found.close()
 
 
 def _counted(function: Function) -> Callable[..., pa.Array]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +13,7 @@ import pytest
 
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
 from accelerator.engines.hot_segments import Copy
-from accelerator.errors import EngineError
+from accelerator.errors import CancelledError, EngineError
 from accelerator.plan import DuckDBRun
 from accelerator.running import _answer
 
@@ -159,3 +161,45 @@ def test_closing_ends_a_long_copy(tmp_path: Path) -> None:
     closing.start()
     closing.join(60)
     assert not closing.is_alive()
+
+
+_ENDS_EARLY = """
+import time
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.hot_segments import Copy
+
+engine = DuckDBEngine(cache_bytes=10**9)
+many = "SELECT i % 1000003 AS d, SUM(i) AS s FROM range(2000000000) r(i) GROUP BY d"
+for _ in range(3):
+    engine.hot.table(Copy(many, 10, 10**9, "SELECT 1"))
+while engine.hot._loader is None:
+    time.sleep(0.01)
+print("the end")
+"""
+
+
+def test_a_process_may_end_while_a_copy_is_made() -> None:
+    """A session that was never closed once ended its process by SIGABRT."""
+    done = subprocess.run(
+        [sys.executable, "-c", _ENDS_EARLY], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "the end\n", "")
+
+
+def test_closing_stops_what_runs_in_other_threads() -> None:
+    engine = DuckDBEngine()
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            engine.run("SELECT SUM(a.i * b.i) AS s FROM range(10000000) a(i), range(1000000) b(i)")
+        except CancelledError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while not engine._running:
+        thread.join(0.01)
+    engine.close()
+    thread.join(30)
+    assert len(raised) == 1
