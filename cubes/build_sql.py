@@ -15,6 +15,10 @@ from rewrite.render import Dialect, Renderer, duckdb_type
 
 SEGMENT = "segment"
 """Name of the column that tells a file's segments apart."""
+OWN_SEGMENT = "_acc_segment"
+"""Name of the column beside a fact's own that numbers the segment which a row belongs to."""
+PART = "_acc_part"
+"""Name of the column that tells which task of a build writes a row's segment."""
 
 
 def alias(occurrence: int) -> str:
@@ -66,18 +70,21 @@ def joined_from(cube: CubeDefinition, sources: Sequence[str], *, all_left: bool 
     return text
 
 
-def segments_select(cube: CubeDefinition, sources: Sequence[str]) -> str:
+def segments_select(cube: CubeDefinition, sources: Sequence[str], *, placed: bool = False) -> str:
     """One row per segment and cell: `segment`, `d0…`, `s0…`.
 
-    The fact's source has a column `_segment` beside its own: grouping by a number rather than by
-    a file's path keeps the shuffle small.
+    The fact's source has a column `OWN_SEGMENT` beside its own: grouping by a number rather than by
+    a file's path keeps the shuffle small. With `placed`, its rows are already where their
+    `PART` belongs, and stay there: every other table goes to each of these places.
     """
     render = _renderer("spark")
     keys = [render.text(d.expr) for d in cube.dimensions]
-    items = [f"{alias(0)}._segment AS {SEGMENT}"]
+    items = [f"{alias(0)}.{OWN_SEGMENT} AS {SEGMENT}"]
     items += [f"{key} AS d{i}" for i, key in enumerate(keys)]
     items += [f"{state_sql(s, render)} AS s{i}" for i, s in enumerate(cube.states)]
-    text = f"SELECT {', '.join(items)} FROM {joined_from(cube, sources)}"
+    others = ", ".join(alias(o) for o in range(1, len(cube.tables)))
+    hint = f"/*+ BROADCAST({others}) */ " if placed and others else ""
+    text = f"SELECT {hint}{', '.join(items)} FROM {joined_from(cube, sources)}"
     if cube.conjuncts:
         text += f" WHERE {' AND '.join(render.text(c) for c in cube.conjuncts)}"
     # A bare number in GROUP BY would be a position in the SELECT list.
@@ -85,7 +92,8 @@ def segments_select(cube: CubeDefinition, sources: Sequence[str]) -> str:
         f"CAST({key} AS {d.expr.type})" if isinstance(d.expr, Literal) else key
         for d, key in zip(cube.dimensions, keys, strict=True)
     ]
-    return f"{text} GROUP BY {', '.join([f'{alias(0)}._segment', *groups])}"
+    where = [f"{alias(0)}.{PART}"] if placed else []
+    return f"{text} GROUP BY {', '.join([*where, f'{alias(0)}.{OWN_SEGMENT}', *groups])}"
 
 
 def state_sql(state: State, render: Renderer) -> str:

@@ -8,15 +8,23 @@ Whatever Spark raises leaves here as a `JobError`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cubes.build_sql import SEGMENT, missing_select, segments_select, stored_schema, unique_select
+from cubes.build_sql import (
+    OWN_SEGMENT,
+    PART,
+    SEGMENT,
+    missing_select,
+    segments_select,
+    stored_schema,
+    unique_select,
+)
 from cubes.definition import CubeDefinition, Edge
 
 CANCELLED = "SPARK_JOB_CANCELLED"
@@ -52,35 +60,58 @@ def write_segments(
     segments: Mapping[str, int],
     uri: str,
     partitions: int,
+    small: Collection[int] = frozenset(),
 ) -> None:
     """Writes the cells of each data file in `segments` (path → segment id) as Parquet under `uri`.
 
+    `small` are the occurrences that each task may hold in memory. Where all joined ones are, the
+    fact's rows themselves are sent to the task that writes their segment and are grouped there:
+    one shuffle of narrow rows. Else Spark groups as it likes, and the cells are sent once more.
     A row of a file that has no id here fails the job: dropping it would lose it for good.
     """
-    numbered = [(path, number, i % partitions) for i, (path, number) in enumerate(segments.items())]
     leading = [f"d{i}" for i in range(len(cube.dimensions))][:_SORTED_BY]
-    view = f"acc_files_{uuid.uuid4().hex}"
+    at_once = set(small) >= set(range(1, len(cube.tables)))
+    files, rows = (f"acc_{name}_{uuid.uuid4().hex}" for name in ("files", "rows"))
     with job_errors():
-        ids = spark.createDataFrame(numbered, f"file STRING, {SEGMENT} BIGINT, part INT")
-        ids.createOrReplaceTempView(view)
         try:
-            cells = spark.sql(segments_select(cube, [_numbered(sources[0], view), *sources[1:]]))
-            parts = F.broadcast(ids.select(SEGMENT, "part"))
-            # Each segment goes to one place, and the places get alike many.
-            placed = cells.join(parts, SEGMENT).repartitionById(partitions, "part").drop("part")
-            ordered = placed.sortWithinPartitions(SEGMENT, *leading)
-            writer = ordered.write.mode("error").option("compression", "snappy")
+            ids = _parts(spark, segments, partitions)
+            ids.createOrReplaceTempView(files)
+            fact = _numbered(sources[0], files)
+            if at_once:
+                raw = spark.sql(f"SELECT * FROM {fact}").repartitionById(partitions, PART)
+                raw.createOrReplaceTempView(rows)
+                cells = spark.sql(segments_select(cube, [rows, *sources[1:]], placed=True))
+            else:
+                cells = spark.sql(segments_select(cube, [fact, *sources[1:]]))
+                parts = F.broadcast(ids.select(SEGMENT, PART))
+                cells = cells.join(parts, SEGMENT).repartitionById(partitions, PART).drop(PART)
+            writer = cells.sortWithinPartitions(SEGMENT, *leading).write.mode("error")
+            writer = writer.option("compression", "snappy")
             writer.option("parquet.block.size", _ROW_GROUP_BYTES).parquet(uri)
         finally:
-            spark.catalog.dropTempView(view)
+            spark.catalog.dropTempView(files)
+            spark.catalog.dropTempView(rows)
+
+
+def _parts(spark: SparkSession, segments: Mapping[str, int], partitions: int) -> DataFrame:
+    """Each file's segment, and the task that writes it; the tasks get alike many."""
+    numbered = [(path, number, i % partitions) for i, (path, number) in enumerate(segments.items())]
+    frame = spark.createDataFrame(numbered, f"file STRING, {SEGMENT} BIGINT, {PART} INT")
+    return frame.withColumn("hash", F.xxhash64("file"))
 
 
 def _numbered(source: str, view: str) -> str:
-    """The fact's rows with their segment's number; a row of no file of this job is an error."""
+    """The fact's rows with their segment's number; a row of no file of this job is an error.
+
+    A join of numbers costs a row half of what one of paths does, which are long and alike at their
+    beginning; what has the same hash is then compared whole.
+    """
     unknown = "CAST(RAISE_ERROR(CONCAT('not a file of this job: ', f._file)) AS BIGINT)"
+    same = "STARTSWITH(f._file, s.file) AND OCTET_LENGTH(f._file) = OCTET_LENGTH(s.file)"
+    own = f"COALESCE(s.{SEGMENT}, {unknown}) AS {OWN_SEGMENT}"
     return (
-        f"(SELECT /*+ BROADCAST(s) */ f.*, COALESCE(s.{SEGMENT}, {unknown}) AS _segment"
-        f" FROM {source} AS f LEFT JOIN {view} AS s ON f._file = s.file)"
+        f"(SELECT /*+ BROADCAST(s) */ f.*, {own}, s.{PART}"
+        f" FROM {source} AS f LEFT JOIN {view} AS s ON XXHASH64(f._file) = s.hash AND {same})"
     )
 
 

@@ -53,6 +53,11 @@ encoding that Spark doesn't know. Smaller groups are pruned better, and cost Duc
 saves."""
 
 
+_TEXT_BYTES, _VALUE_BYTES = 32, 8  # of a value in Spark's rows, about
+_TASK_BYTES = 64 * 1024 * 1024  # of compressed data files, whose cells one task sorts and writes
+_SMALL_BYTES = 64 * 1024 * 1024  # of a joined table, which every task then has in memory whole
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
     """What a build or merge did; `lost` segments had been brought by another builder first."""
@@ -332,9 +337,18 @@ class Builder:
             sources = [stack.enter_context(engine.stage(target.pinned[0], files)).sql]
             for pinned in target.pinned[1:]:
                 sources.append(stack.enter_context(engine.stage(pinned, pinned.live_files())).sql)
-            partitions = max(1, min(len(files), 2 * engine.parallelism))
-            stack.enter_context(engine.shuffling(sum(f.size_bytes for f in files)))
-            write_segments(engine.session, target.cube, sources, ids, job.uri, partitions)
+            size = sum(f.size_bytes for f in files)
+            tasks = max(2 * engine.parallelism, -(-size // _TASK_BYTES))
+            stack.enter_context(engine.shuffling(size))
+            write_segments(
+                engine.session,
+                target.cube,
+                sources,
+                ids,
+                job.uri,
+                min(len(files), tasks),
+                small=[o for o in range(1, len(sources)) if _memory(target, o) <= _SMALL_BYTES],
+            )
             run.check()
             written = inspect(self._store, self._duckdb, job)
             rows = {f.path: _live_rows(f) for f in files}
@@ -405,6 +419,15 @@ def _nothing_missing(
     )
     all_inner = not cube.left_edges and len(edges) == len(cube.tables) - 1
     return all_inner and only_joins and rows == joined
+
+
+def _memory(target: Target, occurrence: int) -> int:
+    """About the bytes that a joined table's rows take in memory, with the columns that are used."""
+    pinned = target.pinned[occurrence]
+    used = {field for o, field in target.cube.fields() if o == occurrence}
+    types = [c.type for c in pinned.facts.columns if c.field_id in used]
+    width = sum(_TEXT_BYTES if t in ("string", "binary") else _VALUE_BYTES for t in types)
+    return width * sum(f.record_count for f in pinned.live_files())
 
 
 def _live_rows(file: LiveFile) -> int | None:

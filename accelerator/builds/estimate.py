@@ -26,6 +26,7 @@ _SKETCH_ITEMS = 3  # times its size: what a KLL sketch of very many rows holds
 
 def estimate(session: Accelerator, target: Target) -> pa.Table:
     """Cells, bytes and build minutes of a cube over all of its fact's live files."""
+    from cubes.build_sql import OWN_SEGMENT
     from cubes.spark import JobError, count_cells
 
     live = target.pinned[0].live_files()
@@ -39,7 +40,7 @@ def estimate(session: Accelerator, target: Target) -> pa.Table:
         stack.enter_context(engine.tagged(tag))
         engine.register_functions()
         staged = stack.enter_context(engine.stage(target.pinned[0], [sample])).sql
-        sources = [f"(SELECT f.*, 0L AS _segment FROM {staged} AS f)"]
+        sources = [f"(SELECT f.*, 0L AS {OWN_SEGMENT} FROM {staged} AS f)"]
         for pinned in target.pinned[1:]:
             sources.append(stack.enter_context(engine.stage(pinned, pinned.live_files())).sql)
         started = time.perf_counter()
