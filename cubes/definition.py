@@ -125,6 +125,16 @@ class CubeDefinition:
         return {}
 
     @cached_property
+    def table_uuids(self) -> frozenset[str]:
+        """The tables that it joins."""
+        return frozenset(table.uuid for table in self.tables)
+
+    @cached_property
+    def conjunct_tables(self) -> tuple[frozenset[int], ...]:
+        """The occurrences that each of `conjuncts` names."""
+        return tuple(frozenset(occurrences(c)) for c in self.conjuncts)
+
+    @cached_property
     def shown(self) -> frozenset[tuple[str, int]]:
         """Every (table uuid, field id) that a dimension or predicate names."""
         exprs = [*self.conjuncts, *(d.expr for d in self.dimensions)]

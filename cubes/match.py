@@ -8,7 +8,7 @@ aggregates. What can't be proven declines.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import permutations, product
 
 from cubes.definition import CubeDefinition
@@ -18,7 +18,7 @@ from cubes.view import View, translated
 from rewrite.bind import loose_columns
 from rewrite.block import Block, Occurrence, equal_columns
 from rewrite.domains import implies
-from rewrite.expr import Column, Expr, canonical, columns, occurrences
+from rewrite.expr import Column, Expr, canonical, occurrences
 from rewrite.reason import Declined, DeclinedError
 
 _MAPPINGS_MAX = 64
@@ -43,12 +43,9 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
 
 def _hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
     """A column that the block groups or filters by and no part of the cube shows: a quick no."""
-    tables = {t.uuid for t in cube.tables}
-    for expr in (*block.keys, *block.conjuncts):
-        for column in columns(expr):
-            uuid = block.occurrences[column.occurrence].table.uuid
-            if uuid in tables and (uuid, column.field_id) not in cube.shown:
-                return column
+    for uuid, column in block.searched:
+        if uuid in cube.table_uuids and (uuid, column.field_id) not in cube.shown:
+            return column
     return None
 
 
@@ -155,15 +152,16 @@ class _Attempt:
     def _is_leaf(self, occurrence: int, present: set[int]) -> bool:
         """Nothing of the cube but the occurrence's own join (and unused dimensions) names it."""
         own = set(self._cube.join_conjuncts(occurrence))
-        rest = [c for c in self._cube.conjuncts if c not in own]
+        pairs = zip(self._cube.conjuncts, self._cube.conjunct_tables, strict=True)
+        rest: list[Set[int]] = [named for c, named in pairs if c not in own]
         rest += [
-            c
+            occurrences(c)
             for edge in self._cube.left_edges
             if edge.occurrence != occurrence and edge.occurrence in present
             for c in edge.on
         ]
         left_out = set(range(len(self._cube.tables))) - present
-        return not any(occurrence in occurrences(c) and not occurrences(c) & left_out for c in rest)
+        return not any(occurrence in named and not named & left_out for named in rest)
 
     def _check_left_edges(self) -> tuple[Expr, ...]:
         """Left edges match whole; left against inner needs every row to have had a partner.
@@ -202,22 +200,20 @@ class _Attempt:
         """Every row that the block needs is in the cube: P_Q implies P_V."""
         block = self._block
         mine_left = {e.occurrence: e.on for e in block.left_edges}
-        for original, conjunct in zip(self._cube.conjuncts, conjuncts, strict=True):
-            named = occurrences(original)
+        cube = self._cube
+        for original, named, conjunct in zip(
+            cube.conjuncts, cube.conjunct_tables, conjuncts, strict=True
+        ):
             if not named <= kept:
                 if any(original in self._cube.join_conjuncts(o) for o in named - kept):
                     continue
                 raise DeclinedError(
                     "predicate_not_implied", "The cube filters on a table left out."
                 )
-            joined = [
-                o
+            if mine_left and any(
+                self._inverse.get(o) in mine_left and original in cube.join_conjuncts(o)
                 for o in named
-                if o in self._inverse
-                and self._inverse[o] in mine_left
-                and original in self._cube.join_conjuncts(o)
-            ]
-            if joined:
+            ):
                 continue
             if canonical(conjunct, block.classes.find) in block.canonical_conjuncts:
                 continue

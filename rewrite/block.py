@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from rewrite.expr import Call, Column, Expr, canonical
+from rewrite.expr import Call, Column, Expr, canonical, columns
 from rewrite.facts import At, TableFacts
 
 _IDENTITY_TYPES = frozenset(
@@ -80,6 +80,12 @@ class Block:
     def null_supplied(self) -> frozenset[int]:
         """Occurrences on the null-supplying side of a left join."""
         return frozenset(edge.occurrence for edge in self.left_edges)
+
+    @cached_property
+    def searched(self) -> tuple[tuple[str, Column], ...]:
+        """Every column that it groups or filters by, with its table's uuid."""
+        found = dict.fromkeys(c for e in (*self.keys, *self.conjuncts) for c in columns(e))
+        return tuple((self.occurrences[c.occurrence].table.uuid, c) for c in found)
 
     @cached_property
     def classes(self) -> Classes:

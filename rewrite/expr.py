@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 CUBE = -1
 """The occurrence of a cube's own stored columns, as against the columns of tables."""
@@ -74,7 +74,10 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(children(node)))
+        if type(node) is Call:
+            stack.extend(node.args[::-1])
+        elif type(node) is Aggregate:
+            stack.extend(reversed(children(node)))
 
 
 def transform(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
@@ -92,7 +95,12 @@ def transform(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
 
 def columns(expr: Expr) -> set[Column]:
     """Every column named in the tree."""
-    return {node for node in walk(expr) if isinstance(node, Column)}
+    kind = type(expr)
+    if kind is Column:
+        return {cast(Column, expr)}
+    if kind is Literal:
+        return set()
+    return {node for node in walk(expr) if type(node) is Column}
 
 
 def occurrences(expr: Expr) -> set[int]:
@@ -102,7 +110,9 @@ def occurrences(expr: Expr) -> set[int]:
 
 def has_aggregate(expr: Expr) -> bool:
     """Whether an aggregate call stands anywhere in the tree."""
-    return any(isinstance(node, Aggregate) for node in walk(expr))
+    if type(expr) is Column or type(expr) is Literal:
+        return False
+    return any(type(node) is Aggregate for node in walk(expr))
 
 
 def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:

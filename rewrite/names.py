@@ -5,7 +5,7 @@ A name that Spark would find ambiguous, or that it could read in two ways, raise
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rewrite.block import Occurrence
 from rewrite.expr import Column, Expr
@@ -22,10 +22,17 @@ class Names:
         self, occurrences: Sequence[Occurrence], hidden: Collection[Column] = frozenset()
     ) -> None:
         self._occurrences, self._hidden = occurrences, frozenset(hidden)
+        self._found: dict[tuple[tuple[str, ...], str], tuple[Column, ...]] = {}
 
-    def find(self, qualifier: tuple[str, ...], name: str) -> list[Column]:
-        """Every column that the name may mean."""
-        found = []
+    def find(self, qualifier: tuple[str, ...], name: str) -> tuple[Column, ...]:
+        """Every column that the name may mean; looked up once, since statements repeat names."""
+        key = (qualifier, name)
+        known = self._found.get(key)
+        if known is None:
+            known = self._found[key] = tuple(self._search(qualifier, name))
+        return known
+
+    def _search(self, qualifier: tuple[str, ...], name: str) -> Iterator[Column]:
         for occurrence in self._occurrences:
             if not _qualifies(occurrence, qualifier):
                 continue
@@ -34,8 +41,7 @@ class Names:
                 continue
             column = Column(occurrence.index, facts.field_id, facts.name, facts.type)
             if qualifier or column not in self._hidden:
-                found.append(column)
-        return found
+                yield column
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Column:
         """The one column that the name means."""

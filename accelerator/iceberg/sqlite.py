@@ -26,6 +26,10 @@ _POINTER = (
     " WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?"
 )
 _TABLES = "SELECT table_namespace, table_name FROM iceberg_tables WHERE catalog_name = ?"
+_VERSION = "PRAGMA data_version"
+"""Another number once another connection, in any process, has changed the file; a third of a
+look-up's time."""
+_KEPT = 4096  # look-ups of one thread
 _ONLY_TABLES = " AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL)"
 
 
@@ -47,7 +51,7 @@ class SqliteCatalog(PyIcebergCatalog):
     def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         key = (self._settings.name, ".".join(identifier[:-1]), identifier[-1])
-        rows = self._read(_POINTER, key)
+        rows = self._looked_up(key)
         if not rows:
             return None
         location = rows[0]["metadata_location"]
@@ -65,10 +69,24 @@ class SqliteCatalog(PyIcebergCatalog):
         values = {"old": old, "new": new, "catalog": self._settings.name}
         values |= {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}
         connection = self._connection()
+        self._local.looked_up = {}  # the counter tells of other connections' changes alone
         return connection is not None and connection.execute(SWAP, values).rowcount == 1
 
     def _failures(self) -> tuple[type[Exception], ...]:
         return (OSError, ValueError, sqlite3.Error)
+
+    def _looked_up(self, key: tuple[str, str, str]) -> list[sqlite3.Row]:
+        """The table's rows, as this thread has read them while the file's counter stood as now."""
+        version = [tuple(row) for row in self._read(_VERSION, ())]
+        if not version or version != getattr(self._local, "version", None):
+            self._local.version, self._local.looked_up = version, {}
+        known: dict[tuple[str, str, str], list[sqlite3.Row]] = self._local.looked_up
+        if key not in known:
+            rows = self._read(_POINTER, key)
+            if len(known) >= _KEPT:
+                known.clear()
+            known[key] = rows
+        return known[key]
 
     def _read(self, text: str, values: tuple[str, ...]) -> list[sqlite3.Row]:
         try:
@@ -97,6 +115,6 @@ class SqliteCatalog(PyIcebergCatalog):
                 isolation_level=None,
             )
             self._local.connection.row_factory = sqlite3.Row
-            self._local.identity = identity
+            self._local.identity, self._local.version = identity, None
         connection: sqlite3.Connection = self._local.connection
         return connection

@@ -226,6 +226,27 @@ def test_a_file_that_is_no_database_is_a_typed_error(tmp_path: Path) -> None:
         Lake([settings], "lake", lambda: ("d",)).pin().table(("t",), At())
 
 
+def test_each_pin_sees_what_another_connection_has_committed(warehouse: Warehouse) -> None:
+    """Look-ups are kept only while the catalog file's own counter of changes stands still."""
+    table, lake = warehouse.table(), warehouse.lake()
+
+    def location(name: str = "t") -> str | None:
+        pinned = lake.pin().pinned((name,), At())
+        return pinned and pinned.metadata_location
+
+    for _ in range(3):
+        assert location() == location() == table.metadata_location
+        table.append(ROWS)
+    assert location("u") is None
+    other = warehouse.table("u")
+    assert location("u") == other.metadata_location
+    warehouse.catalog.rename_table("d.u", "d.w")
+    assert (location("u"), location("w")) == (None, other.metadata_location)
+    # What this very connection writes, the counter doesn't tell it.
+    lake.set_properties(("t",), {"mine": "1"})
+    assert location() == warehouse.catalog.load_table("d.t").metadata_location
+
+
 def test_missing_metadata_is_a_typed_error(warehouse: Warehouse) -> None:
     table = warehouse.table()
     Path(str(local_path(table.metadata_location))).unlink()
