@@ -56,6 +56,7 @@ class HotSegments:
         self._numbers = count()
         self._lock = threading.Lock()
         self._one_at_a_time = threading.Lock()
+        self._threads: list[threading.Thread] = []
         self._loader: duckdb.DuckDBPyConnection | None = None
         self._attached = False
         self._closed = False
@@ -73,17 +74,25 @@ class HotSegments:
             entry.loading = True
             if not copy.cells and entry.bytes > self._budget:
                 return None
-        threading.Thread(target=self._load, args=(entry, copy), name="hot", daemon=True).start()
+            thread = threading.Thread(
+                target=self._load, args=(entry, copy), name="hot", daemon=True
+            )
+            self._threads = [one for one in self._threads if one.is_alive()]
+            thread.start()
+            self._threads.append(thread)
         return None
 
     def close(self) -> None:
         """Makes no more copies, and stops the one that is being made."""
-        self._closed = True
-        while not self._one_at_a_time.acquire(timeout=_AGAIN_S):
-            with self._lock:
-                if self._loader is not None:
-                    self._loader.interrupt()  # lost on a statement that is only about to begin
-        self._one_at_a_time.release()
+        with self._lock:
+            self._closed = True
+            threads = self._threads
+        for thread in threads:
+            while thread.is_alive():
+                with self._lock:
+                    if self._loader is not None:
+                        self._loader.interrupt()  # lost on a statement that is only about to begin
+                thread.join(_AGAIN_S)
 
     def _load(self, entry: _Entry, copy: Copy) -> None:
         try:
