@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot.errors import SqlglotError
 
-from accelerator import recycle_bin
 from accelerator.builds import estimate, publishing
 from accelerator.builds.builder import Built
 from accelerator.builds.handle import Build
@@ -26,7 +25,8 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.maintenance import retention_of
+from accelerator.maintenance import recycle_bin, vacuuming
+from accelerator.maintenance.vacuuming import Scope
 from accelerator.statements.kinds import (
     AddConstraint,
     BuildAll,
@@ -322,13 +322,11 @@ def _show_constraints(statement: ShowConstraints, session: Accelerator) -> pa.Ta
 
 def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
     """Deletes garbage of a table's store; UnknownTableError where it isn't an Iceberg table."""
-    facts = session.lake.pin().table(statement.table)
-    if facts is None:
+    table = session.lake.pin(fresh=True).pinned(statement.table)
+    if table is None:
         raise _no_such_table(session, ".".join(statement.table))
-    retention = retention_of(session.config, statement.hours)
-    return session.store.vacuum(
-        facts.uuid, retention, full=statement.full, dry_run=statement.dry_run
-    )
+    scope = Scope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
+    return vacuuming.vacuum(session, table, scope)
 
 
 def _vacuum(statement: VacuumTable, session: Accelerator) -> pa.Table:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from accelerator import commands, explain, recycle_bin, verification
+from accelerator import commands, explain, verification
 from accelerator.builds.builder import Builder
 from accelerator.config import Config
 from accelerator.context import SessionContext
@@ -25,7 +25,9 @@ from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.iceberg import Lake, NeedsSparkError
 from accelerator.interrupts import interruptible
-from accelerator.maintenance import Schedule, Vacuumed, maintain, retention_of
+from accelerator.maintenance import recycle_bin
+from accelerator.maintenance.daemon import Schedule, Vacuumed, maintain
+from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
 from accelerator.plan import CubePlan, PlainPlan, Plan
 from accelerator.planner import Planner
@@ -170,14 +172,16 @@ class Accelerator:
         full: bool = False,
         retain_hours: float | None = None,
         dry_run: bool = False,
+        snapshots: bool = False,
     ) -> Report:
         """Deletes what nobody needs any more of a table's cubes; `full`: orphans too.
 
-        Other sessions' running queries and builds keep what they use. The report says what went
-        (or would, by a dry run), what stays and why, and what it cost.
+        With `snapshots` the table's own old snapshots expire first, by Iceberg's procedures. Other
+        sessions' running queries and builds keep what they use. The report says what went (or
+        would, by a dry run), what stays and why, and what it cost.
         """
         parts = tuple(table.split("."))
-        return commands.vacuum(VacuumTable(parts, full, retain_hours, dry_run), self)
+        return commands.vacuum(VacuumTable(parts, full, retain_hours, dry_run, snapshots), self)
 
     def maintain(
         self,
@@ -191,8 +195,11 @@ class Accelerator:
 
         `tell` is given the outcome of each table's vacuum. Several processes may do so at once.
         """
-        retention = retention_of(self.config)
-        maintain(self.store, retention, schedule, tell, stop=stop, rounds=rounds)
+
+        def vacuum(table_uuid: str, name: str, full: bool) -> Report:
+            return vacuum_stored(self, table_uuid, name, Scope(full, schedule.snapshots))
+
+        maintain(self.store, vacuum, schedule, tell, stop=stop, rounds=rounds)
 
     def undrop(self, name: str, *, as_: str | None = None) -> str:
         """Brings a dropped cube back from the recycle bin, built as it was; its name now.
@@ -262,6 +269,7 @@ class Accelerator:
 
     def run(self, plan: CubePlan, sql: str) -> tuple[pa.Table, str]:
         """Runs a cube plan; the answer and the engine that gave it."""
+        self._pin_snapshots(plan)
         with self.tracked() as tag:
             if plan.engine == "duckdb":
                 try:
@@ -282,6 +290,12 @@ class Accelerator:
             return PlainPlan(self._failed("metadata_unavailable", error)), False
         except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
             return PlainPlan(self._failed("planning_failed", error)), False
+
+    def _pin_snapshots(self, plan: CubePlan) -> None:
+        """Until the statement has ended, no vacuum expires a snapshot whose rows it reads."""
+        if plan.uncovered or not any(s.rows for s in plan.segments):
+            for table in plan.pinned:
+                self.store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
 
     def _failed(self, code: str, error: Exception) -> Declined:
         declined = Declined(code, f"{type(error).__name__}: {error}".splitlines()[0])
@@ -358,6 +372,7 @@ class Accelerator:
             plan, _ = self._planned(statement.bare)
             if isinstance(plan, PlainPlan):
                 return session.sql(statement.bare)
+            self._pin_snapshots(plan)
             try:
                 frame = spark_frame(plan, self._spark.engine(), statement.bare, leases)
             except Exception as error:  # law 4

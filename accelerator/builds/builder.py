@@ -195,6 +195,8 @@ class Builder:
 
         self._check_settings(record)
         run = Run(self.target(record), tag or "build", cancelled or threading.Event())
+        for table in run.target.pinned:
+            self._store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
         self._repair(run.target)
         files = self.missing(run.target)
         progress.start(len(files), f"building {record.name}")

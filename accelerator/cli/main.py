@@ -252,13 +252,25 @@ def undrop_command(cube: str, new_name: str | None, *, options: Options) -> None
     type=click.FloatRange(min=0),
     help="Keep what became garbage since then; by default the setting vacuum_retain_hours.",
 )
+@click.option(
+    "--snapshots", is_flag=True, help="Expire the table's own old snapshots first; starts Spark."
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @_common
 def vacuum_command(
-    table: str, full: bool, retain_hours: float | None, dry_run: bool, *, options: Options
+    table: str,
+    full: bool,
+    retain_hours: float | None,
+    snapshots: bool,
+    dry_run: bool,
+    *,
+    options: Options,
 ) -> None:
-    """Delete what nobody needs any more of a table's cubes; no data file is touched."""
-    words = f"VACUUM {table}{' FULL' if full else ''}"
+    """Delete what nobody needs any more of a table's cubes.
+
+    No data file is touched without --snapshots.
+    """
+    words = f"VACUUM {table}{' FULL' if full else ''}{' SNAPSHOTS' if snapshots else ''}"
     if retain_hours is not None:
         words += f" RETAIN {retain_hours:f} HOURS"
     with options.session() as session:
@@ -287,19 +299,28 @@ def vacuum_command(
     show_default=True,
     help="Find orphans too in the first of so many rounds; 0: never.",
 )
+@click.option(
+    "--snapshots", is_flag=True, help="Expire the tables' own old snapshots too; starts Spark."
+)
 @click.option("--once", is_flag=True, help="One round, then leave; exit code 1 if a table failed.")
 @_common
 def serve_maintenance_command(
-    interval_minutes: float, jitter: float, full_every: int, once: bool, *, options: Options
+    interval_minutes: float,
+    jitter: float,
+    full_every: int,
+    snapshots: bool,
+    once: bool,
+    *,
+    options: Options,
 ) -> None:
     """Vacuum every table of the store, round by round, until SIGTERM or Ctrl-C.
 
     Several of these may run over one store.
     """
     from accelerator.cli.serving import serve
-    from accelerator.maintenance import Schedule
+    from accelerator.maintenance.daemon import Schedule
 
-    schedule = Schedule(interval_minutes * 60, jitter, full_every)
+    schedule = Schedule(interval_minutes * 60, jitter, full_every, snapshots)
     with options.session() as session:
         sound = serve(session, schedule, rounds=1 if once else None, as_json=options.json)
     sys.exit(0 if sound or not once else 1)

@@ -18,7 +18,7 @@ import click
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Session
-    from accelerator.maintenance import Schedule, Vacuumed
+    from accelerator.maintenance.daemon import Schedule, Vacuumed
 
 
 def serve(session: Session, schedule: Schedule, *, rounds: int | None, as_json: bool) -> bool:

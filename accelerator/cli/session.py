@@ -21,7 +21,7 @@ from accelerator.errors import AcceleratorError, CancelledError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from accelerator.maintenance import Schedule, Vacuumed
+    from accelerator.maintenance.daemon import Schedule, Vacuumed
     from accelerator.progress import Progress
     from accelerator.verification import Verification
 

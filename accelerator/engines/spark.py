@@ -178,7 +178,7 @@ class SparkEngine:
         name = uuid.uuid4().hex
         try:
             with java_errors():
-                table = self._load(pinned.parts)
+                table = self.load(pinned.parts)
                 staged = stage_selection(self.jvm, table, (name, pinned), files)
         except (JvmError, PySparkException) as error:
             raise EngineError(
@@ -192,7 +192,7 @@ class SparkEngine:
         """The newest metadata file of a table, by the JVM; None where it isn't an Iceberg table."""
         try:
             with java_errors():
-                table = self._load(parts)
+                table = self.load(parts)
                 # A session's catalog may cache tables: refresh reads the catalog itself.
                 found = (
                     table.operations().refresh().metadataFileLocation()
@@ -275,7 +275,8 @@ class SparkEngine:
             return False
         return re.split(r"[./]", str(table.name()))[-1].lower() == parts[-1].lower()
 
-    def _load(self, parts: tuple[str, ...]) -> Java:
+    def load(self, parts: tuple[str, ...]) -> Java:
+        """Iceberg's table of that full name, as the session's catalog has it."""
         name = ".".join(f"`{part.replace('`', '``')}`" for part in parts)
         loader = "org.apache.iceberg.spark.Spark3Util"
         return self.jvm.static(loader, "loadIcebergTable", self.session._jsparkSession, name)

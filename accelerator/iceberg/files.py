@@ -12,7 +12,7 @@ import hashlib
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, TypeVar
 
@@ -143,6 +143,13 @@ class FileCache:
         return self._snapshots.get_or(
             (uuid, snapshot.snapshot_id), lambda: self._match(inputs, snapshot)
         )
+
+    def keys(self, inputs: Inputs, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
+        """The keys of the snapshot's data files, deletes apart."""
+        for manifest in read_manifest_list(inputs.new_input(snapshot.manifest_list)):
+            if manifest.content == ManifestContent.DATA:
+                for file in self._decoded(inputs, manifest).files:
+                    yield file.key
 
     def _match(self, inputs: Inputs, snapshot: Snapshot) -> tuple[LiveFile, ...]:
         listed = read_manifest_list(inputs.new_input(snapshot.manifest_list))

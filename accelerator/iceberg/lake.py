@@ -52,6 +52,11 @@ class PinnedTable:
     _files: FileCache
 
     @property
+    def snapshot_ms(self) -> int | None:
+        """When the snapshot was committed, in milliseconds; None for a table that has none."""
+        return None if self.snapshot is None else self.snapshot.timestamp_ms
+
+    @property
     def location(self) -> str:
         """The table's base location."""
         return self.metadata.location
@@ -67,6 +72,25 @@ class PinnedTable:
             return ()
         inputs = inputs_for(self.metadata_location, self.io_properties)
         return self._files.live_files(inputs, self.facts.uuid, self.snapshot)
+
+    def unheld(
+        self, keys: Collection[tuple[str, int]], *, without: Collection[int] = ()
+    ) -> set[tuple[str, int]]:
+        """Those of the data files, by their keys, that no snapshot of the table holds any more.
+
+        Snapshots whose ids are in `without` count as gone. What is newer than the metadata itself
+        is held by a snapshot that isn't known here. Raises OSError where a manifest can't be read.
+        """
+        newest = max(0, self.metadata.next_sequence_number() - 1)  # 0 in tables of format 1
+        left = {key for key in keys if key[1] <= newest}
+        inputs = inputs_for(self.metadata_location, self.io_properties)
+        snapshots = sorted(self.metadata.snapshots, key=lambda one: -one.timestamp_ms)
+        for snapshot in snapshots:
+            if not left:
+                break
+            if snapshot.snapshot_id not in without:
+                left.difference_update(self._files.keys(inputs, snapshot))
+        return left
 
     def arrow(self, columns: Sequence[str], files: Sequence[LiveFile] | None = None) -> pa.Table:
         """The rows of those files (all if None), deletes applied, under the pinned schema."""
@@ -109,9 +133,9 @@ class Lake:
         self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
         self._files = FileCache()
 
-    def pin(self) -> Pin:
-        """A fresh pin; one per statement."""
-        return Pin(self)
+    def pin(self, *, fresh: bool = False) -> Pin:
+        """A new pin; one per statement. With `fresh`, `metadata_max_age_s` doesn't count."""
+        return Pin(self, self._read if fresh else self.newest)
 
     def resolve(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """The full name, by Spark's rule: a first part that names a catalog is one."""
@@ -195,8 +219,8 @@ def _reader(
 class Pin(Facts):
     """What one statement sees: each table's metadata is read once, at its first use."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
+    def __init__(self, lake: Lake, newest: Callable[[tuple[str, ...]], _Loaded | None]) -> None:
+        self._lake, self._newest = lake, newest
         self._metadata: dict[tuple[str, ...], _Loaded | None] = {}
         self._full: dict[tuple[str, ...], tuple[str, ...]] = {}
 
@@ -211,6 +235,6 @@ class Pin(Facts):
         if full is None:
             full = self._full[parts] = self._lake.resolve(parts)
         if full not in self._metadata:
-            self._metadata[full] = self._lake.newest(full)
+            self._metadata[full] = self._newest(full)
         loaded = self._metadata[full]
         return self._lake.state(full, loaded, at) if loaded is not None else None

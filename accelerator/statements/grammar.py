@@ -208,11 +208,11 @@ def _vacuum(reader: Reader) -> VacuumTable | None:
     """Other systems have more words for it, so what isn't ours to the end goes to Spark."""
     with suppress(StatementError):
         table, full = reader.table(), reader.take("FULL")
-        hours = None
+        snapshots, hours = reader.take("SNAPSHOTS"), None
         if reader.take("RETAIN"):
             hours = reader.number("a number of hours")
             reader.expect("HOURS")
-        return reader.ended(VacuumTable(table, full, hours, reader.take("DRY", "RUN")))
+        return reader.ended(VacuumTable(table, full, hours, reader.take("DRY", "RUN"), snapshots))
     return None
 
 

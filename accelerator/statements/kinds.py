@@ -148,12 +148,16 @@ class ValidateConstraint:
 
 @dataclass(frozen=True, slots=True)
 class VacuumTable:
-    """VACUUM of what the store has of a table; `hours` None is the session's setting."""
+    """VACUUM of what the store has of a table; `hours` None is the session's setting.
+
+    With `snapshots` the table's own old snapshots go first.
+    """
 
     table: TableName
     full: bool = False
     hours: float | None = None
     dry_run: bool = False
+    snapshots: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""The end of what is in the recycle bin, and of drops that died by half; a vacuum's first step.
+"""The end of what nothing can use; a vacuum's first step.
+
+That is: cubes past their time in the recycle bin, what drops that died by half have left, and
+segments of data files that are in no snapshot.
 
 Promises: what hasn't been in the bin for as long as was promised stays, and so does what UNDROP
 CUBE brought back. Two commits: the cube leaves the registry, then its segments leave the table's
@@ -8,17 +11,26 @@ the next vacuum goes on with them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+
+from accelerator.store.chunks import Damaged
 from accelerator.store.log import VersionedLog
-from accelerator.store.records import DroppedCube
+from accelerator.store.records import DroppedCube, SegmentRecord
 from accelerator.store.registry import RegistryVersion
 from accelerator.store.table import TableVersion
 from accelerator.store.vacuum import Scene, doubt, newest
 
+Unusable = Callable[[Sequence[SegmentRecord]], Iterable[int]]
+"""The ids of those segments that no statement can use any more, whatever snapshot it reads."""
 
-def expire(scene: Scene, log: VersionedLog[RegistryVersion]) -> TableVersion:
+
+def expire(
+    scene: Scene, log: VersionedLog[RegistryVersion], unusable: Unusable | None = None
+) -> TableVersion:
     """Ends what is past its time, a dry run only tells; the table's newest version then.
 
-    That is read first: where it's damaged, cubes leave the registry no more than files go.
+    That is read first: where it's damaged, cubes leave the registry no more than files go; and so
+    `unusable` sees snapshots that are newer than the segments, never a segment of a newer snapshot.
     """
     version, registry = newest(scene), sound_registry(log)
     ended = registry.expired(scene.table_uuid, scene.now_ms)
@@ -31,7 +43,9 @@ def expire(scene: Scene, log: VersionedLog[RegistryVersion]) -> TableVersion:
     scene.report.kept("cube", "in the recycle bin", ours)
     found = unowned(version, registry)
     scene.report.deleted("cube", "dropped by halves", len(set(found) - gone))
-    return _forget(scene, log) if found and not scene.dry_run else version
+    if found and not scene.dry_run:
+        version = _forget(scene, log)
+    return version if unusable is None else _forget_unusable(scene, version, unusable)
 
 
 def sound_registry(log: VersionedLog[RegistryVersion]) -> RegistryVersion:
@@ -65,6 +79,29 @@ def _end(
         return registry.without_dropped(ended)
 
     return log.commit(change), ended
+
+
+def _forget_unusable(scene: Scene, version: TableVersion, unusable: Unusable) -> TableVersion:
+    """Makes garbage of segments; ids are random, so none of them can have come to mean another."""
+    found: dict[str, set[int]] = {}
+    for cube_id, state in version.cubes.items():
+        try:
+            ids = set(unusable(state.ordered()))
+        except Damaged:
+            scene.report.kept("cube", "its segments can't be read")
+            continue
+        scene.report.deleted("segment", "its data files are in no snapshot", len(ids))
+        if ids:
+            found[cube_id] = ids
+
+    def change(table: TableVersion) -> TableVersion:
+        for cube_id, ids in found.items():
+            left = table.cubes.get(cube_id)
+            here = [one for one in sorted(ids) if left and one in left.load().by_id]
+            table = table.changed(cube_id, here, ()) if here else table
+        return table
+
+    return scene.log.commit(change) if found and not scene.dry_run else version
 
 
 def _forget(scene: Scene, log: VersionedLog[RegistryVersion]) -> TableVersion:

@@ -23,6 +23,7 @@ LEASE_MS = 600_000
 # The reader stops trusting a lease this long before it ends, and the vacuum starts ignoring it this
 # long after: together what clocks of two machines may differ by, or a renewal may be late.
 MARGIN_MS = 120_000
+VERSIONS, SNAPSHOTS = "pins", "snapshots"
 
 _NAME = re.compile(r"(\d{20})-(\d{15})-([0-9a-f]{32})-(\d+)\.json")
 _log = logging.getLogger("accelerator")
@@ -42,10 +43,10 @@ class Lease:
         return now_ms > self.expires_ms + MARGIN_MS
 
 
-def leases_of(files: Files, table_uuid: str) -> list[Lease]:
-    """All leases on a table, ended ones too; one listing."""
+def leases_of(files: Files, table_uuid: str, folder: str = VERSIONS) -> list[Lease]:
+    """All leases on a table's versions or snapshots, ended ones too; one listing."""
     found = []
-    for path in files.list(_folder(table_uuid)):
+    for path in files.list(_folder(table_uuid, folder)):
         match = _NAME.fullmatch(path.rpartition("/")[2])
         if match:
             found.append(Lease(path, int(match[1]), int(match[2]), match[3]))
@@ -65,10 +66,22 @@ class _Held:
 
 
 class Leases:
-    """The leases of one process on the tables of one store; threads share it."""
+    """The leases of one process on the tables of one store; threads share it.
 
-    def __init__(self, files: Files, now_ms: Callable[[], int], *, writable: bool) -> None:
-        self.process = uuid.uuid4().hex
+    In the folder `SNAPSHOTS` a lease is on the lake's table, and its version is the time of the
+    oldest snapshot whose data files are read, in milliseconds.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        now_ms: Callable[[], int],
+        *,
+        writable: bool,
+        folder: str = VERSIONS,
+        process: str = "",
+    ) -> None:
+        self.process, self._folder = process or uuid.uuid4().hex, folder
         self._files, self._now_ms, self._writable = files, now_ms, writable
         self._held: dict[str, _Held] = {}
         self._readings: set[int] = set()
@@ -171,7 +184,7 @@ class Leases:
         self._files_written += 1
         new = _Held("", oldest, version, self._count, now, now + LEASE_MS)
         name = f"{oldest:020d}-{new.expires_ms:015d}-{self.process}-{self._files_written}.json"
-        new = replace(new, path=f"{_folder(table_uuid)}/{name}")
+        new = replace(new, path=f"{_folder(table_uuid, self._folder)}/{name}")
         try:
             self._files.create(new.path, b'{"format":1}\n')
             self._held[table_uuid] = new
@@ -198,5 +211,5 @@ class Leases:
             self.renew()
 
 
-def _folder(table_uuid: str) -> str:
-    return f"tables/{table_uuid}/pins"
+def _folder(table_uuid: str, folder: str) -> str:
+    return f"tables/{table_uuid}/{folder}"

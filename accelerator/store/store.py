@@ -12,14 +12,14 @@ import secrets
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store.adding import Added, add_segments
-from accelerator.store.expiry import expire
+from accelerator.store.expiry import Unusable, expire
 from accelerator.store.files import Files, local_path, open_files
-from accelerator.store.leases import Leases
+from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log import VersionedLog
 from accelerator.store.orphans import sweep
 from accelerator.store.records import CubeRecord, Job, SegmentRecord
@@ -56,6 +56,13 @@ class Store:
             sleep=sleep,
         )
         self._leases = Leases(files, self._now_ms, writable=not read_only)
+        self._snapshots = Leases(
+            files,
+            self._now_ms,
+            writable=not read_only,
+            folder=SNAPSHOTS,
+            process=self._leases.process,
+        )
         self._tables: dict[str, TableLog] = {}
         self._lock = threading.Lock()
 
@@ -91,13 +98,35 @@ class Store:
         """The uuids of all tables that have something here, those without a cube too."""
         return self._files.folders("tables")
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Until its end no vacuum, of whatever process, deletes what versions seen inside name."""
-        return self._leases.reading()
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Until its end no vacuum, of whatever process, deletes what versions seen inside name.
+
+        Nor does one expire snapshots of the lake that are pinned inside.
+        """
+        with self._leases.reading(), self._snapshots.reading():
+            yield
+
+    def pin_snapshot(self, table_uuid: str, snapshot_ms: int | None) -> None:
+        """Inside `reading`: data files of a table's snapshot of that time are going to be read.
+
+        No vacuum of the lake's tables expires it, or a later one, until then. One that had begun
+        before may: whoever finds a file missing asks Spark, as for any failure. None is no pin.
+        """
+        if snapshot_ms is not None:
+            self._snapshots.must_ask_again(table_uuid, snapshot_ms)
+
+    def oldest_snapshot_ms(self, table_uuid: str) -> int | None:
+        """The time of the oldest snapshot of the table that any process has pinned."""
+        self._snapshots.narrow(table_uuid)
+        now_ms = self._now_ms()
+        found = leases_of(self._files, table_uuid, SNAPSHOTS)
+        return min((one.version for one in found if not one.has_ended(now_ms)), default=None)
 
     def close(self) -> None:
         """Ends this process's leases; the store may be used on."""
         self._leases.close()
+        self._snapshots.close()
 
     def damages(self) -> tuple[str, ...]:
         """What is wrong with version files that were read; older ones serve in their place."""
@@ -113,7 +142,7 @@ class Store:
 
         A replaced cube's segments are forgotten, as in `drop_cube`.
         """
-        self._writable()
+        self.check_writable()
         replaced: list[CubeRecord] = []
 
         def change(registry: RegistryVersion) -> RegistryVersion:
@@ -128,7 +157,7 @@ class Store:
 
     def update_cube(self, record: CubeRecord) -> RegistryVersion:
         """Changes a registered cube; CubeNotFoundError if it was dropped or replaced meanwhile."""
-        self._writable()
+        self.check_writable()
         return self._registry.commit(lambda registry: registry.with_update(record))
 
     def drop_cube(self, name: str) -> CubeRecord:
@@ -137,7 +166,7 @@ class Store:
         A crash between the two commits leaves segments that no cube owns: nothing reads them, and
         the next vacuum forgets them.
         """
-        self._writable()
+        self.check_writable()
         dropped: list[CubeRecord] = []
 
         def change(registry: RegistryVersion) -> RegistryVersion:
@@ -150,7 +179,7 @@ class Store:
 
     def recycle_cube(self, name: str, keep_ms: int) -> CubeRecord:
         """Moves a cube to the recycle bin, by one commit; its segments stay for so long."""
-        self._writable()
+        self.check_writable()
         now_ms = self._now_ms()
         version = self._registry.commit(
             lambda registry: registry.with_recycled(name, now_ms, now_ms + keep_ms)
@@ -159,7 +188,7 @@ class Store:
 
     def undrop_cube(self, name: str, new_name: str = "") -> CubeRecord:
         """Brings the newest cube of that name back from the bin, with all of its segments."""
-        self._writable()
+        self.check_writable()
         wanted = new_name or name
         version = self._registry.commit(lambda registry: registry.with_undropped(name, wanted))
         return version.cubes[wanted]
@@ -180,7 +209,7 @@ class Store:
         `job` given, they're taken only while its transaction log and its cube stand, so nothing
         comes back that a vacuum or a DROP has seen as garbage; the log is removed afterwards.
         """
-        self._writable()
+        self.check_writable()
         offered, replaced = tuple(segments), tuple(replaces)
         lost: tuple[int, ...] = ()
 
@@ -200,7 +229,7 @@ class Store:
 
     def remove_segments(self, table_uuid: str, ids: Iterable[int]) -> TableVersion:
         """Forgets segments by id; ids that aren't there are no error."""
-        self._writable()
+        self.check_writable()
         gone = tuple(ids)
         return self._table(table_uuid).commit(lambda table: table.without(gone))
 
@@ -208,7 +237,7 @@ class Store:
 
     def begin_job(self, table_uuid: str, cube_id: str) -> Job:
         """Writes the transaction log of a build, then hands out the prefix it may write under."""
-        self._writable()
+        self.check_writable()
         job_id = uuid.uuid4().hex
         prefix = f"tables/{table_uuid}/cubes/{cube_id}/{job_id}"
         uri, process = self._files.uri(prefix), self._leases.process
@@ -221,7 +250,7 @@ class Store:
 
     def finish_job(self, job: Job) -> None:
         """Removes a build's transaction log; twice is no error."""
-        self._writable()
+        self.check_writable()
         self._files.delete([_job_path(job.table_uuid, job.id)])
 
     def jobs(self, table_uuid: str) -> tuple[Job, ...]:
@@ -244,15 +273,24 @@ class Store:
 
     def delete_artifacts(self, uris: Iterable[str]) -> None:
         """Deletes artifacts; the caller knows that no committed record and no query needs them."""
-        self._writable()
+        self.check_writable()
         self._files.delete([self._relative(uri) for uri in uris])
 
     def vacuum(
-        self, table_uuid: str, retention: Retention, *, full: bool = False, dry_run: bool = False
+        self,
+        table_uuid: str,
+        retention: Retention,
+        *,
+        full: bool = False,
+        dry_run: bool = False,
+        unusable: Unusable | None = None,
     ) -> Report:
-        """Deletes one table's garbage; with `full` orphans of dead writers too. See `vacuum.py`."""
+        """Deletes one table's garbage; with `full` orphans of dead writers too. See `vacuum.py`.
+
+        `unusable` tells which segments no snapshot of the table can use: they're forgotten first.
+        """
         if not dry_run:
-            self._writable()
+            self.check_writable()
             self._leases.narrow(table_uuid)
         report = Report(table_uuid, dry_run)
         files = CountedFiles(self._files, report)
@@ -260,7 +298,7 @@ class Store:
         own = Store(files, clock=self._clock, sleep=self._sleep, now_ms=self._now_ms)
         log = own._table_log(table_uuid)
         scene = Scene(files, log.log, log.chunks, table_uuid, retention, self._now_ms(), report)
-        vacuum(scene, expire(scene, own._registry), own.jobs(table_uuid))
+        vacuum(scene, expire(scene, own._registry, unusable), own.jobs(table_uuid))
         if full:
             sweep(scene, lambda: own.jobs(table_uuid))
         return report
@@ -343,7 +381,8 @@ class Store:
         except StoreError:
             return uri
 
-    def _writable(self) -> None:
+    def check_writable(self) -> None:
+        """StoreError where the store was opened read-only."""
         if self._read_only:
             raise StoreError(
                 "the store was opened read-only",

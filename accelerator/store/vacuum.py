@@ -15,7 +15,7 @@ from accelerator.errors import StoreError
 from accelerator.store.chunks import ChunkRef, Chunks, Damaged
 from accelerator.store.files import Files
 from accelerator.store.garbage import Garbage
-from accelerator.store.leases import Lease, leases_of
+from accelerator.store.leases import SNAPSHOTS, Lease, leases_of
 from accelerator.store.log import PROBE_GAP_MAX_S, VersionedLog, floors_of
 from accelerator.store.records import Job
 from accelerator.store.retention import Deleter, Report, Retention
@@ -98,6 +98,7 @@ def vacuum(scene: Scene, version: TableVersion, jobs: Sequence[Job]) -> None:
     ready = _ready(scene, marks, needed)
     floor = _delete(scene, version, ready, needed)
     clean = ready[-1].number if ready else version.clean
+    leases += leases_of(scene.files, scene.table_uuid, SNAPSHOTS)
     _end_leases(scene, [one for one in leases if one.has_ended(scene.now_ms)])
     dead = dead_jobs(scene, jobs, live)
     scene.report.kept("job", "running, or younger than the grace time", len(jobs) - len(dead))

@@ -259,7 +259,12 @@ def test_vacuum_is_a_statement():
     fake = Fake()
     run(fake, "vacuum", "shop.t")
     run(fake, "vacuum", "t", "--full", "--retain-hours", "12", "--dry-run")
-    assert fake.asked == ["VACUUM shop.t", "VACUUM t FULL RETAIN 12.000000 HOURS DRY RUN"]
+    run(fake, "vacuum", "t", "--snapshots")
+    assert fake.asked == [
+        "VACUUM shop.t",
+        "VACUUM t FULL RETAIN 12.000000 HOURS DRY RUN",
+        "VACUUM t SNAPSHOTS",
+    ]
 
 
 def test_undrop_is_a_statement():

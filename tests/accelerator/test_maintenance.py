@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from accelerator.cli.main import main
 from accelerator.errors import StoreError
-from accelerator.maintenance import Schedule, Vacuumed, maintain
+from accelerator.maintenance.daemon import Schedule, Vacuum, Vacuumed, maintain
 from accelerator.store import Retention, Store
 from tests.accelerator.store.samples import TABLE, cube, segment
 
@@ -39,9 +39,13 @@ def _filled(root: Path) -> Store:
     return store
 
 
+def _of(store: Store) -> Vacuum:
+    return lambda uuid, _name, full: store.vacuum(uuid, NOTHING, full=full)
+
+
 def _rounds(store: Store, count: int, schedule: Schedule = Schedule(0, 0)) -> list[Vacuumed]:  # noqa: B008
     told: list[Vacuumed] = []
-    maintain(store, NOTHING, schedule, told.append, stop=threading.Event(), rounds=count)
+    maintain(store, _of(store), schedule, told.append, stop=threading.Event(), rounds=count)
     return told
 
 
@@ -112,14 +116,17 @@ def test_it_stops_within_a_round_and_between_rounds(tmp_path: Path) -> None:
         told.append(done)
         stop.set()
 
-    maintain(store, NOTHING, Schedule(3600), tell, stop=stop)
+    maintain(store, _of(store), Schedule(3600), tell, stop=stop)
     assert len(told) == 1
     stop.clear()
     told.clear()
     between = threading.Timer(0, stop.set)
-    maintain(
-        store, NOTHING, Schedule(3600), lambda _: between.is_alive() or _start(between), stop=stop
-    )
+
+    def start(_done: Vacuumed) -> None:
+        if not between.is_alive():
+            _start(between)
+
+    maintain(store, _of(store), Schedule(3600), start, stop=stop)
     between.join()
 
 

@@ -94,6 +94,8 @@ OURS = [
     (f"EXPLAIN WHY NOT {Q}", ExplainWhyNot(Q)),
     ("VACUUM d.t", VacuumTable(("d", "t"))),
     ("vacuum t full retain 0.5 hours dry run", VacuumTable(("t",), True, 0.5, True)),
+    ("VACUUM t SNAPSHOTS", VacuumTable(("t",), snapshots=True)),
+    ("VACUUM t FULL SNAPSHOTS RETAIN 2 HOURS", VacuumTable(("t",), True, 2.0, snapshots=True)),
     ("VACUUM t RETAIN 168 HOURS", VacuumTable(("t",), hours=168.0)),
     (f"VERIFY {Q}", Verify(Q)),
 ]
@@ -144,6 +146,7 @@ ANALYZE TABLES IN d COMPUTE STATISTICS
 VACUUM '/path'
 VACUUM t LITE
 VACUUM t RETAIN HOURS
+VACUUM t SNAPSHOTS FULL
 VACUUM t RETAIN -1 HOURS
 SET x = 1
 /*+ PLAIN */ SELECT 1

@@ -2,7 +2,7 @@
 
 Promises: several of these over one store do no harm, since vacuums don't; a table whose vacuum
 fails stops no other's, and is tried again in the next round; once told to stop, the vacuum that
-runs is the last. Nothing here reads a table of the lake or starts a JVM.
+runs is the last.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from accelerator.config import Config
 from accelerator.errors import AcceleratorError
-from accelerator.store import Report, Retention, Store
+from accelerator.store import Report, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +23,13 @@ class Schedule:
     """When rounds begin: so many seconds after one another, sooner or later by a random share.
 
     `full_every`: each how manieth round looks for orphans too, the first one among them; 0: none.
+    With `snapshots` each round expires the tables' own old snapshots, for which Spark is started.
     """
 
     interval_s: float = 3600.0
     jitter: float = 0.1
     full_every: int = 24
+    snapshots: bool = False
 
     def pause_s(self, chance: random.Random) -> float:
         """Seconds until the next round."""
@@ -60,19 +61,13 @@ class Vacuumed:
         return asdict(self)
 
 
-def retention_of(config: Config, hours: float | None = None) -> Retention:
-    """What a vacuum keeps by the settings, or for other hours than they say."""
-    kept = config.vacuum_retain_hours if hours is None else hours
-    return Retention(
-        grace_ms=int(kept * 3_600_000),
-        versions_min=config.vacuum_versions_min,
-        batch=config.vacuum_min_batch_delete_size,
-    )
+Vacuum = Callable[[str, str, bool], Report]
+"""Vacuums the table of that uuid and name, fully or not."""
 
 
 def maintain(
     store: Store,
-    retention: Retention,
+    vacuum: Vacuum,
     schedule: Schedule,
     tell: Callable[[Vacuumed], None],
     *,
@@ -84,7 +79,7 @@ def maintain(
     chance = chance or random.Random()
     number = 0
     while not stop.is_set():
-        for done in _round(store, retention, number, full=schedule.is_full(number)):
+        for done in _round(store, vacuum, number, full=schedule.is_full(number)):
             tell(done)
             if stop.is_set():
                 return
@@ -94,7 +89,7 @@ def maintain(
         stop.wait(schedule.pause_s(chance))
 
 
-def _round(store: Store, retention: Retention, number: int, *, full: bool) -> Iterator[Vacuumed]:
+def _round(store: Store, vacuum: Vacuum, number: int, *, full: bool) -> Iterator[Vacuumed]:
     try:
         names = _names(store)
         tables = store.tables()
@@ -105,7 +100,7 @@ def _round(store: Store, retention: Retention, number: int, *, full: bool) -> It
         began = time.perf_counter()
         name = names.get(uuid, uuid)
         try:
-            report = store.vacuum(uuid, retention, full=full)
+            report = vacuum(uuid, name, full)
         except AcceleratorError as error:
             yield Vacuumed(number, name, full, error=str(error))
         else:

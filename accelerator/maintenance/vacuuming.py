@@ -1,0 +1,73 @@
+"""VACUUM of one table, from the lake to the store: snapshots, then segments, then files.
+
+In that order, so that one pass makes garbage of what the lake no longer holds. Nothing of the store
+is deleted where a part before it failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accelerator.config import Config
+from accelerator.iceberg import PinnedTable
+from accelerator.maintenance.lake_garbage import LakeGarbage
+from accelerator.maintenance.snapshots import Served, vacuum_lake
+from accelerator.store import Report, Retention
+
+if TYPE_CHECKING:
+    from accelerator.session import Accelerator
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How much one vacuum does. `hours` None: the session's setting, and the table's own rule."""
+
+    full: bool = False
+    snapshots: bool = False
+    hours: float | None = None
+    dry_run: bool = False
+
+
+def retention_of(config: Config, hours: float | None = None) -> Retention:
+    """What a vacuum keeps by the settings, or for other hours than they say."""
+    kept = config.vacuum_retain_hours if hours is None else hours
+    return Retention(
+        grace_ms=int(kept * 3_600_000),
+        versions_min=config.vacuum_versions_min,
+        batch=config.vacuum_min_batch_delete_size,
+    )
+
+
+def vacuum(session: Accelerator, table: PinnedTable, scope: Scope) -> Report:
+    """Vacuums a table that is there."""
+    if not scope.dry_run:
+        session.store.check_writable()  # before a snapshot has gone
+    served = Served(scope.dry_run)
+    if scope.snapshots:
+        served = vacuum_lake(
+            session, table, hours=scope.hours, full=scope.full, dry_run=scope.dry_run
+        )
+    gone = served.gone if scope.dry_run else ()
+    report = session.store.vacuum(
+        table.facts.uuid,
+        retention_of(session.config, scope.hours),
+        full=scope.full,
+        dry_run=scope.dry_run,
+        unusable=LakeGarbage(session.lake, table.parts, table.facts.uuid, gone).unusable,
+    )
+    served.tell(report)
+    return report
+
+
+def vacuum_stored(session: Accelerator, table_uuid: str, name: str, scope: Scope) -> Report:
+    """Vacuums what the store has of a table; of one that is gone from the lake, that alone.
+
+    `name` is what its cubes call it, or its uuid.
+    """
+    parts = tuple(name.split("."))
+    table = session.lake.pin(fresh=True).pinned(parts) if len(parts) > 1 else None
+    if table is not None and table.facts.uuid == table_uuid:
+        return vacuum(session, table, scope)
+    retention = retention_of(session.config, scope.hours)
+    return session.store.vacuum(table_uuid, retention, full=scope.full, dry_run=scope.dry_run)

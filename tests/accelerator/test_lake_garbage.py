@@ -1,0 +1,147 @@
+"""Segments of data files that are in no snapshot any more go with a VACUUM; no others do.
+
+Tables are PyIceberg's, and no JVM takes part. Segments are recorded as a build would record them.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from samples import cube, segment
+
+import accelerator
+from accelerator.iceberg.io import local_path
+from accelerator.store import CoveredFile
+
+CUBE = "c" * 32
+ROWS = pa.table({"a": pa.array([1, 2, 3], pa.int64())})
+
+
+@pytest.fixture
+def lake(tmp_path):
+    properties = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path}/"}
+    catalog = SqlCatalog("lake", **properties)
+    catalog.create_namespace("d")
+    table = catalog.create_table("d.t", ROWS.schema)
+    table.append(ROWS)
+    return tmp_path, catalog, table
+
+
+def covered(acc):
+    """A segment for each live file that has none, as a build makes them; ids by path."""
+    pinned = acc.lake.pin(fresh=True).pinned(("lake", "d", "t"))
+    uuid = pinned.facts.uuid
+    if not acc.store.registry().cubes:
+        acc.store.create_cube(cube(table_uuid=uuid, table="lake.d.t"))
+    known = {f.path for s in acc.store.table(uuid).of(CUBE) for f in s.files}
+    for number, file in enumerate(pinned.live_files(), 10 * len(known) + 1):
+        if file.path in known:
+            continue
+        files = (CoveredFile(file.path, file.sequence_number, "", 3, 100),)
+        name = f"tables/{uuid}/cubes/{CUBE}/j/{number}.parquet"
+        acc.store._files.create(name, b"cells")
+        path = acc.store._files.uri(name)
+        acc.store.add_segments(uuid, [segment(number, path=path, files=files)])
+    return {f.path: s.id for s in acc.store.table(uuid).of(CUBE) for f in s.files}
+
+
+def left(acc):
+    uuid = acc.lake.pin().pinned(("lake", "d", "t")).facts.uuid
+    return {s.id for s in acc.store.table(uuid).of(CUBE)}
+
+
+def opened(folder):
+    return accelerator.open(folder, vacuum_versions_min=1, vacuum_retain_hours=0)
+
+
+def reported(report):
+    return sum(line.files for line in report.lines if line.what == "segment")
+
+
+def test_a_file_that_some_snapshot_holds_keeps_its_segment(lake):
+    folder, _catalog, table = lake
+    with opened(folder) as acc:
+        first = set(covered(acc).values())
+        table.overwrite(ROWS)
+        both = set(covered(acc).values())
+        assert len(first) == 1 and len(both) == 2
+        assert reported(acc.vacuum("lake.d.t", full=True)) == 0
+        assert left(acc) == both
+
+
+def test_a_file_of_expired_snapshots_loses_it_in_one_pass(lake):
+    folder, _catalog, table = lake
+    with opened(folder) as acc:
+        old = set(covered(acc).values())
+        table.overwrite(ROWS)
+        both = set(covered(acc).values())
+        for snapshot in table.metadata.snapshots[:-1]:
+            table.maintenance.expire_snapshots().by_id(snapshot.snapshot_id).commit()
+        assert reported(acc.vacuum("lake.d.t", dry_run=True)) == 1
+        assert left(acc) == both
+        done = acc.vacuum("lake.d.t")
+        assert (reported(done), left(acc)) == (1, both - old)
+        again = acc.vacuum("lake.d.t", full=True)
+        assert reported(again) == 0
+        stored = {path.name for path in (folder / ".accelerator").rglob("*.parquet")}
+        assert stored == {f"{one}.parquet" for one in both - old}
+
+
+@pytest.mark.parametrize("kind", ["tag", "branch"])
+def test_branches_and_tags_hold_files(lake, kind):
+    folder, _catalog, table = lake
+    with opened(folder) as acc:
+        covered(acc)
+        manage = table.manage_snapshots()
+        getattr(manage, f"create_{kind}")(table.current_snapshot().snapshot_id, "kept").commit()
+        table.delete()
+        both = set(covered(acc).values())
+        acc.vacuum("lake.d.t", full=True)
+        assert left(acc) == both
+
+
+def test_a_segment_that_is_newer_than_what_is_known_of_the_table_stays(lake):
+    """A catalog that answers from yesterday, say a lagging replica, costs no segment."""
+    folder, catalog, table = lake
+    with opened(folder) as acc:
+        old = table.metadata_location
+        table.append(ROWS)
+        new = catalog.load_table("d.t").metadata_location
+        both = set(covered(acc).values())
+        catalog.drop_table("d.t")
+        catalog.register_table("d.t", old)
+        acc.vacuum("lake.d.t")
+        assert left(acc) == both
+        catalog.drop_table("d.t")
+        catalog.register_table("d.t", new)
+        acc.vacuum("lake.d.t")
+        assert left(acc) == both
+
+
+def test_a_manifest_that_is_gone_costs_no_segment(lake, caplog):
+    folder, _catalog, table = lake
+    with opened(folder) as acc:
+        covered(acc)
+        table.overwrite(ROWS)
+        both = set(covered(acc).values())
+        first = table.metadata.snapshots[0]
+        # The old file is looked for in every snapshot, this one too.
+        (folder / local_path(first.manifest_list)).unlink()
+    with opened(folder) as acc:
+        acc.vacuum("lake.d.t")
+        assert left(acc) == both
+        assert "isn't known, so it stays" in caplog.text
+
+
+def test_the_newest_metadata_counts_whatever_its_age_may_be(lake):
+    folder, _catalog, table = lake
+    with accelerator.open(
+        folder, vacuum_versions_min=1, vacuum_retain_hours=0, metadata_max_age_s=3600
+    ) as acc:
+        assert acc.lake.pin().table(("lake", "d", "t"))
+        table.append(ROWS)
+        both = set(covered(acc).values())
+        assert len(both) == 2
+        acc.vacuum("lake.d.t")
+        assert left(acc) == both
