@@ -34,13 +34,19 @@ _BINNED = pa.schema(
 
 
 def drop(session: Accelerator, name: str, *, force: bool) -> None:
-    """Drops a cube: to the recycle bin, or at once by `force` or where nothing is kept in it."""
+    """Drops a cube: to the recycle bin, or at once by `force` or where nothing is kept in it.
+
+    Its published table goes first: should this process end in between, the cube is still there, and
+    its next build publishes it again. The other way round nobody would know of the table.
+    """
+    session.store.check_writable()
+    publishing.drop_published(session, session.store.registry().named(name))
     keep_ms = int(min(session.config.recycle_bin_hours, HOURS_MAX) * 3_600_000)
     if force or not keep_ms:
         dropped = session.store.drop_cube(name)
     else:
         dropped = session.store.recycle_cube(name, keep_ms)
-    publishing.drop_published(session, dropped)
+    publishing.drop_published(session, dropped)  # it may have been published meanwhile
 
 
 def undrop(session: Accelerator, name: str, new_name: str | None) -> str:

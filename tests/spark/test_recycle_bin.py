@@ -115,3 +115,28 @@ def test_a_published_table_goes_with_the_drop_and_is_published_again(shop: Shop)
     assert differ(found, shop.acc.plain_table(shop.select)) == []
     for name in ("shop_bin", "shop_bin_again"):
         shop.wh.sql(f"DROP TABLE lake.d.{name}")
+
+
+def test_a_drop_that_ends_early_leaves_no_table_that_nobody_knows(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (published,) = shop.rows("PUBLISH CUBE sales AS lake.d.shop_bin_early")
+
+    class Ended(BaseException):
+        """The end of the process."""
+
+    def end(*_: object) -> None:
+        raise Ended
+
+    for step in ("recycle_cube", "drop_cube"):
+        force = " FORCE" if step == "drop_cube" else ""
+        with monkeypatch.context() as patch, pytest.raises(Ended):
+            patch.setattr(shop.acc.store, step, end)
+            shop.rows(f"DROP CUBE sales{force}")
+        assert not shop.wh.spark.catalog.tableExists(str(published["table"]))
+        assert shop.check() == ("sales",)
+        shop.append()
+        shop.rows("BUILD CUBE sales")
+        assert shop.wh.spark.catalog.tableExists(str(published["table"]))
+    shop.rows("DROP CUBE sales FORCE")
+    assert not shop.wh.spark.catalog.tableExists(str(published["table"]))
