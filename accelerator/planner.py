@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from sqlglot import exp
@@ -20,7 +21,7 @@ from accelerator.context import SessionContext, refusal
 from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run, nearest
 from accelerator.iceberg import Lake, Pin, PinnedTable
 from accelerator.plan import CubePlan, DuckDBRun, PlainPlan, Plan, Tried
-from accelerator.store import CubeRecord, Store
+from accelerator.store import CubeRecord, RegistryVersion, Store, TableVersion
 from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, cover
@@ -72,6 +73,24 @@ class _Seen(Facts):
         return None if self._context.is_temporary(parts) else self.pin.table(parts, at)
 
 
+class _Stored:
+    """The store as one statement sees it: each of its logs is asked for its newest version once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tables: dict[str, TableVersion] = {}
+
+    @cached_property
+    def registry(self) -> RegistryVersion:
+        return self._store.registry()
+
+    def table(self, table_uuid: str) -> TableVersion:
+        version = self._tables.get(table_uuid)
+        if version is None:
+            version = self._tables[table_uuid] = self._store.table(table_uuid)
+        return version
+
+
 @dataclass(frozen=True, slots=True)
 class _Statement:
     """A parsed statement; `names` are the tables that its plan depends on, once it was bound."""
@@ -114,17 +133,17 @@ class Planner:
             except SqlglotError as error:
                 return PlainPlan(Declined("parse_failed", str(error).splitlines()[0])), False
             self._statements.put(sql, statement)
-        pin = self._lake.pin()
-        key = self._key(sql, statement, pin, settings, only)
+        pin, stored = self._lake.pin(), _Stored(self._store)
+        key = self._key(sql, statement, (pin, stored), settings, only)
         known = self._plans.get(key) if key is not None else None
         if known is not None:
             return known, True
         seen = _Seen(pin, self._context)
-        plan = self._plan(statement.tree, seen, settings, only)
+        plan = self._plan(statement.tree, (seen, stored), settings, only)
         if isinstance(plan, CubePlan):
             statement = _Statement(statement.tree, tuple(dict.fromkeys(seen.names)))
             self._statements.put(sql, statement)
-            key = self._key(sql, statement, pin, settings, only)
+            key = self._key(sql, statement, (pin, stored), settings, only)
             self._plans.put(key, plan)
         return plan, False
 
@@ -138,7 +157,11 @@ class Planner:
 
     def cubes_of(self, table_uuid: str) -> list[tuple[CubeRecord, CubeDefinition | None]]:
         """The registered cubes of a fact table; the definition is None where it can't be read."""
-        registry = self._store.registry()
+        return self._cubes_of(table_uuid, self._store.registry())
+
+    def _cubes_of(
+        self, table_uuid: str, registry: RegistryVersion
+    ) -> list[tuple[CubeRecord, CubeDefinition | None]]:
         number, by_table = self._definitions
         if number != registry.number:
             by_table = {}
@@ -147,16 +170,17 @@ class Planner:
             self._definitions = (registry.number, by_table)
         return by_table.get(table_uuid, [])
 
-    def coverage(
+    def _coverage(
         self,
         record: CubeRecord,
         cube: CubeDefinition,
         found: Match,
         pinned: Mapping[int, PinnedTable],
         settings: Mapping[str, str],
+        stored: _Stored,
     ) -> Coverage:
         """The cover of the fact's live files; `pinned` is by the cube's occurrences."""
-        version = self._store.table(record.table_uuid)
+        version = stored.table(record.table_uuid)
         states = tuple(
             (o, p.metadata_location, p.facts.snapshot_id) for o, p in sorted(pinned.items())
         )
@@ -178,31 +202,37 @@ class Planner:
         self,
         sql: str,
         statement: _Statement,
-        pin: Pin,
+        state: tuple[Pin, _Stored],
         settings: Mapping[str, str],
         only: str | None,
     ) -> Hashable:
         if statement.names is None:
             return None
+        pin, stored = state
         if any(self._context.is_temporary(parts) for parts, _ in statement.names):
             return None
         pinned = [pin.pinned(parts, at) for parts, at in statement.names]
         states = tuple((p.metadata_location, p.parts) if p else None for p in pinned)
-        registry = self._store.registry().number
-        uuids = {p.facts.uuid for p in pinned if p is not None and self.cubes_of(p.facts.uuid)}
-        stores = tuple((uuid, self._store.table(uuid).number) for uuid in sorted(uuids))
-        return (sql, states, registry, stores, tuple(settings.values()), only)
+        registry = stored.registry
+        uuids = {p.facts.uuid for p in pinned if p and self._cubes_of(p.facts.uuid, registry)}
+        stores = tuple((uuid, stored.table(uuid).number) for uuid in sorted(uuids))
+        return (sql, states, registry.number, stores, tuple(settings.values()), only)
 
     def _plan(
-        self, tree: exp.Expression, seen: _Seen, settings: Mapping[str, str], only: str | None
+        self,
+        tree: exp.Expression,
+        state: tuple[_Seen, _Stored],
+        settings: Mapping[str, str],
+        only: str | None,
     ) -> Plan:
+        seen, stored = state
         try:
             block = bind_block(tree, seen, settings.get("time_zone"))
         except DeclinedError as error:
             return PlainPlan(error.declined)
         pinned = tuple(_pinned(seen.pin, o.parts, o.at) for o in block.occurrences)
         uuids = dict.fromkeys(o.table.uuid for o in block.occurrences)
-        cubes = [pair for uuid in uuids for pair in self.cubes_of(uuid)]
+        cubes = [pair for uuid in uuids for pair in self._cubes_of(uuid, stored.registry)]
         if not cubes:
             return PlainPlan(Declined("cubes_none"))
         tried: list[Tried] = []
@@ -210,7 +240,7 @@ class Planner:
         for record, cube in sorted(cubes, key=lambda pair: pair[0].name):
             if only is not None and record.name != only:
                 continue
-            result = self._try(block, record, cube, pinned, settings)
+            result = self._try(block, (record, cube), pinned, settings, stored)
             tried.append(result if isinstance(result, Tried) else result.tried)
             if isinstance(result, Candidate):
                 found.append(result)
@@ -222,18 +252,19 @@ class Planner:
     def _try(
         self,
         block: Block,
-        record: CubeRecord,
-        cube: CubeDefinition | None,
+        tried: tuple[CubeRecord, CubeDefinition | None],
         pinned: tuple[PinnedTable, ...],
         settings: Mapping[str, str],
+        stored: _Stored,
     ) -> Tried | Candidate:
+        record, cube = tried
         if cube is None:
             return Tried(record.name, Declined("segment_unreadable", "Its definition."))
         found = match(block, cube)
         if isinstance(found, Declined):
             return Tried(record.name, found)
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
-        coverage = self.coverage(record, cube, found, by_cube, settings)
+        coverage = self._coverage(record, cube, found, by_cube, settings, stored)
         return candidate(record, cube, found, coverage, pinned)
 
     def _cube_plan(
