@@ -40,7 +40,7 @@ def drop(session: Accelerator, name: str, *, force: bool) -> None:
     its next build publishes it again. The other way round nobody would know of the table.
     """
     session.store.check_writable()
-    publishing.drop_published(session, session.store.registry().named(name))
+    publishing.drop_published(session, session.store.registry(fresh=True).named(name))
     keep_ms = int(min(session.config.recycle_bin_hours, HOURS_MAX) * 3_600_000)
     if force or not keep_ms:
         dropped = session.store.drop_cube(name)

@@ -82,9 +82,9 @@ class Store:
 
     # Reading
 
-    def registry(self) -> RegistryVersion:
-        """All cubes, as of now."""
-        return self._registry.current()
+    def registry(self, *, fresh: bool = False) -> RegistryVersion:
+        """All cubes, as of now; with `fresh` whatever the age of what is known."""
+        return self._registry.current(fresh=fresh)
 
     def table(self, table_uuid: str) -> TableVersion:
         """All segments over a fact table, as of now; inside `reading` their files stay."""
