@@ -199,6 +199,23 @@ class Lake:
         reader.set_properties(full[1:], updates)
         self._newest.pop(full, None)
 
+    def holds(self, catalog: str, table_uuid: str) -> bool | None:
+        """Whether the catalog has a table of that uuid now, under whatever name; reads all of them.
+
+        None where that can't be told: it can't list its tables, lists none at all (a file that
+        isn't mounted looks like that), or changes while it's read. CatalogError where one can't be
+        read.
+        """
+        reader = self._catalogs.get(catalog)
+        names = list(reader.tables()) if reader is not None else []
+        for name in names:
+            loaded = self._read((catalog, *name))
+            if loaded is None:
+                return None
+            if str(loaded.metadata.table_uuid) == table_uuid:
+                return True
+        return False if names else None
+
     def tables(self) -> Iterator[tuple[str, ...]]:
         """The full name of every Iceberg table; catalogs that only the JVM knows list none."""
         for name, reader in self._catalogs.items():

@@ -6,12 +6,13 @@ stay until a VACUUM of its table finds that the cube's time is over.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from accelerator.builds import publishing
-from accelerator.errors import StoreError
+from accelerator.errors import AcceleratorError, CubeNotFoundError, StoreError
 from accelerator.store import CubeRecord, DroppedCube
 
 if TYPE_CHECKING:
@@ -41,12 +42,36 @@ def drop(session: Accelerator, name: str, *, force: bool) -> None:
     """
     session.store.check_writable()
     publishing.drop_published(session, session.store.registry(fresh=True).named(name))
-    keep_ms = int(min(session.config.recycle_bin_hours, HOURS_MAX) * 3_600_000)
+    keep_ms = _keep_ms(session)
     if force or not keep_ms:
         dropped = session.store.drop_cube(name)
     else:
         dropped = session.store.recycle_cube(name, keep_ms)
     publishing.drop_published(session, dropped)  # it may have been published meanwhile
+
+
+def recycle_of_gone_table(session: Accelerator, table_uuid: str, catalog: str) -> list[str]:
+    """Moves the cubes of a table that its catalog has under no name any more; their names.
+
+    A published one stays as it is: its table still answers. Nothing moves on a doubt.
+    """
+    found = [r for r in session.store.registry().cubes.values() if r.table_uuid == table_uuid]
+    found = [record for record in found if record.published is None]
+    try:
+        if not found or session.lake.holds(catalog, table_uuid) is not False:
+            return []
+    except AcceleratorError:
+        return []
+    moved = []
+    for record in found:
+        with suppress(CubeNotFoundError):  # dropped or replaced meanwhile
+            session.store.recycle_cube(record.name, _keep_ms(session), cube_id=record.id)
+            moved.append(record.name)
+    return moved
+
+
+def _keep_ms(session: Accelerator) -> int:
+    return int(min(session.config.recycle_bin_hours, HOURS_MAX) * 3_600_000)
 
 
 def undrop(session: Accelerator, name: str, new_name: str | None) -> str:

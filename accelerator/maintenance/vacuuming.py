@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from accelerator.config import Config
 from accelerator.iceberg import PinnedTable
 from accelerator.maintenance.lake_garbage import LakeGarbage
+from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
 from accelerator.store import Report, Retention
 
@@ -63,11 +64,17 @@ def vacuum(session: Accelerator, table: PinnedTable, scope: Scope) -> Report:
 def vacuum_stored(session: Accelerator, table_uuid: str, name: str, scope: Scope) -> Report:
     """Vacuums what the store has of a table; of one that is gone from the lake, that alone.
 
-    `name` is what its cubes call it, or its uuid.
+    `name` is what its cubes call it, or its uuid. A full vacuum moves the cubes of a table that is
+    gone to the recycle bin first.
     """
     parts = tuple(name.split("."))
     table = session.lake.pin(fresh=True).pinned(parts) if len(parts) > 1 else None
     if table is not None and table.facts.uuid == table_uuid:
         return vacuum(session, table, scope)
+    moved: list[str] = []
+    if len(parts) > 1 and scope.full and not scope.dry_run:
+        moved = recycle_of_gone_table(session, table_uuid, parts[0])
     retention = retention_of(session.config, scope.hours)
-    return session.store.vacuum(table_uuid, retention, full=scope.full, dry_run=scope.dry_run)
+    report = session.store.vacuum(table_uuid, retention, full=scope.full, dry_run=scope.dry_run)
+    report.kept("cube", "moved to the recycle bin, since its table is gone", len(moved))
+    return report

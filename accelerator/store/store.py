@@ -177,14 +177,20 @@ class Store:
         self._forget(dropped[0])
         return dropped[0]
 
-    def recycle_cube(self, name: str, keep_ms: int) -> CubeRecord:
-        """Moves a cube to the recycle bin, by one commit; its segments stay for so long."""
+    def recycle_cube(self, name: str, keep_ms: int, *, cube_id: str = "") -> CubeRecord:
+        """Moves a cube to the recycle bin, by one commit; its segments stay for so long.
+
+        CubeNotFoundError where there's none of that name, or it isn't the one of the id given.
+        """
         self.check_writable()
         now_ms = self._now_ms()
-        version = self._registry.commit(
-            lambda registry: registry.with_recycled(name, now_ms, now_ms + keep_ms)
-        )
-        return version.dropped(name).cube
+
+        def change(registry: RegistryVersion) -> RegistryVersion:
+            if cube_id and registry.named(name).id != cube_id:
+                raise CubeNotFoundError(f"the cube {name} is another one now")
+            return registry.with_recycled(name, now_ms, now_ms + keep_ms)
+
+        return self._registry.commit(change).dropped(name).cube
 
     def undrop_cube(self, name: str, new_name: str = "") -> CubeRecord:
         """Brings the newest cube of that name back from the bin, with all of its segments."""
