@@ -79,7 +79,8 @@ def vacuum_lake(
         before = cut if pinned is None else min(cut, pinned)
         held = sum(before <= one.timestamp_ms < cut for one in snapshots)
         served.kept.append(("snapshot", "pinned by a statement or build", held))
-        if any(one.timestamp_ms < before for one in snapshots[:-1]):
+        current = table.metadata.current_snapshot_id
+        if any(s.timestamp_ms < before and s.snapshot_id != current for s in snapshots):
             _expire(Procedures(session.engine, tag), table, before, served)
         left = len(snapshots) - len(served.gone) - held
         reason = "within the retention, or of a branch or tag"
