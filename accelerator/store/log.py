@@ -240,6 +240,8 @@ class VersionedLog(Generic[S]):
         try:
             return self._as_tip(number, self.read(number))
         except Damaged as error:
+            if not self._files.exists(self.path(number)):
+                return self._load(self._list_newest())  # a vacuum was quicker than our read
             damage = f"{self._files.uri(self.path(number))}: {error}"
         for state in self.older(number):
             return self._as_tip(number, state, damage)

@@ -250,8 +250,8 @@ class Store:
         job = Job(job_id, table_uuid, cube_id, uri, self._now_ms(), process)
         self.table(table_uuid)  # a build that reads holds a lease, by which it's known to live
         data = json.dumps(job.to_json(), sort_keys=True).encode()
-        if not self._files.create(_job_path(table_uuid, job_id), data):
-            raise StoreError(f"job {job_id} exists already")
+        # Were the path taken, then by this very request, tried again after a lost reply.
+        self._files.create(_job_path(table_uuid, job_id), data)
         return job
 
     def finish_job(self, job: Job) -> None:

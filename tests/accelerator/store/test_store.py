@@ -418,3 +418,36 @@ def test_a_commit_whose_reply_was_lost_is_recognised(files, reply):
     version = Store(LostReply()).create_cube(cube())
     assert version.number == 1
     assert Store(files).registry().number == 1
+
+
+def test_a_version_that_a_vacuum_deletes_before_it_is_read_is_not_damaged(files):
+    """A reader found the newest, and a vacuum made a newer one and deleted it."""
+
+    class Late:
+        def __getattr__(self, name):
+            return getattr(files, name)
+
+        def read(self, path):
+            if path.endswith("v00000000000000000001.json") and files.exists(path):
+                Store(files).add_segments(TABLE, [segment(2, 2)])
+                files.delete([path])
+            return files.read(path)
+
+    Store(files).add_segments(TABLE, [segment(1, 1)])
+    store = Store(Late())
+    assert set(store.table(TABLE).segments) == {1, 2}
+    assert store.damages() == ()
+    store.add_segments(TABLE, [segment(3, 3)])
+
+
+def test_a_build_whose_log_is_written_twice_for_a_lost_reply_begins(files):
+    class Twice:
+        def __getattr__(self, name):
+            return getattr(files, name)
+
+        def create(self, path, data):
+            files.create(path, data)
+            return files.create(path, data)
+
+    job = Store(Twice()).begin_job(TABLE, "c" * 32)
+    assert [one.id for one in Store(files).jobs(TABLE)] == [job.id]
