@@ -113,6 +113,10 @@ class Leases:
         if not self._readings or not self._writable:
             return False
         if self._covers(table_uuid, version):
+            if self._thread is None:
+                with self._lock:  # it ended when nobody read, and somebody does now
+                    self.renew()
+                    self._keep_renewing()
             return False
         with self._lock:
             now = self._now_ms()
@@ -187,13 +191,13 @@ class Leases:
         new = replace(new, path=f"{_folder(table_uuid, self._folder)}/{name}")
         try:
             self._files.create(new.path, b'{"format":1}\n')
-            self._held[table_uuid] = new
-            if held is not None:
-                self._files.delete([held.path])
         except StoreError as error:
             self._retry_ms = now + 60_000
             _log.warning("no lease could be written, so only the grace time protects: %s", error)
             return False
+        self._held[table_uuid] = new
+        if held is not None:
+            self._end([held.path])
         self._keep_renewing()
         return True
 

@@ -143,6 +143,40 @@ def test_threads_share_a_lease(world):
     assert len(world.leases) == 1
 
 
+def test_who_reads_under_a_lease_that_stands_has_it_renewed_too(world, monkeypatch):
+    """What renews leases ends while nobody reads; the next reading may need no new lease."""
+    monkeypatch.setattr("accelerator.store.leases.LEASE_MS", 400)
+    monkeypatch.setattr("accelerator.store.leases.MARGIN_MS", 80)
+    reader = world.store()
+    with reader.reading():
+        reader.table(TABLE)
+    reader._leases._thread.join(60)
+    assert reader._leases._thread is None
+    world.now += 300
+    with reader.reading():
+        reader.table(TABLE)
+        (lease,) = world.leases
+        assert lease.expires_ms == world.now + 400
+        assert reader._leases._thread.is_alive()
+    reader.close()
+
+
+def test_a_lease_stands_though_the_one_before_cant_be_deleted(world):
+    class Stubborn:
+        def __getattr__(self, name):
+            return getattr(world.files, name)
+
+        def delete(self, paths):
+            raise StoreError("503 Slow Down")
+
+    reader, writer = Store(Stubborn(), now_ms=lambda: world.now, max_age_s=1e9), world.store()
+    with reader.reading():
+        reader.table(TABLE)
+        world.now += LEASE_MS - MARGIN_MS
+        writer.add_segments(TABLE, [segment(1, 1)])
+        assert reader.table(TABLE).number == 1
+
+
 def test_a_lease_is_renewed_in_the_background(world, monkeypatch):
     monkeypatch.setattr("accelerator.store.leases.LEASE_MS", 40)
     leases, renewed = Leases(world.files, lambda: world.now, writable=True), threading.Event()
