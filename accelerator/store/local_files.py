@@ -11,6 +11,8 @@ from pathlib import Path
 from accelerator.errors import StoreError
 from accelerator.store.entries import Entry, is_draft
 
+DRAFTS_MAX = 20
+
 
 class LocalFiles:
     """A directory. Makes it at the first write.
@@ -29,14 +31,20 @@ class LocalFiles:
         target = Path(self._prefix + path)
         with _local_errors(self._root):
             target.parent.mkdir(parents=True, exist_ok=True)
-            draft = target.with_name(f"{target.name}#{random.getrandbits(63)}")
-            _write_synced(draft, data)
-            try:
-                os.link(draft, target)
-            except FileExistsError:
-                return False
-            finally:
-                draft.unlink(missing_ok=True)
+            for tries in range(DRAFTS_MAX):
+                draft = target.with_name(f"{target.name}#{random.getrandbits(63)}")
+                _write_synced(draft, data)
+                try:
+                    os.link(draft, target)
+                    break
+                except FileExistsError:
+                    return False
+                except FileNotFoundError:
+                    # A full vacuum without a grace time took the draft for a dead writer's.
+                    if tries == DRAFTS_MAX - 1:
+                        raise
+                finally:
+                    draft.unlink(missing_ok=True)
             _sync_directory(target.parent)
         return True
 

@@ -451,3 +451,24 @@ def test_a_build_whose_log_is_written_twice_for_a_lost_reply_begins(files):
 
     job = Store(Twice()).begin_job(TABLE, "c" * 32)
     assert [one.id for one in Store(files).jobs(TABLE)] == [job.id]
+
+
+def test_a_draft_that_a_vacuum_deletes_is_written_again(tmp_path, monkeypatch):
+    """A full vacuum without a grace time can't tell a live writer's from a dead one's."""
+    link, drafts = os.link, []
+
+    def vacuumed(draft, target):
+        drafts.append(draft)
+        if len(drafts) < 3:
+            draft.unlink()
+        link(draft, target)
+
+    monkeypatch.setattr(os, "link", vacuumed)
+    files = LocalFiles(str(tmp_path))
+    assert files.create("a/b", b"whole")
+    assert files.read("a/b") == b"whole"
+    assert len(set(drafts)) == 3
+    assert os.listdir(tmp_path / "a") == ["b"]
+    monkeypatch.setattr(os, "link", lambda draft, target: link(tmp_path / "none", target))
+    with pytest.raises(StoreError):
+        files.create("a/c", b"whole")
