@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store.adding import Added, add_segments
+from accelerator.store.entries import is_draft
 from accelerator.store.expiry import Unusable, expire
 from accelerator.store.files import Files, local_path, open_files
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
@@ -265,9 +266,11 @@ class Store:
         return tuple(sorted((job for job in found if job), key=lambda job: job.started_ms))
 
     def artifacts(self, job: Job) -> dict[str, int]:
-        """URI → bytes of every file that a job has written so far."""
-        paths = self._files.list(self._relative(job.uri))
-        return {self._files.uri(path): self._files.size(path) for path in paths}
+        """URI → bytes of every file that a job has written so far; one listing."""
+        # Not a size per name: a vacuum that took the build for dead may delete them meanwhile.
+        found = self._files.entries(self._relative(job.uri))
+        whole = {one.path: one.bytes for one in found if not is_draft(one.path)}
+        return {self._files.uri(path): whole[path] for path in sorted(whole)}
 
     def artifact_size(self, uri: str) -> int:
         """The bytes of an artifact; FileNotFoundError where it's gone."""

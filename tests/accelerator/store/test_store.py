@@ -468,7 +468,25 @@ def test_a_draft_that_a_vacuum_deletes_is_written_again(tmp_path, monkeypatch):
     assert files.create("a/b", b"whole")
     assert files.read("a/b") == b"whole"
     assert len(set(drafts)) == 3
-    assert os.listdir(tmp_path / "a") == ["b"]
+    assert [one.name for one in (tmp_path / "a").iterdir()] == ["b"]
     monkeypatch.setattr(os, "link", lambda draft, target: link(tmp_path / "none", target))
     with pytest.raises(StoreError):
         files.create("a/c", b"whole")
+
+
+def test_what_a_job_wrote_may_go_while_it_is_listed(files):
+    """A vacuum that took the build for dead deletes what the build itself is about to."""
+
+    class Vacuumed:
+        def __getattr__(self, name):
+            return getattr(files, name)
+
+        def list(self, prefix):
+            found = files.list(prefix)
+            files.delete(found)
+            return found
+
+    store = Store(Vacuumed())
+    job = store.begin_job(TABLE, "c" * 32)
+    files.create(store._relative(f"{job.uri}/1.parquet"), b"rows")
+    assert store.artifacts(job) in ({f"{job.uri}/1.parquet": 4}, {})
