@@ -1,23 +1,19 @@
 """The store on a real S3 server, whose requests fail, are answered too late, or arrive twice.
 
 Strategy: a server in this process keeps buckets in memory behind a door that does harm to some of
-the requests: it refuses them unseen, does them and then says that it failed (so the client tries
-again what is done), or does them twice. Writers and vacuums run on as they would in production.
+the requests (`s3_server.py`). Writers and vacuums run on as they would in production.
 Invariants: what a writer was told is committed is there; nothing that is named is ever missing;
 what is garbage goes once the vacuum ends well.
 """
 
 from __future__ import annotations
 
-import logging
-import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from s3_server import make_bucket, options_of, serving
 from samples import TABLE, cube, segment
-from werkzeug.serving import make_server
 
 from accelerator.errors import StoreConflictError, StoreError
 from accelerator.store import Retention, Store
@@ -27,56 +23,10 @@ CUBE = "c" * 32
 NOTHING = Retention(0, versions_min=1)
 
 
-class Door:
-    """Harms a share of the requests once it's told to; counts all of them by their sort."""
-
-    def __init__(self, app):
-        self.app, self.share, self.random = app, 0.0, random.Random(7)
-        self.counts, self.lock = {}, threading.Lock()
-
-    def __call__(self, environ, start_response):
-        query = environ.get("QUERY_STRING", "")
-        sort = "BULK_DELETE" if query.startswith("delete") else environ["REQUEST_METHOD"]
-        with self.lock:
-            self.counts[sort] = self.counts.get(sort, 0) + 1
-            harmed = self.random.random() < self.share
-            harm = self.random.choice(("refused", "unheard", "twice")) if harmed else ""
-        if harm == "refused":
-            return self._failure(start_response)
-        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        if harm in ("unheard", "twice"):
-            list(self.app({**environ, "wsgi.input": _Body(body)}, lambda *_: None))
-        if harm == "unheard":
-            return self._failure(start_response)
-        return self.app({**environ, "wsgi.input": _Body(body)}, start_response)
-
-    def _failure(self, start_response):
-        start_response("503 Slow Down", [("Content-Length", "0")])
-        return [b""]
-
-
-class _Body:
-    """A request's body that was read already."""
-
-    def __init__(self, data):
-        self._data = data
-
-    def read(self, size=-1):
-        size = len(self._data) if size is None or size < 0 else size
-        taken, self._data = self._data[:size], self._data[size:]
-        return taken
-
-
 @pytest.fixture(scope="module")
 def server():
-    door = Door(DomainDispatcherApplication(create_backend_app))
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    made = make_server("127.0.0.1", 0, door, threaded=True)
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
-    yield door, f"http://127.0.0.1:{made.server_port}"
-    made.shutdown()
-    thread.join()
+    with serving() as made:
+        yield made
 
 
 class World:
@@ -84,13 +34,7 @@ class World:
 
     def __init__(self, door, endpoint, bucket):
         self.door, self.now, self.root = door, 1_750_000_000_000, f"s3://{bucket}/store"
-        self.options = {
-            "aws_endpoint": endpoint,
-            "aws_access_key_id": "k",
-            "aws_secret_access_key": "s",
-            "aws_region": "us-east-1",
-            "allow_http": "true",
-        }
+        self.options = options_of(endpoint)
         self.files = open_files(self.root, self.options)
 
     def store(self):
@@ -114,15 +58,7 @@ def world(server, request):
     door, endpoint = server
     bucket = f"b{abs(hash(request.node.name)) % 10**9}"
     made = World(door, endpoint, bucket)
-    import boto3
-
-    boto3.client(
-        "s3",
-        endpoint_url=endpoint,
-        aws_access_key_id="k",
-        aws_secret_access_key="s",
-        region_name="us-east-1",
-    ).create_bucket(Bucket=bucket)
+    make_bucket(endpoint, bucket)
     made.store().create_cube(cube())
     door.counts.clear()
     yield made

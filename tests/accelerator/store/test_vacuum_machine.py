@@ -3,23 +3,26 @@
 Strategy: two writers and two vacuuming stores share files that keep a clock of their own. Builds
 begin, write artifacts, commit (perhaps much later, perhaps after their process died or a vacuum
 took them for dead); segments are merged and replaced; cubes are dropped; readers pin a version and
-keep it. A vacuum, full or not, runs inside another store's request as well: before it, so that
-every interleaving of two stores' requests can come up. Any request may be the last of its process:
-before it acts, after it, or with half of a batch of deletes done, or a file left torn under a
-draft's name. Clocks jump, forwards and back.
+keep it. A vacuum, a drop, a removal or a reader comes inside another store's request as well:
+before it, so that every interleaving of two stores' requests can come up. Any request may be the
+last of its process: before it acts, after it, or with half of a batch of deletes done, or a file
+left torn under a draft's name. Or it fails and its process lives on: before it acts, after it, or
+before it arrives all the same, some requests later; or it arrives twice. Clocks jump, forwards and
+back.
 
 Invariants: every file that the newest version names is there, and what a live pin's version names;
 a build that is refused has lost nothing that was committed; a cube leaves the recycle bin by UNDROP
 or when its time is over; no step but removing takes a segment from a cube that is registered or in
 the bin; after quiescence (every process dead, all leases ended, time gone by, two full vacuums)
-nothing is left but what the newest version names, the files of the registry, an empty bin, and a
-bounded number of version files.
+nothing is left but what the newest version names (and of what a version has named, nothing even
+without the full ones), the files of the registry, an empty bin, and a bounded number of version
+files.
 """
 
 from __future__ import annotations
 
 import itertools
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from unittest.mock import patch
 
 import hypothesis.strategies as st
@@ -27,7 +30,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from samples import TABLE, cube, segment
 
-from accelerator.errors import CubeNotFoundError, StoreConflictError
+from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store import Retention, Store
 from accelerator.store.entries import Entry
 from accelerator.store.files import open_files
@@ -36,16 +39,21 @@ from accelerator.store.vacuum import VERSIONS_WORTH
 
 HOUR = 3_600_000
 WHO = st.integers(0, 1)
-# Mostly nothing, so that states with much in them come up; then a crash at some request.
+ENDS, HARMS = ("before", "after", "torn"), ("refused", "unheard", "twice", "late")
+# Mostly nothing, so that states with much in them come up; then a crash or harm at some request.
 CRASHES = st.tuples(
-    st.integers(0, 3), st.integers(0, 25), st.sampled_from(["before", "after", "torn"])
-).map(lambda drawn: drawn[1:] if drawn[0] == 3 else None)
+    st.integers(0, 3), st.integers(0, 25), st.sampled_from(ENDS), st.sampled_from(HARMS)
+).map(lambda drawn: {3: drawn[1:3], 2: (drawn[1], drawn[3])}.get(drawn[0]))
 # Another store's vacuum or drop in the middle: at which request, and of which kind.
 INTERRUPTIONS = st.tuples(
-    st.booleans(), st.integers(0, 12), st.sampled_from(["vacuum", "full", "recycle"])
+    st.booleans(),
+    st.integers(0, 12),
+    st.sampled_from(["vacuum", "full", "recycle", "upheaval", "pin"]),
 ).map(lambda drawn: drawn[1:] if drawn[0] else None)
 
 
+# Its store holds no lease, whatever it does: a build that began long ago looks dead.
+STRANGER = 2
 KEPT, DROPPED, BINNED = "a" * 32, "b" * 32, "c" * 32
 
 
@@ -54,23 +62,55 @@ class Crash(BaseException):
 
 
 class World:
-    """Files with times of their own, and one clock that jumps."""
+    """Files with times of their own, and one clock that jumps.
 
-    def __init__(self):
-        self.files, self.now, self.written = open_files("memory:///"), 10**12, {}
+    `glass` shows the same files, asking nothing of the place that they are in; `late` are requests
+    that were given up and are still on their way: after how many others, and what they do.
+    """
+
+    def __init__(self, files=None, glass=None):
+        self.files = files or open_files("memory:///")
+        self.glass = glass or self.files
+        self.now, self.written = 10**12, {}
+        self.late, self.landed, self.arrived = [], 0, 0
 
     def clock(self):
         return self.now
 
+    def door(self):
+        return Door(self)
+
+    def request(self):
+        """One more request is made, by whomever: some that are late arrive before it."""
+        for one in self.late:
+            one[0] -= 1
+        self.land([one for one in self.late if one[0] < 0])
+
+    def land(self, arriving):
+        for one in arriving:
+            self.late.remove(one)
+            self.landed += 1
+            self.arrived += 1
+            with suppress(FileNotFoundError):
+                one[1]()
+
+    def close(self):
+        pass
+
 
 class Door:
-    """One process's way to the files: it may be armed to die, or to be interrupted."""
+    """One process's way to the files: it may be armed to die, to be harmed or interrupted."""
 
     def __init__(self, world):
         self.world, self.left, self.how = world, None, ""
         self.interrupt_in, self.interruption = None, None
+        self.delay, self.harmed = 0, False
+
+    def arm(self, left, how):
+        self.left, self.how, self.delay = left, how, left * 13 % 80
 
     def _do(self, operation, half):
+        self.world.request()
         if self.interrupt_in is not None:
             self.interrupt_in -= 1
             if self.interrupt_in < 0:
@@ -82,11 +122,25 @@ class Door:
         if self.left >= 0:
             return operation()
         self.left = None
+        if self.how in HARMS:
+            self.harmed = True
+            return self._harm(operation)
         if self.how == "after":
             operation()
         elif self.how == "torn":
             half()
         raise Crash
+
+    def _harm(self, operation):
+        """A request of a process that goes on: it fails, whatever it did or will do, or is two."""
+        if self.how == "twice":
+            operation()
+            return operation()
+        if self.how == "unheard":
+            operation()
+        elif self.how == "late":
+            self.world.late.append([self.delay, operation])
+        raise StoreError("503 Slow Down")
 
     def _create(self, path, data):
         self.world.written.setdefault(path, self.world.now)
@@ -122,7 +176,15 @@ class Door:
         return self.world.files.uri(path)
 
     def size(self, path):
-        return self.world.files.size(path)
+        return self._do(lambda: self.world.files.size(path), lambda: None)
+
+
+class Glass:
+    """Looks at a world's files without a request."""
+
+    def __init__(self, world):
+        self.read, self.exists, self.list = world.glass.read, world.glass.exists, world.glass.list
+        self.uri = world.glass.uri
 
 
 class VacuumMachine(RuleBasedStateMachine):
@@ -137,16 +199,22 @@ class VacuumMachine(RuleBasedStateMachine):
             patch("accelerator.store.cube_state.FAN", 3),
             patch("accelerator.store.vacuum.CHECKPOINT", 4),
             patch("accelerator.store.vacuum.NAMES_MAX", 5),
+            # Leases are renewed by a rule: a thread would go on for processes that are dead.
+            patch("accelerator.store.leases.Leases._keep_renewing", lambda _: None),
         ]
         for one in self.patches:
             one.start()
-        self.world = World()
-        self.doors, self.stores, self.readings = [None] * 2, [None] * 2, [ExitStack(), ExitStack()]
-        for who in range(2):
+        self.world = self.make_world()
+        self.doors, self.stores, self.readings = [None] * 3, [None] * 3, [None] * 3
+        for who in range(3):
             self.restart(who)
         self.builds = []  # (who, job, segments): artifacts are written, nothing committed
         self.pins = []  # (who, version, the files that it names)
+        self.upheaved, self.ever = False, set()  # ever: files that a newest version has named
         self.ids, self.names = itertools.count(1), itertools.count(1)
+
+    def make_world(self):
+        return World()
 
     @initialize()
     def begin_with_a_cube(self):
@@ -158,7 +226,7 @@ class VacuumMachine(RuleBasedStateMachine):
         self.stores[0].recycle_cube("c", 2 * HOUR)
 
     def restart(self, who):
-        self.doors[who] = Door(self.world)
+        self.doors[who] = self.world.door()
         self.stores[who] = Store(
             self.doors[who], now_ms=self.world.clock, sleep=lambda _: None, clock=lambda: 0.0
         )
@@ -166,18 +234,21 @@ class VacuumMachine(RuleBasedStateMachine):
 
     def run(self, who, step, crash, interruption=None, *, removes=False):
         """One step of one process; a crash ends the process with its builds and pins."""
+        self.world.landed = len(self.world.late)  # what comes late may be of any step before
+        late = self.world.landed
         registry, segments = self.owned()
+        removes, self.upheaved = removes or late, False
         result = self._run(who, step, crash, interruption)
         after, left = self.owned()
         for cube_id in after.owned & registry.owned:
-            assert removes or segments[cube_id] <= left[cube_id]
+            assert removes or self.upheaved or segments[cube_id] <= left[cube_id]
         for one in registry.bin:
-            assert one.cube.id in after.owned or one.expires_ms <= self.world.now
+            assert late or one.cube.id in after.owned or one.expires_ms <= self.world.now
         return result
 
     def owned(self):
         """The registry, and the segments of each cube that is in it or in its bin."""
-        store = self.bystander()
+        store = self.looker()
         registry, table = store.registry(), store.table(TABLE)
         return registry, {one: {s.id for s in table.of(one)} for one in registry.owned}
 
@@ -185,11 +256,16 @@ class VacuumMachine(RuleBasedStateMachine):
         door = self.doors[who]
         if interruption is not None:
             door.interrupt_in, kind = interruption
-            door.interruption = lambda: self.interrupt(kind)
+            door.interruption = lambda: self.interrupt(kind, (who + 1) % 2)
         if crash is not None:
-            door.left, door.how = crash
+            door.arm(*crash)
+        door.harmed = False
         try:
             return step(self.stores[who])
+        except StoreError:
+            if not door.harmed:
+                raise
+            return None
         except Crash:
             self.builds = [one for one in self.builds if one[0] != who]
             self.pins = [one for one in self.pins if one[0] != who]
@@ -199,23 +275,40 @@ class VacuumMachine(RuleBasedStateMachine):
             self.doors[who].left = self.doors[who].interrupt_in = None
 
     keep = Retention(HOUR, versions_min=1, batch=3)
+    at_once = Retention(0, versions_min=1, batch=3)
 
-    def interrupt(self, kind):
-        if kind != "recycle":
-            self.bystander().vacuum(TABLE, self.keep, full=kind == "full")
-        elif (name := self.droppable()) is not None:
-            self.bystander().recycle_cube(name, HOUR)
+    def interrupt(self, kind, other):
+        """What comes in between: `other` is the process that isn't interrupted."""
+        store = self.bystander()
+        if kind in ("vacuum", "full"):
+            store.vacuum(TABLE, self.keep, full=kind == "full")
+        elif kind == "pin":
+            self.read(other, self.stores[other])
+        if kind in ("upheaval", "pin"):
+            self.upheaved = True
+            store.remove_segments(TABLE, sorted(self.looker().table(TABLE).segments)[::2])
+        if kind == "upheaval":
+            store.vacuum(TABLE, self.at_once)
+        if kind == "recycle" and (name := self.droppable()) is not None:
+            store.recycle_cube(name, HOUR)
 
     def droppable(self):
         """Any cube but the first, so that there is always one to go on with."""
-        cubes = self.bystander().registry().cubes
+        cubes = self.looker().registry().cubes
         return next((name for name, one in sorted(cubes.items()) if one.id != KEPT), None)
 
     def bystander(self):
-        return Store(Door(self.world), now_ms=self.world.clock, sleep=lambda _: None)
+        return Store(self.world.door(), now_ms=self.world.clock, sleep=lambda _: None)
+
+    def looker(self):
+        return Store(Glass(self.world), now_ms=self.world.clock, sleep=lambda _: None)
 
     def cubes(self):
-        return sorted(one.id for one in self.bystander().registry().cubes.values())
+        return sorted(one.id for one in self.looker().registry().cubes.values())
+
+    def is_disturbed(self, interruption):
+        """Whether something of somebody else's may have come between."""
+        return interruption is not None or self.world.landed > 0
 
     @rule(who=WHO, crash=CRASHES)
     def create_cube(self, who, crash):
@@ -241,23 +334,21 @@ class VacuumMachine(RuleBasedStateMachine):
                 else:
                     store.recycle_cube(name, hours * HOUR)
             except CubeNotFoundError:
-                assert interruption is not None
+                assert self.is_disturbed(interruption)
 
         self.run(who, drop, crash, interruption)
 
-    @precondition(lambda self: self.bystander().registry().bin)
+    @precondition(lambda self: self.looker().registry().bin)
     @rule(who=WHO, data=st.data(), crash=CRASHES, interruption=INTERRUPTIONS)
     def undrop_cube(self, who, data, crash, interruption):
         """It fails only where a vacuum that came in between has ended the cube."""
-        name = data.draw(
-            st.sampled_from([one.cube.name for one in self.bystander().registry().bin])
-        )
+        name = data.draw(st.sampled_from([one.cube.name for one in self.looker().registry().bin]))
 
         def undrop(store):
             try:
                 store.undrop_cube(name, f"c{next(self.names)}")
             except CubeNotFoundError:
-                assert interruption is not None
+                assert self.is_disturbed(interruption)
 
         self.run(who, undrop, crash, interruption)
 
@@ -285,7 +376,7 @@ class VacuumMachine(RuleBasedStateMachine):
             store.finish_job(job)
 
     def replaced(self, job, replacing):
-        known = [one.id for one in self.bystander().table(TABLE).of(job.cube_id)]
+        known = [one.id for one in self.looker().table(TABLE).of(job.cube_id)]
         return known[:3] if replacing else []
 
     @rule(who=WHO, data=st.data(), crash=CRASHES, files=st.integers(1, 3), reads=st.booleans())
@@ -320,9 +411,30 @@ class VacuumMachine(RuleBasedStateMachine):
 
         self.run(who, both, crash, interruption, removes=replacing)
 
+    @rule(
+        data=st.data(),
+        crash=CRASHES,
+        at=st.integers(0, 9),
+        kind=st.sampled_from(["vacuum", "full"]),
+        replacing=st.booleans(),
+    )
+    def build_slowly_without_a_lease(self, data, crash, at, kind, replacing):
+        """A full vacuum takes it for dead, perhaps only while it commits."""
+        owner = data.draw(st.sampled_from(self.cubes()))
+        who, job, made = self.build(STRANGER, owner, 2, reads=False)
+        self.pass_time(2)
+        gone = self.replaced(job, replacing)
+        self.run(
+            who,
+            lambda _: self.commit(who, job, made, gone),
+            crash,
+            (at, kind),
+            removes=replacing,
+        )
+
     @rule(who=WHO, data=st.data(), crash=CRASHES, interruption=INTERRUPTIONS)
     def remove_segments(self, who, data, crash, interruption):
-        known = sorted(self.bystander().table(TABLE).segments)
+        known = sorted(self.looker().table(TABLE).segments)
         gone = known[data.draw(st.integers(0, 3)) :: 2]
         self.run(
             who,
@@ -336,12 +448,14 @@ class VacuumMachine(RuleBasedStateMachine):
     def pin(self, who, crash, interruption):
         """A query that goes on: what its version names must stay while its lease is good."""
 
-        def read(store):
-            self.readings[who].enter_context(store.reading())
-            version = store.table(TABLE)
-            self.pins.append((who, version, self.named(version)))
+        self.run(who, lambda store: self.read(who, store), crash, interruption)
 
-        self.run(who, read, crash, interruption)
+    def read(self, who, store):
+        self.readings[who].enter_context(store.reading())
+        version = store.table(TABLE)
+        named = self.named(version)
+        if store._leases._covers(TABLE, version.number):  # else none could be written
+            self.pins.append((who, version, named))
 
     @rule(who=WHO)
     def end_readings(self, who):
@@ -349,23 +463,36 @@ class VacuumMachine(RuleBasedStateMachine):
         self.readings[who].close()
         self.readings[who] = ExitStack()
 
-    @rule(who=WHO, crash=CRASHES, interruption=INTERRUPTIONS, full=st.booleans(), dry=st.booleans())
-    def vacuum(self, who, crash, interruption, full, dry):
-        before = set(self.world.files.list("")) if dry and interruption is None else None
+    @rule(
+        who=WHO,
+        crash=CRASHES,
+        interruption=INTERRUPTIONS,
+        full=st.booleans(),
+        dry=st.booleans(),
+        patient=st.booleans(),
+    )
+    def vacuum(self, who, crash, interruption, full, dry, patient):
+        keep = self.keep if patient else self.at_once
+        quiet = dry and interruption is None and not self.world.late
+        before = set(self.world.glass.list("")) if quiet else None
         self.run(
             who,
-            lambda store: store.vacuum(TABLE, self.keep, full=full, dry_run=dry),
+            lambda store: store.vacuum(TABLE, keep, full=full, dry_run=dry),
             crash,
             interruption,
         )
-        assert before is None or before == set(self.world.files.list(""))
+        assert before is None or before == set(self.world.glass.list(""))
 
     @rule(who=WHO)
     def renew_leases(self, who):
         self.stores[who]._leases.renew()
 
-    @rule(hours=st.sampled_from([0.01, 0.1, 0.5, 1, 3, 24]))
+    # Some end when leases have just been renewed, some just before that.
+    @rule(hours=st.sampled_from([0.01, 0.07, 0.1, 0.5, 1, 3.07, 24]))
     def time_goes_by(self, hours):
+        self.pass_time(hours)
+
+    def pass_time(self, hours):
         """As it does for live processes: their leases are renewed in the background."""
         end = self.world.now + int(hours * HOUR)
         while self.world.now < end:
@@ -392,18 +519,18 @@ class VacuumMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_file_that_somebody_needs_is_missing(self):
-        there = set(self.world.files.list(""))
-        newest = self.bystander().table(TABLE)
+        there = set(self.world.glass.list(""))
+        newest = self.looker().table(TABLE)
         assert self.named(newest) <= there
+        self.ever |= self.named(newest)
         for _, version, named in self.pins:
             assert named <= there, f"version {version.number}"
-            assert version.number == 0 or self.world.files.exists(
-                f"tables/{TABLE}/versions/v{version.number:020d}.json"
-            )
+            file = f"tables/{TABLE}/versions/v{version.number:020d}.json"
+            assert version.number == 0 or file in there
 
     @invariant()
     def nothing_is_damaged(self):
-        store = self.bystander()
+        store = self.looker()
         for cube_id in store.table(TABLE).cubes:
             store.table(TABLE).of(cube_id)
         assert store.damages() == ()
@@ -412,6 +539,7 @@ class VacuumMachine(RuleBasedStateMachine):
         try:
             self.check_quiescence()
         finally:
+            self.world.close()
             for one in self.patches:
                 one.stop()
 
@@ -419,21 +547,28 @@ class VacuumMachine(RuleBasedStateMachine):
         """Quiescence: everybody is dead, and time has gone by on every clock there was."""
         for readings in self.readings:
             readings.close()
+        self.world.land(list(self.world.late))
         self.world.now = max([self.world.now, *self.world.written.values(), 10**12]) + 200 * HOUR
         store = self.bystander()
         for _ in range(3):
+            store.vacuum(TABLE, self.keep)
+            self.world.now += 3 * HOUR
+        # What a version made garbage needs no full vacuum, whoever was stopped while deleting it.
+        assert self.ever & set(self.world.glass.list("")) <= self.named(store.table(TABLE))
+        for _ in range(3):
             store.vacuum(TABLE, self.keep, full=True)
             self.world.now += 3 * HOUR
-        newest, there = store.table(TABLE), set(self.world.files.list(f"tables/{TABLE}"))
+        newest, there = store.table(TABLE), set(self.world.glass.list(f"tables/{TABLE}"))
         versions = {path for path in there if "/versions/" in path}
         floors = {path for path in there if "/floors/" in path}
         assert there - versions - floors == self.named(newest)
-        assert len(floors) <= 1
+        # That of a vacuum that was stopped, or a late one, goes with the next that is made.
+        assert len(floors) <= 2 + self.world.arrived
         assert len(versions) <= VERSIONS_WORTH + 2
-        assert not leases_of(self.world.files, TABLE)
+        assert not leases_of(self.world.glass, TABLE)
         assert set(newest.cubes) <= store.registry().owned
         assert store.registry().bin == ()
 
 
 TestVacuumMachine = VacuumMachine.TestCase
-TestVacuumMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestVacuumMachine.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
