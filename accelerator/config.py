@@ -133,6 +133,14 @@ class Config:
     vacuum_min_batch_delete_size: int = _setting(
         1000, "VACUUM deletes so many files by one request.", kind="count"
     )
+    vacuum_delete_threads: int = _setting(
+        4, "VACUUM sends so many of these requests at once.", kind="count"
+    )
+    vacuum_deletes_per_second: int = _setting(
+        0,
+        "One VACUUM deletes at most so many files a second, by requests of no more; 0: no limit.",
+        kind="whole number",
+    )
 
     def __post_init__(self) -> None:
         """Checks every value, so that no Config with a wrong one exists."""

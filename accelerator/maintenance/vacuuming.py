@@ -37,6 +37,8 @@ def retention_of(config: Config, hours: float | None = None) -> Retention:
         grace_ms=int(kept * 3_600_000),
         versions_min=config.vacuum_versions_min,
         batch=config.vacuum_min_batch_delete_size,
+        threads=config.vacuum_delete_threads,
+        deletes_per_s=config.vacuum_deletes_per_second,
     )
 
 

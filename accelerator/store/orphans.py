@@ -156,13 +156,12 @@ def _is_of(path: str, jobs: set[str]) -> bool:
 
 
 def _delete(scene: Scene, drafts: Sequence[Entry], orphans: Sequence[Entry]) -> None:
-    deleter = scene.deleter()
-    for entry in drafts:
-        what = "draft" if is_draft(entry.path.rpartition("/")[2]) else "version"
-        scene.report.deleted(what, _WHY, 1, entry.bytes)
-        deleter.add(entry.path)
-    for entry in orphans:
-        what = "artifact" if entry.path.split("/")[2] == "cubes" else "chunk"
-        scene.report.deleted(what, _WHY, 1, entry.bytes)
-        deleter.add(entry.path)
-    deleter.flush()
+    with scene.deleter() as deleter:
+        for entry in drafts:
+            what = "draft" if is_draft(entry.path.rpartition("/")[2]) else "version"
+            scene.report.deleted(what, _WHY, 1, entry.bytes)
+            deleter.add(entry.path)
+        for entry in orphans:
+            what = "artifact" if entry.path.split("/")[2] == "cubes" else "chunk"
+            scene.report.deleted(what, _WHY, 1, entry.bytes)
+            deleter.add(entry.path)

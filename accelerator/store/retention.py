@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -14,11 +15,16 @@ DELETE_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What stays: the newest versions, and whatever is younger than the grace time."""
+    """What stays: the newest versions, and whatever is younger than the grace time.
+
+    The rest goes in batches, by so many threads, at so many files a second (0: no limit).
+    """
 
     grace_ms: int
     versions_min: int = 3
     batch: int = DELETE_MAX
+    threads: int = 4
+    deletes_per_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,84 +73,60 @@ class Report:
 
 
 class CountedFiles:
-    """`Files` that count the requests of one vacuum."""
+    """`Files` that count the requests of one vacuum, in all of its threads."""
 
     def __init__(self, files: Files, report: Report) -> None:
         self._files, self._report = files, report
+        self._lock = threading.Lock()
 
     def create(self, path: str, data: bytes) -> bool:
         """See `Files.create`."""
-        self._report.requests += 1
+        self._count()
         return self._files.create(path, data)
 
     def read(self, path: str) -> bytes:
         """See `Files.read`."""
-        self._report.requests += 1
+        self._count()
         return self._files.read(path)
 
     def exists(self, path: str) -> bool:
         """See `Files.exists`."""
-        self._report.requests += 1
+        self._count()
         return self._files.exists(path)
 
     def size(self, path: str) -> int:
         """See `Files.size`."""
-        self._report.requests += 1
+        self._count()
         return self._files.size(path)
 
     def delete(self, paths: Iterable[str]) -> None:
         """See `Files.delete`."""
         wanted = list(paths)
-        self._report.requests += -(-len(wanted) // DELETE_MAX)
+        self._count(-(-len(wanted) // DELETE_MAX))
         self._files.delete(wanted)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         """See `Files.folders`."""
-        self._report.requests += 1
+        self._count()
         return self._files.folders(prefix)
 
     def list(self, prefix: str) -> list[str]:
         """See `Files.list`; a listing has a request per thousand files."""
         found = self._files.list(prefix)
-        self._report.requests += 1 + len(found) // DELETE_MAX
+        self._count(1 + len(found) // DELETE_MAX)
         return found
 
     def entries(self, prefix: str) -> Iterator[Entry]:
         """See `Files.entries`."""
-        self._report.requests += 1
+        self._count()
         for number, entry in enumerate(self._files.entries(prefix), 1):
-            self._report.requests += number % DELETE_MAX == 0
+            self._count(number % DELETE_MAX == 0)
             yield entry
 
     def uri(self, path: str) -> str:
         """See `Files.uri`."""
         return self._files.uri(path)
 
-
-class Deleter:
-    """Deletes in batches, in the order given; a dry run only counts."""
-
-    def __init__(self, files: Files, batch: int, *, dry_run: bool) -> None:
-        self._files, self._batch, self._dry_run = files, max(1, batch), dry_run
-        self._now: list[str] = []
-        self._next: list[str] = []
-
-    def add(self, path: str) -> None:
-        """One file to delete."""
-        self._now.append(path)
-        if len(self._now) >= self._batch:
-            self._send()
-
-    def add_after(self, path: str) -> None:
-        """One that must outlast all that was added before, should a batch be done by half."""
-        self._next.append(path)
-
-    def flush(self) -> None:
-        """Deletes all that is left."""
-        while self._now or self._next:
-            self._send()
-
-    def _send(self) -> None:
-        now, self._now, self._next = self._now, self._next, []
-        if now and not self._dry_run:
-            self._files.delete(now)
+    def _count(self, requests: int = 1) -> None:
+        with self._lock:
+            self._report.requests += requests

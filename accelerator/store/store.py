@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store.adding import Added, add_segments
+from accelerator.store.deleter import Pace
 from accelerator.store.entries import is_draft
 from accelerator.store.expiry import Unusable, expire
 from accelerator.store.files import Files, local_path, open_files
@@ -306,7 +307,9 @@ class Store:
         # Eyes of its own: nothing that this process remembers decides what goes.
         own = Store(files, clock=self._clock, sleep=self._sleep, now_ms=self._now_ms)
         log = own._table_log(table_uuid)
-        scene = Scene(files, log.log, log.chunks, table_uuid, retention, self._now_ms(), report)
+        pace = Pace(retention.deletes_per_s, self._clock, self._sleep)
+        now_ms = self._now_ms()
+        scene = Scene(files, log.log, log.chunks, table_uuid, retention, now_ms, report, pace)
         vacuum(scene, expire(scene, own._registry, unusable), own.jobs(table_uuid))
         if full:
             sweep(scene, lambda: own.jobs(table_uuid))

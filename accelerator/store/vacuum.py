@@ -1,9 +1,9 @@
 """The vacuum of one table: walks the garbage chain back and deletes what nobody needs any more.
 
 Promises: no file that the newest version, a retained or a pinned one names is deleted, whatever
-crashes and however many vacuums run; what was begun is gone on with; files are deleted in the order
-of the versions that gave them up. It lists no folder but leases and jobs (and a dropped cube's),
-and opens versions without garbage only to learn their age: some twenty of a million.
+crashes and however many vacuums run; what was begun is gone on with; what tells of garbage goes
+after it. It lists no folder but leases and jobs (and a dropped cube's), and opens versions without
+garbage only to learn their age: some twenty of a million.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 from accelerator.errors import StoreError
 from accelerator.store.chunks import ChunkRef, Chunks, Damaged
+from accelerator.store.deleter import Deleter, Pace
 from accelerator.store.files import Files
 from accelerator.store.garbage import Garbage
 from accelerator.store.leases import SNAPSHOTS, Lease, leases_of
 from accelerator.store.log import PROBE_GAP_MAX_S, VersionedLog, floors_of
 from accelerator.store.records import Job
-from accelerator.store.retention import Deleter, Report, Retention
+from accelerator.store.retention import Report, Retention
 from accelerator.store.table import TableVersion
 
 # A reader that knows version n asks whether n + 1 is there, for some minutes without listing.
@@ -54,6 +55,7 @@ class Scene:
     retention: Retention
     now_ms: int
     report: Report
+    pace: Pace
 
     @property
     def dry_run(self) -> bool:
@@ -65,8 +67,14 @@ class Scene:
         return time_ms <= self.now_ms - max(self.retention.grace_ms, age_ms)
 
     def deleter(self) -> Deleter:
-        """Deletes in this vacuum's batches."""
-        return Deleter(self.files, self.retention.batch, dry_run=self.dry_run)
+        """Deletes in this vacuum's batches, for a `with` block."""
+        return Deleter(
+            self.files,
+            batch=self.retention.batch,
+            threads=self.retention.threads,
+            pace=self.pace,
+            dry_run=self.dry_run,
+        )
 
 
 def newest(scene: Scene) -> TableVersion:
@@ -185,23 +193,23 @@ def _count(garbage: Garbage) -> int:
 
 
 def _delete(scene: Scene, version: TableVersion, ready: Sequence[Mark], needed: int) -> int:
-    """Deletes garbage in the versions' order, and version files behind it; the new floor."""
-    floor, sent, deleter = version.floor, 0, scene.deleter()
-    for mark in ready:
-        garbage = mark.garbage
-        if garbage is None:
-            again = read_or_none(scene, mark.number)  # none: another vacuum was quicker
-            garbage = again.garbage if again else Garbage()
-        sent += _delete_garbage(scene, garbage, deleter)
-        old = scene.is_old(mark.committed_ms, VERSION_AGE_MS)
-        if sent >= CHECKPOINT and mark.number < needed and old:
-            deleter.flush()
-            floor, sent = _delete_versions(scene, floor, mark.number + 1, deleter), 0
-    deleter.flush()
-    end = _old_versions_end(scene, floor, needed)
-    if end - floor >= VERSIONS_WORTH or (ready and end > floor):
-        floor = _delete_versions(scene, floor, end, deleter)
+    """Sends garbage in the versions' order, and version files behind it; the new floor."""
+    floor, sent = version.floor, 0
+    with scene.deleter() as deleter:
+        for mark in ready:
+            garbage = mark.garbage
+            if garbage is None:
+                again = read_or_none(scene, mark.number)  # none: another vacuum was quicker
+                garbage = again.garbage if again else Garbage()
+            sent += _delete_garbage(scene, garbage, deleter)
+            old = scene.is_old(mark.committed_ms, VERSION_AGE_MS)
+            if sent >= CHECKPOINT and mark.number < needed and old:
+                deleter.flush()
+                floor, sent = _delete_versions(scene, floor, mark.number + 1, deleter), 0
         deleter.flush()
+        end = _old_versions_end(scene, floor, needed)
+        if end - floor >= VERSIONS_WORTH or (ready and end > floor):
+            floor = _delete_versions(scene, floor, end, deleter)
     if version.number >= floor:
         scene.report.kept("version", "retained, pinned or young", version.number - floor + 1)
     return floor
@@ -289,10 +297,9 @@ def _is_old_version(scene: Scene, number: int) -> bool:
 
 def _end_leases(scene: Scene, ended: Sequence[Lease]) -> None:
     scene.report.deleted("lease", "it has ended", len(ended))
-    deleter = scene.deleter()
-    for one in ended:
-        deleter.add(one.path)
-    deleter.flush()
+    with scene.deleter() as deleter:
+        for one in ended:
+            deleter.add(one.path)
 
 
 def dead_jobs(scene: Scene, jobs: Sequence[Job], live: Sequence[Lease]) -> list[Job]:
@@ -303,7 +310,6 @@ def dead_jobs(scene: Scene, jobs: Sequence[Job], live: Sequence[Lease]) -> list[
 
 def end_jobs(scene: Scene, dead: Sequence[Job]) -> None:
     """Removes the logs of dead builds: should one live after all, its commit is refused."""
-    deleter = scene.deleter()
-    for one in dead:
-        deleter.add(f"tables/{scene.table_uuid}/jobs/{one.id}.json")
-    deleter.flush()
+    with scene.deleter() as deleter:
+        for one in dead:
+            deleter.add(f"tables/{scene.table_uuid}/jobs/{one.id}.json")

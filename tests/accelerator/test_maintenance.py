@@ -14,8 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from accelerator.cli.main import main
+from accelerator.config import Config
 from accelerator.errors import StoreError
 from accelerator.maintenance.daemon import Schedule, Vacuum, Vacuumed, maintain
+from accelerator.maintenance.vacuuming import retention_of
 from accelerator.store import Retention, Store
 from tests.accelerator.store.samples import TABLE, cube, segment
 
@@ -177,3 +179,15 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert all(json.loads(line)["error"] is None for line in lines)
+
+
+def test_every_setting_of_the_vacuum_reaches_it() -> None:
+    config = Config(
+        vacuum_retain_hours=2,
+        vacuum_versions_min=5,
+        vacuum_min_batch_delete_size=10,
+        vacuum_delete_threads=7,
+        vacuum_deletes_per_second=80,
+    )
+    assert retention_of(config) == Retention(7_200_000, 5, 10, 7, 80)
+    assert retention_of(config, 0.5).grace_ms == 1_800_000

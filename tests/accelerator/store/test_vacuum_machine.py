@@ -274,8 +274,9 @@ class VacuumMachine(RuleBasedStateMachine):
         finally:
             self.doors[who].left = self.doors[who].interrupt_in = None
 
-    keep = Retention(HOUR, versions_min=1, batch=3)
-    at_once = Retention(0, versions_min=1, batch=3)
+    # One thread: a crash or an interruption at a drawn request must come at the same one again.
+    keep = Retention(HOUR, versions_min=1, batch=3, threads=1)
+    at_once = Retention(0, versions_min=1, batch=3, threads=1)
 
     def interrupt(self, kind, other):
         """What comes in between: `other` is the process that isn't interrupted."""
