@@ -59,7 +59,9 @@ def test_a_killed_writer_leaves_a_sound_store(tmp_path):
         assert writer.stdout.readline() == "ready\n"
         time.sleep(pick.uniform(0, 0.02))
         writer.send_signal(signal.SIGKILL)
-        acknowledged |= {int(line) for line in writer.communicate(timeout=60)[0].split()}
+        # Not `communicate`: it loses what came together with "ready".
+        acknowledged |= {int(line) for line in writer.stdout.read().split()}
+        writer.wait(60)
         store = Store.open(str(tmp_path))
         present = set(store.table(TABLE).segments)
         assert acknowledged <= present
