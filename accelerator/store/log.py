@@ -27,6 +27,9 @@ TRIES_MAX = 50
 # A process that asked nobody for so long lists the versions instead of probing for the next one:
 # the vacuum may have removed the old ones in between, and a hole must not look like the end.
 PROBE_GAP_MAX_S = 300.0
+# So often it asks whether a vacuum has gone past the version that it knows: that shows whatever the
+# clocks do, of a machine that slept or of a vacuum that is ahead.
+FLOOR_GAP_MAX_S = 60.0
 
 _NAME = re.compile(r"v(\d{20})\.json")
 # The envelope comes first and in this order, so that the checksum is of the state's very bytes.
@@ -102,10 +105,12 @@ class VersionedLog(Generic[S]):
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._files, self._folder = files, folder
+        # Beside a table's versions; a log at the root has them in its own folder.
+        self._floors_folder = f"{folder.rpartition('/')[0] or folder}/floors"
         self._codec, self._empty = codec, empty
         self._max_age_s, self._clock, self._sleep = max_age_s, clock, sleep
         self._tip: _Tip[S] | None = None
-        self._checked = -float("inf")
+        self._checked = self._floor_asked = -float("inf")
         self._swap = threading.Lock()
         self._writer = threading.Lock()
 
@@ -119,7 +124,8 @@ class VersionedLog(Generic[S]):
             age = now - self._checked
             if age < self._max_age_s and not fresh:
                 return tip.state
-            if age < PROBE_GAP_MAX_S and not self._files.exists(tip.next_path):
+            probe = age < PROBE_GAP_MAX_S and not self._must_ask_floor(now)
+            if probe and not self._files.exists(tip.next_path):
                 self._checked = now
                 return tip.state
         return self._refresh(now).state
@@ -193,19 +199,36 @@ class VersionedLog(Generic[S]):
             return False
 
     def _is_below_floor(self, number: int) -> bool:
-        """Whether a version that was just made fills a hole that a vacuum had left.
+        """Whether a vacuum has deleted versions up to that one, or is about to.
 
-        Before a vacuum deletes version files, it says up to which in the name of a floor file. So
-        a writer that was far behind, and met a number that was free again, sees that here.
+        Before it does, it says up to which in the name of a floor file. So a writer that was far
+        behind, and has filled a number that was free again, sees that here.
         """
-        return any(floor > number for floor in floors_of(self._files, self._folder).values())
+        return any(floor > number for floor in self._floors().values())
+
+    def _must_ask_floor(self, now: float) -> bool:
+        return now - self._floor_asked >= FLOOR_GAP_MAX_S
+
+    def raise_floor(self, floor: int) -> None:
+        """Says that the version files below that number may be gone, before any of them goes.
+
+        The new floor file is there before a lower one goes, so there's no moment without.
+        """
+        self._files.create(f"{self._floors_folder}/{floor:020d}.json", b'{"format":1}\n')
+        lower = [path for path, other in self._floors().items() if other < floor]
+        self._files.delete(lower)
+
+    def _floors(self) -> dict[str, int]:
+        matches = {path: _FLOOR.search(path) for path in self._files.list(self._floors_folder)}
+        return {path: int(match[1]) for path, match in matches.items() if match}
 
     def _sound_tip(self) -> _Tip[S]:
         """The newest tip, to write on; never upon damage, since what it held is unknown."""
         now = self._clock()
         tip = self._tip
         stale = tip is None or tip.damage or now - self._checked >= PROBE_GAP_MAX_S
-        if tip is None or stale or self._files.exists(tip.next_path):
+        stale_floor = self._must_ask_floor(now)
+        if tip is None or stale or stale_floor or self._files.exists(tip.next_path):
             tip = self._refresh(now, anew=bool(stale))
         if tip.damage:
             raise _refused(tip.damage)
@@ -214,7 +237,10 @@ class VersionedLog(Generic[S]):
     def _refresh(self, now: float, *, anew: bool = False) -> _Tip[S]:
         tip = self._tip
         probe = tip is not None and not anew and now - self._checked < PROBE_GAP_MAX_S
-        number = self._probe_from(tip.number) if tip and probe else self._list_newest()
+        known = tip.number if tip and probe else 0
+        number = self._probe_from(known) if known else self._list_newest()
+        if known and self._must_ask_floor(now) and self._is_below_floor(number):
+            number = self._list_newest()
         while number and not self._files.exists(self.path(number)):
             number = self._list_newest()  # a vacuum deleted it between our two questions
         if tip is not None and number == tip.number and not tip.damage:
@@ -230,8 +256,8 @@ class VersionedLog(Generic[S]):
         return max(self._numbers(), default=0)
 
     def _numbers(self) -> list[int]:
-        names = (path.rpartition("/")[2] for path in self._files.list(self._folder))
-        return [int(match[1]) for match in map(_NAME.fullmatch, names) if match]
+        found = map(number_of, self._files.list(self._folder))
+        return [number for number in found if number is not None]
 
     def _load(self, number: int) -> _Tip[S]:
         """The state of version `number`, or of the newest sound one before it."""
@@ -241,7 +267,7 @@ class VersionedLog(Generic[S]):
             return self._as_tip(number, self.read(number))
         except Damaged as error:
             if not self._files.exists(self.path(number)):
-                return self._load(self._list_newest())  # a vacuum was quicker than our read
+                return self._load(self._list_newest())  # deleted since it was asked for
             damage = f"{self._files.uri(self.path(number))}: {error}"
         for state in self.older(number):
             return self._as_tip(number, state, damage)
@@ -276,8 +302,11 @@ class VersionedLog(Generic[S]):
         with self._swap:
             old = self._tip
             if old is None or old.damage or tip.number >= old.number:
-                self._tip, self._checked = tip, now
+                self._tip, self._checked, self._floor_asked = tip, now, now
                 return tip
+            # Either that, or somebody deleted the newest file: no reason to list at each query.
+            self._checked = max(self._checked, now)
+            self._floor_asked = max(self._floor_asked, now)
             return old
 
     def _as_tip(self, number: int, state: S, damage: str | None = None) -> _Tip[S]:
@@ -288,11 +317,10 @@ class VersionedLog(Generic[S]):
         return f"{self._folder}/v{number:020d}.json"
 
 
-def floors_of(files: Files, folder: str) -> dict[str, int]:
-    """The floor files beside a folder of versions: version files below those may be gone."""
-    found = files.list(f"{folder.rpartition('/')[0]}/floors") if "/" in folder else []
-    matches = {path: _FLOOR.search(path) for path in found}
-    return {path: int(match[1]) for path, match in matches.items() if match}
+def number_of(path: str) -> int | None:
+    """The number of a version file; None of any other file."""
+    match = _NAME.fullmatch(path.rpartition("/")[2])
+    return int(match[1]) if match else None
 
 
 def _refused(damage: object) -> StoreError:

@@ -140,7 +140,7 @@ def _unnamed(scene: Scene, fence: TableVersion, candidates: list[Entry]) -> list
 def _of_first_format(scene: Scene, fence: TableVersion) -> Iterable[str]:
     """Artifacts of versions of format 1 that are kept: what they lost later isn't recorded."""
     for number in range(fence.floor, fence.number):
-        version = read_or_none(scene, number)
+        version = read_or_none(scene, scene.log, number)
         if version is None:
             continue
         if version.format != 1:

@@ -14,6 +14,9 @@ from accelerator.errors import CubeExistsError, CubeNotFoundError
 from accelerator.store.chunks import compact_json
 from accelerator.store.records import CubeRecord, DroppedCube, Json
 
+# Where its versions are, under the store's root.
+FOLDER = "registry"
+
 
 @dataclass(frozen=True, slots=True)
 class RegistryVersion:

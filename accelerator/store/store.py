@@ -25,7 +25,8 @@ from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log import VersionedLog
 from accelerator.store.orphans import sweep
 from accelerator.store.records import CubeRecord, Job, SegmentRecord
-from accelerator.store.registry import RegistryCodec, RegistryVersion
+from accelerator.store.registry import FOLDER, RegistryCodec, RegistryVersion
+from accelerator.store.registry_vacuum import vacuum_registry
 from accelerator.store.retention import CountedFiles, Report, Retention
 from accelerator.store.table import TableVersion
 from accelerator.store.table_log import TableLog
@@ -50,7 +51,7 @@ class Store:
         self._now_ms = now_ms or _now_ms
         self._registry = VersionedLog(
             files,
-            "registry",
+            FOLDER,
             RegistryCodec(),
             RegistryVersion(),
             max_age_s=max_age_s,
@@ -295,9 +296,10 @@ class Store:
         dry_run: bool = False,
         unusable: Unusable | None = None,
     ) -> Report:
-        """Deletes one table's garbage; with `full` orphans of dead writers too. See `vacuum.py`.
+        """Deletes one table's garbage; see `vacuum.py`.
 
-        `unusable` tells which segments no snapshot of the table can use: they're forgotten first.
+        With `full` orphans of dead writers too, and old versions of the registry. `unusable` tells
+        which segments no snapshot of the table can use: they're forgotten first.
         """
         if not dry_run:
             self.check_writable()
@@ -313,6 +315,7 @@ class Store:
         vacuum(scene, expire(scene, own._registry, unusable), own.jobs(table_uuid))
         if full:
             sweep(scene, lambda: own.jobs(table_uuid))
+            vacuum_registry(scene, own._registry)
         return report
 
     # Helpers

@@ -17,7 +17,7 @@ from accelerator.store.deleter import Deleter, Pace
 from accelerator.store.files import Files
 from accelerator.store.garbage import Garbage
 from accelerator.store.leases import SNAPSHOTS, Lease, leases_of
-from accelerator.store.log import PROBE_GAP_MAX_S, VersionedLog, floors_of
+from accelerator.store.log import PROBE_GAP_MAX_S, S, VersionedLog
 from accelerator.store.records import Job
 from accelerator.store.retention import Report, Retention
 from accelerator.store.table import TableVersion
@@ -141,19 +141,19 @@ def garbage_chain(scene: Scene, version: TableVersion) -> Iterator[TableVersion]
     """
     number = version.number if version.garbage else version.prev_garbage
     while number > version.clean:
-        found = version if number == version.number else read_or_none(scene, number)
+        found = version if number == version.number else read_or_none(scene, scene.log, number)
         if found is None:
             return
         yield found
         number = found.prev_garbage
 
 
-def read_or_none(scene: Scene, number: int) -> TableVersion | None:
+def read_or_none(scene: Scene, log: VersionedLog[S], number: int) -> S | None:
     """A version; None where its file is gone. StoreError where it can't be trusted."""
     try:
-        return scene.log.read(number)
+        return log.read(number)
     except Damaged as error:
-        path = scene.log.path(number)
+        path = log.path(number)
         if not scene.files.exists(path):
             return None
         raise doubt(f"{scene.files.uri(path)}: {error}") from error
@@ -199,7 +199,9 @@ def _delete(scene: Scene, version: TableVersion, ready: Sequence[Mark], needed: 
         for mark in ready:
             garbage = mark.garbage
             if garbage is None:
-                again = read_or_none(scene, mark.number)  # none: another vacuum was quicker
+                again = read_or_none(
+                    scene, scene.log, mark.number
+                )  # none: another vacuum was quicker
                 garbage = again.garbage if again else Garbage()
             sent += _delete_garbage(scene, garbage, deleter)
             old = scene.is_old(mark.committed_ms, VERSION_AGE_MS)
@@ -260,10 +262,7 @@ def _delete_versions(scene: Scene, floor: int, end: int, deleter: Deleter) -> in
     A floor file says so first, for a writer that was so far behind that it finds its number free.
     """
     if end > floor and not scene.dry_run:
-        folder = f"tables/{scene.table_uuid}"
-        scene.files.create(f"{folder}/floors/{end:020d}.json", b'{"format":1}\n')
-        known = floors_of(scene.files, f"{folder}/versions")
-        scene.files.delete([path for path, other in known.items() if other < end])
+        scene.log.raise_floor(end)
     for number in range(floor, end):
         deleter.add(scene.log.path(number))
     scene.report.deleted("version", "older than all that is needed", max(0, end - floor))
