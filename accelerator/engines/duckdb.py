@@ -6,6 +6,7 @@ One in-memory database per session, one cursor per thread.
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import time
 import uuid
@@ -52,9 +53,9 @@ class DuckDBEngine:
         self._local = threading.local()
         self._running: dict[str, set[duckdb.DuckDBPyConnection]] = {}
         self._lock = threading.Lock()
-        self._has_functions = False
+        self._has_functions = self._ending = False
         self.hot = HotSegments(self._open, cache_bytes)
-        self._at_exit = partial(_close, weakref.ref(self))
+        self._at_exit = partial(_close, weakref.ref(self), os.getpid())
         atexit.register(self._at_exit)
 
     def run(
@@ -116,9 +117,16 @@ class DuckDBEngine:
         if root is not None:
             root.close()
 
+    def end(self) -> None:
+        """Closes for good, at the interpreter's end: a statement that begins afterwards fails."""
+        with self._lock:
+            self._ending = True
+        self.close()
+
     @contextmanager
     def _tracked(self, cursor: duckdb.DuckDBPyConnection, tag: str) -> Iterator[None]:
         with self._lock:
+            self._check_ending()
             self._running.setdefault(tag, set()).add(cursor)
         try:
             yield
@@ -129,7 +137,12 @@ class DuckDBEngine:
                 if not left:
                     del self._running[tag]
 
+    def _check_ending(self) -> None:
+        if self._ending:
+            raise CancelledError("the process is ending")
+
     def _cursor(self) -> duckdb.DuckDBPyConnection:
+        self._check_ending()
         cursor: duckdb.DuckDBPyConnection | None = getattr(self._local, "cursor", None)
         if cursor is None or self._root is None:
             cursor = self._local.cursor = self._open().cursor()
@@ -166,10 +179,11 @@ class DuckDBEngine:
             self._has_functions = True
 
 
-def _close(engine: weakref.ref[DuckDBEngine]) -> None:
+def _close(engine: weakref.ref[DuckDBEngine], process: int) -> None:
+    """At the interpreter's end; a forked child has none of the threads that could be waited for."""
     found = engine()
-    if found is not None:
-        found.close()
+    if found is not None and process == os.getpid():
+        found.end()
 
 
 def _counted(function: Function) -> Callable[..., pa.Array]:

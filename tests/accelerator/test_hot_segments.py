@@ -186,6 +186,65 @@ def test_a_process_may_end_while_a_copy_is_made() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "the end\n", "")
 
 
+_FORKS = """
+import os, threading, time
+from accelerator.engines import duckdb
+
+engine = duckdb.DuckDBEngine()
+endless = "SELECT SUM(a.i * b.i) AS s FROM range(10000000) a(i), range(1000000) b(i)"
+
+def run():
+    try:
+        engine.run(endless)
+    except duckdb.CancelledError:
+        pass
+
+threading.Thread(target=run, daemon=True).start()
+while not engine._running:
+    time.sleep(0.01)
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+    print("the end", flush=True)
+else:
+    engine.end = lambda: print("would wait", flush=True)
+"""
+
+
+def test_a_forked_child_waits_for_no_thread_of_its_parent() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _FORKS], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "the end\n")
+
+
+_ASKS_ON = """
+import threading, time
+from accelerator.engines import duckdb
+
+engine = duckdb.DuckDBEngine()
+
+def run():
+    while True:
+        try:
+            engine.run("SELECT COUNT(*) FROM range(1000000)")
+        except duckdb.CancelledError:
+            pass
+
+for _ in range(2):
+    threading.Thread(target=run, daemon=True).start()
+while not engine._running:
+    time.sleep(0.01)
+"""
+
+
+def test_a_process_may_end_while_threads_ask_on() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _ASKS_ON], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_closing_stops_what_runs_in_other_threads() -> None:
     engine = DuckDBEngine()
     raised: list[BaseException] = []
