@@ -29,6 +29,10 @@ from cubes.definition import CubeDefinition, Edge
 
 CANCELLED = "SPARK_JOB_CANCELLED"
 """Stands in every message about a job that was stopped by its tag."""
+_SENDS_AGAIN = (
+    "spark.sql.optimizer.disableHints",
+    "spark.sql.requireAllClusterKeysForDistribution",
+)
 _ROW_GROUP_BYTES = 16 * 1024 * 1024
 _SORTED_BY = 3  # leading dimensions: enough to prune by until a merge sorts by all
 
@@ -70,7 +74,7 @@ def write_segments(
     A row of a file that has no id here fails the job: dropping it would lose it for good.
     """
     leading = [f"d{i}" for i in range(len(cube.dimensions))][:_SORTED_BY]
-    at_once = set(small) >= set(range(1, len(cube.tables)))
+    at_once = set(small) >= set(range(1, len(cube.tables))) and _keeps_places(spark)
     files, rows = (f"acc_{name}_{uuid.uuid4().hex}" for name in ("files", "rows"))
     with job_errors():
         try:
@@ -91,6 +95,14 @@ def write_segments(
         finally:
             spark.catalog.dropTempView(files)
             spark.catalog.dropTempView(rows)
+
+
+def _keeps_places(spark: SparkSession) -> bool:
+    """Whether rows stay where they were sent until their cells are written.
+
+    By the one setting joins would send them elsewhere, by the other the grouping would.
+    """
+    return all(str(spark.conf.get(name)).lower() == "false" for name in _SENDS_AGAIN)
 
 
 def _parts(spark: SparkSession, segments: Mapping[str, int], partitions: int) -> DataFrame:

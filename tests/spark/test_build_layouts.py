@@ -86,3 +86,28 @@ def test_both_ways_write_the_same_cells(
     assert written["rows"] == written["cells"]
     assert len(written["rows"]) == 7
     assert any(written["rows"].values())
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["spark.sql.requireAllClusterKeysForDistribution", "spark.sql.optimizer.disableHints"],
+)
+def test_no_setting_sends_a_segment_to_two_files(
+    acc: Accelerator, tables: None, setting: str
+) -> None:
+    conf = acc.spark.conf
+    settings = {
+        setting: "true",
+        "spark.sql.adaptive.enabled": "false",  # it hides what happens to so few rows
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    }
+    before = {name: conf.get(name) for name in settings}
+    for name, value in settings.items():
+        conf.set(name, value)
+    try:
+        acc.query(f"CREATE CUBE lay_set AS {_SELECTS['inner']}")
+        assert len(_cells(acc, "lay_set")) == 7
+    finally:
+        for name, value in before.items():
+            conf.set(name, str(value))
+        acc.query("DROP CUBE IF EXISTS lay_set FORCE")
