@@ -321,7 +321,15 @@ def _show_constraints(statement: ShowConstraints, session: Accelerator) -> pa.Ta
 
 
 def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
-    """Deletes garbage of a table's store; UnknownTableError where it isn't an Iceberg table."""
+    """Deletes garbage of a table's store; UnknownTableError where it isn't an Iceberg table.
+
+    StatementError where the hours aren't a number of hours.
+    """
+    if statement.hours is not None and not 0 <= statement.hours < float("inf"):
+        raise StatementError(
+            f"nothing can be retained for {statement.hours} hours",
+            hint="give a number of hours, 0 or more",
+        )
     table = session.lake.pin(fresh=True).pinned(statement.table)
     if table is None:
         raise _no_such_table(session, ".".join(statement.table))

@@ -71,11 +71,14 @@ class Procedures:
 
 
 def _call(parts: tuple[str, ...], procedure: str, older_than_ms: int, more: str) -> str:
-    """A CALL; the time is written in UTC, whatever the session's zone is."""
-    catalog, *name = (f"`{part.replace('`', '``')}`" for part in parts)
-    table = ".".join(name).replace("\\", "\\\\").replace("'", "\\'")
+    """A CALL; the time is written in UTC, whatever the session's zone is.
+
+    The table has its catalog's name too: Iceberg takes a namespace called as a catalog for that.
+    """
+    quoted = [f"`{part.replace('`', '``')}`" for part in parts]
+    table = ".".join(quoted).replace("\\", "\\\\").replace("'", "\\'")
     time = datetime.fromtimestamp(older_than_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     return (
-        f"CALL {catalog}.system.{procedure}(table => '{table}',"
+        f"CALL {quoted[0]}.system.{procedure}(table => '{table}',"
         f" older_than => TIMESTAMP '{time}Z', {more})"
     )

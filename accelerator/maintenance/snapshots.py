@@ -2,11 +2,13 @@
 
 Iceberg's procedures do it. Promises: a snapshot stays that a running statement or build of any
 session has pinned, that a branch or tag needs, or that is within the retention; nothing goes from a
-table with `gc.enabled` false; a store inside the table's location is never taken for orphans.
+table with `gc.enabled` false; neither a store nor another table inside the table's location is
+taken for orphans.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +27,9 @@ _AGE = "history.expire.max-snapshot-age-ms"
 _AGE_MS = 5 * 24 * _HOUR_MS  # Iceberg's default for it
 _ORPHAN_HOURS, _ORPHAN_HOURS_MIN = 72.0, 24.0
 """Iceberg's defaults: a running writer's files are in no metadata yet."""
+_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path")
+"""Properties by which a table has files outside its location."""
+_S3 = re.compile("^s3[an]://")
 _WHAT = {
     "data_files": "data file",
     "position_delete_files": "position delete file",
@@ -65,9 +70,10 @@ def vacuum_lake(
     Spark is started only where something may go.
     """
     if full:
-        _check_place(session.config.store_root, table)
+        _check_place(session, table)
     served, snapshots = Served(dry_run), table.metadata.snapshots
-    if table.properties.get("gc.enabled", "true").strip().lower() == "false":
+    # Iceberg takes every other word for false.
+    if table.properties.get("gc.enabled", "true").lower() != "true":
         served.kept.append(("snapshot", "the table has gc.enabled false", len(snapshots)))
         return served
     from accelerator.engines.procedures import Procedures
@@ -81,22 +87,34 @@ def vacuum_lake(
         served.kept.append(("snapshot", "pinned by a statement or build", held))
         current = table.metadata.current_snapshot_id
         if any(s.timestamp_ms < before and s.snapshot_id != current for s in snapshots):
-            _expire(Procedures(session.engine, tag), table, before, served)
+            _expire(Procedures(session.engine, tag), table, (before, pinned), served)
         left = len(snapshots) - len(served.gone) - held
         reason = "within the retention, or of a branch or tag"
         served.kept.append(("snapshot", reason, max(0, left)))
         if full:
             kept = _ORPHAN_HOURS if hours is None else max(hours, _ORPHAN_HOURS_MIN)
             procedures = Procedures(session.engine, tag)
-            found = procedures.remove_orphans(
-                table.parts, now_ms - int(kept * _HOUR_MS), dry_run=dry_run
-            )
+            found = procedures.remove_orphans(table.parts, _before(now_ms, kept), dry_run=dry_run)
             served.deleted.append(("orphan file", "no metadata of the table names it", found))
     return served
 
 
-def _expire(procedures: Procedures, table: PinnedTable, before: int, served: Served) -> None:
-    served.gone = procedures.expirable(table.parts, before)
+def _expire(
+    procedures: Procedures, table: PinnedTable, times: tuple[int, int | None], served: Served
+) -> None:
+    """Expires what is older than the first time, and nothing at all of the pinned one or later.
+
+    A branch may have an age of its own for its snapshots, which is shorter.
+    """
+    before, pinned = times
+    gone = procedures.expirable(table.parts, before)
+    newest = max(
+        (x.timestamp_ms for x in table.metadata.snapshots if x.snapshot_id in gone), default=0
+    )
+    if pinned is not None and newest >= pinned:
+        served.kept.append(("snapshot", "pinned by a statement or build", len(gone)))
+        return
+    served.gone = gone
     served.deleted.append(("snapshot", "older than the retention", len(served.gone)))
     if not served.gone or served.dry_run:
         return
@@ -107,18 +125,46 @@ def _expire(procedures: Procedures, table: PinnedTable, before: int, served: Ser
 def _older_than(now_ms: int, properties: Mapping[str, str], hours: float | None) -> int:
     """Snapshots from that time on are within the retention."""
     if hours is not None:
-        return now_ms - int(hours * _HOUR_MS)
+        return _before(now_ms, hours)
     try:
-        return now_ms - int(properties.get(_AGE, _AGE_MS))
+        return min(now_ms, now_ms - int(properties.get(_AGE, _AGE_MS)))
     except ValueError:
         return now_ms - _AGE_MS
 
 
-def _check_place(store_root: str, table: PinnedTable) -> None:
-    root, place = (local_path(one).rstrip("/") + "/" for one in (store_root, table.location))
-    if root.startswith(place):
+def _before(now_ms: int, hours: float) -> int:
+    """That many hours ago, and never a time before 1970, which procedures don't all take."""
+    return max(0, now_ms - int(hours * _HOUR_MS))
+
+
+def _check_place(session: Accelerator, table: PinnedTable) -> None:
+    """StatementError where files under the table's location may be the store's or another table's.
+
+    Such a table is there after `RENAME TO` and `CREATE TABLE` of the old name, or in a namespace
+    called as the table. Catalogs that only Spark can list aren't asked.
+    """
+    location, root = _place(table.location), session.config.store_root
+    if _place(root).startswith(location):
         raise StatementError(
-            f"the store {store_root} lies inside {table.facts.name}'s location {table.location}",
+            f"the store {root} lies inside {table.facts.name}'s location {table.location}",
             hint="orphan files can't be told from the store's there; move the store elsewhere,"
             " or leave FULL out",
         )
+    pin = session.lake.pin(fresh=True)
+    for parts in session.lake.tables():
+        other = pin.pinned(parts) if parts != table.parts else None
+        if other is None or other.metadata_location == table.metadata_location:
+            continue  # the table itself, maybe by another catalog's name
+        held = [other.metadata_location, other.location]
+        held += [other.properties[key] for key in _PATHS if key in other.properties]
+        if any(_place(one).startswith(location) for one in held):
+            raise StatementError(
+                f"{other.facts.name} has files inside {table.facts.name}'s location"
+                f" {table.location}",
+                hint="orphan files can't be told from that table's there; leave FULL out",
+            )
+
+
+def _place(uri: str) -> str:
+    """A folder's URI as one text, by whichever scheme it's named."""
+    return _S3.sub("s3://", local_path(uri)).rstrip("/") + "/"

@@ -149,3 +149,95 @@ def test_pins_end_with_their_session(session: Accelerator) -> None:
         assert Store.open(session.config.store_root).oldest_snapshot_ms("t" * 36) == 1_000
     store.close()
     assert Store.open(session.config.store_root).oldest_snapshot_ms("t" * 36) is None
+
+
+def test_a_namespace_called_as_its_catalog_is_no_catalog(
+    spark_warehouse: SparkWarehouse, session: Accelerator
+) -> None:
+    """Snapshots of lake.d.t once went by a vacuum of lake.lake.d.t."""
+    name = spark_warehouse.table("k INT")
+    spark_warehouse.sql("CREATE NAMESPACE lake.lake")
+    spark_warehouse.sql("CREATE NAMESPACE lake.lake.d")
+    tables = (f"lake.d.{name}", f"lake.lake.d.{name}", f"lake.lake.{name}")
+    for table in tables:
+        spark_warehouse.sql(f"CREATE TABLE IF NOT EXISTS {table} (k INT) USING iceberg")
+        for number in (1, 2):
+            spark_warehouse.sql(f"INSERT INTO {table} VALUES ({number})")
+    for number, table in enumerate(tables[1:], start=1):
+        session.vacuum(table, snapshots=True, retain_hours=0)
+        left = [len(_snapshots(spark_warehouse, one)) for one in tables]
+        assert left == [2] + [1] * number + [2] * (2 - number)
+    for table in tables[1:]:
+        spark_warehouse.sql(f"DROP TABLE {table}")
+    spark_warehouse.sql("DROP NAMESPACE lake.lake.d")
+    spark_warehouse.sql("DROP NAMESPACE lake.lake")
+
+
+def test_files_of_another_table_are_no_orphans(
+    spark_warehouse: SparkWarehouse, session: Accelerator
+) -> None:
+    """After a rename the name made anew has the old one's location; so may a namespace."""
+    table = _table(spark_warehouse)
+    name = table.rpartition(".")[2]
+    spark_warehouse.sql(f"ALTER TABLE {table} RENAME TO d.{name}_old")
+    spark_warehouse.sql(f"CREATE TABLE {table} (k INT) USING iceberg")
+    for shared in (table, f"{table}_old"):
+        with pytest.raises(StatementError, match="has files inside"):
+            session.vacuum(shared, full=True, snapshots=True, retain_hours=0, dry_run=True)
+    spark_warehouse.sql(f"DROP TABLE {table}_old")
+    session.vacuum(table, full=True, snapshots=True, retain_hours=0)
+    spark_warehouse.sql(f"CREATE NAMESPACE {table}")
+    spark_warehouse.sql(f"CREATE TABLE {table}.inner (k INT) USING iceberg")
+    with pytest.raises(StatementError, match="inner has files inside"):
+        session.vacuum(table, full=True, snapshots=True)
+    session.vacuum(f"{table}.inner", full=True, snapshots=True)
+    session.vacuum(table, snapshots=True)
+    spark_warehouse.sql(f"DROP TABLE {table}.inner")
+    spark_warehouse.sql(f"DROP NAMESPACE {table}")
+
+
+@pytest.mark.parametrize("word", ["no", "0", "", "FALSE", "true "])
+def test_gc_enabled_is_read_as_iceberg_reads_it(
+    spark_warehouse: SparkWarehouse, session: Accelerator, word: str
+) -> None:
+    table = _table(spark_warehouse, properties=f"'gc.enabled' = '{word}'")
+    report = session.vacuum(table, full=True, snapshots=True, retain_hours=0)
+    assert _count(report, "kept", "snapshot") == 2
+
+
+def test_a_retention_of_ages_keeps_everything(
+    spark_warehouse: SparkWarehouse, session: Accelerator
+) -> None:
+    table = _table(spark_warehouse)
+    for hours in (17_000_000, 10**9, 10**26):
+        report = session.vacuum(table, full=True, snapshots=True, retain_hours=hours)
+        assert _count(report, "kept", "snapshot") == 2
+    least = "'history.expire.max-snapshot-age-ms' = '-9223372036854775808'"
+    spark_warehouse.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({least})")
+    session.vacuum(table, snapshots=True, dry_run=True)
+    for hours in (float("nan"), float("inf"), -1.0):
+        with pytest.raises(StatementError, match="hours"):
+            session.vacuum(table, retain_hours=hours)
+
+
+def test_a_branch_with_an_age_of_its_own_expires_nothing_that_is_read(
+    spark_warehouse: SparkWarehouse, session: Accelerator
+) -> None:
+    table = _table(spark_warehouse)
+    session.query(f"CREATE CUBE on_branch AS SELECT k, sum(v) s FROM {table} GROUP BY k")
+    spark_warehouse.sql(f"ALTER TABLE {table} CREATE BRANCH w")
+    loaded = spark_warehouse.engine.load(tuple(table.split(".")))
+    loaded.manageSnapshots().setMaxSnapshotAgeMs("w", 1).setMinSnapshotsToKeep("w", 1).commit()
+    spark_warehouse.sql(f"INSERT INTO {table}.branch_w VALUES (1, 1000)")
+    sql = f"SELECT k, sum(v) s FROM {table} VERSION AS OF 'w' GROUP BY k"
+    expected = sorted(map(tuple, spark_warehouse.spark.sql(sql).collect()))
+    with accelerator.attach(spark_warehouse.spark, store=session.config.store_root) as other:
+        frame = other.sql(sql)
+        spark_warehouse.sql(f"INSERT OVERWRITE {table}.branch_w SELECT 7, 7")
+        before = _snapshots(spark_warehouse, table)
+        report = session.vacuum(table, snapshots=True, retain_hours=0)
+        assert any("pinned" in x.reason for x in report.lines if x.what == "snapshot")
+        assert _snapshots(spark_warehouse, table) == before
+        assert sorted(map(tuple, frame.collect())) == expected
+    session.vacuum(table, snapshots=True, retain_hours=0)
+    assert len(_snapshots(spark_warehouse, table)) == 2
