@@ -125,12 +125,19 @@ class PyIcebergCatalog:
 
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""
-        catalog = self._open()
-        waiting = list(catalog.list_namespaces())
-        while waiting:
-            namespace = waiting.pop(0)
-            yield from sorted(catalog.list_tables(namespace))
-            waiting.extend(child for child in catalog.list_namespaces(namespace))
+        found: list[tuple[str, ...]] = []
+        try:
+            catalog = self._open()
+            waiting = list(catalog.list_namespaces())
+            while waiting:
+                namespace = waiting.pop(0)
+                found += sorted(catalog.list_tables(namespace))
+                waiting.extend(child for child in catalog.list_namespaces(namespace))
+        except NoSuchNamespaceError as error:
+            raise unavailable(self._settings, error) from error
+        except self._failures() as error:
+            raise unavailable(self._settings, error) from error
+        return iter(found)
 
     def set_properties(
         self, identifier: tuple[str, ...], updates: Mapping[str, str | None]
