@@ -52,7 +52,7 @@ def arrow_bag(table: pa.Table) -> Counter:
 
 def java_plan(wh, pinned: PinnedTable) -> dict[tuple[str, int], set[tuple[str, int]]]:
     """Deletes by data file, each with its sequence number, as Iceberg's Java library plans them."""
-    table = wh.engine._load(pinned.parts)
+    table = wh.engine.load(pinned.parts)
     plan = {}
     with closing(table.newScan().useSnapshot(pinned.facts.snapshot_id).planFiles()) as tasks:
         for task in wh.engine.jvm.listed(tasks):
@@ -201,7 +201,7 @@ def test_no_files_are_an_empty_relation(spark_warehouse) -> None:
 def test_a_file_appended_twice_is_there_twice(spark_warehouse) -> None:
     wh = spark_warehouse
     name = make(wh, files=1)
-    table = wh.engine._load(("lake", "d", name))
+    table = wh.engine.load(("lake", "d", name))
     with closing(table.newScan().planFiles()) as tasks:
         file = wh.engine.jvm.listed(tasks).get(0).file()
     table.newAppend().appendFile(file).commit()
@@ -225,7 +225,7 @@ def write_equality_delete(wh, name: str, keys: list[int]) -> None:
     )
     path = Path(str(local_path(pinned.location))) / "data" / f"eq-{time.time_ns()}.parquet"
     pq.write_table(pa.table({"k": pa.array(keys, pa.int32())}, schema=schema), path)
-    table = wh.engine._load(pinned.parts)
+    table = wh.engine.load(pinned.parts)
     gateway = wh.spark.sparkContext._gateway
     ids = gateway.new_array(gateway.jvm.int, 1)
     ids[0] = field_id
