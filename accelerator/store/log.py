@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from accelerator.errors import StoreConflictError, StoreError
+from accelerator.errors import AcceleratorError, StoreConflictError, StoreError
 from accelerator.store.chunks import Damaged
 from accelerator.store.files import Files
 
@@ -117,12 +117,14 @@ class VersionedLog(Generic[S]):
     def current(self, *, fresh: bool = False) -> S:
         """The newest state; with nothing new, this is one existence check.
 
-        With `fresh` it's asked for whatever the age of what is known.
+        With `fresh` it's listed, whatever the age of what is known.
         """
         tip, now = self._tip, self._clock()
+        if fresh:
+            return self.listed()
         if tip is not None:
             age = now - self._checked
-            if age < self._max_age_s and not fresh:
+            if age < self._max_age_s:
                 return tip.state
             probe = age < PROBE_GAP_MAX_S and not self._must_ask_floor(now)
             if probe and not self._files.exists(tip.next_path):
@@ -163,10 +165,13 @@ class VersionedLog(Generic[S]):
                     if after is tip.state:
                         return after
                     committed = self._codec.prepare(tip.state, after, number)
-                except Damaged as error:
+                except (Damaged, AcceleratorError) as error:
+                    # A vacuum may have run, and we be behind: a hole was taken for the end.
                     if self._refresh(self._clock(), anew=True).number > tip.number:
-                        continue  # nothing is damaged: a vacuum ran, and we were behind
-                    raise _refused(error) from error
+                        continue
+                    if isinstance(error, Damaged):
+                        raise _refused(error) from error
+                    raise
                 if self._create(number, token, committed):
                     if not self._is_below_floor(number):
                         self._keep(self._as_tip(number, committed), self._clock())

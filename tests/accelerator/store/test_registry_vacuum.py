@@ -343,3 +343,24 @@ def test_what_a_reader_asks_for_by_and_by():
         registry.seconds += 1
         assert reader.registry().number == VERSIONS
     assert len(asked) < 660
+
+
+def test_who_is_behind_a_vacuum_finds_what_was_made_since(old):
+    """Its clock is ahead, so even young versions go, and a hole follows what the other knows."""
+    behind = old.another()
+    number = behind.registry().number
+    old.change(3)
+    old.later(48)
+    old.vacuum(Retention(0, versions_min=1))
+    old.later(-48)
+    assert number + 1 not in old.numbers
+    old.another().create_cube(cube("late", "d" * 32))
+    assert behind.registry(fresh=True).named("late")
+    other = old.another()
+    other.registry()
+    old.change(3)
+    old.later(48)
+    old.vacuum(Retention(0, versions_min=1))
+    old.later(-48)
+    old.another().create_cube(cube("later", "e" * 32))
+    assert other.drop_cube("later").name == "later"

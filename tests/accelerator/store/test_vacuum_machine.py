@@ -574,4 +574,7 @@ class VacuumMachine(RuleBasedStateMachine):
 
 
 TestVacuumMachine = VacuumMachine.TestCase
-TestVacuumMachine.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+# The same examples each time: what is new is looked for by the long runs.
+TestVacuumMachine.settings = settings(
+    max_examples=30, stateful_step_count=40, deadline=None, derandomize=True
+)

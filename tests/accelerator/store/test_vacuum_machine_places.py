@@ -130,6 +130,7 @@ def case(machine, examples, steps):
         max_examples=examples,
         stateful_step_count=steps,
         deadline=None,
+        derandomize=examples < 100,  # the long runs look for what is new
         suppress_health_check=[HealthCheck.too_slow],
     )
     return made
