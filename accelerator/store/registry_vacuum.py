@@ -52,9 +52,7 @@ def _delete(
     with scene.deleter() as deleter:
         for number in old:
             entry = versions[number]
-            scene.report.deleted(
-                "registry version", "older than all that is needed", 1, entry.bytes
-            )
+            scene.report.deleted("registry version", _WHY, 1, entry.bytes)
             deleter.add(entry.path)
         for entry in drafts:
             scene.report.deleted("draft", "an orphan of a dead writer", 1, entry.bytes)
