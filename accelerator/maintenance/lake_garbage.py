@@ -33,11 +33,10 @@ class LakeGarbage:
 
     def unusable(self, segments: Sequence[SegmentRecord]) -> list[int]:
         """Ids of the segments that have a data file which no snapshot holds."""
-        keys = {(f.path, f.sequence_number) for f in chain.from_iterable(s.files for s in segments)}
-        unheld = self._unheld(keys) if keys else set()
-        return [
-            s.id for s in segments if any((f.path, f.sequence_number) in unheld for f in s.files)
-        ]
+        keys = {s.id: {(f.path, f.sequence_number) for f in s.files} for s in segments}
+        every = set(chain.from_iterable(keys.values()))
+        unheld = self._unheld(every) if every else set()
+        return [one for one, own in keys.items() if not own.isdisjoint(unheld)]
 
     def _unheld(self, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
         try:
