@@ -372,8 +372,8 @@ class Accelerator:
             plan, _ = self._planned(statement.bare)
             if isinstance(plan, PlainPlan):
                 return session.sql(statement.bare)
-            self._pin_snapshots(plan)
             try:
+                self._pin_snapshots(plan)
                 frame = spark_frame(plan, self._spark.engine(), statement.bare, leases)
             except Exception as error:  # law 4
                 self._failed("engine_failed", error)
