@@ -50,7 +50,7 @@ def expire(
 
 def sound_registry(log: VersionedLog[RegistryVersion]) -> RegistryVersion:
     """The newest registry; StoreError where it's damaged, since what it owns is unknown."""
-    registry = log.current(fresh=True)
+    registry = log.listed()
     if log.damage:
         raise doubt(log.damage)
     return registry

@@ -114,14 +114,9 @@ class VersionedLog(Generic[S]):
         self._swap = threading.Lock()
         self._writer = threading.Lock()
 
-    def current(self, *, fresh: bool = False) -> S:
-        """The newest state; with nothing new, this is one existence check.
-
-        With `fresh` it's listed, whatever the age of what is known.
-        """
+    def current(self) -> S:
+        """The newest state; with nothing new, this is one existence check."""
         tip, now = self._tip, self._clock()
-        if fresh:
-            return self.listed()
         if tip is not None:
             age = now - self._checked
             if age < self._max_age_s:

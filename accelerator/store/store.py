@@ -87,7 +87,7 @@ class Store:
 
     def registry(self, *, fresh: bool = False) -> RegistryVersion:
         """All cubes, as of now; with `fresh` whatever the age of what is known."""
-        return self._registry.current(fresh=fresh)
+        return self._registry.listed() if fresh else self._registry.current()
 
     def table(self, table_uuid: str) -> TableVersion:
         """All segments over a fact table, as of now; inside `reading` their files stay."""
@@ -355,7 +355,7 @@ class Store:
                 f"build {job.id} was taken for dead by a full vacuum, which removed what it wrote",
                 hint="build again; if it was only slow, give the vacuum a longer retention",
             )
-        registry = self._registry.current(fresh=True)
+        registry = self._registry.listed()
         if all(cube.id != job.cube_id for cube in registry.cubes.values()):
             raise _dropped(recycled=job.cube_id in registry.owned)
 
@@ -365,7 +365,7 @@ class Store:
         A DROP leaves the registry, then forgets the cube's segments: so it sees ours, or we see
         here that the cube is gone. One that went to the recycle bin keeps all of its segments.
         """
-        if job.cube_id not in self._registry.current(fresh=True).owned:
+        if job.cube_id not in self._registry.listed().owned:
             self._table(job.table_uuid).commit(lambda table: table.without_cube(job.cube_id))
             raise _dropped()
 
