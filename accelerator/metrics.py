@@ -14,8 +14,9 @@ class Metrics:
     `files_read`: data files and segment files opened. `bytes_read`: of segment files the
     columns that the statement names, of data files and dimensions everything; what statistics leave
     out of them, or a copy in memory spares, counts all the same; manifests don't. `planning_ms`:
-    parse to plan, metadata included. `execution_ms`: the engine. `fallback`: why the plain
-    statement answered, `code: sentence`, None where it was rewritten or nothing was considered.
+    parse to plan, metadata included. `plan_cached`: the plan of this very statement was known, not
+    just that of its shape. `execution_ms`: the engine. `fallback`: why the plain statement
+    answered, `code: sentence`, None where it was rewritten or nothing was considered.
     """
 
     rewritten: bool = False

@@ -21,12 +21,14 @@ from rewrite.expr import (
     Call,
     Column,
     Expr,
+    Literal,
     canonical,
     columns,
     from_json,
     has_aggregate,
     occurrences,
     to_json,
+    walk,
 )
 from rewrite.facts import At
 from rewrite.reason import DeclinedError
@@ -141,6 +143,14 @@ class CubeDefinition:
         exprs += [c for edge in self.left_edges for c in edge.on]
         found = {c for e in exprs for c in columns(e)}
         return frozenset((self.tables[c.occurrence].uuid, c.field_id) for c in found)
+
+    @cached_property
+    def has_constants(self) -> bool:
+        """Whether a dimension or predicate holds a constant: a statement's may be equal to it."""
+        exprs = [*self.conjuncts, *(d.expr for d in self.dimensions)]
+        exprs += [c for edge in self.left_edges for c in edge.on]
+        found = (node for e in exprs for node in walk(e) if isinstance(node, Literal))
+        return any(literal.type != "type" for literal in found)
 
     @cached_property
     def edge_joins(self) -> Mapping[int, tuple[Expr, ...]]:

@@ -27,7 +27,7 @@ _VIEWS_MAX = 64
 
 def match(block: Block, cube: CubeDefinition) -> Match | Declined:
     """The match by the first mapping of occurrences that works, else the last one's reason."""
-    hidden = _hidden_column(block, cube)
+    hidden = hidden_column(block, cube)
     if hidden is not None:
         return Declined("column_not_in_cube", f"The column {hidden.name}.")
     declined = Declined("fact_not_in_query")
@@ -41,7 +41,7 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
     return declined
 
 
-def _hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
+def hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
     """A column that the block groups or filters by and no part of the cube shows: a quick no."""
     for uuid, column in block.searched:
         if uuid in cube.table_uuids and (uuid, column.field_id) not in cube.shown:

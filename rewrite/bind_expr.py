@@ -13,9 +13,16 @@ from sqlglot import exp
 
 from rewrite import types
 from rewrite.bind_check import check_operands, check_read
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal, has_aggregate
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter, has_aggregate
 from rewrite.functions import check_word
-from rewrite.literals import as_date, cast_literal, is_number_within, literal_of, number_types
+from rewrite.literals import (
+    as_date,
+    cast_literal,
+    date_parameter,
+    is_number_within,
+    literal_of,
+    number_types,
+)
 from rewrite.parse import written_name
 from rewrite.reason import DeclinedError
 
@@ -110,6 +117,8 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
         return bind(node.this, scope)
     if kind is exp.Literal:
         return literal_of(node)
+    if kind is exp.Placeholder and isinstance(node.this, Parameter):
+        return node.this
     if kind in _BINARY:
         return _binary(_BINARY[kind], bind(node.this, scope), bind(node.expression, scope))
     if kind is exp.And or kind is exp.Or:
@@ -197,10 +206,13 @@ def _date_part(op: str, argument: Expr) -> Call:
 def _cast(node: exp.Expression, scope: Scope) -> Expr:
     inner, target = bind(node.this, scope), node.args["to"].sql(dialect="spark").lower()
     target = target.replace(", ", ",")
+    folded: Expr | None = None
     if isinstance(inner, Literal):
         folded = cast_literal(inner, target)
-        if folded is not None:
-            return folded
+    elif isinstance(inner, Parameter) and target == "date":
+        folded = date_parameter(inner)
+    if folded is not None:
+        return folded
     if inner.type == target:
         return inner
     if (inner.type, target) in _SAFE_CASTS:

@@ -34,6 +34,15 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """A constant that isn't looked at: any one of its type. `is_date`: its text is a date."""
+
+    index: int
+    type: str
+    is_date: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """An operator or deterministic function, by the names listed in `rewrite.types.OPERATORS`."""
 
@@ -53,7 +62,7 @@ class Aggregate:
     type: str | None = field(compare=False)
 
 
-Expr = Column | Literal | Call | Aggregate
+Expr = Column | Literal | Parameter | Call | Aggregate
 
 _COMMUTATIVE = frozenset({"and", "or", "=", "<>", "<=>", "+", "*"})
 _FLIPPED = {">": "<", ">=": "<="}
@@ -141,7 +150,7 @@ def canonical(expr: Expr, representative: Callable[[Column], Column] = lambda c:
     """
     if isinstance(expr, Column):
         return representative(expr)
-    if isinstance(expr, Literal):
+    if isinstance(expr, (Literal, Parameter)):
         return expr
     args = tuple([a if isinstance(a, Literal) else canonical(a, representative) for a in expr.args])
     if isinstance(expr, Aggregate):
@@ -163,6 +172,8 @@ def _sort_key(expr: Expr) -> tuple[Any, ...]:
         return (0, expr.occurrence, expr.field_id)
     if isinstance(expr, Literal):
         return (1, expr.type, expr.value)
+    if isinstance(expr, Parameter):
+        return (4, expr.index, expr.type)
     if isinstance(expr, Call):
         return (2, expr.op, len(expr.args), *map(_sort_key, expr.args))
     return (3, repr(expr))
@@ -177,6 +188,8 @@ def to_json(expr: Expr | None) -> Any:
             return ["column", expr.occurrence, expr.field_id, expr.name, expr.type]
         case Literal():
             return ["literal", expr.value, expr.type]
+        case Parameter():
+            raise ValueError("a parameter has no stored form")
         case Call():
             return ["call", expr.op, [to_json(a) for a in expr.args], expr.type]
         case Aggregate():

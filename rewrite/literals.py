@@ -10,7 +10,7 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from rewrite import types
-from rewrite.expr import Expr, Literal
+from rewrite.expr import Expr, Literal, Parameter
 from rewrite.reason import DeclinedError
 
 
@@ -43,7 +43,16 @@ def as_date(expr: Expr, other: Expr) -> Expr:
     """A string literal beside a date is a date to Spark; only a full ISO date is folded."""
     if isinstance(expr, Literal) and expr.type == "string" and other.type == "date":
         return date_literal(expr.value) or expr
+    if isinstance(expr, Parameter) and other.type == "date":
+        return date_parameter(expr) or expr
     return expr
+
+
+def date_parameter(parameter: Parameter) -> Parameter | None:
+    """The parameter as a date, None where its text isn't one."""
+    if parameter.type == "string" and parameter.is_date:
+        return Parameter(parameter.index, "date", is_date=True)
+    return None
 
 
 def date_literal(text: str) -> Literal | None:

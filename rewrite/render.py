@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Literal as Choice
 
 from rewrite import types
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter
 from rewrite.reason import DeclinedError
 
 Dialect = Choice["spark", "duckdb"]
@@ -64,6 +64,8 @@ class Renderer:
             return self._column(expr)
         if isinstance(expr, Literal):
             return literal(expr, self.dialect)
+        if isinstance(expr, Parameter):
+            return parameter_mark(expr)
         if isinstance(expr, Aggregate):
             if self._aggregate is None:
                 raise DeclinedError("block_unsupported", "An aggregate where none can stand.")
@@ -132,6 +134,18 @@ def literal(expr: Literal, dialect: Dialect) -> str:
     if dialect == "spark":
         return {"bigint": f"{shown}L", "double": f"{shown}D"}.get(expr.type, shown)
     return f"CAST({shown} AS {duckdb_type(expr.type)})" if expr.type != "int" else shown
+
+
+def parameter_mark(parameter: Parameter) -> str:
+    """What stands in a text until the constant is known (`filled`)."""
+    return f"\x00{parameter.index}:{parameter.type}\x00"
+
+
+def split_marks(text: str) -> tuple[tuple[str, ...], tuple[Parameter, ...]]:
+    """The text cut at its parameters, and these: one fewer than there are pieces."""
+    pieces = text.split("\x00")
+    pairs = (mark.split(":", 1) for mark in pieces[1::2])
+    return tuple(pieces[::2]), tuple(Parameter(int(index), type_) for index, type_ in pairs)
 
 
 def check_duckdb(call: Call) -> None:

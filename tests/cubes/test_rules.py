@@ -46,7 +46,7 @@ class Case:
     engine: str
 
 
-def _cases() -> Iterator[Any]:
+def rule_cases() -> Iterator[Any]:
     for path in sorted(_FOLDER.glob("*.sql")):
         current = ""
         for part in re.split(r"\n(?=-- (?:cube|title):)", "\n" + path.read_text("utf-8")):
@@ -82,7 +82,7 @@ def _needs(found: Match, definition: CubeDefinition) -> str:
     return f" [{'; '.join(parts)}]" if parts else ""
 
 
-@pytest.mark.parametrize("case", list(_cases()))
+@pytest.mark.parametrize("case", list(rule_cases()))
 def test_rule(case: Case) -> None:
     definition = cube(case.cube)
     decided = _decision(case.query, definition)

@@ -1,0 +1,35 @@
+"""A small cache of what was used last."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+_CACHED = 512
+V = TypeVar("V")
+
+
+class Recent(Generic[V]):
+    """A thread-safe cache of the most recently used values."""
+
+    def __init__(self, size: int = _CACHED) -> None:
+        self._size, self._values = size, OrderedDict[Hashable, V]()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> V | None:
+        """The value, None if it isn't kept."""
+        with self._lock:
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
+
+    def put(self, key: Hashable, value: V) -> None:
+        """Keeps a value; the least recently used one goes."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            if len(self._values) > self._size:
+                self._values.popitem(last=False)

@@ -1,0 +1,264 @@
+"""The search for the cheapest cover of one statement: every cube of its tables is tried.
+
+Pure but for its own cache of covers: pins and store versions come with the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from accelerator.config import Config
+from accelerator.context import SessionContext
+from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run, nearest
+from accelerator.iceberg import Pin, PinnedTable
+from accelerator.plan import CubePlan, DuckDBRun, PlainPlan, Plan, Tried
+from accelerator.recent import Recent
+from accelerator.store import CubeRecord, RegistryVersion, Store, TableVersion
+from cubes.cover_sql import SegmentSource, answer_sql
+from cubes.definition import CubeDefinition, from_dict
+from cubes.freshness import Coverage, cover
+from cubes.match import hidden_column, match
+from cubes.plan import Match
+from rewrite.bind import bind_block
+from rewrite.block import Block
+from rewrite.facts import At, Facts, TableFacts
+from rewrite.reason import Declined, DeclinedError
+
+Names = tuple[tuple[tuple[str, ...], At], ...]
+"""Tables as a statement names them."""
+
+
+class _Seen(Facts):
+    """Passes questions on to a pin and remembers which tables were asked for."""
+
+    def __init__(self, pin: Pin, context: SessionContext) -> None:
+        self._pin, self._context = pin, context
+        self._asked: list[tuple[tuple[str, ...], At]] = []
+
+    @property
+    def names(self) -> Names:
+        return tuple(dict.fromkeys(self._asked))
+
+    def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
+        self._asked.append((parts, at))
+        return None if self._context.is_temporary(parts) else self._pin.table(parts, at)
+
+
+class Stored:
+    """The store as one statement sees it: each of its logs is asked for its newest version once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tables: dict[str, TableVersion] = {}
+
+    @cached_property
+    def registry(self) -> RegistryVersion:
+        """All cubes."""
+        return self._store.registry()
+
+    def table(self, table_uuid: str) -> TableVersion:
+        """All segments over a fact table."""
+        version = self._tables.get(table_uuid)
+        if version is None:
+            version = self._tables[table_uuid] = self._store.table(table_uuid)
+        return version
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a statement is planned under: tables, store, the session; `only` is the one cube."""
+
+    pin: Pin
+    stored: Stored
+    settings: Mapping[str, str]
+    only: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A plan, and the tables that it depends on."""
+
+    plan: Plan
+    names: Names
+
+
+class CubeSearch:
+    """Tries cubes; threads may share it."""
+
+    def __init__(self, config: Config, context: SessionContext) -> None:
+        self._config, self._context = config, context
+        self._covers: Recent[Coverage] = Recent()
+        self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
+        self._definitions = (-1, {})
+
+    def bind(self, tree: exp.Expression, pin: Pin, zone: str | None = None) -> tuple[Block, Names]:
+        """The normal form of a SELECT under a pin, and the tables that were asked for."""
+        seen = _Seen(pin, self._context)
+        return bind_block(tree, seen, zone), seen.names
+
+    def cubes_of(
+        self, table_uuid: str, registry: RegistryVersion
+    ) -> list[tuple[CubeRecord, CubeDefinition | None]]:
+        """The registered cubes of a fact table; the definition is None where it can't be read."""
+        number, by_table = self._definitions
+        if number != registry.number:
+            by_table = {}
+            for record in registry.cubes.values():
+                by_table.setdefault(record.table_uuid, []).append((record, _definition(record)))
+            self._definitions = (registry.number, by_table)
+        return by_table.get(table_uuid, [])
+
+    def plan(self, tree: exp.Expression, scene: Scene) -> Found:
+        """The cheapest plan."""
+        try:
+            block, names = self.bind(tree, scene.pin, scene.settings.get("time_zone"))
+        except DeclinedError as error:
+            return Found(PlainPlan(error.declined), ())
+        return Found(self._plan(block, scene), names)
+
+    def plan_shape(self, tree: exp.Expression, scene: Scene) -> Found | None:
+        """As `plan`, of a tree with parameters; None where a cube might look at their values."""
+        try:
+            block, names = self.bind(tree, scene.pin, scene.settings.get("time_zone"))
+        except DeclinedError:
+            return None
+        for _, cube in self._cubes(block, scene):
+            if cube is None or (cube.has_constants and hidden_column(block, cube) is None):
+                return None
+        return Found(self._plan(block, scene), names)
+
+    def _cubes(self, block: Block, scene: Scene) -> list[tuple[CubeRecord, CubeDefinition | None]]:
+        uuids = dict.fromkeys(o.table.uuid for o in block.occurrences)
+        registry = scene.stored.registry
+        cubes = [pair for uuid in uuids for pair in self.cubes_of(uuid, registry)]
+        return sorted(cubes, key=lambda pair: pair[0].name)
+
+    def _plan(self, block: Block, scene: Scene) -> Plan:
+        pinned = tuple([_pinned(scene.pin, o.parts, o.at) for o in block.occurrences])
+        cubes = self._cubes(block, scene)
+        if not cubes:
+            return PlainPlan(Declined("cubes_none"))
+        tried: list[Tried] = []
+        found: list[Candidate] = []
+        for record, cube in cubes:
+            if scene.only is not None and record.name != scene.only:
+                continue
+            result = self._try(block, (record, cube), pinned, scene)
+            tried.append(result if isinstance(result, Tried) else result.tried)
+            if isinstance(result, Candidate):
+                found.append(result)
+        best = cheapest(found)
+        if best is None:
+            return PlainPlan(nearest(tried) or Declined("cubes_none"), tuple(tried))
+        return self._cube_plan(block, best, pinned, tuple(tried))
+
+    def _coverage(
+        self,
+        record: CubeRecord,
+        cube: CubeDefinition,
+        found: Match,
+        pinned: Mapping[int, PinnedTable],
+        scene: Scene,
+    ) -> Coverage:
+        """The cover of the fact's live files; `pinned` is by the cube's occurrences."""
+        version = scene.stored.table(record.table_uuid)
+        states = tuple(
+            (o, p.metadata_location, p.facts.snapshot_id) for o, p in sorted(pinned.items())
+        )
+        key = (record.id, version.number, states, found.needs, tuple(scene.settings.values()))
+        known = self._covers.get(key)
+        if known is None:
+            known = cover(
+                cube,
+                version.of(record.id),
+                pinned[0].live_files(),
+                {o: p.facts for o, p in pinned.items()},
+                found.needs,
+                dict(scene.settings),
+            )
+            self._covers.put(key, known)
+        return known
+
+    def _try(
+        self,
+        block: Block,
+        tried: tuple[CubeRecord, CubeDefinition | None],
+        pinned: tuple[PinnedTable, ...],
+        scene: Scene,
+    ) -> Tried | Candidate:
+        record, cube = tried
+        if cube is None:
+            return Tried(record.name, Declined("segment_unreadable", "Its definition."))
+        found = match(block, cube)
+        if isinstance(found, Declined):
+            return Tried(record.name, found)
+        by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
+        coverage = self._coverage(record, cube, found, by_cube, scene)
+        return candidate(record, cube, found, coverage, pinned)
+
+    def _cube_plan(
+        self,
+        block: Block,
+        best: Candidate,
+        pinned: tuple[PinnedTable, ...],
+        tried: tuple[Tried, ...],
+    ) -> Plan:
+        run: DuckDBRun | None = None
+        declined: Declined | None = None
+        try:
+            run = duckdb_run(block, best)
+        except DeclinedError as error:
+            declined = error.declined
+            neither = _spark_declines(block, best)
+            if neither is not None:
+                return PlainPlan(neither, tried)
+        small = best.tried.bytes <= self._config.duckdb_bytes_max
+        wanted = self._config.engine
+        engine = (
+            "duckdb"
+            if run is not None and wanted != "spark" and (small or wanted == "duckdb")
+            else "spark"
+        )
+        return CubePlan(
+            cube=best.record.name,
+            cube_id=best.record.id,
+            definition=best.cube,
+            block=block,
+            match=best.match,
+            coverage=best.coverage,
+            pinned=pinned,
+            duckdb=run,
+            duckdb_declined=declined,
+            engine=engine,
+            segment_bytes=best.segment_bytes,
+            raw_bytes=best.raw_bytes,
+            tried=tried,
+            names=tuple(o.name for o in block.outputs),
+        )
+
+
+def _spark_declines(block: Block, best: Candidate) -> Declined | None:
+    """Why Spark's text can't be written either; None where it can."""
+    try:
+        answer_sql(block, best.match, "spark", [SegmentSource("cube", "")], None)
+    except DeclinedError as error:
+        return error.declined
+    return None
+
+
+def _pinned(pin: Pin, parts: tuple[str, ...], at: At) -> PinnedTable:
+    pinned = pin.pinned(parts, at)
+    if pinned is None:
+        raise DeclinedError("table_unknown", f"The table {'.'.join(parts)}.")
+    return pinned
+
+
+def _definition(record: CubeRecord) -> CubeDefinition | None:
+    try:
+        return from_dict(dict(record.definition))
+    except (KeyError, TypeError, ValueError):
+        return None

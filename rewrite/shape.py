@@ -1,0 +1,163 @@
+"""Statements that differ in constants alone: their shape, and the tree with parameters in it.
+
+A proof that looked at no constant holds for every constant of the type, so a shape is planned once
+(`docs/decisions/0008-a-plan-per-shape.md`). Parameters are the operands of comparisons in WHERE;
+any other constant belongs to the shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import cast
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from rewrite.expr import Literal, Parameter
+from rewrite.literals import date_literal
+from rewrite.parse import parse
+from rewrite.types import literal_number_type
+
+_PIECE = re.compile(
+    r"(?P<text>(?:[^\W\d]\w*+|`[^`\x00-\x1f]*+`|[^\w'\"`\\$\x00-\x08])++)"
+    r"|(?<!\w)'(?P<string>[^'\\$(\x00-\x1f]*+)'(?!['\w])"
+    r"|(?<![\w.])(?P<number>\d++(?:\.\d++)?)(?![\w.])"
+)
+_COMMENT = re.compile(r"--|/\*")
+_NAME = "acc_parameter_"
+_NUMBER = 7_110_000
+_COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Between, exp.In)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A statement's text cut at its constants: `texts` stand around `constants`.
+
+    `kinds` are the constants' types, where a text that is a date is told from any other. Statements
+    of equal `texts` and `kinds` are read alike by every parser.
+    """
+
+    texts: tuple[str, ...]
+    kinds: tuple[str, ...]
+    constants: tuple[Literal, ...]
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What statements of the shape have in common."""
+        return self.texts, self.kinds
+
+    def filled(self, constants: Collection[str]) -> str:
+        """The statement with these texts as its constants."""
+        pairs = zip(self.texts, (*constants, ""), strict=True)
+        return "".join([part for pair in pairs for part in pair])
+
+
+def shape_of(sql: str) -> Shape | None:
+    """The shape; None where the text isn't told apart from its constants with certainty.
+
+    >>> shape_of("SELECT sum(a) FROM t WHERE d > '2024-01-01' AND b1 IN (1, 2)").kinds
+    ('date', 'int', 'int')
+    """
+    texts: list[str] = []
+    kinds: list[str] = []
+    constants: list[Literal] = []
+    end, after = 0, True
+    if _COMMENT.search(sql):
+        return None
+    for piece in _PIECE.finditer(sql):
+        if piece.start() != end:
+            return None
+        end = piece.end()
+        if piece.lastgroup == "text":
+            if texts and not after:
+                return None
+            texts.append(piece[0])
+            after = False
+            continue
+        constant = _constant(piece)
+        if constant is None or after:
+            return None
+        kinds.append(constant[0])
+        constants.append(constant[1])
+        after = True
+    if end != len(sql) or not constants:
+        return None
+    if after:
+        texts.append("")
+    return Shape(tuple(texts), tuple(kinds), tuple(constants))
+
+
+def _constant(piece: re.Match[str]) -> tuple[str, Literal] | None:
+    if piece.lastgroup == "string":
+        value = piece["string"]
+        return ("date" if date_literal(value) else "string"), Literal(value, "string")
+    type_ = literal_number_type(piece["number"])
+    return None if type_ is None else (type_, Literal(piece["number"], type_))
+
+
+def parametrised(shape: Shape, dialect: str) -> tuple[exp.Expression, tuple[int, ...]] | None:
+    """The tree with a `Parameter` for each constant that can be one, and the indexes of these.
+
+    None where there is none, or where the parser doesn't show each in its place.
+    """
+    marks = [_mark(index, kind) for index, kind in enumerate(shape.kinds)]
+    written = [_text(constant) for constant in shape.constants]
+    if any(_NAME in text for text in shape.texts) or not set(marks).isdisjoint(written):
+        return None
+    everywhere = _places(shape.filled(marks), marks, dialect)
+    free = tuple(index for index, mark in enumerate(marks) if mark in everywhere)
+    if not free:
+        return None
+    mixed = [marks[i] if i in free else text for i, text in enumerate(written)]
+    places = _places(shape.filled(mixed), [marks[i] for i in free], dialect)
+    if len(places) != len(free):
+        return None
+    tree = cast(exp.Expression, places[marks[free[0]]].root())
+    for index in free:
+        kind = shape.kinds[index]
+        type_ = "string" if kind == "date" else kind
+        places[marks[index]].replace(exp.Placeholder(this=Parameter(index, type_, kind == "date")))
+    return tree, free
+
+
+def _mark(index: int, kind: str) -> str:
+    """What stands for the constant while the statement is parsed: alike to every parser."""
+    if kind in ("string", "date"):
+        return f"'{_NAME}{index}'"
+    whole = str(_NUMBER + index)
+    return f"{whole}.5" if kind.startswith("decimal") else whole
+
+
+def _text(constant: Literal) -> str:
+    return f"'{constant.value}'" if constant.type == "string" else constant.value
+
+
+def _places(sql: str, marks: Collection[str], dialect: str) -> dict[str, exp.Expression]:
+    """The operands that the marks became; without a mark that isn't exactly one operand."""
+    try:
+        tree = parse(sql, dialect)
+    except SqlglotError:
+        return {}
+    where = tree.args.get("where")
+    if where is None:
+        return {}
+    found: dict[str, list[exp.Expression]] = {}
+    for node in tree.find_all(exp.Literal):
+        text = f"'{node.this}'" if node.is_string else str(node.this)
+        if text in marks:
+            found.setdefault(text, []).append(node)
+    return {
+        mark: nodes[0]
+        for mark, nodes in found.items()
+        if len(nodes) == 1 and _is_operand(nodes[0], where)
+    }
+
+
+def _is_operand(node: exp.Expression, where: exp.Expression) -> bool:
+    """Whether the constant, maybe as DATE '…', is compared in that WHERE."""
+    parent = node.parent
+    if isinstance(parent, exp.Cast) and parent.args["to"].this == exp.DataType.Type.DATE:
+        parent = parent.parent
+    return isinstance(parent, _COMPARED) and parent.find_ancestor(exp.Where) is where

@@ -1,0 +1,122 @@
+"""A match of a statement with parameters is, once filled, that of every statement of its shape.
+
+The statements are those of `rules/`, each with its own constants and with others of their types.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from cubes.cover_sql import RawSource, SegmentSource, answer_sql
+from cubes.definition import CubeDefinition
+from cubes.match import hidden_column, match
+from cubes.plan import Match
+from rewrite.bind import bind_block
+from rewrite.block import Block
+from rewrite.expr import Literal
+from rewrite.parse import parse
+from rewrite.reason import Declined, DeclinedError
+from rewrite.render import Dialect, literal, split_marks
+from rewrite.shape import Shape, parametrised, shape_of
+from tests.cubes.star import Star, cube
+from tests.cubes.test_rules import Case, rule_cases
+
+_OTHERS = {
+    "string": ["a", "b", "north", "", "Zürich"],
+    "date": ["2024-01-01", "2023-12-31", "1999-06-15"],
+    "int": ["0", "1", "5", "17", "2147483647"],
+    "bigint": ["3000000000", "9223372036854775807"],
+}
+Decision = tuple[Block, Match] | str
+
+
+def _decision(tree: Any, definition: CubeDefinition) -> Decision:
+    try:
+        bound = bind_block(tree, Star())
+        found = match(bound, definition)
+    except DeclinedError as error:
+        return error.declined.code
+    return found.code if isinstance(found, Declined) else (bound, found)
+
+
+def _texts(decision: Decision) -> list[str]:
+    """The answer's texts in both dialects; a refusal's code where there is none."""
+    if isinstance(decision, str):
+        return [decision]
+    bound, found = decision
+    raw = RawSource(tuple(f"r{o.index}" for o in bound.occurrences))
+    texts = []
+    dialects: tuple[Dialect, ...] = ("duckdb", "spark")
+    for dialect in dialects:
+        for rows in (None, raw):
+            try:
+                texts.append(answer_sql(bound, found, dialect, [SegmentSource("c", "")], rows))
+            except DeclinedError as error:
+                texts.append(error.declined.code)
+    return texts
+
+
+def _filled(text: str, constants: list[Literal], dialect: Dialect) -> str:
+    pieces, parameters = split_marks(text)
+    values = [literal(Literal(constants[p.index].value, p.type), dialect) for p in parameters]
+    return "".join(part for pair in zip(pieces, (*values, ""), strict=True) for part in pair)
+
+
+def _variants(shape: Shape, free: tuple[int, ...]) -> list[list[Literal]]:
+    """The statement's own constants, and others in the place of its parameters."""
+    r = random.Random(0)
+    own = list(shape.constants)
+    variants = [own]
+    for _ in range(4):
+        other = list(own)
+        for index in free:
+            value = r.choice(_OTHERS.get(shape.kinds[index], [own[index].value]))
+            other[index] = Literal(value, own[index].type)
+        variants.append(other)
+    return variants
+
+
+@pytest.mark.parametrize("case", list(rule_cases()))
+def test_a_filled_match_is_the_statements_own(case: Case) -> None:
+    definition = cube(case.cube)
+    shape = shape_of(case.query)
+    read = None if shape is None else parametrised(shape, "spark")
+    if shape is None or read is None:
+        return
+    tree, free = read
+    with_parameters = _decision(tree, definition)
+    if not isinstance(with_parameters, str):
+        texts = _texts(with_parameters)
+    else:
+        texts = [with_parameters]
+        if definition.has_constants and with_parameters != "column_not_in_cube":
+            return  # such a shape isn't planned with parameters
+    for constants in _variants(shape, free):
+        written = [f"'{c.value}'" if c.type == "string" else c.value for c in constants]
+        wanted = _texts(_decision(parse(shape.filled(written)), definition))
+        dialects: tuple[Dialect, ...] = ("duckdb", "duckdb", "spark", "spark")
+        filled = [_filled(t, constants, d) for t, d in zip(texts, dialects, strict=False)]
+        assert filled == wanted
+
+
+def test_most_rules_have_parameters() -> None:
+    """Else the test above would look at nothing."""
+    shapes = [shape_of(param.values[0].query) for param in rule_cases()]
+    read = [parametrised(shape, "spark") for shape in shapes if shape is not None]
+    assert sum(r is not None for r in read) >= 30
+
+
+def test_a_cube_with_a_constant_of_its_own_is_told() -> None:
+    plain = cube("SELECT g, i, sum(v) FROM f GROUP BY g, i")
+    cast = cube("SELECT g, cast(i AS bigint) j, sum(v) FROM f GROUP BY g, cast(i AS bigint)")
+    filtered = cube("SELECT g, i, sum(v) FROM f WHERE h = 'x' GROUP BY g, i")
+    banded = cube("SELECT g, i > 5 big, sum(v) FROM f GROUP BY g, i > 5")
+    assert not plain.has_constants
+    assert not cast.has_constants
+    assert filtered.has_constants
+    assert banded.has_constants
+    tree = parse("SELECT g, sum(v) FROM f WHERE dt = '2024-01-01' GROUP BY g")
+    assert hidden_column(bind_block(tree, Star()), filtered) is not None
