@@ -10,7 +10,7 @@ from accelerator.builds.segment_records import COLUMN_BYTES
 from accelerator.engines.duckdb import parquet_scan
 from accelerator.engines.hot_segments import Copy
 from accelerator.iceberg import PinnedTable
-from accelerator.plan import DuckDBRun, Tried
+from accelerator.plan import CELLS, DuckDBRun, Manifests, Tried
 from accelerator.store import CubeRecord, SegmentRecord
 from accelerator.store.files import local_path
 from cubes.build_sql import SEGMENT, cells_count, rolled_select
@@ -41,15 +41,17 @@ _STAGES = (
 
 @dataclass(frozen=True)
 class Candidate:
-    """A cube that answers the block, with what it would read."""
+    """A cube, or the manifests, that answer the block, with what would be read."""
 
-    record: CubeRecord
+    title: str
+    cube_id: str | None
     cube: CubeDefinition
     match: Match
     coverage: Coverage
     segment_bytes: int
     raw_bytes: int
     tried: Tried
+    manifests: Manifests | None = None
 
 
 def candidate(
@@ -79,7 +81,7 @@ def candidate(
         len(coverage.uncovered),
         refused,
     )
-    return Candidate(record, cube, match, coverage, segment_bytes, raw_bytes, tried)
+    return Candidate(record.name, record.id, cube, match, coverage, segment_bytes, raw_bytes, tried)
 
 
 def bytes_read(segments: Iterable[SegmentRecord], names: Collection[str]) -> int:
@@ -96,7 +98,7 @@ def bytes_read(segments: Iterable[SegmentRecord], names: Collection[str]) -> int
 
 def cheapest(candidates: Iterable[Candidate]) -> Candidate | None:
     """The one that reads the fewest bytes; ties by name, so that plans are stable."""
-    return min(candidates, key=lambda c: (c.tried.bytes, c.record.name), default=None)
+    return min(candidates, key=lambda c: (c.tried.bytes, c.title), default=None)
 
 
 def nearest(tried: Iterable[Tried]) -> Declined | None:
@@ -133,7 +135,9 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
         sources.append(SegmentSource(scan, segment_condition(filled)))
     raw: RawSource | None = None
     tables: tuple[tuple[str, int], ...] = ()
-    if best.coverage.uncovered or not filled:
+    if best.manifests is not None:
+        sources.append(SegmentSource(CELLS, ""))
+    if best.coverage.uncovered or not sources:
         if any(d.content == "equality" for f in best.coverage.uncovered for d in f.deletes):
             raise DeclinedError("equality_deletes")
         names = tuple(f"raw_{o.index}" for o in block.occurrences)

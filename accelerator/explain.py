@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from accelerator.plan import CubePlan, PlainPlan, Plan, Tried
+from accelerator.plan import MANIFESTS, CoverPlan, PlainPlan, Plan, Tried
 
 WHY_NOT = pa.schema([("cube", pa.string()), ("code", pa.string()), ("reason", pa.string())])
 
@@ -22,6 +22,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
     return {
         "rewritten": True,
         "cube": plan.cube,
+        "manifests": _manifests(plan),
         "engine": plan.engine,
         "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
         "segments": len(plan.segments),
@@ -52,7 +53,8 @@ def as_text(plan: Plan) -> str:
         lines = [f"plain Spark, because: {plan.declined.sentence} [{plan.declined.code}]"]
     else:
         lines = _cube_lines(plan)
-    others = [t for t in plan.tried if not (isinstance(plan, CubePlan) and t.cube == plan.cube)]
+    used = plan.title if isinstance(plan, CoverPlan) else None
+    others = [t for t in plan.tried if t.cube != used]
     if others:
         lines.append("considered:")
         lines += [f"  {_tried_line(t)}" for t in others]
@@ -60,12 +62,12 @@ def as_text(plan: Plan) -> str:
 
 
 def why_not(plan: Plan) -> list[dict[str, str | None]]:
-    """A row per cube that isn't used; one without a cube says what holds for all."""
+    """A row per cube that isn't used, one for the manifests; one without a cube holds for all."""
     rows: list[dict[str, str | None]] = []
-    if isinstance(plan, PlainPlan) and not plan.tried:
+    if isinstance(plan, PlainPlan) and all(tried.cube == MANIFESTS for tried in plan.tried):
         rows.append({"cube": None, "code": plan.declined.code, "reason": plan.declined.sentence})
     for tried in plan.tried:
-        if isinstance(plan, CubePlan) and tried.cube == plan.cube:
+        if isinstance(plan, CoverPlan) and tried.cube == plan.title:
             continue
         if tried.declined is None:
             rows.append({"cube": tried.cube, "code": "dearer", "reason": _tried_line(tried)})
@@ -75,13 +77,21 @@ def why_not(plan: Plan) -> list[dict[str, str | None]]:
     return rows
 
 
-def _cube_lines(plan: CubePlan) -> list[str]:
+def _cube_lines(plan: CoverPlan) -> list[str]:
     covered = plan.files_total - len(plan.uncovered)
-    lines = [
-        f"cube {plan.cube}, by {plan.engine}",
-        f"  {covered} of {plan.files_total} data files by {len(plan.segments)} segments"
-        f" ({plan.segment_bytes:,} bytes)",
-    ]
+    if plan.manifests is not None:
+        found = plan.manifests
+        lines = [
+            f"{plan.title}, by {plan.engine}",
+            f"  {found.serve} of {plan.files_total} data files by their manifests,"
+            f" {found.left_out} without a row that passes",
+        ]
+    else:
+        lines = [
+            f"cube {plan.cube}, by {plan.engine}",
+            f"  {covered} of {plan.files_total} data files by {len(plan.segments)} segments"
+            f" ({plan.segment_bytes:,} bytes)",
+        ]
     if plan.uncovered:
         lines.append(
             f"  {len(plan.uncovered)} data files raw ({plan.raw_bytes:,} bytes with dimensions)"
@@ -127,5 +137,11 @@ def _tried(tried: Tried) -> dict[str, Any]:
     }
 
 
-def _code(plan: CubePlan) -> str | None:
+def _manifests(plan: CoverPlan) -> dict[str, int] | None:
+    """Data files that are answered by their manifests, and those that no row of passes."""
+    found = plan.manifests
+    return None if found is None else {"serve": found.serve, "left_out": found.left_out}
+
+
+def _code(plan: CoverPlan) -> str | None:
     return plan.duckdb_declined.code if plan.duckdb_declined else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from accelerator.engines.hot_segments import Copy
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store.records import SegmentRecord
@@ -12,6 +14,12 @@ from cubes.freshness import Coverage
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.reason import Declined
+
+MANIFESTS = "table metadata"
+"""What they are called where cubes have their names."""
+
+CELLS = "manifest_cells"
+"""The name under which a plan's text reads the cells of manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +48,23 @@ class DuckDBRun:
 
 
 @dataclass(frozen=True)
-class CubePlan:
-    """A statement answered from a cube's segments and, for uncovered files, raw rows."""
+class Manifests:
+    """Data files that need not be read: `cells` are the states of those that `serve`."""
 
-    cube: str
-    cube_id: str
+    cells: pa.Table
+    serve: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class CoverPlan:
+    """A statement answered from states, of a cube's segments or of manifests, and raw rows.
+
+    `title` is the cube's name, or what manifests are called; these have no `cube_id`.
+    """
+
+    title: str
+    cube_id: str | None
     definition: CubeDefinition
     block: Block
     match: Match
@@ -57,6 +77,12 @@ class CubePlan:
     raw_bytes: int
     tried: tuple[Tried, ...]
     names: tuple[str | None, ...]
+    manifests: Manifests | None = None
+
+    @property
+    def cube(self) -> str | None:
+        """The cube's name."""
+        return None if self.manifests is not None else self.title
 
     @property
     def segments(self) -> tuple[SegmentRecord, ...]:
@@ -71,7 +97,8 @@ class CubePlan:
     @property
     def files_total(self) -> int:
         """Live data files of the fact."""
-        return len(self.uncovered) + sum(len(s.files) for s in self.segments)
+        spared = 0 if self.manifests is None else self.manifests.serve + self.manifests.left_out
+        return spared + len(self.uncovered) + sum(len(s.files) for s in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +109,4 @@ class PlainPlan:
     tried: tuple[Tried, ...] = field(default=())
 
 
-Plan = CubePlan | PlainPlan
+Plan = CoverPlan | PlainPlan

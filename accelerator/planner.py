@@ -16,7 +16,7 @@ from sqlglot.errors import SqlglotError
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
-from accelerator.plan import CubePlan, PlainPlan, Plan
+from accelerator.plan import CoverPlan, PlainPlan, Plan
 from accelerator.recent import Recent
 from accelerator.search import CubeSearch, Found, Names, Scene, Stored
 from accelerator.store import CubeRecord, Store
@@ -89,9 +89,9 @@ class Planner:
             except SqlglotError as error:
                 return PlainPlan(Declined("parse_failed", str(error).splitlines()[0])), False
             found = self._search.plan(tree, scene)
-            if shape is not None and isinstance(found.plan, CubePlan):
+            if shape is not None and isinstance(found.plan, CoverPlan):
                 self._learn(shape, _Form() if form is None else _Form(()), scene)
-        if isinstance(found.plan, CubePlan):
+        if isinstance(found.plan, CoverPlan):
             self._statements.put(sql, _Statement(tree, found.names))
             self._plans.put(self._key(sql, found.names, scene), found.plan)
         elif tree is not None:
@@ -122,7 +122,7 @@ class Planner:
     def _new_template(self, shape: Shape, scene: Scene) -> Found | None:
         read = parametrised(shape, self._config.dialect)
         found = self._search.plan_shape(read[0], scene) if read is not None else None
-        if read is None or found is None or not isinstance(found.plan, CubePlan):
+        if read is None or found is None or not isinstance(found.plan, CoverPlan):
             return None
         form = _Form(read[1])
         name = (shape.key, form.fixed(shape))

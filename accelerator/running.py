@@ -15,7 +15,7 @@ from accelerator.arrow_types import conform
 from accelerator.cover_plan import segment_condition, used_columns
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import EngineError
-from accelerator.plan import CubePlan, DuckDBRun
+from accelerator.plan import CELLS, CoverPlan, DuckDBRun
 from cubes.build_sql import stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from rewrite.render import quote
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
 
 
-def run_duckdb(plan: CubePlan, engine: DuckDBEngine, tag: str) -> pa.Table:
+def run_duckdb(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> pa.Table:
     """The answer from DuckDB, with Spark's names and types."""
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
-    tables = {}
+    tables = {} if plan.manifests is None else {CELLS: plan.manifests.cells}
     for name, occurrence in plan.duckdb.raw:
         files = plan.uncovered if occurrence == plan.match.fact else None
         tables[name] = plan.pinned[occurrence].arrow(used_columns(plan.block, occurrence), files)
@@ -52,7 +52,7 @@ def _answer(
     return engine.run(run.sql, tables, tag=tag)
 
 
-def spark_frame(plan: CubePlan, engine: SparkEngine, sql: str, leases: ExitStack) -> DataFrame:
+def spark_frame(plan: CoverPlan, engine: SparkEngine, sql: str, leases: ExitStack) -> DataFrame:
     """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed.
 
     Its view of the segments is gone once Spark has analysed it: a view more or less is a change of
@@ -63,7 +63,7 @@ def spark_frame(plan: CubePlan, engine: SparkEngine, sql: str, leases: ExitStack
 
 
 def _frame(
-    plan: CubePlan, engine: SparkEngine, sql: str, leases: ExitStack, views: ExitStack
+    plan: CoverPlan, engine: SparkEngine, sql: str, leases: ExitStack, views: ExitStack
 ) -> DataFrame:
     session = engine.session
     plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
@@ -77,8 +77,13 @@ def _frame(
         )
         views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, segment_condition(filled)))
+    if plan.manifests is not None:
+        view = f"acc_{uuid.uuid4().hex}"
+        session.createDataFrame(plan.manifests.cells).createOrReplaceTempView(view)
+        views.callback(session.catalog.dropTempView, view)
+        sources.append(SegmentSource(view, ""))
     raw = None
-    if plan.uncovered or not filled:
+    if plan.uncovered or not sources:
         raw = RawSource(
             tuple(_staged(plan, engine, o.index, leases) for o in plan.block.occurrences)
         )
@@ -93,7 +98,7 @@ def _frame(
     return frame.selectExpr(*items)
 
 
-def _staged(plan: CubePlan, engine: SparkEngine, occurrence: int, leases: ExitStack) -> str:
+def _staged(plan: CoverPlan, engine: SparkEngine, occurrence: int, leases: ExitStack) -> str:
     pinned = plan.pinned[occurrence]
     files: Any = plan.uncovered if occurrence == plan.match.fact else pinned.live_files()
     return leases.enter_context(engine.stage(pinned, files)).sql

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -15,18 +16,25 @@ from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run, nearest
 from accelerator.iceberg import Pin, PinnedTable
-from accelerator.plan import CubePlan, DuckDBRun, PlainPlan, Plan, Tried
+from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
 from accelerator.store import CubeRecord, RegistryVersion, Store, TableVersion
 from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, cover
+from cubes.manifest import Manifested, manifested
 from cubes.match import hidden_column, match
 from cubes.plan import Match
 from rewrite.bind import bind_block
 from rewrite.block import Block
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.reason import Declined, DeclinedError
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.statistics import FileStatistics
+
+_TABLES_MAX = 32
+"""States of tables whose statistics are kept."""
 
 Names = tuple[tuple[tuple[str, ...], At], ...]
 """Tables as a statement names them."""
@@ -92,6 +100,7 @@ class CubeSearch:
     def __init__(self, config: Config, context: SessionContext) -> None:
         self._config, self._context = config, context
         self._covers: Recent[Coverage] = Recent()
+        self._statistics: Recent[FileStatistics] = Recent(_TABLES_MAX)
         self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
         self._definitions = (-1, {})
 
@@ -129,7 +138,15 @@ class CubeSearch:
         for _, cube in self._cubes(block, scene):
             if cube is None or (cube.has_constants and hidden_column(block, cube) is None):
                 return None
+        if self._may_be_manifested(block, scene):
+            return None  # which files serve depends on the constants
         return Found(self._plan(block, scene), names)
+
+    def _may_be_manifested(self, block: Block, scene: Scene) -> bool:
+        fact = block.occurrences[0]
+        fixed = _pinned(scene.pin, fact.parts, fact.at).fixed_fields
+        told = manifested(block, fixed)
+        return isinstance(told, Manifested) and told.is_certain(fixed)
 
     def _cubes(self, block: Block, scene: Scene) -> list[tuple[CubeRecord, CubeDefinition | None]]:
         uuids = dict.fromkeys(o.table.uuid for o in block.occurrences)
@@ -140,8 +157,6 @@ class CubeSearch:
     def _plan(self, block: Block, scene: Scene) -> Plan:
         pinned = tuple([_pinned(scene.pin, o.parts, o.at) for o in block.occurrences])
         cubes = self._cubes(block, scene)
-        if not cubes:
-            return PlainPlan(Declined("cubes_none"))
         tried: list[Tried] = []
         found: list[Candidate] = []
         for record, cube in cubes:
@@ -151,10 +166,31 @@ class CubeSearch:
             tried.append(result if isinstance(result, Tried) else result.tried)
             if isinstance(result, Candidate):
                 found.append(result)
+        reason = nearest(tried) or Declined("cubes_none")
+        if scene.only is None:
+            by_manifests = self._by_manifests(block, pinned)
+            tried.append(by_manifests if isinstance(by_manifests, Tried) else by_manifests.tried)
+            if isinstance(by_manifests, Candidate):
+                found.append(by_manifests)
         best = cheapest(found)
         if best is None:
-            return PlainPlan(nearest(tried) or Declined("cubes_none"), tuple(tried))
+            return PlainPlan(reason, tuple(tried))
         return self._cube_plan(block, best, pinned, tuple(tried))
+
+    def _by_manifests(self, block: Block, pinned: tuple[PinnedTable, ...]) -> Tried | Candidate:
+        told = manifested(block, pinned[0].fixed_fields)
+        if isinstance(told, Declined):
+            return Tried(MANIFESTS, told)
+        # Imports Arrow's compute module, which answers from cubes have no use for.
+        from accelerator.manifest_cover import manifest_candidate
+
+        table = pinned[0]
+        key = (table.facts.uuid, table.metadata_location, table.facts.snapshot_id)
+        statistics = self._statistics.get(key)
+        if statistics is None:
+            statistics = table.statistics()
+            self._statistics.put(key, statistics)
+        return manifest_candidate(block, told, statistics)
 
     def _coverage(
         self,
@@ -223,9 +259,9 @@ class CubeSearch:
             if run is not None and wanted != "spark" and (small or wanted == "duckdb")
             else "spark"
         )
-        return CubePlan(
-            cube=best.record.name,
-            cube_id=best.record.id,
+        return CoverPlan(
+            title=best.title,
+            cube_id=best.cube_id,
             definition=best.cube,
             block=block,
             match=best.match,
@@ -238,6 +274,7 @@ class CubeSearch:
             raw_bytes=best.raw_bytes,
             tried=tried,
             names=tuple(o.name for o in block.outputs),
+            manifests=best.manifests,
         )
 
 

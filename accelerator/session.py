@@ -29,7 +29,7 @@ from accelerator.maintenance import recycle_bin
 from accelerator.maintenance.daemon import Schedule, Vacuumed, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
-from accelerator.plan import CubePlan, PlainPlan, Plan
+from accelerator.plan import CoverPlan, PlainPlan, Plan
 from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
@@ -60,10 +60,11 @@ class Uses:
     hits: dict[str, int] = field(default_factory=dict)
     last: dict[str, float] = field(default_factory=dict)
 
-    def record(self, cube_id: str) -> None:
-        """One more."""
-        self.hits[cube_id] = self.hits.get(cube_id, 0) + 1
-        self.last[cube_id] = time.time()
+    def record(self, plan: CoverPlan) -> None:
+        """One more, if it's a cube that answered."""
+        if plan.cube_id is not None:
+            self.hits[plan.cube_id] = self.hits.get(plan.cube_id, 0) + 1
+            self.last[plan.cube_id] = time.time()
 
 
 class Accelerator:
@@ -267,7 +268,7 @@ class Accelerator:
             with engine.tagged(tag):
                 return session.sql(sql).toArrow()
 
-    def run(self, plan: CubePlan, sql: str) -> tuple[pa.Table, str]:
+    def run(self, plan: CoverPlan, sql: str) -> tuple[pa.Table, str]:
         """Runs a cube plan; the answer and the engine that gave it."""
         self._pin_snapshots(plan)
         with self.tracked() as tag:
@@ -291,9 +292,9 @@ class Accelerator:
         except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
             return PlainPlan(self._failed("planning_failed", error)), False
 
-    def _pin_snapshots(self, plan: CubePlan) -> None:
+    def _pin_snapshots(self, plan: CoverPlan) -> None:
         """Until the statement has ended, no vacuum expires a snapshot whose rows it reads."""
-        if plan.uncovered or not any(s.rows for s in plan.segments):
+        if plan.uncovered or (plan.manifests is None and not any(s.rows for s in plan.segments)):
             for table in plan.pinned:
                 self.store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
 
@@ -318,7 +319,7 @@ class Accelerator:
         """The answer; None where the session has changed from what was known of it."""
         plan, cached = self._planned(statement.bare)
         planned = _ms(started)
-        duckdb = isinstance(plan, CubePlan) and plan.engine == "duckdb"
+        duckdb = isinstance(plan, CoverPlan) and plan.engine == "duckdb"
         if not duckdb and not holds():
             return None
         if isinstance(plan, PlainPlan):
@@ -341,11 +342,11 @@ class Accelerator:
             )
         if not holds():
             return None
-        self.uses.record(plan.cube_id)
+        self.uses.record(plan)
         metrics = _metrics(plan, engine, planned, _ms(began), cached)
         return Result(table, metrics, lambda: explain.as_text(plan))
 
-    def _forget_damaged(self, plan: CubePlan) -> None:
+    def _forget_damaged(self, plan: CoverPlan) -> None:
         """Segments that failed a statement for their own damage fail no other one."""
         try:
             broken = self.builder.forget_unreadable(plan.definition.fact.uuid, plan.segments)
@@ -380,7 +381,7 @@ class Accelerator:
                 return session.sql(statement.bare)
             with self._lock:
                 self._leases.push(leases.pop_all())
-        self.uses.record(plan.cube_id)
+        self.uses.record(plan)
         return frame
 
 
@@ -424,11 +425,13 @@ def _shown(declined: Declined) -> str:
     return f"{declined.code}: {declined.sentence}"
 
 
-def _metrics(plan: CubePlan, engine: str, planning: float, running: float, cached: bool) -> Metrics:
+def _metrics(
+    plan: CoverPlan, engine: str, planning: float, running: float, cached: bool
+) -> Metrics:
     filled = {s.path for s in plan.segments if s.rows}
     return Metrics(
         rewritten=True,
-        cubes=(plan.cube,),
+        cubes=() if plan.cube is None else (plan.cube,),
         engine=engine,
         files_total=plan.files_total,
         files_read=len(filled) + len(plan.uncovered),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from accelerator.plan import CubePlan
+from accelerator.plan import CoverPlan
 from rewrite.expr import Expr, Literal, Parameter, transform
 from rewrite.render import literal, split_marks
 
@@ -14,16 +14,16 @@ from rewrite.render import literal, split_marks
 class Template:
     """`plan` with parameters in it; `pieces` of its DuckDB text stand around `parameters`."""
 
-    plan: CubePlan
+    plan: CoverPlan
     pieces: tuple[str, ...]
     parameters: tuple[Parameter, ...]
 
     @classmethod
-    def of(cls, plan: CubePlan) -> Template:
+    def of(cls, plan: CoverPlan) -> Template:
         """The template of a plan that was made of a tree with parameters."""
         return cls(plan, *split_marks(plan.duckdb.sql if plan.duckdb is not None else ""))
 
-    def filled(self, constants: Sequence[Literal]) -> CubePlan:
+    def filled(self, constants: Sequence[Literal]) -> CoverPlan:
         """The plan of the statement with these constants, by the index of a parameter."""
 
         def constant(parameter: Parameter) -> Literal:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from accelerator.plan import CubePlan, Plan
+from accelerator.plan import CoverPlan, Plan
 from rewrite.expr import walk
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def verify(session: Accelerator, sql: str) -> Verification:
 
 def _estimates(plan: Plan) -> tuple[int, ...]:
     """The places of the outputs that a sketch has a part in."""
-    if not isinstance(plan, CubePlan):
+    if not isinstance(plan, CoverPlan):
         return ()
     estimated, outputs = plan.match.estimates, enumerate(plan.block.outputs)
     return tuple(i for i, o in outputs if not estimated.keys().isdisjoint(walk(o.expr)))

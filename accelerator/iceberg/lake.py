@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.transforms import IdentityTransform
 
 from accelerator.errors import UnknownTableError
 from accelerator.iceberg.catalogs import (
@@ -32,6 +33,8 @@ from rewrite.facts import At, Facts, TableFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from accelerator.iceberg.statistics import FileStatistics
 
 
 _METADATA_MAX = 1024  # parsed metadata files kept
@@ -72,6 +75,23 @@ class PinnedTable:
             return ()
         inputs = inputs_for(self.metadata_location, self.io_properties)
         return self._files.live_files(inputs, self.facts.uuid, self.snapshot)
+
+    @property
+    def fixed_fields(self) -> frozenset[int]:
+        """Ids of the fields by which some spec of the table partitions it as they are."""
+        specs = self.metadata.specs().values()
+        return frozenset(
+            f.source_id
+            for spec in specs
+            for f in spec.fields
+            if isinstance(f.transform, IdentityTransform)
+        )
+
+    def statistics(self) -> FileStatistics:
+        """Counts and bounds of the live files, as columns; made anew, and for keeping."""
+        from accelerator.iceberg.statistics import FileStatistics  # imports Arrow's compute module
+
+        return FileStatistics(self)
 
     def unheld(
         self, keys: Collection[tuple[str, int]], *, without: Collection[int] = ()

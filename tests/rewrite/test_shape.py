@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewrite.bind import bind_block
@@ -132,6 +132,7 @@ def _filled(block: Block, constants: tuple[Literal, ...]) -> tuple[Expr, ...]:
     return tuple(transform(c, fill) for c in block.conjuncts)
 
 
+@settings(deadline=None)
 @given(st.tuples(_WORDS, _DATES, _DATES, _NUMBERS, _NUMBERS, _DECIMALS))
 def test_a_filled_tree_is_that_of_the_statement(values: tuple[str, ...]) -> None:
     sql = f"{FIRST}{_CONDITION.format(*values)} GROUP BY g"

@@ -1,0 +1,158 @@
+"""Answers from a table's own manifests: which data files need not be read, and what they add.
+
+Theory: `docs/rewriting.md`, 1, the source *manifest*. A file serves where the predicate is TRUE on
+all of its rows, where nothing was deleted from it (or only by deletion vectors, and only rows are
+counted), and where its manifest tells each state exactly; a file that no row of passes is left out;
+the others are read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from accelerator.arrow_types import arrow_type
+from accelerator.cover_plan import Candidate
+from accelerator.iceberg import LiveFile
+from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
+from accelerator.plan import MANIFESTS, Manifests, Tried
+from accelerator.pruning import judge
+from cubes.definition import CubeDefinition, State
+from cubes.freshness import Coverage
+from cubes.manifest import Manifested
+from rewrite.block import Block
+from rewrite.expr import Column, Expr, columns
+from rewrite.reason import Declined
+
+Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+_BOUND = {"min": "lower", "max": "upper"}
+_ADDED = frozenset({"rows", "count"})
+
+
+def manifest_candidate(
+    block: Block, told: Manifested, statistics: FileStatistics
+) -> Tried | Candidate:
+    """The candidate; `Tried` with a reason where the manifests spare no file."""
+    files, cube = statistics.files, told.cube
+    verdict = judge(block.conjuncts, statistics)
+    alive = statistics.rows - _vectored(files)
+    left_out = verdict.none_true | (alive == 0)
+    keys = [_statistics(d.expr, statistics) for d in cube.dimensions]
+    states = [(s, _statistics(s.argument, statistics)) for s in cube.states]
+    searched = [_statistics(c, statistics) for e in block.conjuncts for c in columns(e)]
+    used = (*searched, *keys, *(found for _, found in states))
+    if any(found is not None and found.contradicts for found in used):
+        return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, len(files))
+    only_rows = all(state.kind == "rows" for state in cube.states)
+    serves = verdict.all_true & ~left_out & _undeleted(files, only_rows=only_rows)
+    for key in keys:
+        serves &= np.zeros(len(files), dtype=bool) if key is None else key.fixed
+    for state, found in states:
+        serves &= _tells(state, found, len(files))
+    read = [f for f, spared in zip(files, serves | left_out, strict=True) if not spared]
+    if files and len(read) == len(files):
+        return Tried(MANIFESTS, Declined("metadata_no_file"), 0, 0, len(files))
+    size = sum(f.size_bytes for f in read)
+    tried = Tried(MANIFESTS, None, size, 0, len(read))
+    cells = _cells(cube, serves, statistics, alive)
+    manifests = Manifests(cells, int(serves.sum()), int(left_out.sum()))
+    coverage = Coverage((), tuple(read))
+    return Candidate(MANIFESTS, None, cube, told.match, coverage, 0, size, tried, manifests)
+
+
+def _statistics(expr: Expr | None, statistics: FileStatistics) -> ColumnStatistics | None:
+    if not isinstance(expr, Column) or expr.type is None:
+        return None
+    return statistics.column(expr.field_id, expr.type)
+
+
+def _vectored(files: Sequence[LiveFile]) -> Numbers:
+    """Rows of each file that a deletion vector has deleted: its entry counts them."""
+    counts = [sum(d.record_count for d in f.deletes if d.content == "dv") for f in files]
+    return np.array(counts, dtype=np.int64)
+
+
+def _undeleted(files: Sequence[LiveFile], *, only_rows: bool) -> Flags:
+    """Files whose counts still hold; a path that stands twice is left to the rows."""
+    times = Counter(f.path for f in files)
+    return np.array(
+        [
+            times[f.path] == 1
+            and (not f.deletes or (only_rows and [d.content for d in f.deletes] == ["dv"]))
+            for f in files
+        ],
+        dtype=bool,
+    )
+
+
+def _tells(state: State, found: ColumnStatistics | None, files: int) -> Flags:
+    """Files whose manifest entry gives the state exactly."""
+    if state.kind == "rows":
+        return np.ones(files, dtype=bool)
+    if found is None:
+        return np.zeros(files, dtype=bool)
+    counted: Flags = found.bounds.nulls >= 0
+    if state.kind == "count":
+        return counted
+    return (counted & found.bounds.bounded & found.tight) | found.bounds.always_null
+
+
+def _cells(
+    cube: CubeDefinition, serves: Flags, statistics: FileStatistics, alive: Numbers
+) -> pa.Table:
+    """One row for each combination of dimension values, with the states of the files that serve."""
+    mask = pa.array(serves)
+    made: dict[str, pa.Array] = {}
+    for index, dimension in enumerate(cube.dimensions):
+        found = _statistics(dimension.expr, statistics)
+        values = None if found is None else found.bounds.lower
+        made[f"d{index}"] = _typed(values, dimension.expr.type, mask)
+    merges = {}
+    for index, state in enumerate(cube.states):
+        merges[f"s{index}"] = "sum" if state.kind in _ADDED else state.kind
+        values = pa.array(alive) if state.kind == "rows" else _values(state, statistics)
+        made[f"s{index}"] = _typed(values, state.type, mask)
+    table = pa.table(made)
+    keys = [name for name in made if name not in merges]
+    if not table.num_rows:
+        return table
+    merged = table.group_by(keys).aggregate(list(merges.items()))
+    titles = [*keys, *(f"{name}_{how}" for name, how in merges.items())]
+    return merged.select(titles).rename_columns(list(made)).cast(table.schema)
+
+
+def _values(state: State, statistics: FileStatistics) -> pa.Array | None:
+    """The state of every file, as the statistics keep it."""
+    found = _statistics(state.argument, statistics)
+    if found is None:
+        return None
+    if state.kind == "count":
+        return pa.array(statistics.rows - found.bounds.nulls)
+    values: pa.Array = getattr(found.bounds, _BOUND[state.kind])
+    return values
+
+
+def _typed(values: pa.Array | None, type_: str | None, mask: pa.Array) -> pa.Array:
+    """The chosen files' values as the engine has them, out of how bounds are kept."""
+    target = arrow_type(type_ or "")
+    chosen = pa.nulls(mask.true_count, target) if values is None else values.filter(mask)
+    if chosen.null_count == len(chosen):
+        return pa.nulls(len(chosen), target)
+    if pa.types.is_decimal(target):
+        return _rescaled(chosen, target)
+    narrow = pa.types.is_date32(target) or pa.types.is_int32(target)
+    return (chosen.cast(pa.int32()) if narrow else chosen).cast(target)
+
+
+def _rescaled(unscaled: pa.Array, target: pa.Decimal128Type) -> pa.Array:
+    """Whole numbers as decimals: the same bits under another scale."""
+    whole = unscaled.cast(pa.decimal128(38, 0))
+    scaled = pa.Array.from_buffers(
+        pa.decimal128(38, target.scale), len(whole), whole.buffers(), offset=whole.offset
+    )
+    return scaled.cast(target)

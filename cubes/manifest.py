@@ -1,0 +1,107 @@
+"""The cube that a table's manifests are: what of a block they tell, whatever its predicate.
+
+Theory: `docs/rewriting.md`, 1, the source *manifest*. Its dimensions are the columns that must have
+one value in a file, its states the counts, minima and maxima that manifests hold. So the matcher
+says what follows from them, and which files serve is another question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, replace
+
+from cubes.definition import CubeDefinition, Dimension, State, Table
+from cubes.match import match
+from cubes.plan import Match
+from rewrite.block import Block
+from rewrite.expr import Aggregate, Call, Column, columns, walk
+from rewrite.reason import Declined, DeclinedError
+from rewrite.render import check_duckdb
+
+_RAISING = frozenset({"+", "-", "*", "/", "%", "neg", "cast", "substring"})
+_KINDS = {"count": ("count",), "min": ("min",), "max": ("max",)}
+_OF_VALUES = frozenset({"count_if", "sum", "avg"})
+"""Functions that only a dimension's values give: a value times its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifested:
+    """The cube that the manifests are for a block, and how it answers the block."""
+
+    cube: CubeDefinition
+    match: Match
+
+    def is_certain(self, fixed: Set[int]) -> bool:
+        """Whether files surely have one value in the cube's dimensions: those of `fixed` fields."""
+        fields = {c.field_id for d in self.cube.dimensions for c in columns(d.expr)}
+        return fields <= fixed
+
+
+def manifested(block: Block, fixed: Set[int]) -> Manifested | Declined:
+    """Whether the block's keys and aggregates are such as manifests tell.
+
+    `fixed` are the ids of fields by which the table is partitioned as they are.
+    """
+    if len(block.occurrences) != 1:
+        return Declined("metadata_one_table")
+    unsafe = _unsafe(block)
+    if unsafe is not None:
+        return unsafe
+    cube = _cube(block, fixed)
+    found = match(replace(block, conjuncts=()), cube)
+    if isinstance(found, Declined):
+        return Declined("metadata_lacks", found.sentence)
+    if found.needs.bounded:
+        return Declined("metadata_lacks", "The bounds of a sum of two columns.")
+    return Manifested(cube, found)
+
+
+def _unsafe(block: Block) -> Declined | None:
+    """Why the predicate can raise, or be of Spark's own meaning: files left out would hide that."""
+    calls = [n for c in block.conjuncts for n in walk(c) if isinstance(n, Call)]
+    if any(call.op in _RAISING for call in calls):
+        return Declined("may_raise")
+    try:
+        for call in calls:
+            check_duckdb(call)
+    except DeclinedError as error:
+        return error.declined
+    return None
+
+
+def _cube(block: Block, fixed: Set[int]) -> CubeDefinition:
+    """The cube that the manifests of the block's table are, as far as the block has use for it."""
+    fact = block.occurrences[0]
+    exprs = [o.expr for o in block.outputs] + [k.expr for k in block.order]
+    if block.having is not None:
+        exprs.append(block.having)
+    calls = dict.fromkeys(n for e in exprs for n in walk(e) if isinstance(n, Aggregate))
+    grouped = dict.fromkeys(c for k in block.keys for c in _sorted(columns(k)))
+    for call in calls:
+        wanted = [] if call.where is None else [call.where]
+        if call.distinct or call.function in _OF_VALUES:
+            wanted += call.args
+        found = dict.fromkeys(c for e in wanted for c in _sorted(columns(e)))
+        if all(c.field_id in fixed for c in found):
+            grouped |= found
+    states: dict[tuple[str, Column | None], State]
+    states = {("rows", None): State("rows", None, None, "bigint")}
+    for call in calls:
+        argument = call.args[0] if len(call.args) == 1 else None
+        kinds = _KINDS.get(call.function, ())
+        if isinstance(argument, Column) and argument not in grouped and argument.type is not None:
+            for kind in kinds:
+                type_ = "bigint" if kind == "count" else argument.type
+                states[kind, argument] = State(kind, argument, None, type_)
+    return CubeDefinition(
+        tables=(Table(fact.table.name, fact.table.uuid, fact.alias, None),),
+        left_edges=(),
+        conjuncts=(),
+        dimensions=tuple(Dimension(c.name, c) for c in grouped),
+        measures=(),
+        states=tuple(states.values()),
+    )
+
+
+def _sorted(found: Iterable[Column]) -> list[Column]:
+    return sorted(found, key=lambda c: c.field_id)

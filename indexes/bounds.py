@@ -1,0 +1,131 @@
+"""What the bounds and counts of data files prove of a predicate, for all files at once.
+
+Three-valued, as SQL is: a verdict says of each file whether every row makes the predicate TRUE,
+whether every row makes it FALSE, whether no row makes it TRUE, whether none makes it FALSE. Each
+claim is a proof; what isn't known claims nothing. Bounds need not be tight here, so that truncated
+ones serve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+UNKNOWN = -1
+"""A count that isn't known."""
+
+
+@dataclass(frozen=True)
+class ColumnBounds:
+    """One column in n files. Arrays have n items.
+
+    `lower` and `upper` enclose every value that is neither NULL nor NaN, in the order of the engine
+    (binary for texts); null where there is no bound. `rows`, `nulls`, `nans`: counts, `UNKNOWN`
+    where they aren't known. `floating`: whether the column's type has NaN at all.
+    """
+
+    lower: pa.Array
+    upper: pa.Array
+    rows: Numbers
+    nulls: Numbers
+    nans: Numbers
+    floating: bool = False
+
+    @property
+    def never_null(self) -> Flags:
+        """Whether no row is NULL."""
+        flags: Flags = self.nulls == 0
+        return flags
+
+    @property
+    def always_null(self) -> Flags:
+        """Whether every row is NULL."""
+        flags: Flags = (self.rows != UNKNOWN) & (self.nulls == self.rows)
+        return flags
+
+    @property
+    def bounded(self) -> Flags:
+        """Whether the bounds enclose every value: no NaN may stand outside."""
+        both = _flags(pc.and_(pc.is_valid(self.lower), pc.is_valid(self.upper)))
+        return both & (self.nans == 0) if self.floating else both
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Proofs about a predicate, one flag for each file."""
+
+    all_true: Flags
+    all_false: Flags
+    none_true: Flags
+    none_false: Flags
+
+    @classmethod
+    def unknown(cls, files: int) -> Verdict:
+        """Nothing is proven."""
+        no = np.zeros(files, dtype=bool)
+        return cls(no, no, no, no)
+
+    @classmethod
+    def constant(cls, files: int, value: bool | None) -> Verdict:
+        """TRUE, FALSE or NULL on every row."""
+        yes, no = np.ones(files, dtype=bool), np.zeros(files, dtype=bool)
+        true, false = value is True, value is False
+        return cls(
+            yes if true else no,
+            yes if false else no,
+            no if true else yes,
+            no if false else yes,
+        )
+
+    def __and__(self, other: Verdict) -> Verdict:
+        return Verdict(
+            self.all_true & other.all_true,
+            self.all_false | other.all_false,
+            self.none_true | other.none_true,
+            self.none_false & other.none_false,
+        )
+
+    def __or__(self, other: Verdict) -> Verdict:
+        return ~(~self & ~other)
+
+    def __invert__(self) -> Verdict:
+        return Verdict(self.all_false, self.all_true, self.none_false, self.none_true)
+
+
+def is_null(column: ColumnBounds) -> Verdict:
+    """`column IS NULL`, which is never unknown itself."""
+    always, never = column.always_null, column.never_null
+    return Verdict(always, never, never, always)
+
+
+def compare(column: ColumnBounds, op: str, value: Any) -> Verdict:
+    """`column op value` for op among = < <= > >=; the value is of the bounds' type, and no NaN."""
+    lower, upper, scalar = column.lower, column.upper, pa.scalar(value, column.lower.type)
+    if op == "<":
+        true, false = pc.less(upper, scalar), pc.greater_equal(lower, scalar)
+    elif op == "<=":
+        true, false = pc.less_equal(upper, scalar), pc.greater(lower, scalar)
+    elif op == ">":
+        true, false = pc.greater(lower, scalar), pc.less_equal(upper, scalar)
+    elif op == ">=":
+        true, false = pc.greater_equal(lower, scalar), pc.less(upper, scalar)
+    elif op == "=":
+        true = pc.and_(pc.equal(lower, scalar), pc.equal(upper, scalar))
+        false = pc.or_kleene(pc.greater(lower, scalar), pc.less(upper, scalar))
+    else:
+        raise ValueError(f"no comparison: {op}")
+    bounded, never, always = column.bounded, column.never_null, column.always_null
+    holds, fails = bounded & _flags(true), bounded & _flags(false)
+    return Verdict(never & holds, never & fails, always | fails, always | holds)
+
+
+def _flags(found: pa.Array) -> Flags:
+    flags: Flags = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    return flags

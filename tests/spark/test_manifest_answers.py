@@ -1,0 +1,225 @@
+"""Answers from manifests against plain Spark, over specs, changes, deletes and predicates.
+
+Strategy: a table of several partitionings and formats goes through random changes; after each of
+them random statements of counts, minima, maxima and group keys are answered both ways. How often
+the manifests answered is counted, so that the test can't pass by declining.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+
+import accelerator
+from accelerator.metrics import Metrics
+from accelerator.session import Accelerator
+from accelerator.verification import differ
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "a INT, b BIGINT, d DATE, c DECIMAL(10,2), t TIMESTAMP, s STRING, f DOUBLE, o BOOLEAN"
+_ROWS = (
+    "SELECT CAST(id + {first} AS INT), CASE WHEN id % 7 < {nulls} THEN NULL ELSE id - 20 END,"
+    " date_add(DATE '2024-02-27', CAST(id % 4 AS INT)), CAST(id / 8 - 3 AS DECIMAL(10,2)),"
+    " timestamp_seconds(id * 5000), CASE WHEN id % 5 = 0 THEN NULL ELSE concat('x', id % 9) END,"
+    " CASE id % 6 WHEN 0 THEN double('NaN') WHEN 1 THEN NULL WHEN 2 THEN -0.0D ELSE id / 4 END,"
+    " id % 3 = 0 FROM range({rows})"
+)
+_AGGREGATES = (
+    *("count(*)", "count(a)", "count(b)", "count(s)", "count(f)", "count(o)", "count(1)"),
+    *("min(a)", "max(b)", "min(d)", "max(c)", "min(t)", "max(d)", "min(b) + 1", "max(a) - min(a)"),
+    *("count(DISTINCT d)", "max(s)", "min(f)", "sum(a)", "max(o)"),
+)
+_KEYS = ("d", "o", "s", "year(d)", "b", "c")
+_PREDICATES = (
+    *("a >= 40", "a < 0", "a BETWEEN 10 AND 90", "a IN (1, 2, 500)", "a <> 7", "b IS NULL"),
+    *("b IS NOT NULL", "b > 5", "NOT (b > 5)", "b <= -30 OR a > 60", "d = '2024-02-28'"),
+    *("d <> DATE '2024-02-28'", "d > '2024-02-27' AND a < 1000", "c > 2", "c >= 1.25"),
+    *("c = 0.125", "s = 'x3'", "s > 'x'", "s < 'x0'", "s IS NULL", "f > 2.5D", "NOT (f > 2.5D)"),
+    *("f = 0.0D", "f IS NOT NULL", "1 < a", "a = NULL", "NOT (a IN (3, NULL))", "o", "NOT o"),
+    *("a > 3000000000", "b >= 2.5", "d IN ('2024-02-27', '2024-02-29')", "s LIKE 'x%'"),
+    *("TRUE", "FALSE OR a > 0", "a = b", "a + 1 > 0", "s >= 'x8' AND s <= 'x8'"),
+)
+
+
+class Asked:
+    """A table, statements about it, and how often the manifests spared files."""
+
+    def __init__(self, wh, acc: Accelerator, table: str, seed: int) -> None:
+        self.wh, self.acc, self.table = wh, acc, table
+        self.random = random.Random(seed)
+        self.asked = self.answered = 0
+
+    def statement(self) -> str:
+        r = self.random
+        chosen = r.sample(_AGGREGATES[:16] if r.random() < 0.8 else _AGGREGATES, r.randint(1, 3))
+        items = [f"{text} AS m{i}" for i, text in enumerate(chosen)]
+        key = r.choice(_KEYS) if r.random() < 0.4 else None
+        where = " AND ".join(r.sample(_PREDICATES, r.choice([0, 1, 1, 1, 2])))
+        sql = f"SELECT {', '.join(([f'{key} AS k'] if key else []) + items)} FROM {self.table}"
+        sql += f" WHERE {where}" if where else ""
+        return sql + (f" GROUP BY {key}" if key else "")
+
+    def ask(self, sql: str) -> Metrics:
+        mine = self.acc.query(sql)
+        assert differ(mine.arrow(), self.wh.spark.sql(sql).toArrow()) == [], sql
+        self.asked += 1
+        self.answered += mine.metrics.rewritten
+        return mine.metrics
+
+    def some(self, number: int) -> None:
+        for _ in range(number):
+            self.ask(self.statement())
+
+
+@pytest.fixture
+def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
+    acc = accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store"))
+    yield acc
+    acc.close()
+
+
+def _append(asked: Asked, first: int, rows: int = 40, nulls: int = 1) -> None:
+    text = _ROWS.format(first=first, rows=rows, nulls=nulls)
+    asked.wh.sql(f"INSERT INTO {asked.table} {text}")
+
+
+@pytest.mark.parametrize(
+    ("version", "clauses"),
+    [
+        (2, ""),
+        (3, "PARTITIONED BY (d)"),
+        (2, "PARTITIONED BY (o, s)"),
+        (1, "PARTITIONED BY (months(d), bucket(4, a))"),
+        (3, "PARTITIONED BY (c, truncate(1, s))"),
+    ],
+)
+def test_statements_through_changes(spark_warehouse, acc, version: int, clauses: str) -> None:
+    wh = spark_warehouse
+    if version == 1:
+        name = "v1_manifest_answers"
+        wh.sql(
+            f"CREATE TABLE lake.d.{name} ({COLUMNS}) USING iceberg {clauses}"
+            " TBLPROPERTIES ('format-version'='1')"
+        )
+    else:
+        name = wh.table(COLUMNS, version=version, clauses=clauses)
+    asked = Asked(wh, acc, f"lake.d.{name}", version * 100 + len(clauses))
+    asked.some(2)  # of no file at all
+    for first in (0, 40, 200):
+        _append(asked, first, nulls=first // 100)
+    asked.some(10)
+    changes = [
+        f"DELETE FROM {asked.table} WHERE a = 5",
+        f"DELETE FROM {asked.table} WHERE a BETWEEN 200 AND 202",
+        f"ALTER TABLE {asked.table} ADD COLUMN z INT",
+        f"UPDATE {asked.table} SET b = NULL WHERE a = 50",
+        f"ALTER TABLE {asked.table} ADD PARTITION FIELD a",
+        f"INSERT OVERWRITE {asked.table} SELECT * FROM {asked.table} WHERE a < 230",
+    ]
+    for change in changes:
+        wh.sql(change)
+        asked.some(3)
+        asked.ask(f"SELECT count(*) AS n FROM {asked.table}")
+        asked.ask(f"SELECT DISTINCT d FROM {asked.table}")
+    asked.ask(f"SELECT count(z) AS n, min(z) AS lo FROM {asked.table}")
+    assert asked.answered >= asked.asked / 4
+
+
+def test_counts_need_no_data_file(spark_warehouse, acc) -> None:
+    wh = spark_warehouse
+    asked = Asked(
+        wh, acc, f"lake.d.{wh.table(COLUMNS, version=3, clauses='PARTITIONED BY (d)')}", 0
+    )
+    for first in (0, 100):
+        _append(asked, first)
+    t = asked.table
+    for sql in (
+        f"SELECT count(*) AS n, count(b) AS m, min(a) AS lo, max(t) AS hi FROM {t}",
+        f"SELECT d, count(*) AS n FROM {t} GROUP BY d HAVING count(*) > 1 ORDER BY d DESC LIMIT 2",
+        f"SELECT DISTINCT year(d) AS y FROM {t} WHERE d > '2024-02-27'",
+        f"SELECT max(d) AS d FROM {t}",
+        f"SELECT count(DISTINCT d) AS n FROM {t} WHERE a >= 100",
+    ):
+        metrics = asked.ask(sql)
+        assert (metrics.rewritten, metrics.files_read, metrics.cubes) == (True, 0, ()), sql
+    metrics = asked.ask(f"SELECT count(*) AS n FROM {t} WHERE a >= 120 AND d = '2024-02-28'")
+    assert (metrics.rewritten, metrics.files_read, metrics.files_total) == (True, 1, 8)
+
+
+def test_a_file_without_a_row_left_has_no_group(spark_warehouse, acc) -> None:
+    """Its rows are gone by a deletion vector, and so is its partition's value."""
+    wh = spark_warehouse
+    asked = Asked(
+        wh, acc, f"lake.d.{wh.table(COLUMNS, version=3, clauses='PARTITIONED BY (d)')}", 0
+    )
+    _append(asked, 0)
+    # Row by row: a delete of whole partitions would drop the files.
+    wh.sql(f"DELETE FROM {asked.table} WHERE d = '2024-02-28' AND a < 20")
+    wh.sql(f"DELETE FROM {asked.table} WHERE d = '2024-02-28' AND a >= 20 AND a + 0 >= 20")
+    assert asked.ask(f"SELECT DISTINCT d FROM {asked.table}").rewritten
+    assert asked.ask(f"SELECT d, count(*) AS n FROM {asked.table} GROUP BY d").rewritten
+    assert asked.ask(f"SELECT count(*) AS n FROM {asked.table}").files_read == 0
+
+
+def test_an_error_of_the_predicate_is_raised(spark_warehouse, acc) -> None:
+    """Though no file would be read for the rest of it."""
+    wh = spark_warehouse
+    asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS)}", 0)
+    _append(asked, 0)
+    for predicate in ("d = '2024-02-30'", "a = 'x'"):
+        with pytest.raises(PySparkException):
+            acc.query(f"SELECT count(*) FROM {asked.table} WHERE a < 0 AND {predicate}")
+
+
+def test_states_of_the_table(spark_warehouse, acc) -> None:
+    wh = spark_warehouse
+    asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS, clauses='PARTITIONED BY (d)')}", 0)
+    _append(asked, 0)
+    wh.sql(f"ALTER TABLE {asked.table} CREATE BRANCH b1")
+    first = wh.sql(f"SELECT snapshot_id FROM {asked.table}.snapshots")[0][0]
+    _append(asked, 100)
+    for state in (f"VERSION AS OF {first}", "VERSION AS OF 'b1'", ""):
+        sql = f"SELECT count(*) AS n, max(a) AS hi FROM {asked.table} {state}"
+        assert asked.ask(sql).rewritten
+    wh.sql(f"INSERT INTO {asked.table}.branch_b1 {_ROWS.format(first=500, rows=9, nulls=0)}")
+    assert asked.ask(f"SELECT max(a) AS hi FROM {asked.table} VERSION AS OF 'b1'").rewritten
+    assert asked.ask(f"SELECT max(a) AS hi FROM {asked.table}").rewritten
+
+
+def test_a_value_that_contradicts_its_partition_is_left_to_spark(spark_warehouse, acc) -> None:
+    """A file that was added with another partition's value than its rows have."""
+    wh = spark_warehouse
+    source = f"lake.d.{wh.table('a INT, p INT')}"
+    wh.sql(f"INSERT INTO {source} VALUES (1, 5), (2, 5)")
+    target = f"lake.d.{wh.table('a INT, p INT', clauses='PARTITIONED BY (p)')}"
+    path = wh.sql(f"SELECT file_path FROM {source}.files")[0][0]
+    folder = Path(path.removeprefix("file:")).parent
+    moved = folder.parent / "added" / "p=7"
+    moved.mkdir(parents=True)
+    (moved / "x.parquet").write_bytes(Path(path.removeprefix("file:")).read_bytes())
+    wh.sql(
+        f"CALL lake.system.add_files(table => '{target.removeprefix('lake.')}',"
+        f" source_table => '`parquet`.`{moved.parent}`')"
+    )
+    asked = Asked(wh, acc, target, 0)
+    for sql in ("max(p) AS m", "count(*) AS n", "min(a) AS lo"):
+        asked.ask(f"SELECT {sql} FROM {target}")
+    asked.ask(f"SELECT p, count(*) AS n FROM {target} GROUP BY p")
+    asked.ask(f"SELECT count(*) AS n FROM {target} WHERE p = 5")
+    asked.ask(f"SELECT count(*) AS n FROM {target} WHERE p = 7")
+
+
+def test_explain_says_what_the_manifests_did(spark_warehouse, acc) -> None:
+    wh = spark_warehouse
+    asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS, clauses='PARTITIONED BY (d)')}", 0)
+    _append(asked, 0)
+    text = acc.query(f"SELECT count(*) AS n FROM {asked.table} WHERE a < 0").explain()
+    assert "table metadata, by duckdb" in text
+    assert "0 of 4 data files by their manifests, 4 without a row that passes" in text
+    rows = acc.query(f"EXPLAIN WHY NOT SELECT sum(a) FROM {asked.table}").arrow().to_pylist()
+    assert {row["cube"]: row["code"] for row in rows}["table metadata"] == "metadata_lacks"
