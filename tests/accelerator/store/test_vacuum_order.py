@@ -1,0 +1,135 @@
+"""The order of a vacuum's requests, and what rests on it.
+
+Strategy: a store in memory. The vacuum dies at each of its requests in turn, or somebody else comes
+in between at each of them; then whoever was behind goes on, or the next vacuum does.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from samples import TABLE, cube, segment
+from test_vacuum_machine import HOUR, Crash, Door, World
+
+from accelerator.store import Retention, Store
+
+CUBE = "c" * 32
+AT_ONCE = Retention(0, versions_min=1, batch=4, threads=1)
+
+
+class Table:
+    """A table's store, with a cube, whose segments have an artifact each."""
+
+    def __init__(self):
+        self.world = World()
+        self.ids = itertools.count(1)
+        self.store = self.another()
+        self.store.create_cube(cube())
+
+    def another(self, door=None):
+        return Store(
+            door or Door(self.world),
+            now_ms=self.world.clock,
+            sleep=lambda _: None,
+            clock=lambda: 0.0,
+        )
+
+    def add(self, files, replaces=(), store=None):
+        made = []
+        for id in itertools.islice(self.ids, files):
+            path = f"tables/{TABLE}/cubes/{CUBE}/j/{id}.parquet"
+            Door(self.world).create(path, b"rows")
+            made.append(segment(id, id, path=self.world.files.uri(path)))
+        (store or self.store).add_segments(TABLE, made, replaces=replaces)
+        return [one.id for one in made]
+
+    def later(self, hours):
+        self.world.now += int(hours * HOUR)
+
+    def vacuum(self, retention=AT_ONCE, door=None, **how):
+        """Whether it ended, rather than died."""
+        try:
+            self.another(door).vacuum(TABLE, retention, **how)
+        except Crash:
+            return False
+        return True
+
+    @property
+    def artifacts(self):
+        paths = self.world.files.list(f"tables/{TABLE}/cubes")
+        return {int(path.rpartition("/")[2].partition(".")[0]) for path in paths}
+
+    def exists(self, number):
+        return self.world.files.exists(f"tables/{TABLE}/versions/v{number:020d}.json")
+
+
+@pytest.mark.parametrize("how", ["before", "after", "torn"])
+def test_a_writer_that_was_behind_fills_no_number_that_a_vacuum_freed(how):
+    """No clock tells it: it finds the number after its own free, and what it made nobody reads."""
+    holes = 0
+    for at in itertools.count():
+        table = Table()
+        table.add(1)
+        slow = table.another()
+        behind = slow.table(TABLE).number
+        kept = table.add(1)
+        for _ in range(4):
+            kept = table.add(1, replaces=kept)
+        table.later(1)
+        door = Door(table.world)
+        door.arm(at, how)
+        ended = table.vacuum(door=door)
+        holes += not table.exists(behind + 1)
+        late = table.add(1, store=slow)
+        assert set(table.another().table(TABLE).segments) == {1, *kept, *late}
+        assert set(slow.table(TABLE).segments) == {1, *kept, *late}
+        if ended:
+            break
+    assert holes > 1
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("how", ["before", "after", "torn"])
+def test_a_list_of_garbage_outlasts_what_it_names(how, batch, monkeypatch):
+    """Else a vacuum that died in between leaves artifacts that only a full one finds."""
+    monkeypatch.setattr("accelerator.store.table.GARBAGE_INLINE_MAX", 1)
+    monkeypatch.setattr("accelerator.store.table.GARBAGE_CHUNK_MAX", 2)
+    retention = Retention(0, versions_min=1, batch=batch, threads=1)
+    for at in itertools.count():
+        table = Table()
+        table.store.remove_segments(TABLE, table.add(9))
+        kept = table.add(1)
+        table.later(1)
+        door = Door(table.world)
+        door.arm(at, how)
+        ended = table.vacuum(retention, door=door)
+        table.vacuum(retention)
+        assert table.artifacts == set(kept)
+        assert table.world.files.list(f"tables/{TABLE}/chunks") == []
+        if ended:
+            break
+    assert at > 10
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_who_begins_to_read_while_a_vacuum_runs_keeps_what_it_has_seen(full):
+    """Its version is the newest one only until somebody replaces what it names."""
+    for at in itertools.count():
+        table = Table()
+        table.add(1)
+        gone = table.add(3, replaces=[1])
+        reader, seen = table.another(), []
+        door = Door(table.world)
+
+        def meanwhile(table=table, reader=reader, seen=seen, gone=gone):
+            seen.extend(reader.table(TABLE).segments)
+            table.add(1, replaces=gone)
+
+        door.interrupt_in, door.interruption = at, meanwhile
+        with reader.reading():
+            table.vacuum(door=door, full=full)
+            assert set(seen) <= table.artifacts
+        if not seen:
+            break
+    assert at > 10
