@@ -55,11 +55,14 @@ def leases_of(files: Files, table_uuid: str, folder: str = VERSIONS) -> list[Lea
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A lease of ours. Readings that began after it (by number) use no version before `mark`."""
+    """A lease of ours. Readings up to that number, which began before it, may use `version`.
+
+    Later ones use no version before `mark`, the lowest that was seen under it; None: nothing was.
+    """
 
     path: str
     version: int
-    mark: int
+    mark: int | None
     reading: int
     begun_ms: int
     expires_ms: int
@@ -112,20 +115,22 @@ class Leases:
         """
         if not self._readings or not self._writable:
             return False
-        if self._covers(table_uuid, version):
-            if self._thread is None:
-                with self._lock:  # it ended when nobody read, and somebody does now
-                    self.renew()
-                    self._keep_renewing()
+        held = self._held.get(table_uuid)
+        marked = held is not None and held.mark is not None and held.mark <= version
+        if marked and self._thread is not None and self._covers(table_uuid, version):
             return False
         with self._lock:
-            now = self._now_ms()
-            if self._covers(table_uuid, version) or self._backs_off(now):
-                return False
-            return self._renew(table_uuid, version, now)
+            now, held = self._now_ms(), self._held.get(table_uuid)
+            if held is None or not self._covers(table_uuid, version):
+                return not self._backs_off(now) and self._write(table_uuid, version, now)
+            mark = version if held.mark is None else min(held.mark, version)
+            self._held[table_uuid] = replace(held, mark=mark)
+            self.renew()  # nobody needed it before, so it may end soon
+            self._keep_renewing()
+            return False
 
     def renew(self) -> None:
-        """Renews what is held and would end soon, while anybody reads.
+        """Renews what is held, in use and would end soon.
 
         What has ended (the machine slept, or its clock jumped) is given up instead: a vacuum may
         have run, so the next who reads must ask for the newest version anew.
@@ -137,8 +142,9 @@ class Leases:
                     del self._held[table_uuid]
                     continue
                 soon = held.expires_ms - now < LEASE_MS // 2 or now < held.begun_ms
-                if self._readings and soon:
-                    self._renew(table_uuid, held.mark, now)
+                oldest = self._in_use(held)
+                if soon and oldest is not None:
+                    self._write(table_uuid, oldest, now)
 
     def narrow(self, table_uuid: str) -> None:
         """Before a vacuum by this very process: it holds no older version than it still reads."""
@@ -146,8 +152,9 @@ class Leases:
             held = self._held.get(table_uuid)
             if held is None:
                 return
-            if self._readings:
-                self._renew(table_uuid, held.mark, self._now_ms())
+            oldest = self._in_use(held)
+            if oldest is not None:
+                self._write(table_uuid, oldest, self._now_ms())
             else:
                 del self._held[table_uuid]
                 self._end([held.path])
@@ -175,18 +182,22 @@ class Leases:
     def _backs_off(self, now: int) -> bool:
         return self._retry_ms - 60_000 <= now < self._retry_ms
 
-    def _renew(self, table_uuid: str, version: int, now: int) -> bool:
-        """Writes a new lease in the old one's place; whether that worked."""
+    def _in_use(self, held: _Held) -> int | None:
+        """The oldest version that a reading may use under a lease; None where none does."""
+        oldest = []
+        if any(one <= held.reading for one in self._readings):
+            oldest.append(held.version)
+        if held.mark is not None and any(one > held.reading for one in self._readings):
+            oldest.append(held.mark)
+        return min(oldest, default=None)
+
+    def _write(self, table_uuid: str, version: int, now: int) -> bool:
+        """Writes a new lease, on that version too, in the old one's place; whether that worked."""
         held = self._held.get(table_uuid)
-        oldest = version
-        if held is not None:
-            # Who began before the lease may use what it names, who began later its mark and on.
-            if any(one <= held.reading for one in self._readings):
-                oldest = min(oldest, held.version)
-            if any(one > held.reading for one in self._readings):
-                oldest = min(oldest, held.mark)
+        in_use = None if held is None else self._in_use(held)
+        oldest = version if in_use is None else min(version, in_use)
         self._files_written += 1
-        new = _Held("", oldest, version, self._count, now, now + LEASE_MS)
+        new = _Held("", oldest, None, self._count, now, now + LEASE_MS)
         name = f"{oldest:020d}-{new.expires_ms:015d}-{self.process}-{self._files_written}.json"
         new = replace(new, path=f"{_folder(table_uuid, self._folder)}/{name}")
         try:

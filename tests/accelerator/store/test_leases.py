@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 
 import pytest
 from samples import TABLE, segment
@@ -93,6 +94,60 @@ def test_an_idle_process_lets_its_lease_end(world):
     (lease,) = world.leases
     assert not lease.has_ended(world.now)
     assert lease.has_ended(world.now + MARGIN_MS + 1)
+
+
+def test_a_process_that_always_reads_lets_go_of_versions_that_no_reading_uses(world):
+    """Its queries overlap, so that there's no moment at which its lease could end."""
+    reader, writer, ends = world.store(), world.store(), []
+    for number in range(1, 100):
+        writer.add_segments(TABLE, [segment(number, number)])
+        reading = ExitStack()
+        reading.enter_context(reader.reading())
+        assert reader.table(TABLE).number == number
+        ends.append(reading.close)
+        if len(ends) > 2:
+            ends.pop(0)()
+        world.now += LEASE_MS // 8
+        reader._leases.renew()
+        (lease,) = world.leases
+        assert number - 20 < lease.version <= max(1, number - 2)
+        assert lease.expires_ms > world.now + MARGIN_MS
+
+
+def test_a_table_that_is_not_read_any_more_is_let_go_of_by_a_busy_process(world):
+    reader = world.store()
+    with reader.reading():
+        reader.table(TABLE)
+    with reader.reading():
+        for _ in range(10):
+            world.now += LEASE_MS // 4
+            reader._leases.renew()
+        assert all(one.has_ended(world.now) for one in world.leases)
+        # One that stands yet is relied on again, and renewed in time.
+        reader.table(TABLE)
+    with reader.reading():
+        for wait in (0.7, 0.25, 0.25, 0.25, 0.25, 0.25):
+            world.now += int(wait * LEASE_MS)
+            reader._leases.renew()
+            reader.table(TABLE)
+            assert max(one.expires_ms for one in world.leases) > world.now + MARGIN_MS
+
+
+def test_the_oldest_snapshot_that_is_read_is_pinned_in_whatever_order(world):
+    store = world.store()
+    with ExitStack() as last:
+        with store.reading():
+            store.pin_snapshot(TABLE, 1_000)
+            world.now += LEASE_MS - MARGIN_MS  # its renewal is late
+            with store.reading():
+                store.pin_snapshot(TABLE, 3_000)
+                last.enter_context(store.reading())
+                store.pin_snapshot(TABLE, 2_000)
+                assert world.store().oldest_snapshot_ms(TABLE) == 1_000
+        assert store.oldest_snapshot_ms(TABLE) == 2_000
+        world.now += LEASE_MS * 3 // 4
+        store._snapshots.renew()
+        assert world.store().oldest_snapshot_ms(TABLE) == 2_000
 
 
 def test_a_clock_that_went_back_is_noticed(world):
