@@ -23,11 +23,13 @@ from accelerator.store.vacuum import (
     doubt,
     end_jobs,
     garbage_chain,
+    listed,
     newest,
     read_or_none,
 )
 
 _WHY = "an orphan of a dead writer"
+Live = Callable[[str, str], bool]
 
 
 @dataclass(slots=True)
@@ -38,7 +40,7 @@ class _Named:
     cubes: set[str] = field(default_factory=set)
     chunks: set[str] = field(default_factory=set)
 
-    def has(self, path: str, live: Callable[[str, str], bool]) -> bool:
+    def has(self, path: str, live: Live) -> bool:
         """Whether a version names the file; `live` answers for the newest one's artifacts."""
         _, _, folder, *rest = path.split("/")
         if folder == "chunks":
@@ -66,7 +68,8 @@ def sweep(scene: Scene, jobs: Callable[[], Sequence[Job]]) -> None:
 
 def _candidates(scene: Scene, version: TableVersion) -> tuple[list[Entry], list[Entry]]:
     """Old drafts and version files below the floor, and old files that no newest version names."""
-    live, chunks = _live(scene, version), set(_chunk_names(version))
+    version, live = _readable(scene, version)
+    chunks = set(_chunk_names(version))
     drafts, candidates = [], []
     root = f"tables/{scene.table_uuid}/"
     for entry in scene.files.entries(root.rstrip("/")):
@@ -84,14 +87,27 @@ def _candidates(scene: Scene, version: TableVersion) -> tuple[list[Entry], list[
     return drafts, candidates
 
 
-def _live(scene: Scene, version: TableVersion) -> Callable[[str, str], bool]:
-    """Whether the version names an artifact; every cube must be readable to say so."""
-    try:
-        for state in version.cubes.values():
-            state.load()
-    except Damaged as error:
-        raise doubt(error) from error
+def _readable(scene: Scene, version: TableVersion) -> tuple[TableVersion, Live]:
+    """The version, or a later one if its chunks have become garbage meanwhile and are gone.
 
+    With it whether it names an artifact; every cube must be readable to say so. What the first one
+    names and the later one doesn't is garbage of a version in between, or deleted already.
+    """
+    while True:
+        try:
+            for state in version.cubes.values():
+                state.load()
+        except Damaged as error:
+            later = newest(scene)
+            if later.number <= version.number:
+                raise doubt(error) from error
+            version = later
+        else:
+            return version, _live(scene, version)
+
+
+def _live(scene: Scene, version: TableVersion) -> Live:
+    """Whether the version, which has been read whole, names an artifact."""
     known: dict[str, set[str]] = {}
 
     def live(cube_id: str, path: str) -> bool:
@@ -119,8 +135,13 @@ def _chunk_names(version: TableVersion) -> Iterable[str]:
 
 
 def _unnamed(scene: Scene, fence: TableVersion, candidates: list[Entry]) -> list[Entry]:
-    """The candidates that neither the fence nor an older version that is still there names."""
-    live, named = _live(scene, fence), _Named()
+    """The candidates that neither the fence nor an older version that is still there names.
+
+    Where a list of garbage is gone, another vacuum is at work, or died; what waits on its list is
+    then not known, so artifacts are left to the next one.
+    """
+    fence, live = _readable(scene, fence)
+    named, whole = _Named(), True
     named.chunks.update(_chunk_names(fence))
     for version in garbage_chain(scene, fence):
         garbage = version.garbage
@@ -128,13 +149,17 @@ def _unnamed(scene: Scene, fence: TableVersion, candidates: list[Entry]) -> list
         named.cubes.update(garbage.cubes)
         named.chunks.update(garbage.chunks, (ref.name for ref in garbage.more))
         for ref in garbage.more:
-            try:
-                paths = scene.chunks.read_paths(ref)
-                named.artifacts.update(_tail(scene, path) for path in paths)
-            except Damaged as error:
-                raise doubt(error) from error
+            paths = listed(scene, ref)
+            named.artifacts.update(_tail(scene, path) for path in paths or ())
+            whole = whole and paths is not None
     named.artifacts.update(_of_first_format(scene, fence))
-    return [one for one in candidates if not named.has(one.path, live)]
+    found = [one for one in candidates if not named.has(one.path, live)]
+    if whole:
+        return found
+    chunks = [one for one in found if one.path.split("/")[2] == "chunks"]
+    why = "another vacuum was deleting garbage"
+    scene.report.kept("artifact", why, len(found) - len(chunks))
+    return chunks
 
 
 def _of_first_format(scene: Scene, fence: TableVersion) -> Iterable[str]:

@@ -221,7 +221,8 @@ def _delete_garbage(scene: Scene, garbage: Garbage, deleter: Deleter) -> int:
     """Sends one version's garbage to be deleted; how many files that are."""
     known = sum(_delete_artifact(scene, path, deleter) for path in garbage.artifacts)
     for ref in garbage.more:
-        known += sum(_delete_artifact(scene, path, deleter) for path in _listed(scene, ref))
+        paths = listed(scene, ref) or ()  # none: a vacuum that was stopped had come so far
+        known += sum(_delete_artifact(scene, path, deleter) for path in paths)
         # It tells of artifacts, so it must outlast them; a rerun takes its absence for "done".
         deleter.add_after(scene.chunks.path(ref.name))
     scene.report.deleted("artifact", "no version names it", 0, garbage.bytes if known else 0)
@@ -236,12 +237,13 @@ def _delete_garbage(scene: Scene, garbage: Garbage, deleter: Deleter) -> int:
     return known + len(garbage.chunks)
 
 
-def _listed(scene: Scene, ref: ChunkRef) -> list[str]:
+def listed(scene: Scene, ref: ChunkRef) -> list[str] | None:
+    """What a list of garbage names; None where it's gone, as it is once all of that is."""
     try:
         return scene.chunks.read_paths(ref)
     except Damaged as error:
         if not scene.files.exists(scene.chunks.path(ref.name)):
-            return []
+            return None
         raise doubt(error) from error
 
 

@@ -1,6 +1,6 @@
 """The order of a vacuum's requests, and what rests on it.
 
-Strategy: a store in memory. The vacuum dies at each of its requests in turn, or somebody else comes
+Strategy: a store in memory. A vacuum dies at each of its requests in turn, or somebody else comes
 in between at each of them; then whoever was behind goes on, or the next vacuum does.
 """
 
@@ -131,5 +131,63 @@ def test_who_begins_to_read_while_a_vacuum_runs_keeps_what_it_has_seen(full):
             table.vacuum(door=door, full=full)
             assert set(seen) <= table.artifacts
         if not seen:
+            break
+    assert at > 10
+
+
+def refused(path, data):
+    """The end of who would write."""
+    raise Crash
+
+
+def test_a_lost_list_of_garbage_costs_no_pinned_version_a_file(monkeypatch):
+    """What's on it is an orphan to all that can be read, though somebody may read it."""
+    monkeypatch.setattr("accelerator.store.table.GARBAGE_INLINE_MAX", 1)
+    table, reader = Table(), None
+    gone = table.add(9)
+    table.later(2)
+    reader = table.another()
+    with reader.reading():
+        assert set(reader.table(TABLE).segments) == set(gone)
+        table.store.remove_segments(TABLE, gone)
+        (lost,) = table.world.files.list(f"tables/{TABLE}/chunks")
+        table.world.files.delete([lost])
+        table.vacuum(full=True)
+        assert table.artifacts == set(gone)
+    reader.close()
+    table.vacuum(full=True)
+    assert table.artifacts == set()
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_full_vacuum_takes_anothers_deletions_for_no_damage(dies, dry_run, monkeypatch):
+    """Lists of garbage go that it was about to read, and chunks of what was the newest version."""
+    monkeypatch.setattr("accelerator.store.table.INLINE_BYTES_MAX", 1500)
+    monkeypatch.setattr("accelerator.store.table.GARBAGE_INLINE_MAX", 1)
+    monkeypatch.setattr("accelerator.store.cube_state.DEAD_ENTRIES_MAX", 6)
+    for at in itertools.count():
+        table = Table()
+        gone = table.add(30)
+        table.later(2)
+        table.store.remove_segments(TABLE, gone[:3])
+        door, ran = Door(table.world), []
+
+        def meanwhile(table=table, gone=gone, ran=ran):
+            table.add(4, replaces=gone[3:28])  # all chunks are written anew
+            other = Door(table.world)
+            if dies:
+                other.create = refused
+            ran.append(table.vacuum(door=other))
+
+        door.interrupt_in, door.interruption = at, meanwhile
+        table.vacuum(Retention(HOUR, versions_min=1, threads=1), door, full=True, dry_run=dry_run)
+        assert ran in ([], [not dies])
+        table.vacuum(Retention(HOUR, versions_min=1, threads=1), full=True)
+        assert set(table.another().table(TABLE).segments) <= table.artifacts
+        table.later(2)
+        table.vacuum(full=True)
+        assert table.artifacts == set(table.another().table(TABLE).segments)
+        if not ran:
             break
     assert at > 10
