@@ -3,20 +3,21 @@
 Strategy: two writers and two vacuuming stores share files that keep a clock of their own. Builds
 begin, write artifacts, commit (perhaps much later, perhaps after their process died or a vacuum
 took them for dead); segments are merged and replaced; cubes are dropped; readers pin a version and
-keep it. A vacuum, a drop, a removal or a reader comes inside another store's request as well:
-before it, so that every interleaving of two stores' requests can come up. Any request may be the
-last of its process: before it acts, after it, or with half of a batch of deletes done, or a file
-left torn under a draft's name. Or it fails and its process lives on: before it acts, after it, or
-before it arrives all the same, some requests later; or it arrives twice. Clocks jump, forwards and
-back.
+keep it, or pin snapshots of the lake in whatever order. A vacuum, a drop, a removal or a reader
+comes inside another store's request as well: before it, so that every interleaving of two stores'
+requests can come up. Any request may be the last of its process: before it acts, after it, or with
+half of a batch of deletes done, or a file left torn under a draft's name. Or it fails and its
+process lives on: before it acts, after it, or before it arrives all the same, some requests later;
+or it arrives twice. Clocks jump, forwards and back; machines sleep.
 
 Invariants: every file that the newest version names is there, and what a live pin's version names;
-a build that is refused has lost nothing that was committed; a cube leaves the recycle bin by UNDROP
-or when its time is over; no step but removing takes a segment from a cube that is registered or in
-the bin; after quiescence (every process dead, all leases ended, time gone by, two full vacuums)
-nothing is left but what the newest version names (and of what a version has named, nothing even
-without the full ones), one version of the registry, an empty bin, and a bounded number of version
-files.
+the oldest pinned snapshot that anybody is told of isn't newer than one with a live pin; what a
+commit brought is there when it returns; a build with a lease isn't taken for dead; a cube leaves
+the recycle bin by UNDROP or when its time is over; no step but removing takes a segment from a cube
+that is registered or in the bin; after quiescence (every process dead, all leases ended, time gone
+by, two full vacuums) nothing is left but what the newest version names (and of what a version has
+named, nothing even without the full ones), no pin, one version of the registry, an empty bin, and a
+bounded number of version files.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store import Retention, Store
 from accelerator.store.entries import Entry
 from accelerator.store.files import open_files
-from accelerator.store.leases import LEASE_MS, leases_of
+from accelerator.store.leases import LEASE_MS, SNAPSHOTS, leases_of
 from accelerator.store.vacuum import VERSIONS_WORTH
 
 HOUR = 3_600_000
@@ -200,7 +201,10 @@ class VacuumMachine(RuleBasedStateMachine):
             patch("accelerator.store.vacuum.CHECKPOINT", 4),
             patch("accelerator.store.vacuum.NAMES_MAX", 5),
             # Leases are renewed by a rule: a thread would go on for processes that are dead.
-            patch("accelerator.store.leases.Leases._keep_renewing", lambda _: None),
+            patch(
+                "accelerator.store.leases.Leases._keep_renewing",
+                lambda leases: setattr(leases, "_thread", leases),
+            ),
         ]
         for one in self.patches:
             one.start()
@@ -210,6 +214,9 @@ class VacuumMachine(RuleBasedStateMachine):
             self.restart(who)
         self.builds = []  # (who, job, segments): artifacts are written, nothing committed
         self.pins = []  # (who, version, the files that it names)
+        self.snapshot_pins = []  # (who, a reading of its own, the snapshot's time)
+        self.leased = set()  # jobs of processes that have held a lease since they began
+        self.brought, self.taken = set(), set()  # segments, by the commit of this very step
         self.upheaved, self.ever = False, set()  # ever: files that a newest version has named
         self.ids, self.names = itertools.count(1), itertools.count(1)
 
@@ -238,8 +245,12 @@ class VacuumMachine(RuleBasedStateMachine):
         late = self.world.landed
         registry, segments = self.owned()
         removes, self.upheaved = removes or late, False
+        self.brought, self.taken = set(), set()
         result = self._run(who, step, crash, interruption)
         after, left = self.owned()
+        there = set().union(*left.values())
+        assert late or self.upheaved or self.brought <= there
+        assert late or not self.taken & there
         for cube_id in after.owned & registry.owned:
             assert removes or self.upheaved or segments[cube_id] <= left[cube_id]
         for one in registry.bin:
@@ -268,7 +279,9 @@ class VacuumMachine(RuleBasedStateMachine):
             return None
         except Crash:
             self.builds = [one for one in self.builds if one[0] != who]
-            self.pins = [one for one in self.pins if one[0] != who]
+            self.lapse(who, self.stores[who]._leases)
+            self.lapse(who, self.stores[who]._snapshots)
+            self.snapshot_pins = [one for one in self.snapshot_pins if one[0] != who]
             self.restart(who)
             return None
         finally:
@@ -366,13 +379,18 @@ class VacuumMachine(RuleBasedStateMachine):
                 id = next(self.ids)
                 made.append(segment(id, id, cube_id=owner, path=f"{job.uri}/{number}.parquet"))
         door.create(f"{folder}/_SUCCESS", b"")
+        if reads and TABLE in store._leases._held:
+            self.leased.add((who, job.id))
         return who, job, made
 
     def commit(self, who, job, made, gone):
         store = self.stores[who]
         try:
-            store.add_segments(TABLE, made, replaces=gone, job=job)
-        except (CubeNotFoundError, StoreConflictError):
+            added = store.add_segments(TABLE, made, replaces=gone, job=job)
+            self.brought = {one.id for one in made} - set(added.lost)
+        except (CubeNotFoundError, StoreConflictError) as error:
+            if isinstance(error, StoreConflictError):
+                assert (who, job.id) not in self.leased or self.world.late or self.world.arrived
             store.delete_artifacts(store.artifacts(job))
             store.finish_job(job)
 
@@ -437,13 +455,12 @@ class VacuumMachine(RuleBasedStateMachine):
     def remove_segments(self, who, data, crash, interruption):
         known = sorted(self.looker().table(TABLE).segments)
         gone = known[data.draw(st.integers(0, 3)) :: 2]
-        self.run(
-            who,
-            lambda store: store.remove_segments(TABLE, gone),
-            crash,
-            interruption,
-            removes=True,
-        )
+
+        def remove(store):
+            store.remove_segments(TABLE, gone)
+            self.taken = set(gone)
+
+        self.run(who, remove, crash, interruption, removes=True)
 
     @rule(who=WHO, crash=CRASHES, interruption=INTERRUPTIONS)
     def pin(self, who, crash, interruption):
@@ -461,8 +478,46 @@ class VacuumMachine(RuleBasedStateMachine):
     @rule(who=WHO)
     def end_readings(self, who):
         self.pins = [one for one in self.pins if one[0] != who]
+        self.leased = {one for one in self.leased if one[0] != who}
         self.readings[who].close()
         self.readings[who] = ExitStack()
+
+    @rule(who=WHO, crash=CRASHES, interruption=INTERRUPTIONS, ms=st.integers(1, 9))
+    def pin_snapshot(self, who, crash, interruption, ms):
+        """A statement that reads data files of an old or a new snapshot, and goes on."""
+
+        def read(store):
+            reading = ExitStack()
+            reading.enter_context(store.reading())
+            store.pin_snapshot(TABLE, ms)
+            pinned = store._snapshots._covers(TABLE, ms)  # else no lease could be written
+            self.snapshot_pins.append((who, reading, ms if pinned else None))
+
+        self.run(who, read, crash, interruption)
+
+    @precondition(lambda self: self.snapshot_pins)
+    @rule(data=st.data())
+    def end_reading_of_a_snapshot(self, data):
+        at = data.draw(st.integers(0, len(self.snapshot_pins) - 1))
+        self.snapshot_pins.pop(at)[1].close()
+
+    @rule(who=WHO, crash=CRASHES, interruption=INTERRUPTIONS)
+    def ask_for_the_oldest_snapshot(self, who, crash, interruption):
+        """As who expires snapshots does: what was pinned before it asked isn't newer."""
+        before = list(self.snapshot_pins)
+        told = []
+        self.run(
+            who,
+            lambda store: told.append(store.oldest_snapshot_ms(TABLE)),
+            crash,
+            interruption,
+        )
+        for oldest in told:
+            self.check_snapshot_pins(oldest, [one for one in self.snapshot_pins if one in before])
+
+    def check_snapshot_pins(self, oldest, pins):
+        times = [ms for _, _, ms in pins if ms is not None]
+        assert not times or (oldest is not None and oldest <= min(times))
 
     @rule(
         who=WHO,
@@ -487,6 +542,7 @@ class VacuumMachine(RuleBasedStateMachine):
     @rule(who=WHO)
     def renew_leases(self, who):
         self.stores[who]._leases.renew()
+        self.stores[who]._snapshots.renew()
 
     # Some end when leases have just been renewed, some just before that.
     @rule(hours=st.sampled_from([0.01, 0.07, 0.1, 0.5, 1, 3.07, 24]))
@@ -496,18 +552,45 @@ class VacuumMachine(RuleBasedStateMachine):
     def pass_time(self, hours):
         """As it does for live processes: their leases are renewed in the background."""
         end = self.world.now + int(hours * HOUR)
+        for store in self.stores:
+            store._leases.renew()
+            store._snapshots.renew()
         while self.world.now < end:
             self.world.now = min(end, self.world.now + LEASE_MS // 4)
             for store in self.stores:
                 store._leases.renew()
+                store._snapshots.renew()
+
+    @rule(minutes=st.sampled_from([6, 9]))
+    def machines_sleep(self, minutes):
+        """Nothing is renewed meanwhile; who has slept past its lease is protected no more."""
+        self.world.now += minutes * HOUR // 60
+        for who, store in enumerate(self.stores):
+            for leases in (store._leases, store._snapshots):
+                held = leases._held.get(TABLE)
+                if held is None or self.world.now >= held.expires_ms:
+                    self.lapse(who, leases)
+
+    def lapse(self, who, leases):
+        """What rested on a process's lease doesn't any more."""
+        if leases is self.stores[who]._snapshots:
+            self.snapshot_pins = [
+                (other, reading, None if other == who else ms)
+                for other, reading, ms in self.snapshot_pins
+            ]
+        else:
+            self.pins = [one for one in self.pins if one[0] != who]
+            self.leased = {one for one in self.leased if one[0] != who}
 
     @rule(hours=st.sampled_from([-48, -1, 2, 48]))
     def a_clock_jumps(self, hours):
         """Leases can't protect across that; what the newest version names is safe all the same."""
         self.world.now += hours * HOUR
-        self.pins.clear()
-        for store in self.stores:  # forth and back again unnoticed: then nothing says it lapsed
-            store._leases._held.clear()
+        for who, store in enumerate(self.stores):
+            for leases in (store._leases, store._snapshots):
+                self.lapse(who, leases)
+                # Forth and back again unnoticed: then nothing says that it lapsed.
+                leases._held.clear()
 
     def named(self, version):
         """The files that a version names, as paths."""
@@ -530,6 +613,10 @@ class VacuumMachine(RuleBasedStateMachine):
             assert version.number == 0 or file in there
 
     @invariant()
+    def no_pinned_snapshot_may_expire(self):
+        self.check_snapshot_pins(self.looker().oldest_snapshot_ms(TABLE), self.snapshot_pins)
+
+    @invariant()
     def nothing_is_damaged(self):
         store = self.looker()
         for cube_id in store.table(TABLE).cubes:
@@ -546,7 +633,7 @@ class VacuumMachine(RuleBasedStateMachine):
 
     def check_quiescence(self):
         """Quiescence: everybody is dead, and time has gone by on every clock there was."""
-        for readings in self.readings:
+        for readings in [*self.readings, *(reading for _, reading, _ in self.snapshot_pins)]:
             readings.close()
         self.world.land(list(self.world.late))
         self.world.now = max([self.world.now, *self.world.written.values(), 10**12]) + 200 * HOUR
@@ -569,6 +656,7 @@ class VacuumMachine(RuleBasedStateMachine):
         assert len(floors) <= 2 + self.world.arrived
         assert len(versions) <= VERSIONS_WORTH + 2
         assert not leases_of(self.world.glass, TABLE)
+        assert not leases_of(self.world.glass, TABLE, SNAPSHOTS)
         assert set(newest.cubes) <= store.registry().owned
         assert store.registry().bin == ()
 
