@@ -58,10 +58,13 @@ class _Held:
     """A lease of ours. Readings up to that number, which began before it, may use `version`.
 
     Later ones use no version before `mark`, the lowest that was seen under it; None: nothing was.
+    `since` was the newest version once the lease stood, so that no vacuum had gone past it or a
+    later one; None: nobody has asked yet.
     """
 
     path: str
     version: int
+    since: int | None
     mark: int | None
     reading: int
     begun_ms: int
@@ -110,24 +113,34 @@ class Leases:
     def must_ask_again(self, table_uuid: str, version: int) -> bool:
         """Makes sure of a lease on a version that was just read, if anybody reads.
 
-        True where one had to be written: a vacuum may have run before it, so the newest version
-        is to be asked for once more, and used instead.
+        True where that was before the lease stood: a vacuum may have run in between, so the newest
+        version is to be asked for once more, told to `asked`, and used instead.
         """
         if not self._readings or not self._writable:
             return False
         held = self._held.get(table_uuid)
-        marked = held is not None and held.mark is not None and held.mark <= version
-        if marked and self._thread is not None and self._covers(table_uuid, version):
+        if (
+            _is_known(held, version)
+            and self._thread is not None
+            and self._covers(table_uuid, version)
+        ):
             return False
         with self._lock:
             now, held = self._now_ms(), self._held.get(table_uuid)
             if held is None or not self._covers(table_uuid, version):
                 return not self._backs_off(now) and self._write(table_uuid, version, now)
-            mark = version if held.mark is None else min(held.mark, version)
-            self._held[table_uuid] = replace(held, mark=mark)
-            self.renew()  # nobody needed it before, so it may end soon
-            self._keep_renewing()
+            if held.since is None or version < held.since:
+                return True
+            self._mark(table_uuid, held, version)
             return False
+
+    def asked(self, table_uuid: str, version: int) -> None:
+        """That was the newest version when it was asked for once more; it's going to be used."""
+        with self._lock:
+            held = self._held.get(table_uuid)
+            if held is not None and held.version <= version:
+                since = version if held.since is None else min(held.since, version)
+                self._mark(table_uuid, replace(held, since=since), version)
 
     def renew(self) -> None:
         """Renews what is held, in use and would end soon.
@@ -144,7 +157,7 @@ class Leases:
                 soon = held.expires_ms - now < LEASE_MS // 2 or now < held.begun_ms
                 oldest = self._in_use(held)
                 if soon and oldest is not None:
-                    self._write(table_uuid, oldest, now)
+                    self._write(table_uuid, oldest, now, since=held.since)
 
     def narrow(self, table_uuid: str) -> None:
         """Before a vacuum by this very process: it holds no older version than it still reads."""
@@ -191,13 +204,22 @@ class Leases:
             oldest.append(held.mark)
         return min(oldest, default=None)
 
-    def _write(self, table_uuid: str, version: int, now: int) -> bool:
+    def _mark(self, table_uuid: str, held: _Held, version: int) -> None:
+        """Remembers that a version is used under a lease, which may end soon if nobody did."""
+        if any(one > held.reading for one in self._readings):
+            mark = version if held.mark is None else min(held.mark, version)
+            held = replace(held, mark=mark)
+        self._held[table_uuid] = held
+        self.renew()
+        self._keep_renewing()
+
+    def _write(self, table_uuid: str, version: int, now: int, since: int | None = None) -> bool:
         """Writes a new lease, on that version too, in the old one's place; whether that worked."""
         held = self._held.get(table_uuid)
         in_use = None if held is None else self._in_use(held)
         oldest = version if in_use is None else min(version, in_use)
         self._files_written += 1
-        new = _Held("", oldest, None, self._count, now, now + LEASE_MS)
+        new = _Held("", oldest, since, None, self._count, now, now + LEASE_MS)
         name = f"{oldest:020d}-{new.expires_ms:015d}-{self.process}-{self._files_written}.json"
         new = replace(new, path=f"{_folder(table_uuid, self._folder)}/{name}")
         try:
@@ -224,6 +246,13 @@ class Leases:
                     self._thread = None
                     return
             self.renew()
+
+
+def _is_known(held: _Held | None, version: int) -> bool:
+    """Whether nothing is to be remembered of a version, and nothing to be asked."""
+    if held is None or held.since is None or held.mark is None:
+        return False
+    return max(held.since, held.mark) <= version
 
 
 def _folder(table_uuid: str, folder: str) -> str:

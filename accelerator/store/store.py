@@ -94,7 +94,8 @@ class Store:
         log = self._table(table_uuid)
         version = log.current()
         if self._leases.must_ask_again(table_uuid, version.number):
-            return log.listed()
+            version = log.listed()
+            self._leases.asked(table_uuid, version.number)
         return version
 
     def tables(self) -> tuple[str, ...]:
@@ -116,8 +117,10 @@ class Store:
         No vacuum of the lake's tables expires it, or a later one, until then. One that had begun
         before may: whoever finds a file missing asks Spark, as for any failure. None is no pin.
         """
-        if snapshot_ms is not None:
-            self._snapshots.must_ask_again(table_uuid, snapshot_ms)
+        if snapshot_ms is None:
+            return
+        if self._snapshots.must_ask_again(table_uuid, snapshot_ms):
+            self._snapshots.asked(table_uuid, snapshot_ms)
 
     def oldest_snapshot_ms(self, table_uuid: str) -> int | None:
         """The time of the oldest snapshot of the table that any process has pinned."""

@@ -63,6 +63,47 @@ def test_a_version_is_asked_for_again_once_its_lease_stands(world):
         assert reader.table(TABLE).number == 1
 
 
+def test_it_is_asked_for_again_by_the_next_where_that_failed(world):
+    class Failing:
+        fails = False
+
+        def __getattr__(self, name):
+            return getattr(world.files, name)
+
+        def create(self, path, data):
+            self.fails = True
+            return world.files.create(path, data)
+
+        def list(self, prefix):
+            if self.fails:
+                raise StoreError("503 Slow Down")
+            return world.files.list(prefix)
+
+    files, writer = Failing(), world.store()
+    reader = Store(files, now_ms=lambda: world.now, max_age_s=1e9)
+    assert reader.table(TABLE).number == 0
+    writer.add_segments(TABLE, [segment(1, 1)])
+    with reader.reading():
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                reader.table(TABLE)
+        files.fails = False
+        assert reader.table(TABLE).number == 1
+        assert len(world.leases) == 1
+
+
+def test_so_is_one_that_another_thread_read_before_the_lease_stood(world):
+    reader, writer = world.store(max_age_s=1e9), world.store()
+    with reader.reading():
+        before = reader._table(TABLE).current()
+        writer.add_segments(TABLE, [segment(1, 1)])
+        now = reader.table(TABLE)
+        assert (before.number, now.number) == (0, 1)
+        assert reader._leases.must_ask_again(TABLE, before.number)
+        assert not reader._leases.must_ask_again(TABLE, now.number)
+        assert len(world.leases) == 1
+
+
 def test_a_long_reading_keeps_its_version_and_a_later_one_lets_go(world):
     reader, writer = world.store(), world.store()
     with reader.reading():
@@ -93,6 +134,7 @@ def test_an_idle_process_lets_its_lease_end(world):
     reader._leases.renew()
     (lease,) = world.leases
     assert not lease.has_ended(world.now)
+    assert not lease.has_ended(world.now + MARGIN_MS)
     assert lease.has_ended(world.now + MARGIN_MS + 1)
 
 
@@ -180,6 +222,27 @@ def test_a_lease_that_cant_be_written_stops_no_query(world):
         assert frozen.table(TABLE).number == 0
     assert world.leases == []
     frozen.close()
+
+
+def test_who_slept_past_its_lease_asks_anew(world):
+    """A vacuum may have run meanwhile, so a new lease on the old version would promise too much."""
+    reader, writer = world.store(max_age_s=1e9), world.store()
+    with reader.reading():
+        assert reader.table(TABLE).number == 0
+        writer.add_segments(TABLE, [segment(1, 1)])
+        world.now += LEASE_MS
+        reader._leases.renew()
+        assert reader.table(TABLE).number == 1
+
+
+def test_a_store_that_is_used_on_after_its_end_holds_a_lease_again(world):
+    reader = world.store()
+    with reader.reading():
+        reader.table(TABLE)
+        reader.close()
+        assert world.leases == []
+        reader.table(TABLE)
+        assert len(world.leases) == 1
 
 
 def test_threads_share_a_lease(world):
