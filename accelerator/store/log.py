@@ -158,7 +158,10 @@ class VersionedLog(Generic[S]):
                 try:
                     after = change(tip.state)
                     if after is tip.state:
-                        return after
+                        if not self._is_below_floor(number):
+                            return after
+                        self._refresh(self._clock(), anew=True)  # a hole was taken for the end
+                        continue
                     committed = self._codec.prepare(tip.state, after, number)
                 except (Damaged, AcceleratorError) as error:
                     # A vacuum may have run, and we be behind: a hole was taken for the end.

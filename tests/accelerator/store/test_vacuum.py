@@ -179,6 +179,17 @@ def test_old_version_files_go_but_not_while_a_reader_may_look_for_them(world):
     assert len(world.another().table(TABLE).segments) == 41
 
 
+def test_an_old_version_file_that_is_torn_stays(world):
+    """How old it is isn't known; it's no part of the chain of garbage, so it stops nothing."""
+    for number in range(1, 41):
+        world.add(number)
+    world.later(0.2)
+    path = world.root / "tables" / TABLE / "versions" / f"v{39:020d}.json"
+    path.write_bytes(path.read_bytes()[:-20])
+    world.vacuum()
+    assert path.exists()
+
+
 def test_versions_are_halved_to_find_those_that_are_old(world):
     for number in range(1, 301):
         world.add(number)

@@ -12,6 +12,7 @@ import pytest
 from samples import TABLE, cube, segment
 from test_vacuum_machine import HOUR, Crash, Door, World
 
+from accelerator.errors import StoreConflictError
 from accelerator.store import Retention, Store
 
 CUBE = "c" * 32
@@ -64,8 +65,9 @@ class Table:
         return self.world.files.exists(f"tables/{TABLE}/versions/v{number:020d}.json")
 
 
+@pytest.mark.parametrize(("commits", "earlier"), [(2, False), (5, False), (5, True)])
 @pytest.mark.parametrize("how", ["before", "after", "torn"])
-def test_a_writer_that_was_behind_fills_no_number_that_a_vacuum_freed(how):
+def test_a_writer_that_was_behind_fills_no_number_that_a_vacuum_freed(how, commits, earlier):
     """No clock tells it: it finds the number after its own free, and what it made nobody reads."""
     holes = 0
     for at in itertools.count():
@@ -74,9 +76,13 @@ def test_a_writer_that_was_behind_fills_no_number_that_a_vacuum_freed(how):
         slow = table.another()
         behind = slow.table(TABLE).number
         kept = table.add(1)
-        for _ in range(4):
+        for _ in range(commits - 1):
             kept = table.add(1, replaces=kept)
         table.later(1)
+        if earlier:
+            table.vacuum()
+            kept = table.add(1, replaces=kept)
+            table.later(1)
         door = Door(table.world)
         door.arm(at, how)
         ended = table.vacuum(door=door)
@@ -87,6 +93,22 @@ def test_a_writer_that_was_behind_fills_no_number_that_a_vacuum_freed(how):
         if ended:
             break
     assert holes > 1
+
+
+def test_a_writer_that_was_behind_removes_what_it_did_not_know():
+    """To what it knew there's nothing to do."""
+    table = Table()
+    table.add(1)
+    slow = table.another()
+    behind = slow.table(TABLE).number
+    table.add(1)
+    last = table.add(1)
+    table.store.remove_segments(TABLE, [1])
+    table.later(1)
+    table.vacuum()
+    assert not table.exists(behind + 1)
+    assert set(slow.remove_segments(TABLE, last).segments) == {2}
+    assert set(table.another().table(TABLE).segments) == {2}
 
 
 @pytest.mark.parametrize("batch", [1, 4])
@@ -108,6 +130,50 @@ def test_a_list_of_garbage_outlasts_what_it_names(how, batch, monkeypatch):
         assert table.artifacts == set(kept)
         assert table.world.files.list(f"tables/{TABLE}/chunks") == []
         if ended:
+            break
+    assert at > 10
+
+
+@pytest.mark.parametrize("checkpoint", [4, 20_000])
+@pytest.mark.parametrize("batch", [4, 5])
+def test_a_version_file_outlasts_the_garbage_that_it_names(batch, checkpoint, monkeypatch):
+    """Else a vacuum takes the one that is missing for the end of what there was to do."""
+    monkeypatch.setattr("accelerator.store.vacuum.CHECKPOINT", checkpoint)
+    retention = Retention(0, versions_min=1, batch=batch, threads=1)
+    for at in itertools.count():
+        table = Table()
+        kept = table.add(3)
+        for _ in range(5):
+            kept = table.add(3, replaces=kept)
+        table.later(1)
+        door = Door(table.world)
+        door.arm(at, "torn")
+        ended = table.vacuum(retention, door=door)
+        table.vacuum(retention)
+        assert table.artifacts == set(kept)
+        if ended:
+            break
+    assert at > 10
+
+
+def test_a_cube_that_is_made_while_a_vacuum_ends_another_keeps_its_segments():
+    """What nobody owns is asked anew for the very version that the vacuum changes."""
+    for at in itertools.count():
+        table = Table()
+        table.store.create_cube(cube("half", "d" * 32))
+        table.store.add_segments(TABLE, [segment(50, 50, cube_id="d" * 32)])
+        table.store._registry.commit(lambda registry: registry.without_cube("half"))
+        door, made = Door(table.world), []
+
+        def meanwhile(table=table, made=made):
+            table.store.create_cube(cube("new", "e" * 32))
+            table.store.add_segments(TABLE, [segment(60, 60, cube_id="e" * 32)])
+            made.append(60)
+
+        door.interrupt_in, door.interruption = at, meanwhile
+        table.vacuum(door=door)
+        assert list(table.another().table(TABLE).segments) == made
+        if not made:
             break
     assert at > 10
 
@@ -191,3 +257,42 @@ def test_a_full_vacuum_takes_anothers_deletions_for_no_damage(dies, dry_run, mon
         if not ran:
             break
     assert at > 10
+
+
+def test_what_is_built_while_a_full_vacuum_runs_is_kept_or_refused():
+    """By a process that the vacuum takes for dead: it has no lease, and there's no grace time."""
+    refused = 0
+    for begins, waits in itertools.product(range(40), (0, 1, 2, 4, 8)):
+        table = Table()
+        kept = table.add(1)
+        builder, doing = table.another(), []
+        orphan = f"tables/{TABLE}/cubes/{CUBE}/dead/99.parquet"
+        Door(table.world).create(orphan, b"rows")
+        door = Door(table.world)
+
+        def commit(builder=builder, doing=doing):
+            job, made = doing
+            try:
+                builder.add_segments(TABLE, [made], job=job)
+            except StoreConflictError:
+                doing.append("refused")
+            else:
+                doing.append("kept")
+
+        def begin(table=table, builder=builder, doing=doing, door=door, waits=waits, commit=commit):
+            job = builder.begin_job(TABLE, CUBE)
+            path = f"tables/{TABLE}/cubes/{CUBE}/{job.id}/7.parquet"
+            Door(table.world).create(path, b"rows")
+            doing.extend((job, segment(7, 7, path=table.world.files.uri(path))))
+            door.interrupt_in, door.interruption = waits, commit
+
+        door.interrupt_in, door.interruption = begins, begin
+        table.vacuum(door=door, full=True)
+        if len(doing) == 2:
+            commit()
+        segments = set(table.another().table(TABLE).segments)
+        assert segments <= table.artifacts
+        assert segments == {*kept, *([7] if "kept" in doing else [])}
+        refused += "refused" in doing
+        assert not table.world.files.exists(orphan)
+    assert refused > 5
