@@ -12,6 +12,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
+from accelerator.iceberg import Lake
 from accelerator.maintenance.daemon import Schedule, Vacuumed
 from accelerator.session import Accelerator
 
@@ -97,6 +98,24 @@ def test_a_catalog_that_cannot_be_trusted_costs_no_cube(
     (tmp_path / other.metadata_location.removeprefix("file://")).unlink()
     _serve(acc)  # lake.d.v might be it, under another name
     assert _binned(acc) == set()
+
+
+def test_a_cube_that_is_replaced_meanwhile_stays(
+    acc: Accelerator, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is another cube's by the time that the catalog has answered."""
+    asked = Lake.holds
+
+    def holds(lake: Lake, catalog_name: str, table_uuid: str) -> bool | None:
+        answer = asked(lake, catalog_name, table_uuid)
+        select = "SELECT a, sum(a) s FROM lake.d.u GROUP BY a"
+        acc.query(f"CREATE OR REPLACE CUBE one DEFERRED AS {select}")
+        return answer
+
+    catalog.drop_table("d.t")
+    monkeypatch.setattr(Lake, "holds", holds)
+    _serve(acc)
+    assert _binned(acc) == {"two"} and set(acc.store.registry().cubes) == {"one", "other"}
 
 
 def test_a_published_cube_stays(acc: Accelerator, catalog: SqlCatalog) -> None:

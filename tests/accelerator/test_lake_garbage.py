@@ -12,6 +12,7 @@ from samples import cube, segment
 
 import accelerator
 from accelerator.iceberg.io import local_path
+from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.store import CoveredFile
 
 CUBE = "c" * 32
@@ -117,6 +118,19 @@ def test_a_segment_that_is_newer_than_what_is_known_of_the_table_stays(lake):
         catalog.register_table("d.t", new)
         acc.vacuum("lake.d.t")
         assert left(acc) == both
+
+
+def test_a_table_that_was_made_anew_says_nothing_of_the_old_ones_segments(lake):
+    """The old one may have another name by now."""
+    folder, catalog, table = lake
+    with opened(folder) as acc:
+        covered(acc)
+        uuid = str(table.metadata.table_uuid)
+        segments = acc.store.table(uuid).of(CUBE)
+        catalog.rename_table("d.t", "d.kept")
+        catalog.create_table("d.t", ROWS.schema).append(ROWS)
+        garbage = LakeGarbage(acc.lake, ("lake", "d", "t"), uuid)
+        assert segments and garbage.unusable(segments) == []
 
 
 def test_a_manifest_that_is_gone_costs_no_segment(lake, caplog):

@@ -60,6 +60,13 @@ def test_every_table_is_vacuumed_those_without_a_cube_too(tmp_path: Path) -> Non
     assert left == {"2.parquet"} and len(list(tmp_path.rglob("*.parquet"))) == 1
 
 
+def test_a_table_whose_cubes_are_all_in_the_bin_has_a_name(tmp_path: Path) -> None:
+    """By its name it's found in the lake, so that its segments go with its snapshots."""
+    store = _filled(tmp_path)
+    store.recycle_cube("sales", 3_600_000)
+    assert {one.table for one in _rounds(store, 1)} == {"lake.shop.sales", OTHER}
+
+
 def test_each_so_manieth_round_is_a_full_one(tmp_path: Path) -> None:
     store = _filled(tmp_path)
     told = _rounds(store, 5, Schedule(0, 0, full_every=2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -114,6 +115,20 @@ def test_force_and_replacing_leave_nothing_in_the_bin(acc):
     acc.query("DROP CUBE sales FORCE")
     assert not acc.store.table(uuid).segments
     assert rows(acc, "SHOW RECYCLE BIN") == []
+
+
+def test_what_was_published_while_it_was_dropped_goes_too(acc, monkeypatch):
+    """Else nobody would know of the table any more."""
+    dropped = []
+
+    def drop_published(_, record):
+        dropped.append(record.published)
+        if len(dropped) == 1:
+            acc.store.update_cube(replace(record, published="lake.d.published"))
+
+    monkeypatch.setattr("accelerator.builds.publishing.drop_published", drop_published)
+    acc.query("DROP CUBE sales")
+    assert dropped == [None, "lake.d.published"]
 
 
 def test_without_hours_every_drop_is_at_once(folder):

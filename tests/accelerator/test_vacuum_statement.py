@@ -57,6 +57,15 @@ def test_vacuum_by_python(folder):
             acc.vacuum("lake.d.nothing")
 
 
+def test_a_read_only_session_expires_no_snapshot_either(folder, monkeypatch):
+    monkeypatch.setattr("accelerator.maintenance.vacuuming.vacuum_lake", None)
+    with (
+        accelerator.open(folder, store_read_only=True) as acc,
+        pytest.raises(StoreError, match="read-only"),
+    ):
+        acc.vacuum("lake.d.t", snapshots=True)
+
+
 def test_a_read_only_session_vacuums_nothing(folder):
     with (
         accelerator.open(folder, store_read_only=True) as acc,
