@@ -184,6 +184,7 @@ def test_the_oldest_snapshot_that_is_read_is_pinned_in_whatever_order(world):
             with store.reading():
                 store.pin_snapshot(TABLE, 3_000)
                 last.enter_context(store.reading())
+                store.pin_snapshot(TABLE, 4_000)
                 store.pin_snapshot(TABLE, 2_000)
                 assert world.store().oldest_snapshot_ms(TABLE) == 1_000
         assert store.oldest_snapshot_ms(TABLE) == 2_000
