@@ -223,3 +223,20 @@ def test_explain_says_what_the_manifests_did(spark_warehouse, acc) -> None:
     assert "0 of 4 data files by their manifests, 4 without a row that passes" in text
     rows = acc.query(f"EXPLAIN WHY NOT SELECT sum(a) FROM {asked.table}").arrow().to_pylist()
     assert {row["cube"]: row["code"] for row in rows}["table metadata"] == "metadata_lacks"
+
+
+def test_spark_merges_the_cells_too(spark_warehouse, acc) -> None:
+    """A frame of `acc.sql` is Spark's, cells and staged files in one."""
+    wh = spark_warehouse
+    asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS, clauses='PARTITIONED BY (d)')}", 0)
+    for first in (0, 100):
+        _append(asked, first)
+    before = wh.sql("SHOW VIEWS IN lake.d")
+    for rest in ("", "WHERE a >= 100", "WHERE a >= 120", "WHERE a < 0", "WHERE d > '2024-02-27'"):
+        for items in ("count(*) AS n, min(c) AS lo, max(t) AS hi", "max(d) AS d, count(b) AS m"):
+            sql = f"SELECT {items} FROM {asked.table} {rest}"
+            assert differ(acc.sql(sql).toArrow(), wh.spark.sql(sql).toArrow()) == [], sql
+        sql = f"SELECT d, count(*) AS n FROM {asked.table} {rest} GROUP BY d"
+        assert differ(acc.sql(sql).toArrow(), wh.spark.sql(sql).toArrow()) == [], sql
+    assert acc.fallbacks == {}
+    assert wh.sql("SHOW VIEWS IN lake.d") == before
