@@ -8,28 +8,24 @@ the others are read.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type
 from accelerator.cover_plan import Candidate
-from accelerator.iceberg import LiveFile
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from accelerator.plan import MANIFESTS, Manifests, Tried
 from accelerator.pruning import judge
 from cubes.definition import CubeDefinition, State
 from cubes.freshness import Coverage
 from cubes.manifest import Manifested
+from indexes.bounds import UNKNOWN
 from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns
 from rewrite.reason import Declined
 
 Flags = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
 _BOUND = {"min": "lower", "max": "upper"}
 _ADDED = frozenset({"rows", "count"})
 
@@ -38,30 +34,30 @@ def manifest_candidate(
     block: Block, told: Manifested, statistics: FileStatistics
 ) -> Tried | Candidate:
     """The candidate; `Tried` with a reason where the manifests spare no file."""
-    files, cube = statistics.files, told.cube
+    count, cube, alive = len(statistics), told.cube, statistics.alive
     verdict = judge(block.conjuncts, statistics)
-    alive = statistics.rows - _vectored(files)
     left_out = verdict.none_true | (alive == 0)
     keys = [_statistics(d.expr, statistics) for d in cube.dimensions]
     states = [(s, _statistics(s.argument, statistics)) for s in cube.states]
     searched = [_statistics(c, statistics) for e in block.conjuncts for c in columns(e)]
     used = (*searched, *keys, *(found for _, found in states))
     if any(found is not None and found.contradicts for found in used):
-        return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, len(files))
-    only_rows = all(state.kind == "rows" for state in cube.states)
-    serves = verdict.all_true & ~left_out & _undeleted(files, only_rows=only_rows)
+        return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, count)
+    # A path that stands twice is left to the rows. A deletion vector leaves only their count known.
+    serves = verdict.all_true & ~left_out & (alive != UNKNOWN) & statistics.source.single
+    if any(state.kind != "rows" for state in cube.states):
+        serves &= alive == statistics.rows
     for key in keys:
-        serves &= np.zeros(len(files), dtype=bool) if key is None else key.fixed
+        serves &= np.zeros(count, dtype=bool) if key is None else key.fixed
     for state, found in states:
-        serves &= _tells(state, found, len(files))
-    read = [f for f, spared in zip(files, serves | left_out, strict=True) if not spared]
-    if files and len(read) == len(files):
-        return Tried(MANIFESTS, Declined("metadata_no_file"), 0, 0, len(files))
-    size = sum(f.size_bytes for f in read)
-    tried = Tried(MANIFESTS, None, size, 0, len(read))
-    cells = _cells(cube, serves, statistics, alive)
-    manifests = Manifests(cells, int(serves.sum()), int(left_out.sum()))
-    coverage = Coverage((), tuple(read))
+        serves &= _tells(state, found, count)
+    read = ~(serves | left_out)
+    if count and read.all():
+        return Tried(MANIFESTS, Declined("metadata_no_file"), 0, 0, count)
+    size = int(statistics.sizes[read].sum())
+    tried = Tried(MANIFESTS, None, size, 0, int(read.sum()))
+    manifests = Manifests(_cells(cube, serves, statistics), int(serves.sum()), int(left_out.sum()))
+    coverage = Coverage((), statistics.source.live(read))
     return Candidate(MANIFESTS, None, cube, told.match, coverage, 0, size, tried, manifests)
 
 
@@ -69,25 +65,6 @@ def _statistics(expr: Expr | None, statistics: FileStatistics) -> ColumnStatisti
     if not isinstance(expr, Column) or expr.type is None:
         return None
     return statistics.column(expr.field_id, expr.type)
-
-
-def _vectored(files: Sequence[LiveFile]) -> Numbers:
-    """Rows of each file that a deletion vector has deleted: its entry counts them."""
-    counts = [sum(d.record_count for d in f.deletes if d.content == "dv") for f in files]
-    return np.array(counts, dtype=np.int64)
-
-
-def _undeleted(files: Sequence[LiveFile], *, only_rows: bool) -> Flags:
-    """Files whose counts still hold; a path that stands twice is left to the rows."""
-    times = Counter(f.path for f in files)
-    return np.array(
-        [
-            times[f.path] == 1
-            and (not f.deletes or (only_rows and [d.content for d in f.deletes] == ["dv"]))
-            for f in files
-        ],
-        dtype=bool,
-    )
 
 
 def _tells(state: State, found: ColumnStatistics | None, files: int) -> Flags:
@@ -102,9 +79,7 @@ def _tells(state: State, found: ColumnStatistics | None, files: int) -> Flags:
     return (counted & found.bounds.bounded & found.tight) | found.bounds.always_null
 
 
-def _cells(
-    cube: CubeDefinition, serves: Flags, statistics: FileStatistics, alive: Numbers
-) -> pa.Table:
+def _cells(cube: CubeDefinition, serves: Flags, statistics: FileStatistics) -> pa.Table:
     """One row for each combination of dimension values, with the states of the files that serve."""
     mask = pa.array(serves)
     made: dict[str, pa.Array] = {}
@@ -115,7 +90,7 @@ def _cells(
     merges = {}
     for index, state in enumerate(cube.states):
         merges[f"s{index}"] = "sum" if state.kind in _ADDED else state.kind
-        values = pa.array(alive) if state.kind == "rows" else _values(state, statistics)
+        values = pa.array(statistics.alive) if state.kind == "rows" else _values(state, statistics)
         made[f"s{index}"] = _typed(values, state.type, mask)
     table = pa.table(made)
     keys = [name for name in made if name not in merges]

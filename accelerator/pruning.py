@@ -21,13 +21,13 @@ _UNSURE = object()
 
 def judge(conjuncts: Sequence[Expr], statistics: FileStatistics) -> Verdict:
     """What is proven of the conjunction in each file; every column is of the one table."""
-    files = len(statistics.files)
+    files = len(statistics)
     verdicts = (_judged(c, statistics) for c in conjuncts)
     return reduce(and_, verdicts, Verdict.constant(files, True))
 
 
 def _judged(expr: Expr, statistics: FileStatistics) -> Verdict:
-    files = len(statistics.files)
+    files = len(statistics)
     match expr:
         case Literal(value=value, type="boolean"):
             return Verdict.constant(files, value == "true")
@@ -57,7 +57,7 @@ def _statistics(column: Column, statistics: FileStatistics) -> ColumnStatistics:
 
 
 def _compared(column: Column, op: str, item: Expr, statistics: FileStatistics) -> Verdict:
-    files = len(statistics.files)
+    files = len(statistics)
     if isinstance(item, Literal) and item.type == "void":
         return Verdict.constant(files, None)
     value = _value(item, column.type or "") if isinstance(item, Literal) else _UNSURE

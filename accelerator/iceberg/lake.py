@@ -89,9 +89,18 @@ class PinnedTable:
 
     def statistics(self) -> FileStatistics:
         """Counts and bounds of the live files, as columns; made anew, and for keeping."""
-        from accelerator.iceberg.statistics import FileStatistics  # imports Arrow's compute module
+        # Imports Arrow's compute module.
+        from accelerator.iceberg.statistics import FileStatistics, ListedFiles, Place
 
-        return FileStatistics(self)
+        identity = {
+            spec.spec_id: {
+                f.source_id: Place(index, f.field_id)
+                for index, f in enumerate(spec.fields)
+                if isinstance(f.transform, IdentityTransform)
+            }
+            for spec in self.metadata.specs().values()
+        }
+        return FileStatistics(ListedFiles(self.live_files(), identity))
 
     def unheld(
         self, keys: Collection[tuple[str, int]], *, without: Collection[int] = ()

@@ -7,31 +7,140 @@ file's bounds: readers take it from the manifest, so it is what every row of the
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.transforms import IdentityTransform
 
 from accelerator.iceberg.files import LiveFile
 from indexes.bounds import UNKNOWN, ColumnBounds
 from rewrite.types import decimal_parts
 
-if TYPE_CHECKING:
-    from accelerator.iceberg.lake import PinnedTable
-
 Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 _DIGITS_MAX = 18
 _WHOLE = {"int": (4,), "bigint": (4, 8), "date": (4,), "timestamp": (8,), "timestamp_ntz": (8,)}
 """Widths of a bound in bytes; an int's is four after the column became a bigint, too."""
 _FLOATING = {"float": (4,), "double": (4, 8)}
 _ORDERED = frozenset({*_WHOLE, *_FLOATING, "string"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A field of a partition spec: its index in the spec, and its own id."""
+
+    index: int
+    field_id: int
+
+
+Identity = Mapping[int, Mapping[int, Place]]
+"""By spec, where a table's field stands in the partition as it is."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What manifest entries say of one column: counts, `UNKNOWN` where they don't, and bounds."""
+
+    values: Numbers
+    nulls: Numbers
+    nans: Numbers
+    lower: pa.Array
+    upper: pa.Array
+
+
+class Source(Protocol):
+    """The live files of a snapshot, in an order of its own; arrays have one item a file."""
+
+    @property
+    def rows(self) -> Numbers:
+        """Rows as written; `UNKNOWN` where the manifest doesn't count them."""
+        ...
+
+    @property
+    def sizes(self) -> Numbers:
+        """Bytes."""
+        ...
+
+    @property
+    def vectored(self) -> Numbers:
+        """Rows that a deletion vector has deleted, `UNKNOWN` under any other delete."""
+        ...
+
+    @property
+    def single(self) -> Flags:
+        """Whether the file's path stands once among them."""
+        ...
+
+    def told(self, field_id: int) -> Told:
+        """What the entries say of a column; bounds are Iceberg's bytes."""
+        ...
+
+    def fixed(self, field_id: int, type_: str) -> tuple[Flags, pa.Array]:
+        """Files whose own spec partitions by the column as it is, and its value there.
+
+        Values are as `ColumnStatistics` keeps bounds; null for a type that isn't ordered there.
+        """
+        ...
+
+    def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
+        """The files themselves."""
+        ...
+
+
+class ListedFiles:
+    """Live files as they are listed one by one, with their deletes."""
+
+    def __init__(self, files: Sequence[LiveFile], identity: Identity) -> None:
+        self._files, self._identity = files, identity
+        times = Counter(f.path for f in files)
+        self.rows: Numbers = np.array([f.record_count for f in files], dtype=np.int64)
+        self.sizes: Numbers = np.array([f.size_bytes for f in files], dtype=np.int64)
+        self.vectored: Numbers = np.array([_vectored(f) for f in files], dtype=np.int64)
+        self.single: Flags = np.array([times[f.path] == 1 for f in files], dtype=bool)
+
+    def told(self, field_id: int) -> Told:
+        """See `Source.told`."""
+        files = self._files
+        return Told(
+            _counts([f.value_counts.get(field_id) for f in files]),
+            _counts([f.null_counts.get(field_id) for f in files]),
+            _counts([f.nan_counts.get(field_id) for f in files]),
+            pa.array([f.lower.get(field_id) for f in files], pa.binary()),
+            pa.array([f.upper.get(field_id) for f in files], pa.binary()),
+        )
+
+    def fixed(self, field_id: int, type_: str) -> tuple[Flags, pa.Array]:
+        """See `Source.fixed`."""
+        places = [self._identity[f.spec_id].get(field_id) for f in self._files]
+        given = np.array([place is not None for place in places], dtype=bool)
+        if not is_ordered(type_):
+            return given, pa.nulls(len(given), arrow_kind(type_))
+        values = [
+            None if place is None else _physical(file.partition[place.index], type_)
+            for file, place in zip(self._files, places, strict=True)
+        ]
+        return given, pa.array(values, arrow_kind(type_))
+
+    def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
+        """See `Source.live`."""
+        return tuple(f for f, wanted in zip(self._files, chosen, strict=True) if wanted)
+
+
+def _vectored(file: LiveFile) -> int:
+    if [d.content for d in file.deletes] == ["dv"]:
+        return file.deletes[0].record_count
+    return UNKNOWN if file.deletes else 0
+
+
+def _counts(values: list[int | None]) -> Numbers:
+    return np.array([UNKNOWN if v is None else v for v in values], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -46,23 +155,27 @@ class ColumnStatistics:
     """
 
     bounds: ColumnBounds
-    tight: npt.NDArray[np.bool_]
-    fixed: npt.NDArray[np.bool_]
+    tight: Flags
+    fixed: Flags
     contradicts: bool
 
 
 class FileStatistics:
-    """The statistics of a pinned table's live files, in their order; columns made when asked for.
+    """The statistics of a snapshot's live files; columns made when asked for. Threads may share it.
 
-    Threads may share it.
+    `alive`: rows that are left of each file, `UNKNOWN` where only a reader can tell.
     """
 
-    def __init__(self, pinned: PinnedTable) -> None:
-        self.files: Sequence[LiveFile] = pinned.live_files()
-        self._specs = pinned.metadata.specs()
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.rows, self.sizes = source.rows, source.sizes
+        known = (source.vectored != UNKNOWN) & (source.rows != UNKNOWN)
+        self.alive: Numbers = np.where(known, source.rows - source.vectored, UNKNOWN)
         self._columns: dict[tuple[int, str], ColumnStatistics] = {}
         self._lock = threading.Lock()
-        self.rows: Numbers = np.array([f.record_count for f in self.files], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def column(self, field_id: int, type_: str) -> ColumnStatistics:
         """The column of that Spark type."""
@@ -73,28 +186,17 @@ class FileStatistics:
             return self._columns[key]
 
     def _made(self, field_id: int, type_: str) -> ColumnStatistics:
-        arrow, files = _arrow_type(type_), self.files
-        lower = _decoded([f.lower.get(field_id) for f in files], type_, arrow)
-        upper = _decoded([f.upper.get(field_id) for f in files], type_, arrow)
-        values = _counts([f.value_counts.get(field_id) for f in files])
-        nulls = _counts([f.null_counts.get(field_id) for f in files])
-        nans = _counts([f.nan_counts.get(field_id) for f in files])
+        arrow, told = arrow_kind(type_), self.source.told(field_id)
+        lower, upper = _decoded(told.lower, type_, arrow), _decoded(told.upper, type_, arrow)
         # What doesn't count the file's rows says nothing of them.
-        sound = values == self.rows
-        nulls = np.where(sound, nulls, UNKNOWN)
-        places = [self._place(f.spec_id, field_id) for f in files]
-        given = np.array([place is not None for place in places], dtype=bool)
+        nulls, nans = np.where(told.values == self.rows, told.nulls, UNKNOWN), told.nans
+        given, constant = self.source.fixed(field_id, type_)
         contradicts = False
-        if type_ in _FLOATING or not _ordered(type_):
+        if type_ in _FLOATING or not is_ordered(type_):
             # NaN and -0.0 as a partition's value, and types without bounds: nothing is claimed.
             lower = pc.if_else(pa.array(given), pa.scalar(None, arrow), lower)
-            given = np.zeros(len(files), dtype=bool)
+            given = np.zeros(len(self), dtype=bool)
         elif given.any():
-            constants = [
-                None if place is None else _physical(file.partition[place], type_)
-                for file, place in zip(files, places, strict=True)
-            ]
-            constant = pa.array(constants, arrow)
             is_null = constant.is_null().to_numpy(zero_copy_only=False)
             outside = pc.or_kleene(pc.less(constant, lower), pc.greater(constant, upper))
             valued = _flags(pc.or_(lower.is_valid(), upper.is_valid()))
@@ -105,61 +207,67 @@ class FileStatistics:
             nulls = np.where(given, np.where(is_null, self.rows, 0), nulls)
             nans = np.where(given, 0, nans)
         bounds = ColumnBounds(lower, upper, self.rows, nulls, nans, type_ in _FLOATING)
-        exact = type_ not in (*_FLOATING, "string")
-        tight = given | np.full(len(files), exact)
+        tight = given | np.full(len(self), type_ not in (*_FLOATING, "string"))
         same = bounds.bounded & _flags(pc.equal(lower, upper)) & bounds.never_null
         fixed = given | bounds.always_null | (same & tight)
         return ColumnStatistics(bounds, tight, fixed, contradicts)
 
-    def _place(self, spec_id: int, field_id: int) -> int | None:
-        """Where in the partition the column's own value stands."""
-        for place, field in enumerate(self._specs[spec_id].fields):
-            if field.source_id == field_id and isinstance(field.transform, IdentityTransform):
-                return place
-        return None
 
-
-def _ordered(type_: str) -> bool:
+def is_ordered(type_: str) -> bool:
     """Whether bounds and partition values of the type are told."""
     parts = decimal_parts(type_)
     return type_ in _ORDERED or (parts is not None and parts[0] <= _DIGITS_MAX)
 
 
-def _arrow_type(type_: str) -> pa.DataType:
+def arrow_kind(type_: str) -> pa.DataType:
+    """How bounds of the type are kept."""
     if type_ in _FLOATING:
         return pa.float64()
     return pa.binary() if type_ == "string" else pa.int64()
 
 
-def _decoded(values: list[bytes | None], type_: str, arrow: pa.DataType) -> pa.Array:
+def _decoded(binary: pa.Array, type_: str, arrow: pa.DataType) -> pa.Array:
     """Iceberg's single values as numbers; null for a width that the type doesn't have."""
-    binary = pa.array(values, pa.binary())
     if type_ == "string":
         return binary
     if decimal_parts(type_) is not None:
-        return _big_endian(binary) if _ordered(type_) else pa.nulls(len(values), arrow)
-    result = pa.nulls(len(values), arrow)
-    lengths = pc.binary_length(binary)
+        return big_endian(binary) if is_ordered(type_) else pa.nulls(len(binary), arrow)
+    result = pa.nulls(len(binary), arrow)
+    lengths = pc.fill_null(pc.binary_length(binary), UNKNOWN)
     for width in (*_WHOLE.get(type_, ()), *_FLOATING.get(type_, ())):
-        chosen = pc.fill_null(pc.equal(lengths, width), False)
+        chosen = pc.equal(lengths, width)
         kind = {4: "<i4", 8: "<i8"}[width] if type_ in _WHOLE else {4: "<f4", 8: "<f8"}[width]
-        joined = b"".join([v for v in values if v is not None and len(v) == width])
-        numbers = np.frombuffer(joined, dtype=kind)
-        result = pc.replace_with_mask(result, chosen, pa.array(numbers, arrow))
+        numbers = np.frombuffer(_joined(binary.filter(chosen)), dtype=kind)
+        wide = numbers.astype(np.int64 if type_ in _WHOLE else np.float64)
+        result = pc.replace_with_mask(result, chosen, pa.array(wide))
     return result
 
 
-def _big_endian(binary: pa.Array) -> pa.Array:
+def _joined(binary: pa.Array) -> bytes:
+    """The bytes of all values one after the other."""
+    if not len(binary):
+        return b""
+    offsets = np.frombuffer(binary.buffers()[1], dtype=np.int32)
+    first, end = offsets[binary.offset], offsets[binary.offset + len(binary)]
+    return binary.buffers()[2].slice(first, end - first).to_pybytes() if end > first else b""
+
+
+def big_endian(binary: pa.Array) -> pa.Array:
     """Two's complement numbers of up to 8 bytes, the most significant byte first."""
-    numbers = [
-        int.from_bytes(v, "big", signed=True) if v is not None and 0 < len(v) <= 8 else None
-        for v in binary.to_pylist()
-    ]
-    return pa.array(numbers, pa.int64())
-
-
-def _counts(values: list[int | None]) -> Numbers:
-    return np.array([UNKNOWN if v is None else v for v in values], dtype=np.int64)
+    result = pa.nulls(len(binary), pa.int64())
+    lengths = pc.fill_null(pc.binary_length(binary), UNKNOWN)
+    for width in range(1, 9):
+        chosen = pc.equal(lengths, width)
+        digits = np.frombuffer(_joined(binary.filter(chosen)), dtype=np.uint8)
+        if not len(digits):
+            continue
+        digits = digits.reshape(-1, width)
+        wide = np.zeros((len(digits), 8), dtype=np.uint8)
+        wide[:, 8 - width :] = digits
+        wide[:, : 8 - width] = np.where(digits[:, :1] >= 128, 255, 0)
+        numbers = wide.view(">i8").ravel().astype(np.int64)
+        result = pc.replace_with_mask(result, chosen, pa.array(numbers))
+    return result
 
 
 def _physical(value: Any, type_: str) -> Any:
@@ -170,6 +278,6 @@ def _physical(value: Any, type_: str) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
-def _flags(found: pa.Array) -> npt.NDArray[np.bool_]:
-    flags: npt.NDArray[np.bool_] = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+def _flags(found: pa.Array) -> Flags:
+    flags: Flags = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
     return flags
