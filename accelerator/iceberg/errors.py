@@ -27,3 +27,9 @@ class EqualityDeletesError(NeedsSparkError):
     """Equality deletes apply to the files, which PyIceberg doesn't read."""
 
     code = "equality_deletes_need_spark"
+
+
+class ManifestError(CatalogError):
+    """A manifest is damaged, or written in a way that isn't known."""
+
+    code = "manifest_unreadable"

@@ -1,0 +1,202 @@
+"""The container of an Avro file, opened: its metadata, its schema and its decompressed blocks.
+
+Nothing in the file is trusted. What is cut off, altered or unknown raises `ManifestError`, and no
+length makes more memory be asked for than `BYTES_MAX`. A file that ends behind a block is whole, as
+the format has it: it doesn't say how many blocks there are.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from accelerator.iceberg.errors import ManifestError
+
+BYTES_MAX = 2**31 - 1  # offsets into the decompressed bytes are 32 bits wide
+_MAGIC = b"Obj\x01"
+_SYNC_BYTES = 16
+_VARINT_BYTES_MAX = 10
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`rows` records in the bytes `start` to `end` of `Container.data`."""
+
+    rows: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """An Avro file. `schema` is the writer's, as JSON text; `data` all blocks, decompressed."""
+
+    metadata: Mapping[str, bytes]
+    schema: str
+    data: bytes | bytearray
+    blocks: tuple[Block, ...]
+
+    @property
+    def rows(self) -> int:
+        """Records in all blocks."""
+        return sum(block.rows for block in self.blocks)
+
+
+def read_container(data: bytes) -> Container:
+    """Open the bytes of an Avro file; ManifestError where they aren't one, whole and sound."""
+    if not data.startswith(_MAGIC):
+        raise damaged("it doesn't begin as an Avro file does")
+    reader = _Reader(data, len(_MAGIC))
+    metadata = _metadata(reader)
+    sync = reader.take(_SYNC_BYTES)
+    decompress = _decompressor(metadata.get("avro.codec", b"null"))
+    try:
+        schema = metadata["avro.schema"].decode()
+    except (KeyError, UnicodeDecodeError) as error:
+        raise damaged("its header has no schema") from error
+    plain = bytearray()
+    blocks: list[Block] = []
+    while reader.left:
+        rows = reader.varint()
+        part = decompress(reader.take(reader.varint()), BYTES_MAX - len(plain))
+        if reader.take(_SYNC_BYTES) != sync:
+            raise damaged("a block doesn't end where it should")
+        if not 0 <= rows <= len(part):  # a manifest entry takes a byte at least
+            raise damaged(f"a block of {len(part)} bytes says that it has {rows} entries")
+        blocks.append(Block(rows, len(plain), len(plain) + len(part)))
+        plain += part
+    return Container(metadata, schema, plain, tuple(blocks))
+
+
+def damaged(reason: str) -> ManifestError:
+    """The error for bytes that no sound writer writes. The caller adds whose they are."""
+    return ManifestError(
+        f"the manifest is damaged: {reason}",
+        hint="restore the file, or roll the table back to a snapshot without it",
+    )
+
+
+def unsupported(reason: str) -> ManifestError:
+    """The error for what may be sound, but isn't known here."""
+    return ManifestError(
+        f"the manifest can't be read: {reason}",
+        hint="rewrite the table's manifests with Iceberg's procedure rewrite_manifests",
+    )
+
+
+class _Reader:
+    """A place in bytes; never goes beyond their end."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self._at = at
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._at
+
+    def take(self, size: int) -> bytes:
+        if not 0 <= size <= self.left:
+            raise damaged("it is cut off")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def varint(self) -> int:
+        """A whole number in Avro's zigzag form."""
+        value = 0
+        for place in range(_VARINT_BYTES_MAX):
+            byte = self.take(1)[0]
+            value |= (byte & 127) << (7 * place)
+            if byte < 128:
+                return (value >> 1) ^ -(value & 1)
+        raise damaged("a number is longer than 64 bits")
+
+
+def _metadata(reader: _Reader) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    while count := reader.varint():
+        if count < 0:
+            count = -count
+            reader.varint()  # the block's size in bytes, for those who skip it
+        if count > reader.left:
+            raise damaged("it is cut off")
+        for _ in range(count):
+            key = reader.take(reader.varint())
+            found[key.decode(errors="replace")] = reader.take(reader.varint())
+    return found
+
+
+def _decompressor(codec: bytes) -> Callable[[bytes, int], bytes]:
+    """What makes plain bytes of a block's, at most so many."""
+    known: dict[bytes, Callable[[bytes, int], bytes]] = {
+        b"null": _plain,
+        b"deflate": _inflate,
+        b"snappy": _unsnap,
+        b"zstandard": _unzstd,
+    }
+    found = known.get(codec)
+    if found is None:
+        raise unsupported(f"its codec is {codec.decode(errors='replace')!r}")
+    return found
+
+
+def _plain(block: bytes, size_max: int) -> bytes:
+    if len(block) > size_max:
+        raise _too_large()
+    return block
+
+
+def _inflate(block: bytes, size_max: int) -> bytes:
+    """Raw deflate. Bytes behind its end are passed over: PyIceberg leaves some of zlib's there."""
+    inflating = zlib.decompressobj(-15)
+    try:
+        plain = inflating.decompress(block, size_max + 1)
+    except zlib.error as error:
+        raise damaged("a block can't be decompressed") from error
+    if len(plain) > size_max:
+        raise _too_large()
+    if not inflating.eof:
+        raise damaged("a compressed block is cut off")
+    return plain
+
+
+def _unsnap(block: bytes, size_max: int) -> bytes:
+    size = shift = 0
+    for byte in block[:5]:  # snappy's own first bytes tell the size of the rest
+        size |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            break
+    if size > size_max:
+        raise _too_large()
+    try:
+        plain: bytes = pa.Codec("snappy").decompress(block[:-4], size, asbytes=True)
+    except (OSError, ValueError) as error:
+        raise damaged("a block can't be decompressed") from error
+    if zlib.crc32(plain) != int.from_bytes(block[-4:], "big"):
+        raise damaged("a block isn't what its checksum says")
+    return plain
+
+
+def _unzstd(block: bytes, size_max: int) -> bytes:
+    """As a stream: writers that stream don't say how large the plain bytes are."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
+            while part := stream.read(_CHUNK):
+                parts.append(part)
+                size += len(part)
+                if size > size_max:
+                    raise _too_large()
+    except (OSError, ValueError) as error:
+        raise damaged("a block can't be decompressed") from error
+    return b"".join(parts)
+
+
+def _too_large() -> ManifestError:
+    return unsupported(f"it has more than {BYTES_MAX:,} bytes when decompressed")

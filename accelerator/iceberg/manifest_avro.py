@@ -1,0 +1,294 @@
+"""A manifest decoded into columns without a Python loop over its entries.
+
+The container is opened by `avro_container`, the writer's schema becomes a program
+(`manifest_program`), numba's interpreter (`avro_kernel`) runs it into arrays, and here the arrays
+become Arrow columns. It's the last word on what a manifest holds: whatever it refuses is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyiceberg.manifest import ManifestEntryStatus, ManifestFile
+
+from accelerator.iceberg import avro_kernel as kernel
+from accelerator.iceberg.avro_container import Container, damaged, unsupported
+from accelerator.iceberg.manifest_columns import (
+    KINDS,
+    TYPES,
+    Bools,
+    Int64s,
+    ManifestColumns,
+    Raw,
+    assemble,
+    narrowest,
+    stats_struct,
+    validity,
+)
+from accelerator.iceberg.manifest_program import (
+    COUNT_MAPS,
+    MAPS,
+    PartitionField,
+    Program,
+    program_for,
+)
+
+_KEYS_AT_FIRST = 16
+_CELLS_MAX = 1 << 24  # statistics of one kind, files times columns, unless the manifest is larger
+_LENGTH_MASK = (1 << 32) - 1
+_FAULTS = {
+    kernel.CUT_OFF: "an entry is cut off",
+    kernel.BAD_VALUE: "an entry has a value that its schema doesn't allow",
+    kernel.LEFT_OVER: "a block has bytes behind its last entry",
+}
+_SPANS = frozenset({"path", "format", "key_metadata"})
+
+
+def decode_compiled(container: Container, manifest: ManifestFile) -> ManifestColumns:
+    """The live data files of the manifest; ManifestError where it's damaged or unknown."""
+    program = program_for(container.schema)
+    found = _run(program, container)
+    return assemble(_Reading(program, container, found).raw(), manifest)
+
+
+@dataclass(slots=True)
+class _Arrays:
+    """What the interpreter writes; see `avro_kernel.run`."""
+
+    scalars: Int64s
+    seen: npt.NDArray[np.uint8]
+    keys: Int64s
+    stats: Int64s
+    listed: Int64s
+    list_ends: Int64s
+
+
+def _run(program: Program, container: Container) -> _Arrays:
+    rows = container.rows
+    data = _read_only(container)
+    blocks = np.array(
+        [(block.rows, block.start, block.end) for block in container.blocks], dtype=np.int64
+    ).reshape(-1, 3)
+    state = np.zeros(kernel.STATE_SIZE, dtype=np.int64)
+    stack = np.zeros((program.depth, 2), dtype=np.int64)
+    to = _Arrays(
+        scalars=np.zeros((program.rows, rows), dtype=np.int64),
+        seen=np.zeros((program.rows + 1, rows), dtype=np.uint8),
+        keys=np.zeros(_KEYS_AT_FIRST, dtype=np.int64),
+        stats=np.zeros((len(MAPS), _KEYS_AT_FIRST, rows), dtype=np.int64),
+        listed=np.zeros(rows, dtype=np.int64),
+        list_ends=np.zeros(rows, dtype=np.int64),
+    )
+    while True:
+        code = kernel.run(
+            program.ops, data, blocks, state, stack, to.scalars, to.seen, to.keys, to.stats,
+            to.listed, to.list_ends,
+        )  # fmt: skip
+        if code == kernel.DONE:
+            to.keys = to.keys[: state[kernel.KEYS_USED]]
+            to.listed = to.listed[: state[kernel.LIST_USED]]
+            return to
+        if code == kernel.GROW_KEYS:
+            _grow_keys(to, int(state[kernel.ENTRY]), len(data))
+        elif code == kernel.GROW_LIST:
+            # A value takes a byte at least, so this is enough for every list there can be.
+            size = min(max(2 * len(to.listed), 1024), len(data) + 1)
+            size = len(data) + 1 if size <= len(to.listed) else size
+            to.listed = _grown(to.listed, size)
+        else:
+            raise damaged(_FAULTS[code])
+
+
+def _read_only(container: Container) -> npt.NDArray[np.uint8]:
+    """Writable arrays are another type to numba, for which it compiles anew."""
+    data = np.frombuffer(container.data, dtype=np.uint8)
+    data.flags.writeable = False
+    return data
+
+
+def _grow_keys(to: _Arrays, entry: int, data_bytes: int) -> None:
+    _, capacity, rows = to.stats.shape
+    if 2 * capacity * rows > max(_CELLS_MAX, data_bytes):
+        raise unsupported("its entries have statistics of too many different columns")
+    to.keys = _grown(to.keys, 2 * capacity)
+    stats = np.zeros((len(MAPS), 2 * capacity, rows), dtype=np.int64)
+    # Only what was written is copied: the rest of both stays memory that was never touched.
+    stats[:, :capacity, : entry + 1] = to.stats[:, :, : entry + 1]
+    to.stats = stats
+
+
+def _grown(array: Int64s, size: int) -> Int64s:
+    grown = np.zeros(size, dtype=np.int64)
+    grown[: len(array)] = array
+    return grown
+
+
+class _Reading:
+    """The arrays of one manifest, on their way to Arrow."""
+
+    def __init__(self, program: Program, container: Container, arrays: _Arrays) -> None:
+        self._program = program
+        self._data = _read_only(container)
+        self._arrays = arrays
+        place = program.places["status"]
+        status = arrays.scalars[place]
+        live = (status != ManifestEntryStatus.DELETED.value) | (arrays.seen[place] == 0)
+        self._live: Bools | None = None if live.all() else live
+        self._count = int(live.sum())
+
+    def raw(self) -> Raw:
+        columns: dict[str, pa.Array] = {}
+        for name, place in self._program.places.items():
+            values, seen = self._row(place)
+            if name in _SPANS:
+                columns[name] = self._texts(values, seen, TYPES[name])
+            else:
+                columns[name] = _integers(values, seen, TYPES.get(name, pa.int64()))
+        columns["split_offsets"] = self._lists()
+        partition = {one.field_id: self._partition(one) for one in self._program.partition}
+        return Raw(self._count, columns, partition, self._stats())
+
+    def _row(self, place: int) -> tuple[Int64s, Bools]:
+        values, seen = self._arrays.scalars[place], self._arrays.seen[place].view(np.bool_)
+        return (values, seen) if self._live is None else (values[self._live], seen[self._live])
+
+    def _partition(self, field: PartitionField) -> pa.Array:
+        values, seen = self._row(field.place)
+        type_ = KINDS[field.kind]
+        if field.kind == "null":
+            return pa.nulls(self._count)
+        if field.symbols:
+            return _symbols(values, seen, field.symbols)
+        if field.kind in ("string", "binary"):
+            return self._texts(values, seen, type_)
+        if field.kind in ("int", "long"):
+            return _integers(values, seen, type_)
+        if field.kind == "bool":
+            return pa.array(values.astype(np.bool_), mask=~seen)
+        plain = values.astype(np.uint32).view(np.float32) if field.kind == "float" else values
+        return _numbers(plain, seen, type_)
+
+    def _texts(self, spans: Int64s, seen: Bools, type_: pa.DataType) -> pa.Array:
+        made = _binary(self._data, spans, seen, type_)
+        if type_ == pa.string():
+            try:
+                made.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise damaged("a text isn't UTF-8") from error
+        return made
+
+    def _lists(self) -> pa.Array:
+        ends = self._arrays.list_ends
+        offsets = np.concatenate([[0], ends]).astype(np.int32)
+        seen = self._arrays.seen[-1].view(np.bool_)
+        values = pa.array(self._arrays.listed)
+        made = pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(~seen))
+        return made if self._live is None else made.filter(pa.array(self._live))
+
+    def _stats(self) -> Mapping[int, pa.StructArray]:
+        keys = self._arrays.keys.tolist()
+        cells = self._arrays.stats[:, : len(keys)]
+        if self._live is not None:
+            cells = cells[:, :, self._live]
+        known = kernel.survey(cells, COUNT_MAPS)
+        counts, bounds = cells[:COUNT_MAPS], cells[COUNT_MAPS:]
+        gathered = _Gathered.of(self._data, bounds, known[COUNT_MAPS:])
+        rows = known[:COUNT_MAPS].tolist()
+        found = {}
+        for slot, field_id in enumerate(keys):
+            if not known[:, slot, 0].any():
+                continue  # of deleted entries alone, or with nothing but nulls
+            parts = [_counts(counts[at, slot], *rows[at][slot]) for at in range(COUNT_MAPS)]
+            parts += [gathered.array(bounds[at, slot], at, slot) for at in range(len(bounds))]
+            found[field_id] = stats_struct(parts)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """The bytes of all bounds, each field's together; `known` as `avro_kernel.survey` has it."""
+
+    known: Int64s
+    widths: Int64s
+    starts: Int64s
+    sizes: Int64s
+    buffer: pa.Buffer
+
+    @classmethod
+    def of(cls, data: npt.NDArray[np.uint8], spans: Int64s, known: Int64s) -> _Gathered:
+        there, low, high, total = (known[:, :, at] for at in range(4))
+        widths = np.where((there > 0) & (low == high), low - 1, 0)
+        sizes = np.where(widths > 0, widths * spans.shape[2], total - there)
+        ends = np.cumsum(sizes).reshape(sizes.shape)
+        starts = ends - sizes
+        plain = np.zeros(int(sizes.sum()), dtype=np.uint8)
+        kernel.gather_all(data, spans, widths, starts.copy(), plain)
+        return cls(known, widths, starts, sizes, pa.py_buffer(plain))
+
+    def array(self, spans: Int64s, number: int, slot: int) -> pa.Array:
+        """Of a fixed width where all have one, of the null type where there are none."""
+        there = int(self.known[number, slot, 0])
+        if not there:
+            return pa.nulls(len(spans))
+        plain = self.buffer.slice(int(self.starts[number, slot]), int(self.sizes[number, slot]))
+        valid = _validity(spans, there)
+        width = int(self.widths[number, slot])
+        if width:
+            return pa.Array.from_buffers(pa.binary(width), len(spans), [valid, plain])
+        offsets = _offsets(spans, spans != 0)
+        return pa.Array.from_buffers(pa.binary(), len(spans), [valid, pa.py_buffer(offsets), plain])
+
+
+def _counts(cells: Int64s, there: int, low: int, high: int, _: int) -> pa.Array:
+    """As `manifest_columns.narrow`, of cells that are one too high, with what is known of them."""
+    if not there:
+        return pa.nulls(len(cells))
+    type_ = narrowest(low - 1, high - 1)
+    plain = (cells - (cells != 0 if there < len(cells) else 1)).astype(type_.to_pandas_dtype())
+    return pa.Array.from_buffers(type_, len(cells), [_validity(cells, there), pa.py_buffer(plain)])
+
+
+def _validity(cells: Int64s, there: int) -> pa.Buffer | None:
+    return None if there == len(cells) else validity(cells != 0)
+
+
+def _binary(
+    data: npt.NDArray[np.uint8], spans: Int64s, seen: Bools, type_: pa.DataType
+) -> pa.Array:
+    offsets = _offsets(spans, seen)
+    plain = np.empty(int(offsets[-1]), dtype=np.uint8)
+    kernel.gather(data, np.ascontiguousarray(spans), 0, plain)
+    buffers = [validity(seen), pa.py_buffer(offsets), pa.py_buffer(plain)]
+    return pa.Array.from_buffers(type_, len(spans), buffers)
+
+
+def _offsets(spans: Int64s, seen: Bools) -> npt.NDArray[np.int32]:
+    lengths = np.where(seen, (spans & _LENGTH_MASK) - 1, 0)
+    offsets = np.zeros(len(spans) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _integers(values: Int64s, seen: Bools, type_: pa.DataType) -> pa.Array:
+    plain = np.where(seen, values, 0)
+    if type_ == pa.int32():
+        if len(plain) and (plain.min() < -(1 << 31) or plain.max() >= 1 << 31):
+            raise damaged("a number is longer than 32 bits")
+        return _numbers(plain.astype(np.int32), seen, type_)
+    return _numbers(plain, seen, type_)
+
+
+def _numbers(plain: npt.NDArray[np.generic], seen: Bools, type_: pa.DataType) -> pa.Array:
+    buffer = pa.py_buffer(np.ascontiguousarray(plain))
+    return pa.Array.from_buffers(type_, len(plain), [validity(seen), buffer])
+
+
+def _symbols(values: Int64s, seen: Bools, symbols: tuple[str, ...]) -> pa.Array:
+    there = values[seen]
+    if len(there) and (there.min() < 0 or there.max() >= len(symbols)):
+        raise damaged("an enum has more values than its schema says")
+    return pa.array(symbols, pa.string()).take(pa.array(values, mask=~seen))

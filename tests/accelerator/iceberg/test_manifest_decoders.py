@@ -1,0 +1,435 @@
+"""Both decoders against the specification, each other, PyIceberg's writer, and damage."""
+
+from __future__ import annotations
+
+import json
+import random
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    write_manifest,
+)
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import DecimalType, LongType, NestedField, StringType, TimestampType, UUIDType
+
+from accelerator.iceberg import manifest_reader
+from accelerator.iceberg.avro_container import read_container
+from accelerator.iceberg.errors import ManifestError
+from accelerator.iceberg.io import LocalInputs
+from accelerator.iceberg.manifest_avro import decode_compiled
+from accelerator.iceberg.manifest_columns import ManifestColumns
+from accelerator.iceberg.manifest_program import program_for
+from accelerator.iceberg.manifest_pyiceberg import UnfitError, decode_small
+from tests.accelerator.iceberg.avro_writer import Layout, Writer, number, text
+from tests.accelerator.iceberg.manifests import (
+    PARTITIONS,
+    as_list,
+    entries,
+    expected,
+    expected_stats,
+    listed,
+    told,
+)
+
+CODECS = ("null", "deflate", "snappy", "zstandard")
+
+
+def entry(**file: Any) -> dict[str, Any]:
+    """An added entry with little in it."""
+    names: tuple[str, ...] = (
+        "column_sizes",
+        "value_counts",
+        "null_value_counts",
+        "nan_value_counts",
+    )
+    names += ("lower_bounds", "upper_bounds", "key_metadata", "split_offsets", "sort_order_id")
+    plain = dict.fromkeys((*names, "first_row_id"))
+    own = {"content": 0, "file_path": "a", "file_format": "PARQUET", "partition": ()}
+    counted = {"record_count": 5, "file_size_in_bytes": 6}
+    numbers = dict.fromkeys(("snapshot_id", "sequence_number", "file_sequence_number"))
+    return {"status": 1, **numbers, "data_file": {**plain, **own, **counted, **file}}
+
+
+def both(data: bytes, manifest: ManifestFile) -> ManifestColumns:
+    """What both decoders say; the small one may leave it to the other."""
+    container = read_container(data)
+    columns = decode_compiled(container, manifest)
+    try:
+        small = decode_small(container, manifest)
+    except UnfitError:
+        return columns
+    assert told(small) == told(columns)
+    return columns
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> tuple[Layout, list[dict[str, Any]]]:
+    names = draw(st.lists(st.sampled_from(sorted(PARTITIONS)), max_size=3, unique=True))
+    layout = Layout(
+        version=draw(st.sampled_from([1, 2, 3])),
+        codec=draw(st.sampled_from(CODECS)),
+        null_last=draw(st.booleans()),
+        avro_maps=draw(st.booleans()),
+        value_first=draw(st.booleans()),
+        optional_values=draw(st.booleans()),
+        pieces=draw(st.booleans()),
+        unknown=draw(st.booleans()),
+        blocks=draw(st.integers(1, 3)),
+        seed=draw(st.none() | st.integers(0, 9)),
+        partition=tuple((1000 + at, PARTITIONS[name][0]) for at, name in enumerate(names)),
+    )
+    return layout, draw(entries(tuple(names)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(manifests(), st.sampled_from([0, 7]))
+@example((Layout(version=1), [entry(value_counts={1: 5}, lower_bounds={1: b"ab"})]), 0)
+def test_every_layout_is_read_as_the_specification_has_it(
+    manifest: tuple[Layout, list[dict[str, Any]]], sequence_number: int
+) -> None:
+    layout, written = manifest
+    columns = both(Writer(layout).file(written), listed(sequence_number=sequence_number))
+    for name, values in expected(written, sequence_number, layout.version).items():
+        assert as_list(getattr(columns, name)) == values, name
+    live = [one["data_file"] for one in written if one["status"] != 2]
+    partition = [repr(file["partition"]) for file in live]
+    assert [repr(tuple(row.values())) for row in as_list(columns.partition)] == partition
+    for field_id in (1, 2, 3, 63, 64, 1000, 2**31 - 1, 5):
+        stats = columns.stats(field_id)
+        wanted = expected_stats(written, field_id)
+        for name, values in wanted.items():
+            assert as_list(getattr(stats, name)) == values, (field_id, name)
+        known = any(value is not None for values in wanted.values() for value in values)
+        assert (field_id in columns.field_ids) == known
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.sampled_from([1, 2, 3]), st.sampled_from(CODECS))
+def test_the_small_decoder_reads_the_usual_layouts_itself(
+    data: st.DataObject, version: int, codec: str
+) -> None:
+    names = ("date", "decimal", "uuid", "timestamp", "nanos", "string", "float")
+    layout = Layout(
+        version=version,
+        codec=codec,
+        partition=tuple((1000 + at, PARTITIONS[name][0]) for at, name in enumerate(names)),
+    )
+    container = read_container(Writer(layout).file(data.draw(entries(names))))
+    small = decode_small(container, listed())
+    assert told(small) == told(decode_compiled(container, listed()))
+
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType(), required=False),
+    NestedField(2, "name", StringType(), required=False),
+    NestedField(3, "at", TimestampType(), required=False),
+    NestedField(4, "price", DecimalType(9, 2), required=False),
+    NestedField(5, "key", UUIDType(), required=False),
+)
+SPEC = PartitionSpec(
+    PartitionField(3, 1000, DayTransform(), "day"),
+    PartitionField(2, 1001, IdentityTransform(), "name"),
+    PartitionField(1, 1002, BucketTransform(4), "bucket"),
+)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("codec", ["null", "deflate", "zstandard"])
+def test_what_pyiceberg_writes_is_read(version: Any, codec: Any, tmp_path: Path) -> None:
+    output = PyArrowFileIO().new_output(f"{tmp_path}/m.avro")
+    with write_manifest(version, SPEC, SCHEMA, output, 77, codec) as writer:
+        for at in range(20):
+            file = DataFile.from_args(
+                content=DataFileContent.DATA,
+                file_path=f"s3://b/{at}.parquet",
+                file_format=FileFormat.PARQUET,
+                partition=Record(19000 + at, f"n{at}", at % 4),
+                record_count=at,
+                file_size_in_bytes=100 + at,
+                column_sizes={1: 3},
+                value_counts={1: at, 2: at},
+                null_value_counts={1: 0, 2: at},
+                nan_value_counts={},
+                lower_bounds={1: bytes(8), 2: b"n"},
+                upper_bounds={1: bytes(8), 2: b"nnn"[: at % 3 + 1]},
+                key_metadata=None,
+                split_offsets=[4, 400],
+                equality_ids=None,
+                sort_order_id=None,
+            )
+            status = ManifestEntryStatus.DELETED if at == 3 else ManifestEntryStatus.ADDED
+            number_ = 5 if at == 3 else None
+            writer.add_entry(
+                ManifestEntry.from_args(
+                    status=status, snapshot_id=77, sequence_number=number_, data_file=file
+                )
+            )
+    manifest = writer.to_manifest_file()
+    manifest.sequence_number = 0 if version == 1 else 5
+    columns = both(Path(f"{tmp_path}/m.avro").read_bytes(), manifest)
+    entries_ = manifest.fetch_manifest_entry(LocalInputs(), discard_deleted=True)  # type: ignore[arg-type]
+    files = [one.data_file for one in entries_]
+    assert as_list(columns.path) == [file.file_path for file in files]
+    assert as_list(columns.sequence_number) == [one.sequence_number for one in entries_]
+    assert as_list(columns.file_sequence_number) == [one.file_sequence_number for one in entries_]
+    rows = [tuple(file.partition[at] for at in range(3)) for file in files]
+    assert [tuple(row.values()) for row in as_list(columns.partition)] == rows
+    assert str(columns.partition.type) == "struct<1000: int32, 1001: string, 1002: int32>"
+    for field_id in (1, 2):
+        stats = columns.stats(field_id)
+        assert as_list(stats.value_counts) == [file.value_counts[field_id] for file in files]
+        assert as_list(stats.upper) == [file.upper_bounds[field_id] for file in files]
+        assert as_list(stats.nan_counts) == [None] * 19
+
+
+def test_more_columns_and_offsets_than_there_was_room_for() -> None:
+    """More field ids than the arrays begin with, in changing order, and long lists."""
+    shuffled = random.Random(4)
+    written = []
+    for at in range(30):
+        ids = shuffled.sample(range(1, 200), 60)
+        maps = {"value_counts": {one: one * at for one in ids}}
+        bounds = {"lower_bounds": {one: f"{at}-{one}".encode() for one in ids}}
+        written.append(entry(**maps, **bounds, split_offsets=list(range(at * 100))))
+    columns = both(Writer(Layout(blocks=4)).file(written), listed())
+    assert as_list(columns.split_offsets) == [list(range(at * 100)) for at in range(30)]
+    for field_id in range(1, 200):
+        stats = columns.stats(field_id)
+        wanted = expected_stats(written, field_id)
+        assert as_list(stats.value_counts) == wanted["value_counts"]
+        assert as_list(stats.lower) == wanted["lower"]
+
+
+def test_a_key_that_stands_twice_has_its_last_value() -> None:
+    plain = Writer().file([entry(value_counts={1: 5, 2: 6})])
+    doubled = plain.replace(number(1) + number(5) + number(2), number(1) + number(5) + number(1))
+    assert doubled != plain
+    columns = both(doubled, listed())
+    assert as_list(columns.stats(1).value_counts) == [6]
+
+
+def test_named_types_are_followed() -> None:
+    """Avro names a type once and then refers to it."""
+    uuid = PARTITIONS["uuid"][0]
+    layout = Layout(partition=((1000, uuid), (1001, uuid)))
+    plain = Writer(layout).file([entry(partition=(b"a" * 16, b"b" * 16))])
+    container = read_container(plain)
+    schema = container.schema
+    at = schema.rindex('{"type": "fixed"')
+    named = schema[:at] + '"u16"' + schema[schema.index("}", at) + 1 :]
+    program = program_for(named)
+    assert [field.kind for field in program.partition] == ["binary", "binary"]
+    assert (program.ops == program_for(schema).ops).all()
+
+
+# What is wrong, and is refused
+
+
+def _patched(layout: Layout, change: dict[str, Any]) -> bytes:
+    written = entry()
+    for name, value in change.items():
+        (written if name in written else written["data_file"])[name] = value
+    return Writer(layout).file([written])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"content": 1}, "delete file"),
+        ({"status": 3}, "status"),
+        ({"sort_order_id": 2**31}, "32 bits"),
+    ],
+)
+def test_entries_that_cannot_be_are_refused(change: dict[str, Any], reason: str) -> None:
+    data = _patched(Layout(), change)
+    with pytest.raises(ManifestError, match=reason):
+        decode_compiled(read_container(data), listed())
+    with pytest.raises((ManifestError, UnfitError)):
+        decode_small(read_container(data), listed())
+
+
+@pytest.mark.parametrize("field_id", [0, 2, 100, 101, 102, 103, 104])
+def test_a_schema_without_a_required_field_is_refused(field_id: int) -> None:
+    data = Writer(Layout(left_out=frozenset({field_id}))).file([entry()])
+    with pytest.raises(ManifestError, match=r"has no|schema"):
+        both(data, listed())
+
+
+@pytest.mark.parametrize("field_id", [1, 3, 4, 134, 109, 125, 131, 132, 140, 142])
+def test_every_other_field_may_be_missing(field_id: int) -> None:
+    layout = Layout(left_out=frozenset({field_id}))
+    columns = both(Writer(layout).file([entry(value_counts={1: 2})]), listed())
+    assert columns.count == 1
+
+
+def test_a_delete_manifest_is_refused() -> None:
+    manifest = listed()
+    manifest[3] = ManifestContent.DELETES
+    with pytest.raises(ManifestError, match="delete files"):
+        manifest_reader.decode_manifest(Writer().file([]), manifest)
+
+
+def test_an_unknown_codec_is_refused_by_its_name() -> None:
+    with pytest.raises(ManifestError, match="xz"):
+        read_container(Writer(Layout(codec="xz")).file([entry()]))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "{",
+        "[]",
+        '"x"',
+        "null",
+        '{"type":"record","name":"a","fields":[{"name":"b","type":"a"}]}',
+        '{"type":"record","name":"a","fields":[{"name":"b"}]}',
+        '{"type":"record","name":"a","fields":[{"name":"b","type":{"type":"array"}}]}',
+        '{"type":"record","name":"a","fields":[{"name":"b","type":{"type":"array","items":"null"}}]}',
+        '{"type":"record","name":"a","fields":[{"name":"b","type":{"type":"fixed"}}]}',
+        '{"type":"record","name":"a","fields":[{"name":"b","type":[]}]}',
+        "[" * 100_000,
+    ],
+)
+def test_schemas_that_lead_nowhere_are_refused(schema: str) -> None:
+    with pytest.raises(ManifestError):
+        program_for(schema)
+
+
+def test_types_that_name_each_other_end() -> None:
+    """Twice the one before, sixty times over."""
+    leaf = [{"name": "x", "type": "double"}]
+    fields = [{"name": "f0", "type": {"type": "record", "name": "t0", "fields": leaf}}]
+    for at in range(1, 60):
+        inner = [{"name": f"x{n}", "type": f"t{at - 1}"} for n in range(2)]
+        one = {"type": "record", "name": f"t{at}", "fields": inner}
+        fields.append({"name": f"f{at}", "type": {"type": "array", "items": one}})
+    with pytest.raises(ManifestError, match="too large"):
+        program_for(json.dumps({"type": "record", "name": "e", "fields": fields}))
+
+
+def _whole(layout: Layout) -> bytes:
+    maps = {"value_counts": {1: 300, 2: 4}, "lower_bounds": {1: b"abc", 2: b""}}
+    one = entry(**maps, partition=(True, 1.5), split_offsets=[4, 900], key_metadata=b"k")
+    return Writer(layout).file([one, entry(**maps, partition=(None, None))])
+
+
+DAMAGED = Layout(partition=((1000, "boolean"), (1001, "float")), blocks=2)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("odd", [False, True])
+def test_a_file_cut_off_anywhere_is_refused(codec: str, odd: bool) -> None:
+    """But between two blocks, where nothing tells."""
+    flags = {"null_last": True, "avro_maps": True, "pieces": True, "unknown": True} if odd else {}
+    layout = Layout(codec=codec, partition=DAMAGED.partition, blocks=2, **flags)  # type: ignore[arg-type]
+    data = _whole(layout)
+    accepted = []
+    for size in range(len(data)):
+        try:
+            columns = manifest_reader.decode_manifest(data[:size], listed())
+        except ManifestError:
+            continue
+        accepted.append(columns.count)
+    assert accepted == [0, 1]  # behind the header, and behind the first block
+
+
+@pytest.mark.parametrize("codec", ["deflate", "snappy", "zstandard"])
+def test_a_block_that_cannot_be_unpacked_is_refused(codec: str) -> None:
+    layout = Layout(codec=codec)
+    head = Writer(layout).file([])
+    sync = bytes(range(16))
+    block = Writer(layout).file([entry()])[len(head) : -len(sync)]
+    packed = block[len(number(1) + number(len(block))) :]
+    assert decode_compiled(read_container(head + number(1) + text(packed) + sync), listed()).count
+    for damaged in (packed[:-5], packed[: len(packed) // 2], b"", b"\xff" * len(packed)):
+        with pytest.raises(ManifestError):
+            read_container(head + number(1) + text(damaged) + sync)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), st.sampled_from(CODECS))
+def test_altered_files_are_refused_or_read(data: st.DataObject, codec: str) -> None:
+    layout = Layout(codec=codec, partition=DAMAGED.partition, pieces=True, unknown=True)
+    whole = bytearray(_whole(layout))
+    for _ in range(data.draw(st.integers(1, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(ManifestError):
+        told(manifest_reader.decode_manifest(bytes(whole), listed()))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data(), st.booleans())
+def test_altered_blocks_are_refused_or_read_alike(data: st.DataObject, odd: bool) -> None:
+    """Bytes of entries are altered at random, and the lengths beside them stay."""
+    flags = {"null_last": True, "avro_maps": True, "pieces": True, "unknown": True} if odd else {}
+    layout = Layout(partition=DAMAGED.partition, **flags)  # type: ignore[arg-type]
+    sound = read_container(_whole(layout))
+    plain = bytearray(sound.data)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(plain) - 1))
+        plain[at] = data.draw(st.sampled_from([0, 1, 2, 3, 127, 128, 255]))
+    container = type(sound)(sound.metadata, sound.schema, bytes(plain), sound.blocks)
+    try:
+        compiled = told(decode_compiled(container, listed()))
+    except ManifestError:
+        compiled = None
+    try:
+        small = told(decode_small(container, listed()))
+    except (ManifestError, UnfitError):
+        small = None
+    if small is not None:
+        assert small == compiled
+
+
+def test_lengths_that_lie_ask_for_no_memory() -> None:
+    head = Writer().file([])
+    huge = number(2**62)
+    for tail in (
+        huge + text(b"") + bytes(range(16)),  # entries of an empty block
+        number(1) + huge,  # a block's size
+        number(1) + text(number(1) + huge) + bytes(range(16)),
+    ):
+        with pytest.raises(ManifestError):
+            manifest_reader.decode_manifest(head + tail, listed())
+
+
+# Which of both decodes
+
+
+def test_the_first_bytes_go_to_the_small_decoder_then_all_to_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spent = manifest_reader._Spent()
+    monkeypatch.setattr(manifest_reader, "_KERNEL", "not there yet")
+    monkeypatch.setattr(manifest_reader, "SMALL_BYTES", 100)
+    assert spent.affords(60)
+    assert not spent.affords(60)
+    assert spent.affords(40)
+    assert not spent.affords(1)
+    monkeypatch.setattr(manifest_reader, "_KERNEL", "sys")
+    assert not manifest_reader._Spent().affords(1)
+
+
+def test_what_the_small_decoder_leaves_goes_to_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest_reader, "_KERNEL", "not there yet")
+    monkeypatch.setattr(manifest_reader, "_spent", manifest_reader._Spent())
+    data = Writer(Layout(null_last=True)).file([entry()])
+    assert manifest_reader.decode_manifest(data, listed()).count == 1
+    with pytest.raises(ManifestError, match="the manifest s3://b/m is damaged"):
+        manifest_reader.decode_manifest(data[:-1], listed("s3://b/m"))
