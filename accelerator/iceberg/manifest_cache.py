@@ -1,0 +1,127 @@
+"""Decoded manifests, kept: in memory under a budget of bytes, and in a folder where there is one.
+
+A manifest never changes under its path, so a copy is never stale. What the folder has is mapped,
+and only the columns that are used take memory. Threads that ask for one manifest at a time wait for
+one decode; different manifests are decoded side by side.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyiceberg.manifest import ManifestFile
+
+from accelerator.iceberg.errors import CatalogError
+from accelerator.iceberg.io import Inputs
+from accelerator.iceberg.manifest_columns import ManifestColumns, refuse_deletes
+from accelerator.iceberg.manifest_file import Identity, read_file, write_file
+from accelerator.iceberg.manifest_reader import decode_manifest
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """One manifest's place in the cache. `lock` is held while it's decoded."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    columns: ManifestColumns | None = None
+    bytes: int = 0
+
+
+class ManifestCache:
+    """Columns of data manifests by path, least recently used first out.
+
+    Args:
+        budget_bytes: of memory. One manifest that alone is larger is decoded at every call.
+        folder: where columns are also kept on disk; None for nowhere. Made at the first write.
+            Anything in it may be deleted at any time; nothing in it is ever removed here but what
+            is damaged.
+    """
+
+    def __init__(self, budget_bytes: int, folder: Path | None = None) -> None:
+        self._budget = budget_bytes
+        self._folder = folder
+        self._entries: OrderedDict[Identity, _Entry] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that are accounted for."""
+        return self._bytes
+
+    def columns(self, inputs: Inputs, manifest: ManifestFile) -> ManifestColumns:
+        """The live data files of the manifest.
+
+        Raises:
+            ManifestError: the manifest is damaged, of a kind that isn't known, or lists deletes.
+            CatalogError: it can't be read.
+        """
+        identity = Identity.of(manifest)
+        with self._lock:
+            entry = self._entries.setdefault(identity, _Entry())
+            self._entries.move_to_end(identity)
+        try:
+            with entry.lock:
+                columns = entry.columns
+                if columns is None:
+                    columns = entry.columns = self._load(inputs, manifest, identity)
+        finally:
+            self._account(identity, entry)
+        return columns
+
+    def _load(self, inputs: Inputs, manifest: ManifestFile, identity: Identity) -> ManifestColumns:
+        refuse_deletes(manifest)
+
+        def decode() -> ManifestColumns:
+            return decode_manifest(_bytes_of(inputs, manifest), manifest)
+
+        folder = self._folder
+        if folder is None:
+            return decode()
+
+        def renew() -> ManifestColumns:
+            decoded = decode()
+            write_file(folder, identity, decoded)
+            return decoded
+
+        found = read_file(folder, identity, renew)
+        if found is None:
+            decoded = renew()
+            # Mapped, it takes memory for the columns in use alone.
+            found = read_file(folder, identity, renew) or decoded
+        return found
+
+    def _account(self, identity: Identity, entry: _Entry) -> None:
+        """Bring the entry's size up to date, and keep the budget."""
+        columns = entry.columns
+        with self._lock:
+            if self._entries.get(identity) is not entry:
+                return
+            if columns is None:  # it couldn't be decoded
+                del self._entries[identity]
+                return
+            self._resize(entry, columns.nbytes)
+            for key, one in list(self._entries.items()):
+                if self._bytes <= self._budget:
+                    return
+                if one.columns is not None:
+                    self._resize(one, 0)
+                    del self._entries[key]
+
+    def _resize(self, entry: _Entry, size: int) -> None:
+        self._bytes += size - entry.bytes
+        entry.bytes = size
+
+
+def _bytes_of(inputs: Inputs, manifest: ManifestFile) -> bytes:
+    try:
+        with inputs.new_input(manifest.manifest_path).open() as stream:
+            return bytes(stream.read())
+    except OSError as error:
+        raise CatalogError(
+            f"the manifest {manifest.manifest_path} can't be read: {error}",
+            hint="check that the file is there and may be read",
+        ) from error

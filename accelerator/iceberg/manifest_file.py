@@ -1,0 +1,219 @@
+"""A file of the manifest cache: one manifest's columns, mapped, each checked when it's used.
+
+The bytes are described in docs/formats/manifest-cache.md. A file is only ever a copy: what is
+missing, damaged, of another format or of another manifest is as none, and a full or read-only disk
+is no error. Nothing of a file is read before it's asked for but its directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.manifest import ManifestFile
+
+from accelerator.iceberg.manifest_columns import PARTITION, TYPES, ManifestColumns, stats_column
+
+FORMAT = 1
+_MAGIC = b"LAMANIF1"  # ends in the format
+_ALIGN = 64
+_DIGEST_BYTES = 16
+_TRAILER_BYTES = 8 + _DIGEST_BYTES + len(_MAGIC)
+_OBJECT_BYTES = 320  # what Python keeps of a section, about
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which manifest it is, and all that its columns inherit from the manifest list."""
+
+    path: str
+    length: int
+    sequence_number: int
+    added_snapshot_id: int | None
+
+    @classmethod
+    def of(cls, manifest: ManifestFile) -> Identity:
+        """The identity of a manifest, as the manifest list has it."""
+        return cls(
+            manifest.manifest_path,
+            manifest.manifest_length,
+            manifest.sequence_number or 0,
+            manifest.added_snapshot_id,
+        )
+
+    def to_list(self) -> list[str | int | None]:
+        """As it stands in a file."""
+        return [self.path, self.length, self.sequence_number, self.added_snapshot_id]
+
+
+def file_of(folder: Path, identity: Identity) -> Path:
+    """Where the manifest's columns are kept."""
+    return folder / f"{_digest(identity.path.encode()).hex()}.columns"
+
+
+def write_file(folder: Path, identity: Identity, columns: ManifestColumns) -> bool:
+    """Keep the columns in the folder. False where that can't be done, which is no error."""
+    target = file_of(folder, identity)
+    draft = target.with_name(f"{target.name}#{random.getrandbits(63)}")
+    data = encode(identity, columns)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with draft.open("xb") as out:
+            out.write(data)
+        draft.replace(target)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def read_file(
+    folder: Path, identity: Identity, decode: Callable[[], ManifestColumns]
+) -> ManifestColumns | None:
+    """The columns kept in the folder; None where there's no sound file of that very manifest.
+
+    `decode` makes them from the manifest; it's called where a column turns out to be damaged.
+    """
+    path = file_of(folder, identity)
+    try:
+        with pa.memory_map(os.fspath(path)) as file:
+            data = file.read_buffer()
+        directory = _directory(data)
+        if directory["manifest"] != identity.to_list():
+            return None
+        sections = {str(one[0]): _Section(*one[1:]) for one in directory["sections"]}
+        field_ids = tuple(map(int, directory["field_ids"]))
+        names = {*TYPES, PARTITION, *map(stats_column, field_ids)}
+        if names != sections.keys() or not all(one.fits(len(data)) for one in sections.values()):
+            return None
+        count = int(directory["count"])
+    except (KeyError, OSError, TypeError, ValueError):
+        return None
+    return ManifestColumns(count, field_ids, _Mapped(data, sections, path, decode))
+
+
+def encode(identity: Identity, columns: ManifestColumns) -> bytes:
+    """The bytes of a file."""
+    out = bytearray(_MAGIC)
+    sections = []
+    for name in (*TYPES, PARTITION, *map(stats_column, columns.field_ids)):
+        out += bytes(-len(out) % _ALIGN)
+        section = _encode_column(columns.source.column(name))
+        sections.append([name, len(out), len(section), _digest(section).hex()])
+        out += section
+    directory = json.dumps(
+        {
+            "count": columns.count,
+            "field_ids": columns.field_ids,
+            "format": FORMAT,
+            "manifest": identity.to_list(),
+            "sections": sections,
+        },
+        separators=(",", ":"),
+    ).encode()
+    out += directory + len(directory).to_bytes(8, "little") + _digest(directory) + _MAGIC
+    return bytes(out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    start: int
+    size: int
+    digest: str
+
+    def fits(self, file_bytes: int) -> bool:
+        return 0 <= self.start <= self.start + self.size <= file_bytes
+
+
+class _Mapped:
+    """Columns of a file, each read and checked when it's first asked for."""
+
+    def __init__(
+        self,
+        data: pa.Buffer,
+        sections: dict[str, _Section],
+        path: Path,
+        decode: Callable[[], ManifestColumns],
+    ) -> None:
+        self._data = data
+        self._sections = sections
+        self._path = path
+        self._decode = decode
+        self._found: dict[str, pa.Array] = {}
+        self._decoded: ManifestColumns | None = None
+        self._lock = threading.Lock()
+
+    def column(self, name: str) -> pa.Array:
+        """See `Columns.column`."""
+        found = self._found.get(name)
+        if found is not None:
+            return found
+        with self._lock:
+            if self._decoded is None:
+                found = self._checked(self._sections[name])
+                if found is not None:
+                    self._found[name] = found
+                    return found
+                with suppress(OSError):
+                    self._path.unlink(missing_ok=True)
+                self._decoded = self._decode()
+            return self._decoded.source.column(name)
+
+    @property
+    def nbytes(self) -> int:
+        """See `Columns.nbytes`."""
+        used = sum(self._sections[name].size for name in list(self._found))
+        decoded = 0 if self._decoded is None else self._decoded.nbytes
+        return used + decoded + _OBJECT_BYTES * len(self._sections)
+
+    def _checked(self, section: _Section) -> pa.Array | None:
+        data = self._data.slice(section.start, section.size)
+        if _digest(data).hex() != section.digest:
+            return None
+        try:
+            with pa.ipc.open_stream(data) as stream:
+                return stream.read_next_batch().column(0)
+        except (OSError, StopIteration, ValueError):
+            return None
+
+
+def _directory(data: pa.Buffer) -> dict[str, Any]:
+    """What stands at the end of a file; ValueError or KeyError where it isn't sound."""
+    trailer = data.slice(max(len(data) - _TRAILER_BYTES, 0)).to_pybytes()
+    if len(trailer) < _TRAILER_BYTES or not trailer.endswith(_MAGIC):
+        raise ValueError("not a file of this format")
+    end = len(data) - _TRAILER_BYTES
+    size = int.from_bytes(trailer[:8], "little")
+    if size > end:
+        raise ValueError("cut off")
+    text = data.slice(end - size, size).to_pybytes()
+    if _digest(text) != trailer[8 : 8 + _DIGEST_BYTES]:
+        raise ValueError("altered")
+    directory: dict[str, Any] = json.loads(text)
+    if directory["format"] != FORMAT:
+        raise ValueError("of another format")
+    return directory
+
+
+def _encode_column(column: pa.Array) -> bytes:
+    """An Arrow IPC stream of one batch with one column."""
+    batch = pa.record_batch([column], names=["column"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+def _digest(data: bytes | pa.Buffer) -> bytes:
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
