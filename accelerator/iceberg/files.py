@@ -12,7 +12,7 @@ import hashlib
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, TypeVar
 
@@ -144,15 +144,23 @@ class FileCache:
             (uuid, snapshot.snapshot_id), lambda: self._match(inputs, snapshot)
         )
 
+    def manifests(self, inputs: Inputs, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        """The manifests of the snapshot, as its list has them."""
+        return list(read_manifest_list(inputs.new_input(snapshot.manifest_list)))
+
+    def listed(self, inputs: Inputs, manifest: ManifestFile) -> Sequence[LiveFile]:
+        """The data files of a manifest, in its order, without deletes."""
+        return self._decoded(inputs, manifest).files
+
     def keys(self, inputs: Inputs, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
         """The keys of the snapshot's data files, deletes apart."""
-        for manifest in read_manifest_list(inputs.new_input(snapshot.manifest_list)):
+        for manifest in self.manifests(inputs, snapshot):
             if manifest.content == ManifestContent.DATA:
                 for file in self._decoded(inputs, manifest).files:
                     yield file.key
 
     def _match(self, inputs: Inputs, snapshot: Snapshot) -> tuple[LiveFile, ...]:
-        listed = read_manifest_list(inputs.new_input(snapshot.manifest_list))
+        listed = self.manifests(inputs, snapshot)
         manifests = [self._decoded(inputs, manifest) for manifest in listed]
         files = [file for manifest in manifests for file in manifest.files]
         deletes = [delete for manifest in manifests for delete in manifest.deletes]

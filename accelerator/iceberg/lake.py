@@ -10,8 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from pyiceberg.manifest import ManifestContent
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
@@ -34,11 +36,23 @@ from rewrite.facts import At, Facts, TableFacts
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from accelerator.iceberg.manifest_cache import ManifestCache
     from accelerator.iceberg.statistics import FileStatistics
 
 
+_COLUMNS_BYTES = 512 * 1024 * 1024  # of manifests kept as columns, in memory
 _METADATA_MAX = 1024  # parsed metadata files kept
 _NEWEST = At()
+
+
+class _Columns:
+    """Manifests as columns, once somebody asks: they take Arrow's compute module."""
+
+    @cached_property
+    def cache(self) -> ManifestCache:
+        from accelerator.iceberg.manifest_cache import ManifestCache
+
+        return ManifestCache(_COLUMNS_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +67,7 @@ class PinnedTable:
     snapshot: Snapshot | None
     schema: Schema
     _files: FileCache
+    _columns: _Columns
 
     @property
     def snapshot_ms(self) -> int | None:
@@ -88,7 +103,10 @@ class PinnedTable:
         )
 
     def statistics(self) -> FileStatistics:
-        """Counts and bounds of the live files, as columns; made anew, and for keeping."""
+        """Counts and bounds of the live files, as columns; made anew, and for keeping.
+
+        Raises CatalogError where a manifest can't be read.
+        """
         # Imports Arrow's compute module.
         from accelerator.iceberg.statistics import FileStatistics, ListedFiles, Place
 
@@ -100,7 +118,15 @@ class PinnedTable:
             }
             for spec in self.metadata.specs().values()
         }
-        return FileStatistics(ListedFiles(self.live_files(), identity))
+        inputs = inputs_for(self.metadata_location, self.io_properties)
+        listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
+        if any(manifest.content != ManifestContent.DATA for manifest in listed):
+            return FileStatistics(ListedFiles(self.live_files(), identity))
+        from accelerator.iceberg.columnar_files import ColumnarFiles
+
+        columns = [(manifest, self._columns.cache.columns(inputs, manifest)) for manifest in listed]
+        files = partial(self._files.listed, inputs)
+        return FileStatistics(ColumnarFiles(columns, identity, files))
 
     def unheld(
         self, keys: Collection[tuple[str, int]], *, without: Collection[int] = ()
@@ -161,6 +187,7 @@ class Lake:
         self._loaded: Recent[tuple[str, ...], _Loaded] = Recent(_METADATA_MAX)
         self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
         self._files = FileCache()
+        self._columns = _Columns()
 
     def pin(self, *, fresh: bool = False) -> Pin:
         """A new pin; one per statement. With `fresh`, `metadata_max_age_s` doesn't count."""
@@ -213,6 +240,7 @@ class Lake:
             snapshot=snapshot,
             schema=schema,
             _files=self._files,
+            _columns=self._columns,
         )
 
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
