@@ -48,6 +48,7 @@ from accelerator.statements.kinds import (
 )
 from accelerator.store import CubeRecord, Report
 from cubes.definition import CubeDefinition, define, to_dict
+from rewrite.dotted import joined
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
         ) from error
     for occurrence in block.occurrences:
         if pin.table(occurrence.parts, occurrence.at) is None:
-            raise UnknownTableError(f"no table {'.'.join(occurrence.parts)}")
+            raise UnknownTableError(f"no table {joined(occurrence.parts)}")
     return define(block)
 
 
@@ -187,7 +188,7 @@ def _build(statement: BuildCube, session: Accelerator) -> pa.Table:
 def _build_all(statement: BuildAll, session: Accelerator) -> pa.Table:
     facts = session.lake.pin().table(statement.table)
     if facts is None:
-        raise _no_such_table(session, ".".join(statement.table))
+        raise _no_such_table(session, joined(statement.table))
     names = [r.name for r, _ in session.planner.cubes_of(facts.uuid)]
     built = [start_build(session, n, wait=True, progress=None).wait() for n in sorted(names)]
     return _built_table(*built)
@@ -228,7 +229,7 @@ def _table_uuid(session: Accelerator, table: TableName | None) -> str | None:
         return None
     facts = session.lake.pin().table(table)
     if facts is None:
-        raise _no_such_table(session, ".".join(table))
+        raise _no_such_table(session, joined(table))
     return facts.uuid
 
 
@@ -332,7 +333,7 @@ def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
         )
     table = session.lake.pin(fresh=True).pinned(statement.table)
     if table is None:
-        raise _no_such_table(session, ".".join(statement.table))
+        raise _no_such_table(session, joined(statement.table))
     scope = Scope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
     return vacuuming.vacuum(session, table, scope)
 

@@ -43,6 +43,7 @@ from accelerator.statements.kinds import (
     Verify,
 )
 from accelerator.store import Report, Store
+from rewrite.dotted import parts_of
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -179,9 +180,10 @@ class Accelerator:
 
         With `snapshots` the table's own old snapshots expire first, by Iceberg's procedures. Other
         sessions' running queries and builds keep what they use. The report says what went (or
-        would, by a dry run), what stays and why, and what it cost.
+        would, by a dry run), what stays and why, and what it cost. A part of the name that has a
+        dot stands in backticks, as in SQL.
         """
-        parts = tuple(table.split("."))
+        parts = parts_of(table)
         return commands.vacuum(VacuumTable(parts, full, retain_hours, dry_run, snapshots), self)
 
     def maintain(
@@ -197,8 +199,8 @@ class Accelerator:
         `tell` is given the outcome of each table's vacuum. Several processes may do so at once.
         """
 
-        def vacuum(table_uuid: str, name: str, full: bool) -> Report:
-            return vacuum_stored(self, table_uuid, name, Scope(full, schedule.snapshots))
+        def vacuum(table_uuid: str, parts: tuple[str, ...], full: bool) -> Report:
+            return vacuum_stored(self, table_uuid, parts, Scope(full, schedule.snapshots))
 
         maintain(self.store, vacuum, schedule, tell, stop=stop, rounds=rounds)
 

@@ -41,6 +41,7 @@ from cubes.build_sql import SEGMENT, countable, merge_select, renamed
 from cubes.definition import CubeDefinition, Edge, from_dict
 from cubes.freshness import Coverage, cover
 from cubes.plan import Needs
+from rewrite.dotted import parts_of
 from rewrite.facts import At
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Builder:
         pin = self._lake.pin()
         pinned = []
         for table in cube.tables:
-            found = pin.pinned(tuple(table.name.split(".")), At(ref=table.ref))
+            found = pin.pinned(parts_of(table.name), At(ref=table.ref))
             if found is None or found.facts.uuid != table.uuid:
                 raise UnknownTableError(
                     f"cube {record.name} is over {table.name}, which is gone or was made anew",

@@ -16,6 +16,7 @@ import pyarrow as pa
 from accelerator.constraints.check import Validation, validate
 from accelerator.constraints.property import PREFIX, WORDS, Constraint, from_property, to_property
 from accelerator.errors import ConstraintError, UnknownColumnError, UnknownTableError
+from rewrite.dotted import joined
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def constraints_of(lake: Lake, table: tuple[str, ...]) -> tuple[Constraint, ...]
 def show(lake: Lake, table: tuple[str, ...] | None = None) -> pa.Table:
     """SHOW CONSTRAINTS: a row for each constraint of one table, or of all that can be listed."""
     tables = [lake.resolve(table)] if table is not None else sorted(lake.tables())
-    rows = [_shown(".".join(full), one) for full in tables for one in constraints_of(lake, full)]
+    rows = [_shown(joined(full), one) for full in tables for one in constraints_of(lake, full)]
     return pa.Table.from_pylist(rows, schema=_SHOWN)
 
 
@@ -111,7 +112,7 @@ def _shown(table: str, constraint: Constraint) -> dict[str, object]:
         "name": constraint.name,
         "kind": WORDS[constraint.kind],
         "columns": list(constraint.columns),
-        "references": ".".join(there) if there else None,
+        "references": joined(there) if there else None,
         "references_columns": list(constraint.references_columns) if there else None,
         "rely": constraint.rely,
         "problem": constraint.problem or None,
@@ -127,7 +128,7 @@ def _facts(pin: Facts, table: tuple[str, ...]) -> TableFacts:
     facts = pin.table(table, _NEWEST)
     if facts is None:
         raise UnknownTableError(
-            f"there is no Iceberg table {'.'.join(table)}",
+            f"there is no Iceberg table {joined(table)}",
             hint="check the name; constraints are kept for Iceberg tables only",
         )
     return facts

@@ -8,7 +8,6 @@ pinned schema, and is removed when closed.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import threading
 import uuid
@@ -273,7 +272,8 @@ class SparkEngine:
         """False for names inside a table, which Spark loads too: `t.files`, `t.branch_b`."""
         if self.jvm.type("org.apache.iceberg.BaseMetadataTable").isInstance(table):
             return False
-        return re.split(r"[./]", str(table.name()))[-1].lower() == parts[-1].lower()
+        name, last = str(table.name()).lower(), parts[-1].lower()
+        return name == last or name.endswith((f".{last}", f"/{last}"))
 
     def load(self, parts: tuple[str, ...]) -> Java:
         """Iceberg's table of that full name, as the session's catalog has it."""

@@ -31,6 +31,7 @@ from accelerator.iceberg.files import FileCache, LiveFile, Recent
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
+from rewrite.dotted import joined
 from rewrite.facts import At, Facts, TableFacts
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class Lake:
         return known
 
     def _state(self, full: tuple[str, ...], loaded: _Loaded, at: At) -> PinnedTable:
-        name = ".".join(full)
+        name = joined(full)
         snapshot, schema = resolve_state(name, loaded.metadata, at)
         snapshot_id = snapshot.snapshot_id if snapshot is not None else None
         return PinnedTable(
@@ -249,7 +250,7 @@ class Lake:
         reader: CatalogReader | None = self._catalogs.get(full[0])
         if reader is None or len(full) < 2 or reader.pointer(full[1:]) is None:
             raise UnknownTableError(
-                f"there is no Iceberg table {'.'.join(full)}",
+                f"there is no Iceberg table {joined(full)}",
                 hint=f"the Iceberg catalogs here are {', '.join(sorted(self._catalogs)) or 'none'}",
             )
         self._newest.pop(full, None)

@@ -16,6 +16,7 @@ from typing import Any
 
 from accelerator.errors import AcceleratorError
 from accelerator.store import Report, Store
+from rewrite.dotted import parts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ class Vacuumed:
         return asdict(self)
 
 
-Vacuum = Callable[[str, str, bool], Report]
-"""Vacuums the table of that uuid and name, fully or not."""
+Vacuum = Callable[[str, tuple[str, ...], bool], Report]
+"""Vacuums the table of that uuid and name in parts (none where no cube tells), fully or not."""
 
 
 def maintain(
@@ -100,7 +101,7 @@ def _round(store: Store, vacuum: Vacuum, number: int, *, full: bool) -> Iterator
         began = time.perf_counter()
         name = names.get(uuid, uuid)
         try:
-            report = vacuum(uuid, name, full)
+            report = vacuum(uuid, parts_of(name) if uuid in names else (), full)
         except AcceleratorError as error:
             yield Vacuumed(number, name, full, error=str(error))
         else:
@@ -114,7 +115,7 @@ def _told(number: int, name: str, full: bool, report: Report, seconds: float) ->
 
 
 def _names(store: Store) -> dict[str, str]:
-    """Tables' names, by what their cubes were defined over."""
+    """Tables' names by what their cubes were defined over; one in the bin may know an old name."""
     registry = store.registry()
-    cubes = [*registry.cubes.values(), *(one.cube for one in registry.bin)]
+    cubes = [*(one.cube for one in registry.bin), *registry.cubes.values()]
     return {cube.table_uuid: cube.table for cube in cubes}

@@ -63,13 +63,14 @@ def vacuum(session: Accelerator, table: PinnedTable, scope: Scope) -> Report:
     return report
 
 
-def vacuum_stored(session: Accelerator, table_uuid: str, name: str, scope: Scope) -> Report:
+def vacuum_stored(
+    session: Accelerator, table_uuid: str, parts: tuple[str, ...], scope: Scope
+) -> Report:
     """Vacuums what the store has of a table; of one that is gone from the lake, that alone.
 
-    `name` is what its cubes call it, or its uuid. A full vacuum moves the cubes of a table that is
-    gone to the recycle bin first.
+    `parts` are its name by its cubes, none where it has no cube. A full vacuum moves the cubes of
+    a table that is gone to the recycle bin first.
     """
-    parts = tuple(name.split("."))
     table = session.lake.pin(fresh=True).pinned(parts) if len(parts) > 1 else None
     if table is not None and table.facts.uuid == table_uuid:
         return vacuum(session, table, scope)
