@@ -26,7 +26,7 @@ from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.iceberg import Lake, NeedsSparkError
 from accelerator.interrupts import interruptible
 from accelerator.maintenance import recycle_bin
-from accelerator.maintenance.daemon import Schedule, Vacuumed, maintain
+from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
 from accelerator.plan import CoverPlan, PlainPlan, Plan
@@ -193,16 +193,25 @@ class Accelerator:
         *,
         stop: threading.Event,
         rounds: int | None = None,
+        metrics: str | None = None,
     ) -> None:
         """Vacuums all tables of the store round by round, until `stop` is set or after so many.
 
         `tell` is given the outcome of each table's vacuum. Several processes may do so at once.
+        `metrics`, `[HOST:]PORT`, serves figures for Prometheus meanwhile; ConfigError where that
+        can't be listened at, before the first round.
         """
 
         def vacuum(table_uuid: str, parts: tuple[str, ...], full: bool) -> Report:
             return vacuum_stored(self, table_uuid, parts, Scope(full, schedule.snapshots))
 
-        maintain(self.store, vacuum, schedule, tell, stop=stop, rounds=rounds)
+        with ExitStack() as ends:
+            watch: Watch | None = None
+            if metrics is not None:
+                from accelerator.maintenance.exporter import served  # imports an HTTP server
+
+                watch = ends.enter_context(served(metrics))
+            maintain(self.store, vacuum, schedule, tell, stop=stop, rounds=rounds, watch=watch)
 
     def undrop(self, name: str, *, as_: str | None = None) -> str:
         """Brings a dropped cube back from the recycle bin, built as it was; its name now.

@@ -302,6 +302,11 @@ def vacuum_command(
 @click.option(
     "--snapshots", is_flag=True, help="Expire the tables' own old snapshots too; starts Spark."
 )
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve figures for Prometheus at /metrics; without HOST for this machine only.",
+)
 @click.option("--once", is_flag=True, help="One round, then leave; exit code 1 if a table failed.")
 @_common
 def serve_maintenance_command(
@@ -309,6 +314,7 @@ def serve_maintenance_command(
     jitter: float,
     full_every: int,
     snapshots: bool,
+    metrics: str | None,
     once: bool,
     *,
     options: Options,
@@ -322,7 +328,8 @@ def serve_maintenance_command(
 
     schedule = Schedule(interval_minutes * 60, jitter, full_every, snapshots)
     with options.session() as session:
-        sound = serve(session, schedule, rounds=1 if once else None, as_json=options.json)
+        rounds = 1 if once else None
+        sound = serve(session, schedule, rounds=rounds, metrics=metrics, as_json=options.json)
     sys.exit(0 if sound or not once else 1)
 
 

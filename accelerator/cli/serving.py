@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from accelerator.maintenance.daemon import Schedule, Vacuumed
 
 
-def serve(session: Session, schedule: Schedule, *, rounds: int | None, as_json: bool) -> bool:
+def serve(
+    session: Session,
+    schedule: Schedule,
+    *,
+    rounds: int | None,
+    metrics: str | None,
+    as_json: bool,
+) -> bool:
     """Runs until it's told to stop, or so many rounds; whether no vacuum failed."""
     failed = False
 
@@ -37,7 +44,7 @@ def serve(session: Session, schedule: Schedule, *, rounds: int | None, as_json: 
 
     stop = threading.Event()
     with _stopped_by_signals(stop):
-        session.maintain(schedule, tell, stop=stop, rounds=rounds)
+        session.maintain(schedule, tell, stop=stop, rounds=rounds, metrics=metrics)
     return not failed
 
 

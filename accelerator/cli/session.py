@@ -80,6 +80,7 @@ class Session(Protocol):
         *,
         stop: threading.Event,
         rounds: int | None = None,
+        metrics: str | None = None,
     ) -> None:
         """Vacuums all tables round by round."""
         ...

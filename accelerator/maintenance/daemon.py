@@ -12,10 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from accelerator.errors import AcceleratorError
-from accelerator.store import Report, Store
+from accelerator.store import Line, Report, Store
 from rewrite.dotted import parts_of
 
 
@@ -45,7 +45,8 @@ class Schedule:
 class Vacuumed:
     """One table's vacuum; `table` is its name where a cube tells, else its uuid.
 
-    `files` and `bytes` are what was deleted; `error` says why it ended early, if it did.
+    `files` and `bytes` are what was deleted; `error` says why it ended early, if it did, and `code`
+    is that error's.
     """
 
     round: int
@@ -56,10 +57,37 @@ class Vacuumed:
     requests: int = 0
     seconds: float = 0.0
     error: str | None = None
+    code: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round that came to its end, in so many seconds.
+
+    `tables` are those that the store has, `binned` the cubes in the recycle bin afterwards; None
+    where the store couldn't say. `failed` says whether anything did.
+    """
+
+    seconds: float
+    failed: bool
+    tables: int | None = None
+    binned: int | None = None
+
+
+class Watch(Protocol):
+    """Hears more of a daemon's work than `tell` does, for figures."""
+
+    def vacuumed(self, done: Vacuumed, lines: tuple[Line, ...]) -> None:
+        """A table's vacuum ended; the lines of its report, none where it failed."""
+        ...
+
+    def ended(self, done: Round) -> None:
+        """A round ended; none that was told to stop."""
+        ...
 
 
 Vacuum = Callable[[str, tuple[str, ...], bool], Report]
@@ -74,28 +102,40 @@ def maintain(
     *,
     stop: threading.Event,
     rounds: int | None = None,
+    watch: Watch | None = None,
     chance: random.Random | None = None,
 ) -> None:
-    """Runs rounds until `stop` is set, or so many; `tell` hears of each table's vacuum."""
+    """Runs rounds until `stop` is set, or so many; `tell` hears of each table's vacuum.
+
+    `watch` hears of them before, and of the rounds.
+    """
     chance = chance or random.Random()
     number = 0
     while not stop.is_set():
-        for done in _round(store, vacuum, number, full=schedule.is_full(number)):
+        began, failed = time.perf_counter(), False
+        for done, lines in _round(store, vacuum, number, full=schedule.is_full(number)):
+            failed |= done.error is not None
+            if watch is not None:
+                watch.vacuumed(done, lines)
             tell(done)
             if stop.is_set():
                 return
+        if watch is not None:
+            watch.ended(_ended(store, time.perf_counter() - began, failed=failed))
         number += 1
         if number == rounds:
             return
         stop.wait(schedule.pause_s(chance))
 
 
-def _round(store: Store, vacuum: Vacuum, number: int, *, full: bool) -> Iterator[Vacuumed]:
+def _round(
+    store: Store, vacuum: Vacuum, number: int, *, full: bool
+) -> Iterator[tuple[Vacuumed, tuple[Line, ...]]]:
     try:
         names = _names(store)
         tables = store.tables()
     except AcceleratorError as error:
-        yield Vacuumed(number, "the store", full, error=str(error))
+        yield Vacuumed(number, "the store", full, error=str(error), code=error.code), ()
         return
     for uuid in tables:
         began = time.perf_counter()
@@ -103,15 +143,22 @@ def _round(store: Store, vacuum: Vacuum, number: int, *, full: bool) -> Iterator
         try:
             report = vacuum(uuid, parts_of(name) if uuid in names else (), full)
         except AcceleratorError as error:
-            yield Vacuumed(number, name, full, error=str(error))
+            yield Vacuumed(number, name, full, error=str(error), code=error.code), ()
         else:
-            yield _told(number, name, full, report, time.perf_counter() - began)
+            yield _told(number, name, full, report, time.perf_counter() - began), report.lines
 
 
 def _told(number: int, name: str, full: bool, report: Report, seconds: float) -> Vacuumed:
     gone = [line for line in report.lines if line.action == "deleted"]
     files, size = sum(line.files for line in gone), sum(line.bytes for line in gone)
     return Vacuumed(number, name, full, files, size, report.requests, round(seconds, 3))
+
+
+def _ended(store: Store, seconds: float, *, failed: bool) -> Round:
+    try:
+        return Round(seconds, failed, len(store.tables()), len(store.registry().bin))
+    except AcceleratorError:
+        return Round(seconds, failed=True)
 
 
 def _names(store: Store) -> dict[str, str]:
