@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from pydantic import ValidationError
 from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchNamespaceError,
@@ -21,7 +20,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
-from accelerator.iceberg.errors import CatalogError, CatalogReadOnlyError
+from accelerator.iceberg.errors import CatalogError, CatalogReadOnlyError, read_errors
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.properties import remove, write_edited
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
 COMMIT_TRIES = 5
+_HINT = "check that it runs, and its address and credentials"
 SWAP = (
     "UPDATE iceberg_tables SET metadata_location = :new, previous_metadata_location = :old"
     " WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name"
@@ -57,14 +57,10 @@ class Pointer:
         """The metadata file's content."""
         if self.metadata is not None:
             return self.metadata
-        try:
+        hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
+        with read_errors(f"the table metadata at {self.location}", hint):
             inputs = inputs_for(self.location, self.properties)
             return FromInputFile.table_metadata(inputs.new_input(self.location))
-        except (OSError, ValueError, ValidationError) as error:
-            raise CatalogError(
-                f"the table metadata at {self.location} can't be read: {error}",
-                hint="check that the file is there, readable, and of Iceberg format version 1 to 3",
-            ) from error
 
 
 class CatalogReader(Protocol):
@@ -87,10 +83,7 @@ class CatalogReader(Protocol):
 
 def unavailable(settings: CatalogSettings, error: Exception) -> CatalogError:
     """The error for a catalog that doesn't answer."""
-    return CatalogError(
-        f"the catalog {settings.name} can't be read: {error}",
-        hint="check that it runs, and its address and credentials",
-    )
+    return CatalogError(f"the catalog {settings.name} can't be read: {error}", hint=_HINT)
 
 
 def refused(
@@ -115,28 +108,23 @@ class PyIcebergCatalog:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         if len(identifier) < 2:
             return None
-        try:
-            table = self._open().load_table(identifier)
-        except (NoSuchTableError, NoSuchNamespaceError):
-            return None
-        except self._failures() as error:
-            raise unavailable(self._settings, error) from error
+        with read_errors(f"the catalog {self._settings.name}", _HINT):
+            try:
+                table = self._open().load_table(identifier)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
         return Pointer(table.metadata_location, table.io.properties, table.metadata)
 
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""
         found: list[tuple[str, ...]] = []
-        try:
+        with read_errors(f"the catalog {self._settings.name}", _HINT):
             catalog = self._open()
             waiting = list(catalog.list_namespaces())
             while waiting:
                 namespace = waiting.pop(0)
                 found += sorted(catalog.list_tables(namespace))
                 waiting.extend(child for child in catalog.list_namespaces(namespace))
-        except NoSuchNamespaceError as error:
-            raise unavailable(self._settings, error) from error
-        except self._failures() as error:
-            raise unavailable(self._settings, error) from error
         return iter(found)
 
     def set_properties(

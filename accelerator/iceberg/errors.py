@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyiceberg import exceptions
+
 from accelerator.errors import AcceleratorError, EngineError
 
 
@@ -33,3 +41,46 @@ class ManifestError(CatalogError):
     """A manifest is damaged, or written in a way that isn't known."""
 
     code = "manifest_unreadable"
+
+
+_OF_BYTES = (
+    *(OSError, ValueError, EOFError, LookupError, TypeError, ArithmeticError, AttributeError),
+    *(
+        AssertionError,
+        RuntimeError,
+        SystemError,
+        MemoryError,
+        ImportError,
+        struct.error,
+        zlib.error,
+    ),
+)
+"""What damaged bytes come to in readers of Avro and JSON, and files and what reads them missing."""
+_OF_CLIENTS = (
+    ("azure.core.exceptions", "AzureError"),
+    ("botocore.exceptions", "BotoCoreError"),
+    ("botocore.exceptions", "ClientError"),
+    ("google.auth.exceptions", "GoogleAuthError"),
+    ("pyarrow.lib", "ArrowException"),
+    ("sqlalchemy.exc", "SQLAlchemyError"),
+    ("thrift.Thrift", "TException"),
+)
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    """Clients of catalogs and object stores have no root in common; an unloaded one raises none."""
+    clients = (
+        getattr(sys.modules[home], name) for home, name in _OF_CLIENTS if home in sys.modules
+    )
+    own = (one for one in vars(exceptions).values() if isinstance(one, type))
+    return (*_OF_BYTES, *clients, *own)
+
+
+@contextmanager
+def read_errors(what: str, hint: str) -> Iterator[None]:
+    """CatalogError for whatever reading a catalog or its files raises."""
+    try:
+        yield
+    except _failures() as error:
+        said = str(error) or type(error).__name__
+        raise CatalogError(f"{what} can't be read: {said}", hint=hint) from error

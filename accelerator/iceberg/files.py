@@ -100,6 +100,11 @@ class Recent(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
+    def get(self, key: K) -> V | None:
+        """The value, if it's kept."""
+        with self._lock:
+            return self._entries.get(key)
+
     def get_or(self, key: K, make: Callable[[], V]) -> V:
         """The kept value, or a new one; two threads may both make it, the first kept one wins."""
         with self._lock:
@@ -152,12 +157,17 @@ class FileCache:
         """The data files of a manifest, in its order, without deletes."""
         return self._decoded(inputs, manifest).files
 
-    def keys(self, inputs: Inputs, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-        """The keys of the snapshot's data files, deletes apart."""
+    def keys(self, inputs: Inputs, snapshot: Snapshot, seen: set[str]) -> Iterator[tuple[str, int]]:
+        """The keys of the snapshot's data files, but for those of manifests that were `seen`.
+
+        Keeps no manifest: all snapshots of a large table have more than is worth the memory.
+        """
         for manifest in self.manifests(inputs, snapshot):
-            if manifest.content == ManifestContent.DATA:
-                for file in self._decoded(inputs, manifest).files:
-                    yield file.key
+            path = manifest.manifest_path
+            if manifest.content == ManifestContent.DATA and path not in seen:
+                seen.add(path)
+                known = self._manifests.get(path) or _decode_manifest(inputs, manifest)
+                yield from (file.key for file in known.files)
 
     def _match(self, inputs: Inputs, snapshot: Snapshot) -> tuple[LiveFile, ...]:
         listed = self.manifests(inputs, snapshot)

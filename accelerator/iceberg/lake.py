@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from accelerator.iceberg.catalogs import (
     Pointer,
     PyIcebergCatalog,
 )
+from accelerator.iceberg.errors import read_errors
 from accelerator.iceberg.files import FileCache, LiveFile, Recent
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.schema import resolve_state, table_facts
@@ -89,8 +91,9 @@ class PinnedTable:
         """Every data file of the snapshot with the deletes that apply to it."""
         if self.snapshot is None:
             return ()
-        inputs = inputs_for(self.metadata_location, self.io_properties)
-        return self._files.live_files(inputs, self.facts.uuid, self.snapshot)
+        with self._read_errors():
+            inputs = inputs_for(self.metadata_location, self.io_properties)
+            return self._files.live_files(inputs, self.facts.uuid, self.snapshot)
 
     @property
     def fixed_fields(self) -> frozenset[int]:
@@ -102,6 +105,11 @@ class PinnedTable:
             for f in spec.fields
             if isinstance(f.transform, IdentityTransform)
         )
+
+    @property
+    def newest_sequence_number(self) -> int:
+        """That of the last commit; files with a higher one are of snapshots not known here."""
+        return max(0, self.metadata.next_sequence_number() - 1)  # 0 in tables of format 1
 
     def statistics(self) -> FileStatistics:
         """Counts and bounds of the live files, as columns; made anew, and for keeping.
@@ -119,34 +127,34 @@ class PinnedTable:
             }
             for spec in self.metadata.specs().values()
         }
-        inputs = inputs_for(self.metadata_location, self.io_properties)
-        listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
-        if any(manifest.content != ManifestContent.DATA for manifest in listed):
-            return FileStatistics(ListedFiles(self.live_files(), identity))
-        from accelerator.iceberg.columnar_files import ColumnarFiles
+        with self._read_errors():
+            inputs = inputs_for(self.metadata_location, self.io_properties)
+            listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
+            if any(manifest.content != ManifestContent.DATA for manifest in listed):
+                return FileStatistics(ListedFiles(self.live_files(), identity))
+            from accelerator.iceberg.columnar_files import ColumnarFiles
 
-        columns = [(manifest, self._columns.cache.columns(inputs, manifest)) for manifest in listed]
-        files = partial(self._files.listed, inputs)
-        return FileStatistics(ColumnarFiles(columns, identity, files))
+            columns = [(one, self._columns.cache.columns(inputs, one)) for one in listed]
+            files = partial(self._files.listed, inputs)
+            return FileStatistics(ColumnarFiles(columns, identity, files))
 
-    def unheld(
-        self, keys: Collection[tuple[str, int]], *, without: Collection[int] = ()
-    ) -> set[tuple[str, int]]:
-        """Those of the data files, by their keys, that no snapshot of the table holds any more.
+    def held(self, *, without: Collection[int] = ()) -> Iterator[tuple[str, int]]:
+        """The keys of all data files that some snapshot of the table holds, the newest first.
 
-        Snapshots whose ids are in `without` count as gone. What is newer than the metadata itself
-        is held by a snapshot that isn't known here. Raises OSError where a manifest can't be read.
+        Snapshots whose ids are in `without` count as gone. A key may come again. CatalogError where
+        a manifest can't be read.
         """
-        newest = max(0, self.metadata.next_sequence_number() - 1)  # 0 in tables of format 1
-        left = {key for key in keys if key[1] <= newest}
-        inputs = inputs_for(self.metadata_location, self.io_properties)
         snapshots = sorted(self.metadata.snapshots, key=lambda one: -one.timestamp_ms)
+        seen: set[str] = set()
         for snapshot in snapshots:
-            if not left:
-                break
             if snapshot.snapshot_id not in without:
-                left.difference_update(self._files.keys(inputs, snapshot))
-        return left
+                with self._read_errors():
+                    inputs = inputs_for(self.metadata_location, self.io_properties)
+                    yield from self._files.keys(inputs, snapshot, seen)
+
+    def _read_errors(self) -> AbstractContextManager[None]:
+        hint = "check that the files are there, whole and readable"
+        return read_errors(f"the manifests of {self.facts.name}", hint)
 
     def arrow(self, columns: Sequence[str], files: Sequence[LiveFile] | None = None) -> pa.Table:
         """The rows of those files (all if None), deletes applied, under the pinned schema."""

@@ -8,12 +8,13 @@ here starts a JVM for a catalog that doesn't need one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
-from itertools import chain
+from array import array
+from collections.abc import Collection, Iterable, Sequence
 
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import Lake, PinnedTable
 from accelerator.store import SegmentRecord
+from rewrite.dotted import joined
 
 _log = logging.getLogger("accelerator")
 
@@ -30,22 +31,42 @@ class LakeGarbage:
     ) -> None:
         self._lake, self._parts, self._uuid, self._gone = lake, parts, table_uuid, gone
         self._pinned: PinnedTable | None = None
+        self._doubt = False
 
-    def unusable(self, segments: Sequence[SegmentRecord]) -> list[int]:
-        """Ids of the segments that have a data file which no snapshot holds."""
-        keys = {s.id: {(f.path, f.sequence_number) for f in s.files} for s in segments}
-        every = set(chain.from_iterable(keys.values()))
-        unheld = self._unheld(every) if every else set()
-        return [one for one, own in keys.items() if not own.isdisjoint(unheld)]
+    def unusable(self, segments: Iterable[SegmentRecord]) -> Sequence[int] | None:
+        """Ids of the segments that have a data file which no snapshot holds; None: can't be told.
 
-    def _unheld(self, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
+        Of each data file a few numbers are kept, since there may be millions. Two files of one hash
+        count as one: at worst a segment stays.
+        """
+        ids, numbers, hashes = array("q"), array("q"), array("q")
+        for segment in segments:
+            for file in segment.files:
+                ids.append(segment.id)
+                numbers.append(file.sequence_number)
+                hashes.append(hash((file.path, file.sequence_number)))
+        if not ids:
+            return ()
+        if self._doubt:
+            return None
         try:
-            if self._pinned is None:
-                self._pinned = self._lake.pin(fresh=True).pinned(self._parts)
-            if self._pinned is None or self._pinned.facts.uuid != self._uuid:
-                return set()
-            return self._pinned.unheld(keys, without=self._gone)
-        except (AcceleratorError, OSError, ValueError) as error:
-            name = ".".join(self._parts)
+            unheld = self._unheld(hashes, numbers)
+        except AcceleratorError as error:
+            self._doubt = True
+            name = joined(self._parts)
             _log.warning("what %s has in no snapshot isn't known, so it stays: %s", name, error)
+            return None
+        return list(dict.fromkeys(i for i, h in zip(ids, hashes, strict=True) if h in unheld))
+
+    def _unheld(self, hashes: Iterable[int], numbers: Iterable[int]) -> set[int]:
+        if self._pinned is None:
+            self._pinned = self._lake.pin(fresh=True).pinned(self._parts)
+        if self._pinned is None or self._pinned.facts.uuid != self._uuid:
             return set()
+        newest = self._pinned.newest_sequence_number
+        left = {h for h, number in zip(hashes, numbers, strict=True) if number <= newest}
+        for key in self._pinned.held(without=self._gone):
+            left.discard(hash(key))
+            if not left:
+                break
+        return left

@@ -7,7 +7,7 @@ one before isn't read or decoded again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +120,20 @@ class CubeState:
             base = self._loader.load(self.cube_id, self.refs)
             self._segments = base.changed(self.inline.removed, self.inline.added.values())
         return self._segments
+
+    def each(self) -> Iterator[SegmentRecord]:
+        """All segments, in no order, a chunk in memory at a time; `Damaged` as by `load`."""
+        if self._segments is not None:
+            yield from self._segments.by_id.values()
+            return
+        yield from self.inline.added.values()
+        # Of these something newer says what has become of them.
+        over = {*self.inline.removed, *self.inline.added}
+        for ref in reversed(self.refs):
+            removed, records = self._loader.chunks.read_records(ref, {})
+            yield from (one for one in records if one.id not in over)
+            over.update(removed)
+            over.update(one.id for one in records)
 
     def changed(self, removed: Iterable[int], added: Iterable[SegmentRecord]) -> CubeState:
         """The state after some segments went and others came."""

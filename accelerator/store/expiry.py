@@ -11,7 +11,7 @@ the next vacuum goes on with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from accelerator.store.chunks import Damaged
 from accelerator.store.log import VersionedLog
@@ -20,8 +20,11 @@ from accelerator.store.registry import RegistryVersion
 from accelerator.store.table import TableVersion
 from accelerator.store.vacuum import Scene, doubt, newest
 
-Unusable = Callable[[Sequence[SegmentRecord]], Iterable[int]]
-"""The ids of those segments that no statement can use any more, whatever snapshot it reads."""
+Unusable = Callable[[Iterable[SegmentRecord]], Iterable[int] | None]
+"""The ids of those segments that no statement can use any more, whatever snapshot it reads.
+
+None where the lake can't be read. All segments are taken; a cube's are never in memory at once.
+"""
 
 
 def expire(
@@ -85,11 +88,17 @@ def _forget_unusable(scene: Scene, version: TableVersion, unusable: Unusable) ->
     """Makes garbage of segments; ids are random, so none of them can have come to mean another."""
     found: dict[str, set[int]] = {}
     for cube_id, state in version.cubes.items():
+        segments = _Counted(state.each())
         try:
-            ids = set(unusable(state.ordered()))
+            told = unusable(segments)
         except Damaged:
             scene.report.kept("cube", "its segments can't be read")
             continue
+        if told is None:
+            reason = "what the table's snapshots hold can't be read"
+            scene.report.kept("segment", reason, segments.count)
+            continue
+        ids = set(told)
         scene.report.deleted("segment", "its data files are in no snapshot", len(ids))
         if ids:
             found[cube_id] = ids
@@ -102,6 +111,18 @@ def _forget_unusable(scene: Scene, version: TableVersion, unusable: Unusable) ->
         return table
 
     return scene.log.commit(change) if found and not scene.dry_run else version
+
+
+class _Counted:
+    """Segments, and how many of them were taken."""
+
+    def __init__(self, segments: Iterator[SegmentRecord]) -> None:
+        self._segments, self.count = segments, 0
+
+    def __iter__(self) -> Iterator[SegmentRecord]:
+        for one in self._segments:
+            self.count += 1
+            yield one
 
 
 def _forget(scene: Scene, log: VersionedLog[RegistryVersion]) -> TableVersion:

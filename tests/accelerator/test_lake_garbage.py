@@ -8,12 +8,18 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NotInstalledError, RESTError, SignError
 from samples import cube, segment
 
 import accelerator
+from accelerator.errors import StoreError
+from accelerator.iceberg import CatalogError, CatalogSettings
+from accelerator.iceberg.catalogs import PyIcebergCatalog
+from accelerator.iceberg.files import FileCache
 from accelerator.iceberg.io import local_path
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.store import CoveredFile
+from accelerator.store.cube_state import CubeState
 
 CUBE = "c" * 32
 ROWS = pa.table({"a": pa.array([1, 2, 3], pa.int64())})
@@ -159,3 +165,110 @@ def test_the_newest_metadata_counts_whatever_its_age_may_be(lake):
         assert len(both) == 2
         acc.vacuum("lake.d.t")
         assert left(acc) == both
+
+
+UNREADABLE = "what the table's snapshots hold can't be read"
+
+
+def untold(report):
+    return sum(line.files for line in report.lines if line.reason.startswith(UNREADABLE))
+
+
+@pytest.mark.parametrize("which", ["manifest_list", "manifest"])
+@pytest.mark.parametrize("harm", ["gone", "empty", "other bytes", "a folder"])
+def test_damaged_manifests_cost_no_segment_and_the_report_says_so(lake, which, harm):
+    folder, _catalog, table = lake
+    with opened(folder) as acc:
+        covered(acc)
+        table.overwrite(ROWS)
+        both = set(covered(acc).values())
+        first = table.metadata.snapshots[0]
+        path = first.manifest_list
+        if which == "manifest":
+            path = first.manifests(table.io)[0].manifest_path
+        file = folder / local_path(path)
+        file.unlink()
+        if harm == "a folder":
+            file.mkdir()
+        elif harm != "gone":
+            file.write_bytes(b"" if harm == "empty" else b"no Avro")
+    with opened(folder) as acc:
+        made = acc.vacuum("lake.d.t", dry_run=True)
+        done = acc.vacuum("lake.d.t")
+        assert (untold(made), untold(done)) == (2, 2)
+        assert left(acc) == both and reported(done) == 2
+        lines = acc.query("VACUUM lake.d.t").arrow().to_pylist()
+        assert [line["action"] for line in lines if line["what"] == "segment"] == ["kept"]
+
+
+@pytest.mark.parametrize("error", [EOFError(), KeyError("uri"), RESTError("503"), SignError("no")])
+def test_whatever_reading_raises_the_rest_of_the_vacuum_goes_on(lake, monkeypatch, error):
+    folder, _catalog, table = lake
+
+    def keys(*_):
+        raise error
+
+    with opened(folder) as acc:
+        before = covered(acc)
+        table.append(ROWS)
+        both = covered(acc)
+        uuid = acc.lake.pin(fresh=True).pinned(("lake", "d", "t")).facts.uuid
+        acc.store.remove_segments(uuid, before.values())
+        monkeypatch.setattr(FileCache, "keys", keys)
+        done = acc.vacuum("lake.d.t")
+        assert untold(done) == 1
+        assert left(acc) == set(both.values()) - set(before.values())
+        gone = [line.files for line in done.lines if line.what == "artifact"]
+        assert gone == [1]  # of the segment that was forgotten before
+
+
+def test_a_store_that_fails_meanwhile_is_no_doubt_about_the_lake(lake, monkeypatch):
+    folder, _catalog, _table = lake
+    with opened(folder) as acc:
+        covered(acc)
+
+        def each(_self):
+            raise StoreError("the disk is gone")
+
+        monkeypatch.setattr(CubeState, "each", each)
+        with pytest.raises(StoreError, match="the disk is gone"):
+            acc.vacuum("lake.d.t")
+
+
+def test_metadata_of_the_table_that_is_damaged_is_a_typed_error(lake):
+    folder, _catalog, table = lake
+    file = folder / local_path(table.metadata_location)
+    whole = file.read_text()
+    for text in (
+        "{",
+        "[]",
+        '{"format-version": 9}',
+        whole.replace('"current-schema-id":0', '"current-schema-id":7'),
+    ):
+        file.write_text(text)
+        with opened(folder) as acc, pytest.raises(CatalogError, match="can't be read") as raised:
+            acc.vacuum("lake.d.t")
+        assert raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RESTError("503"),
+        KeyError("uri"),
+        NotInstalledError("glue"),
+        ImportError("thrift"),
+        SignError(),
+    ],
+)
+def test_whatever_a_catalog_raises_is_a_typed_error(monkeypatch, error):
+    reader = PyIcebergCatalog(CatalogSettings("lake", "rest"))
+
+    def opened():
+        raise error
+
+    monkeypatch.setattr(reader, "_open", opened)
+    for ask in (lambda: reader.pointer(("d", "t")), reader.tables):
+        with pytest.raises(CatalogError, match="the catalog lake can't be read") as raised:
+            ask()
+        assert raised.value.hint and raised.value.__cause__ is error

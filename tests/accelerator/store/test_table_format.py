@@ -14,7 +14,7 @@ from samples import DIMENSION, TABLE, cube, segment
 from accelerator.errors import StoreError
 from accelerator.store import Store
 from accelerator.store.chunks import Change, Chunks, merged
-from accelerator.store.cube_state import CHUNK_ENTRIES_MAX, TOP, CubeState, Loader, _kept
+from accelerator.store.cube_state import CHUNK_ENTRIES_MAX, TOP, CubeState, Inline, Loader, _kept
 from accelerator.store.files import open_files
 from accelerator.store.table import INLINE_BYTES_MAX
 
@@ -118,6 +118,31 @@ def test_a_follower_sees_what_a_fresh_reader_sees_whatever_is_merged(root, monke
             assert fresh.table(TABLE).of(CUBE) == follower.table(TABLE).of(CUBE)
             assert fresh.table(TABLE).of(CUBE) == writer.table(TABLE).of(CUBE)
             assert {one.id for one in fresh.table(TABLE).of(CUBE)} == present
+            streamed = list(Store.open(str(root)).table(TABLE).cubes[CUBE].each())
+            assert sorted(streamed, key=lambda one: one.id) == list(fresh.table(TABLE).of(CUBE))
+
+
+def test_segments_one_by_one_are_those_that_are_left(root):
+    """Of an id that was removed, or given anew, the newest word counts."""
+    chunks = Chunks(open_files(str(root)), "chunks")
+
+    def line(id, rows):
+        return id, json.dumps(segment(id, id, rows=rows).to_json())
+
+    def written(removed, *added):
+        return chunks.write(Change(removed, added), CHUNK_ENTRIES_MAX)
+
+    refs = (
+        *written((), line(1, 10), line(2, 10), line(3, 10), line(4, 10)),
+        *written((1, 2), line(1, 20)),
+        *written((), line(4, 30), line(5, 30)),
+    )
+    inline = Inline().changed((3, 5), [segment(5, 5, rows=40), segment(6, 6, rows=40)])
+    state = CubeState(CUBE, Loader(chunks), refs=refs, inline=inline)
+    found = sorted((one.id, one.rows) for one in state.each())
+    assert found == [(1, 20), (4, 30), (5, 40), (6, 40)]
+    assert found == [(one.id, one.rows) for one in state.ordered()]
+    assert found == sorted((one.id, one.rows) for one in state.each())  # once it's loaded
 
 
 def test_a_try_that_lost_leaves_no_trace_in_what_is_read_later(root, monkeypatch):
