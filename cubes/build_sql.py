@@ -15,9 +15,10 @@ from rewrite.render import Dialect, Renderer, duckdb_type
 
 SEGMENT = "segment"
 """Name of the column that tells a file's segments apart."""
-OWN_SEGMENT = "_acc_segment"
+# The digits keep these two apart from any column that a fact has.
+OWN_SEGMENT = "_acc_segment_6d1f0c93"
 """Name of the column beside a fact's own that numbers the segment which a row belongs to."""
-PART = "_acc_part"
+PART = "_acc_part_6d1f0c93"
 """Name of the column that tells which task of a build writes a row's segment."""
 
 

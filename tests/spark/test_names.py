@@ -166,3 +166,21 @@ def test_no_cube_of_a_past_state(acc: Accelerator, history: str, state: str) -> 
         acc.query(
             f"CREATE CUBE past AS SELECT g, count(*) n FROM lake.d.{history}{state} GROUP BY g"
         )
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_columns_called_as_builds_call_theirs(
+    acc: Accelerator, spark_warehouse: SparkWarehouse, joined: bool
+) -> None:
+    columns = ("_acc_part", "_acc_segment", "segment", "d0", "s0")
+    name = spark_warehouse.table(", ".join(f"{column} INT" for column in columns))
+    values = ", ".join(f"CAST(id % {n} AS INT)" for n, _ in enumerate(columns, 2))
+    spark_warehouse.sql(f"INSERT INTO lake.d.{name} SELECT {values} FROM range(40)")
+    listed, source = ", ".join(f"t.{one}" for one in columns), f"lake.d.{name} t"
+    source += f" JOIN lake.d.{name} u ON t.d0 = u.d0" if joined else ""
+    query = f"SELECT {listed}, count(*) n, sum(t.d0) s FROM {source} GROUP BY {listed}"
+    acc.query(f"CREATE CUBE own_names AS {query}")
+    try:
+        Differential(acc).check([query], rewritten=True)
+    finally:
+        acc.query("DROP CUBE own_names")
