@@ -137,10 +137,10 @@ def test_segments_one_by_one_are_those_that_are_left(root):
         *written((1, 2), line(1, 20)),
         *written((), line(4, 30), line(5, 30)),
     )
-    inline = Inline().changed((3, 5), [segment(5, 5, rows=40), segment(6, 6, rows=40)])
+    inline = Inline().changed((2, 5), [segment(id, id, rows=40) for id in (3, 5, 6)])
     state = CubeState(CUBE, Loader(chunks), refs=refs, inline=inline)
     found = sorted((one.id, one.rows) for one in state.each())
-    assert found == [(1, 20), (4, 30), (5, 40), (6, 40)]
+    assert found == [(1, 20), (3, 40), (4, 30), (5, 40), (6, 40)]
     assert found == [(one.id, one.rows) for one in state.ordered()]
     assert found == sorted((one.id, one.rows) for one in state.each())  # once it's loaded
 
