@@ -272,3 +272,12 @@ def test_whatever_a_catalog_raises_is_a_typed_error(monkeypatch, error):
         with pytest.raises(CatalogError, match="the catalog lake can't be read") as raised:
             ask()
         assert raised.value.hint and raised.value.__cause__ is error
+
+
+def test_another_table_of_the_same_name_says_nothing_of_a_segment(lake):
+    folder, _catalog, table = lake
+    gone = segment(1, files=(CoveredFile("file:///gone.parquet", 1, "", 3, 100),))
+    with opened(folder) as acc:
+        uuid = str(table.metadata.table_uuid)
+        assert LakeGarbage(acc.lake, ("lake", "d", "t"), uuid).unusable([gone]) == [1]
+        assert not LakeGarbage(acc.lake, ("lake", "d", "t"), "u" * 32).unusable([gone])
