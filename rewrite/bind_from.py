@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from rewrite.bind_expr import bind_condition, boolean
 from rewrite.block import LeftEdge, Occurrence
+from rewrite.dotted import joined
 from rewrite.expr import Column, Expr, conjuncts
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.instant import instant_ms
@@ -102,7 +103,7 @@ def _occurrence(index: int, node: exp.Expression, facts: Facts, zone: str | None
         parts, at = _selected(written)
         table = facts.table(parts, at) if at != At() else None
     if table is None:
-        raise DeclinedError("table_unknown", f"The table {'.'.join(written)}.")
+        raise DeclinedError("table_unknown", f"The table {joined(written)}.")
     path = _path(written[-1], table) if parts == written else written[-1:]
     return Occurrence(index, parts, (node.alias,) if node.alias else path, table, at)
 

@@ -88,3 +88,8 @@ def test_other_names_are_refused_and_shown_quoted(lake):
         acc.vacuum("lake.d.`not.there`")
     with pytest.raises(StatementError, match="isn't a table's name"):
         acc.vacuum("lake.d.`not.closed")
+
+
+def test_a_cube_over_a_table_that_is_not_there_names_it_quoted(lake):
+    with pytest.raises(UnknownTableError, match=r"lake\.d\.`not\.there`"):
+        lake[0].query("CREATE CUBE x AS SELECT a, count(*) FROM lake.d.`not.there` GROUP BY a")
