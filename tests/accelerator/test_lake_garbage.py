@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from botocore.exceptions import ClientError
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NotInstalledError, RESTError, SignError
 from samples import cube, segment
@@ -259,6 +260,7 @@ def test_metadata_of_the_table_that_is_damaged_is_a_typed_error(lake):
         NotInstalledError("glue"),
         ImportError("thrift"),
         SignError(),
+        ClientError({}, "GetTable"),
     ],
 )
 def test_whatever_a_catalog_raises_is_a_typed_error(monkeypatch, error):
