@@ -116,8 +116,8 @@ def _grow_keys(to: _Arrays, entry: int, data_bytes: int) -> None:
         raise unsupported("its entries have statistics of too many different columns")
     to.keys = _grown(to.keys, 2 * capacity)
     stats = np.zeros((len(MAPS), 2 * capacity, rows), dtype=np.int64)
-    # Only what was written is copied: the rest of both stays memory that was never touched.
-    stats[:, :capacity, : entry + 1] = to.stats[:, :, : entry + 1]
+    # Only whole entries are copied: this one is run again, and the rest was never touched.
+    stats[:, :capacity, :entry] = to.stats[:, :, :entry]
     to.stats = stats
 
 

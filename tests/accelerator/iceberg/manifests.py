@@ -35,7 +35,7 @@ PARTITIONS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "double": ("double", st.floats()),
 }  # fmt: skip
 FIELD_IDS = st.sampled_from([1, 2, 3, 63, 64, 1000, 2**31 - 1])
-COUNTS = st.one_of(st.integers(-1, 300), st.sampled_from([2**31, 2**62]))
+COUNTS = st.one_of(st.integers(-3, 300), st.sampled_from([2**31, 2**62]))
 count_maps = st.none() | st.dictionaries(FIELD_IDS, COUNTS, max_size=4)
 bound_maps = st.none() | st.dictionaries(
     FIELD_IDS, st.binary(min_size=8, max_size=8) | st.binary(max_size=20), max_size=4

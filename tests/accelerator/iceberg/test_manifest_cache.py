@@ -122,6 +122,7 @@ def test_a_failure_is_not_kept() -> None:
     served.files["m"] = b"Obj"
     with pytest.raises(ManifestError):
         cache.columns(served, listed())
+    assert not cache._entries
     served.files["m"] = manifest_bytes()
     assert cache.columns(served, listed()).count == 3
 
@@ -177,6 +178,7 @@ def _damages() -> dict[str, Callable[[bytes], bytes]]:
         "without its end": lambda data: data[:-40],
         "older": lambda data: data.replace(b"LAMANIF1", b"LAMANIF0"),
         "newer inside": lambda data: data.replace(b'"format":1', b'"format":2'),
+        "of another count": lambda data: data.replace(b'"count":3', b'"count":4'),
         "something else": lambda _: b"x" * 4096,
     }
 
