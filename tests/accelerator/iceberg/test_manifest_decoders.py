@@ -29,7 +29,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType, TimestampType, UUIDType
 
 from accelerator.iceberg import manifest_reader
-from accelerator.iceberg.avro_container import read_container
+from accelerator.iceberg.avro_container import Block, Container, read_container
 from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.io import LocalInputs
 from accelerator.iceberg.manifest_avro import decode_compiled
@@ -408,6 +408,26 @@ def test_altered_blocks_are_refused_or_read_alike(data: st.DataObject, odd: bool
         small = None
     if small is not None or not odd:  # the small one may leave odd layouts to the other
         assert small == compiled
+
+
+@pytest.mark.parametrize("length", [-1, -(2**40), -(2**62), 4000, 2**40, 2**62])
+def test_lengths_of_bounds_that_lie_are_refused(length: int) -> None:
+    sound = read_container(Writer().file([entry(lower_bounds={1: b"abc"})]))
+    plain = bytes(sound.data).replace(text(b"abc"), number(length) + b"abc")
+    _is_refused(sound, plain)
+
+
+def test_bytes_behind_the_last_entry_are_refused() -> None:
+    sound = read_container(Writer().file([entry()]))
+    _is_refused(sound, bytes(sound.data) + b"\0")
+
+
+def _is_refused(sound: Container, plain: bytes) -> None:
+    container = Container(sound.metadata, sound.schema, plain, (Block(1, 0, len(plain)),))
+    with pytest.raises(ManifestError):
+        decode_compiled(container, listed())
+    with pytest.raises(UnfitError):
+        decode_small(container, listed())
 
 
 def test_lengths_that_lie_ask_for_no_memory() -> None:
