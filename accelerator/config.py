@@ -98,6 +98,23 @@ class Config:
         " and again, beside DuckDB's own; 0: none.",
         kind="whole number",
     )
+    manifest_cache_bytes: int = _setting(
+        _GIB // 2,
+        "Memory for manifests that were decoded into columns, from which counts, minima and maxima"
+        " are answered and data files chosen.",
+        kind="bytes",
+    )
+    manifest_cache_folder: str | None = _setting(
+        None,
+        "Local folder where they are kept as well; it may be deleted at any time. By default"
+        " `cache/manifests` in the store, where that is a local folder.",
+        kind="text or none",
+    )
+    manifest_cache_folder_bytes: int = _setting(
+        4 * _GIB,
+        "So much of that folder's disk; what was used longest ago goes first. 0: none is used.",
+        kind="whole number",
+    )
     spark_master: str = _setting(
         "local[*]", "Master of the Spark that an embedded session starts.", kind="text"
     )

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from accelerator.config import Config
 from accelerator.context import SessionContext, time_zone
 from accelerator.errors import ConfigError
-from accelerator.iceberg import CatalogSettings, Lake
+from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
 from accelerator.session import Accelerator, SparkSource
 from accelerator.store import Store
+from accelerator.store.files import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +63,7 @@ def open(  # the public word for it
         context.catalog,
         context.namespace,
         metadata_max_age_s=loaded.metadata_max_age_s,
+        manifest_cache=_manifest_cache(loaded),
     )
     return Accelerator(loaded, lake, _store(loaded), source, context)
 
@@ -88,10 +90,24 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
         context.catalog,
         context.namespace,
         metadata_max_age_s=loaded.metadata_max_age_s,
+        manifest_cache=_manifest_cache(loaded),
         jvm_metadata_location=engine.metadata_location,
         other_catalogs=engine.other_catalogs(),
     )
     return Accelerator(loaded, lake, _store(loaded), source, context)
+
+
+def _manifest_cache(config: Config) -> ManifestCacheSettings:
+    """By default beside the cubes, where these are on the local disk and may be written."""
+    folder = config.manifest_cache_folder
+    root = local_path(config.store_root)
+    if folder is None and not config.store_read_only and "://" not in root:
+        folder = f"{root}/cache/manifests"
+    return ManifestCacheSettings(
+        config.manifest_cache_bytes,
+        None if folder is None else Path(folder),
+        config.manifest_cache_folder_bytes,
+    )
 
 
 def _context(config: Config, source: SparkSource) -> SessionContext:

@@ -10,7 +10,7 @@ from accelerator.iceberg.errors import (
     NeedsSparkError,
 )
 from accelerator.iceberg.files import DeleteRef, LiveFile
-from accelerator.iceberg.lake import Lake, Pin, PinnedTable
+from accelerator.iceberg.lake import Lake, ManifestCacheSettings, Pin, PinnedTable
 
 __all__ = [
     "CatalogError",
@@ -20,6 +20,7 @@ __all__ = [
     "EqualityDeletesError",
     "Lake",
     "LiveFile",
+    "ManifestCacheSettings",
     "NeedsSparkError",
     "Pin",
     "PinnedTable",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import ManifestContent
@@ -43,19 +44,32 @@ if TYPE_CHECKING:
     from accelerator.iceberg.statistics import FileStatistics
 
 
-_COLUMNS_BYTES = 512 * 1024 * 1024  # of manifests kept as columns, in memory
 _METADATA_MAX = 1024  # parsed metadata files kept
 _NEWEST = At()
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestCacheSettings:
+    """How much of manifests is kept as columns: bytes of memory, a folder, and bytes of it."""
+
+    bytes: int = 512 * 1024 * 1024
+    folder: Path | None = None
+    folder_bytes: int = 0
 
 
 class _Columns:
     """Manifests as columns, once somebody asks: they take Arrow's compute module."""
 
+    def __init__(self, settings: ManifestCacheSettings) -> None:
+        self._settings = settings
+
     @cached_property
     def cache(self) -> ManifestCache:
         from accelerator.iceberg.manifest_cache import ManifestCache
 
-        return ManifestCache(_COLUMNS_BYTES)
+        wanted = self._settings
+        folder = wanted.folder if wanted.folder_bytes else None
+        return ManifestCache(wanted.bytes, folder, wanted.folder_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +177,9 @@ class PinnedTable:
         return read_rows(self, columns, self.live_files() if files is None else files)
 
 
+_MANIFEST_CACHE = ManifestCacheSettings()
+
+
 @dataclass(slots=True)
 class _Loaded:
     """One parsed metadata file, and the states of the table that were asked for."""
@@ -184,6 +201,7 @@ class Lake:
         metadata_max_age_s: float = 0,
         jvm_metadata_location: Callable[[tuple[str, ...]], str | None] | None = None,
         other_catalogs: Collection[str] = ("spark_catalog",),
+        manifest_cache: ManifestCacheSettings = _MANIFEST_CACHE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`other_catalogs` are names that the engine knows as catalogs without Iceberg tables."""
@@ -196,7 +214,12 @@ class Lake:
         self._loaded: Recent[tuple[str, ...], _Loaded] = Recent(_METADATA_MAX)
         self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
         self._files = FileCache()
-        self._columns = _Columns()
+        self._columns = _Columns(manifest_cache)
+
+    @property
+    def manifests_nbytes(self) -> int:
+        """Bytes of memory that manifests take as columns."""
+        return self._columns.cache.nbytes
 
     def pin(self, *, fresh: bool = False) -> Pin:
         """A new pin; one per statement. With `fresh`, `metadata_max_age_s` doesn't count."""

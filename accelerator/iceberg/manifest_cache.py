@@ -17,8 +17,11 @@ from pyiceberg.manifest import ManifestFile
 from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.manifest_columns import ManifestColumns, refuse_deletes
-from accelerator.iceberg.manifest_file import Identity, read_file, write_file
+from accelerator.iceberg.manifest_file import Identity, read_file, trim, write_file
 from accelerator.iceberg.manifest_reader import decode_manifest
+
+FOLDER_BYTES = 4 * 1024**3
+_SHARE = 16
 
 
 @dataclass(slots=True, eq=False)
@@ -36,13 +39,17 @@ class ManifestCache:
     Args:
         budget_bytes: of memory. One manifest that alone is larger is decoded at every call.
         folder: where columns are also kept on disk; None for nowhere. Made at the first write.
-            Anything in it may be deleted at any time; nothing in it is ever removed here but what
-            is damaged.
+            Anything in it may be deleted at any time.
+        folder_bytes: of disk. Looked after once a sixteenth of it has been written, by each
+            process for itself, so that a folder may grow beyond it by as much for each.
     """
 
-    def __init__(self, budget_bytes: int, folder: Path | None = None) -> None:
+    def __init__(
+        self, budget_bytes: int, folder: Path | None = None, folder_bytes: int = FOLDER_BYTES
+    ) -> None:
         self._budget = budget_bytes
-        self._folder = folder
+        self._folder, self._folder_bytes = folder, folder_bytes
+        self._written = 0
         self._entries: OrderedDict[Identity, _Entry] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
@@ -84,7 +91,8 @@ class ManifestCache:
 
         def renew() -> ManifestColumns:
             decoded = decode()
-            write_file(folder, identity, decoded)
+            if write_file(folder, identity, decoded):
+                self._look_after(folder, decoded.nbytes)
             return decoded
 
         found = read_file(folder, identity, renew)
@@ -93,6 +101,14 @@ class ManifestCache:
             # Mapped, it takes memory for the columns in use alone.
             found = read_file(folder, identity, renew) or decoded
         return found
+
+    def _look_after(self, folder: Path, written: int) -> None:
+        with self._lock:
+            self._written += written
+            if self._written * _SHARE < self._folder_bytes:
+                return
+            self._written = 0
+        trim(folder, self._folder_bytes)
 
     def _account(self, identity: Identity, entry: _Entry) -> None:
         """Bring the entry's size up to date, and keep the budget."""

@@ -12,6 +12,7 @@ import json
 import os
 import random
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from accelerator.iceberg.manifest_columns import PARTITION, TYPES, ManifestColum
 FORMAT = 1
 _MAGIC = b"LAMANIF1"  # ends in the format
 _ALIGN = 64
+_SUFFIX = ".columns"
+_DRAFT_S = 3600  # a draft that is older has no writer any more
 _DIGEST_BYTES = 16
 _TRAILER_BYTES = 8 + _DIGEST_BYTES + len(_MAGIC)
 _OBJECT_BYTES = 320  # what Python keeps of a section, about
@@ -57,7 +60,7 @@ class Identity:
 
 def file_of(folder: Path, identity: Identity) -> Path:
     """Where the manifest's columns are kept."""
-    return folder / f"{_digest(identity.path.encode()).hex()}.columns"
+    return folder / f"{_digest(identity.path.encode()).hex()}{_SUFFIX}"
 
 
 def write_file(folder: Path, identity: Identity, columns: ManifestColumns) -> bool:
@@ -99,7 +102,38 @@ def read_file(
         count = int(directory["count"])
     except (KeyError, OSError, TypeError, ValueError):
         return None
+    _touch(path)
     return ManifestColumns(count, field_ids, _Mapped(data, sections, path, decode))
+
+
+def trim(folder: Path, bytes_max: int) -> None:
+    """Deletes files, those used longest ago first, until the folder holds no more than that.
+
+    What a dead writer left behind goes as well. Whoever has a file mapped keeps its bytes.
+    """
+    now, total, found = time.time(), 0, []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                status = entry.stat()
+                if "#" in entry.name and now - status.st_mtime > _DRAFT_S:
+                    Path(entry.path).unlink()
+                elif entry.name.endswith(_SUFFIX):
+                    total += status.st_size
+                    found.append((status.st_mtime, status.st_size, entry.path))
+    for _, size, path in sorted(found):
+        if total <= bytes_max:
+            return
+        with suppress(OSError):
+            Path(path).unlink()
+            total -= size
+
+
+def _touch(path: Path) -> None:
+    """Notes that the file was used, to within an hour."""
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime > _DRAFT_S:
+            os.utime(path)
 
 
 def encode(identity: Identity, columns: ManifestColumns) -> bytes:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +17,7 @@ from accelerator.iceberg import manifest_file
 from accelerator.iceberg.errors import CatalogError, ManifestError
 from accelerator.iceberg.manifest_cache import ManifestCache
 from accelerator.iceberg.manifest_columns import TYPES, ManifestColumns
-from accelerator.iceberg.manifest_file import Identity, encode, file_of
+from accelerator.iceberg.manifest_file import Identity, encode, file_of, trim
 from accelerator.iceberg.manifest_reader import decode_manifest
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
 from tests.accelerator.iceberg.manifests import listed, told
@@ -268,3 +270,31 @@ def test_every_column_has_a_section(tmp_path: Path) -> None:
     assert set(TYPES) <= set(ManifestColumns.__dict__)
     for name, type_ in TYPES.items():
         assert getattr(columns, name).type == type_
+
+
+def test_a_folder_keeps_to_its_bytes(tmp_path: Path) -> None:
+    """What was used longest ago goes first; a dead writer's draft goes, a young one stays."""
+    for number in range(4):
+        one = tmp_path / f"{number}.columns"
+        one.write_bytes(b"x" * 100)
+        os.utime(one, (number, number))
+    for name, age in (("old.columns#1", 0), ("young.columns#2", time.time())):
+        (tmp_path / name).write_bytes(b"x")
+        os.utime(tmp_path / name, (age, age))
+    (tmp_path / "another file").write_bytes(b"x" * 1000)
+    trim(tmp_path, 250)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["2.columns", "3.columns", "another file", "young.columns#2"]
+    trim(tmp_path / "not there", 0)
+
+
+def test_a_cache_trims_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trimmed: list[int] = []
+    monkeypatch.setattr(
+        "accelerator.iceberg.manifest_cache.trim", lambda _, bytes_max: trimmed.append(bytes_max)
+    )
+    cache = ManifestCache(10**6, tmp_path, 1600)
+    cache._look_after(tmp_path, 99)
+    assert trimmed == []
+    cache._look_after(tmp_path, 1)
+    assert trimmed == [1600]
