@@ -92,8 +92,6 @@ def _answers(acc: accelerator.Accelerator, table: BigTable, steps: Steps, report
         few = [_plan(acc, ten.format(n * SPAN, (n + 10) * SPAN)) for n in range(100, 100 + _ASKED)]
         figures["plan_ms"] = statistics.median(few)
         report.details["plan_ms"] = few
-    cache = acc.lake.manifests_nbytes
-    figures["bytes_per_file"] = cache / last
     with steps.step(f"Append {_APPENDED} files, five times"):
         after = []
         for _ in range(5):

@@ -9,6 +9,7 @@ ones serve.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,19 +39,28 @@ class ColumnBounds:
     nans: Numbers
     floating: bool = False
 
-    @property
+    @cached_property
     def never_null(self) -> Flags:
         """Whether no row is NULL."""
         flags: Flags = self.nulls == 0
         return flags
 
-    @property
+    @cached_property
     def always_null(self) -> Flags:
         """Whether every row is NULL."""
         flags: Flags = (self.rows != UNKNOWN) & (self.nulls == self.rows)
         return flags
 
-    @property
+    @cached_property
+    def numbers(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+        """Both bounds as numbers, of any value where there is none; None for texts."""
+        if pa.types.is_binary(self.lower.type):
+            return None
+        zero = pa.scalar(0, self.lower.type)
+        lower, upper = (pc.fill_null(bound, zero) for bound in (self.lower, self.upper))
+        return lower.to_numpy(), upper.to_numpy()
+
+    @cached_property
     def bounded(self) -> Flags:
         """Whether the bounds enclose every value: no NaN may stand outside."""
         both = _flags(pc.and_(pc.is_valid(self.lower), pc.is_valid(self.upper)))
@@ -107,6 +117,31 @@ def is_null(column: ColumnBounds) -> Verdict:
 
 def compare(column: ColumnBounds, op: str, value: Any) -> Verdict:
     """`column op value` for op among = < <= > >=; the value is of the bounds' type, and no NaN."""
+    true, false = _decided(column, op, value)
+    bounded, never, always = column.bounded, column.never_null, column.always_null
+    holds, fails = bounded & true, bounded & false
+    return Verdict(never & holds, never & fails, always | fails, always | holds)
+
+
+def _decided(column: ColumnBounds, op: str, value: Any) -> tuple[Flags, Flags]:
+    """Whether the bounds say that every value compares so, and that none does."""
+    if column.numbers is None:
+        return _decided_texts(column, op, value)
+    lower, upper = column.numbers
+    if op == "<":
+        return upper < value, lower >= value
+    if op == "<=":
+        return upper <= value, lower > value
+    if op == ">":
+        return lower > value, upper <= value
+    if op == ">=":
+        return lower >= value, upper < value
+    if op == "=":
+        return (lower == value) & (upper == value), (lower > value) | (upper < value)
+    raise ValueError(f"no comparison: {op}")
+
+
+def _decided_texts(column: ColumnBounds, op: str, value: bytes) -> tuple[Flags, Flags]:
     lower, upper, scalar = column.lower, column.upper, pa.scalar(value, column.lower.type)
     if op == "<":
         true, false = pc.less(upper, scalar), pc.greater_equal(lower, scalar)
@@ -121,9 +156,7 @@ def compare(column: ColumnBounds, op: str, value: Any) -> Verdict:
         false = pc.or_kleene(pc.greater(lower, scalar), pc.less(upper, scalar))
     else:
         raise ValueError(f"no comparison: {op}")
-    bounded, never, always = column.bounded, column.never_null, column.always_null
-    holds, fails = bounded & _flags(true), bounded & _flags(false)
-    return Verdict(never & holds, never & fails, always | fails, always | holds)
+    return _flags(true), _flags(false)
 
 
 def _flags(found: pa.Array) -> Flags:

@@ -5,10 +5,12 @@ Nothing is made for each file but for those that are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.manifest import ManifestFile
@@ -27,6 +29,9 @@ from accelerator.iceberg.statistics import (
 from indexes.bounds import UNKNOWN
 from rewrite.types import decimal_parts
 
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_HASHES: WeakKeyDictionary[ManifestColumns, npt.NDArray[np.uint64]] = WeakKeyDictionary()
+
 
 class ColumnarFiles:
     """A `statistics.Source` over data manifests; files are in the order of the manifests.
@@ -42,24 +47,29 @@ class ColumnarFiles:
     ) -> None:
         self._manifests = [(file, columns) for file, columns in manifests if columns.count]
         self._identity, self._listed = identity, listed
-        self.rows: Numbers = _numbers([c.record_count for _, c in self._manifests])
-        self.sizes: Numbers = _numbers([c.size_bytes for _, c in self._manifests])
+        self.rows: Numbers = _numbers([c.record_count for c in self._columns()])
+        self.sizes: Numbers = _numbers([c.size_bytes for c in self._columns()])
         self.vectored: Numbers = np.zeros(len(self.rows), dtype=np.int64)
 
     @cached_property
     def single(self) -> Flags:
-        """See `Source.single`."""
-        paths = pa.chunked_array([c.path for _, c in self._manifests], pa.string())
-        if pc.count_distinct(paths).as_py() == len(paths):
-            return np.ones(len(paths), dtype=bool)
+        """See `Source.single`. Paths whose hashes differ are different: most need no other look."""
+        hashes = np.concatenate([np.empty(0, np.uint64), *map(_hashes, self._columns())])
+        ordered = np.sort(hashes)
+        if not (ordered[1:] == ordered[:-1]).any():
+            return np.ones(len(hashes), dtype=bool)
+        paths = pa.chunked_array([c.path for c in self._columns()], pa.string())
         counts = paths.value_counts()
         twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         found: Flags = pc.invert(pc.is_in(paths, twice)).to_numpy()
         return found
 
+    def _columns(self) -> Iterator[ManifestColumns]:
+        return (columns for _, columns in self._manifests)
+
     def told(self, field_id: int) -> Told:
         """See `Source.told`."""
-        stats = [columns.stats(field_id) for _, columns in self._manifests]
+        stats = [columns.stats(field_id) for columns in self._columns()]
         return Told(
             _numbers([s.value_counts for s in stats]),
             _numbers([s.null_counts for s in stats]),
@@ -93,6 +103,28 @@ class ColumnarFiles:
                 found += [files[place] for place in places]
             first += columns.count
         return tuple(found)
+
+
+def _hashes(columns: ManifestColumns) -> npt.NDArray[np.uint64]:
+    """A polynomial of each path's bytes, kept as long as the columns are."""
+    known = _HASHES.get(columns)
+    if known is None:
+        known = _HASHES[columns] = _polynomials(columns.path)
+    return known
+
+
+def _polynomials(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
+    """Of each text its bytes times powers of an odd number, modulo 2^64, and its length."""
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)
+    offsets = offsets[texts.offset : texts.offset + len(texts) + 1]
+    lengths = np.diff(offsets)
+    starts = (offsets[:-1] - offsets[0]).astype(np.int64)
+    data = np.frombuffer(texts.buffers()[2], dtype=np.uint8)[offsets[0] : offsets[-1]]
+    places = np.arange(len(data)) - np.repeat(starts, lengths)
+    powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, _ODD, dtype=np.uint64))
+    padded = np.append(data.astype(np.uint64) * powers[places], np.uint64(0))
+    sums: npt.NDArray[np.uint64] = np.add.reduceat(padded, starts)
+    return np.where(lengths > 0, sums, 0) + lengths.astype(np.uint64)
 
 
 def _constant(child: pa.Array, type_: str, kind: pa.DataType) -> pa.Array:

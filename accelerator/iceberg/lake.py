@@ -216,11 +216,6 @@ class Lake:
         self._files = FileCache()
         self._columns = _Columns(manifest_cache)
 
-    @property
-    def manifests_nbytes(self) -> int:
-        """Bytes of memory that manifests take as columns."""
-        return self._columns.cache.nbytes
-
     def pin(self, *, fresh: bool = False) -> Pin:
         """A new pin; one per statement. With `fresh`, `metadata_max_age_s` doesn't count."""
         return Pin(self, self._read if fresh else self.newest)

@@ -120,6 +120,8 @@ class ManifestCache:
                 del self._entries[identity]
                 return
             self._resize(entry, columns.nbytes)
+            if self._bytes <= self._budget:
+                return
             for key, one in list(self._entries.items()):
                 if self._bytes <= self._budget:
                     return

@@ -81,7 +81,7 @@ class Stats:
     upper: pa.BinaryArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ManifestColumns:
     """The live data files of one manifest. `field_ids` are those with any statistics, ascending."""
 
