@@ -20,6 +20,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import UUIDType
 
 from accelerator.errors import UnknownTableError
 from accelerator.iceberg.catalogs import (
@@ -131,7 +132,7 @@ class PinnedTable:
         Raises CatalogError where a manifest can't be read.
         """
         # Imports Arrow's compute module.
-        from accelerator.iceberg.statistics import FileStatistics, ListedFiles, Place
+        from accelerator.iceberg.statistics import FileStatistics, ListedFiles, Place, misnamed
 
         identity = {
             spec.spec_id: {
@@ -141,16 +142,18 @@ class PinnedTable:
             }
             for spec in self.metadata.specs().values()
         }
+        uuids = {f.field_id for f in self.schema.fields if isinstance(f.field_type, UUIDType)}
+        odd = uuids, misnamed(self.metadata)
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
             listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
             if any(manifest.content != ManifestContent.DATA for manifest in listed):
-                return FileStatistics(ListedFiles(self.live_files(), identity))
+                return FileStatistics(ListedFiles(self.live_files(), identity), *odd)
             from accelerator.iceberg.columnar_files import ColumnarFiles
 
             columns = [(one, self._columns.cache.columns(inputs, one)) for one in listed]
             files = partial(self._files.listed, inputs)
-            return FileStatistics(ColumnarFiles(columns, identity, files))
+            return FileStatistics(ColumnarFiles(columns, identity, files), *odd)
 
     def held(self, *, without: Collection[int] = ()) -> Iterator[tuple[str, int]]:
         """The keys of all data files that some snapshot of the table holds, the newest first.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.files import LiveFile
 from indexes.bounds import UNKNOWN, ColumnBounds
@@ -166,8 +167,12 @@ class FileStatistics:
     `alive`: rows that are left of each file, `UNKNOWN` where only a reader can tell.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(
+        self, source: Source, uuids: Set[int] = frozenset(), misnamed: Set[int] = frozenset()
+    ) -> None:
+        """Of fields in `uuids` bounds aren't told, of those in `misnamed` nothing is."""
         self.source = source
+        self._uuids, self._misnamed = uuids, misnamed
         self.rows, self.sizes = source.rows, source.sizes
         known = (source.vectored != UNKNOWN) & (source.rows != UNKNOWN)
         self.alive: Numbers = np.where(known, source.rows - source.vectored, UNKNOWN)
@@ -187,12 +192,18 @@ class FileStatistics:
 
     def _made(self, field_id: int, type_: str) -> ColumnStatistics:
         arrow, told = arrow_kind(type_), self.source.told(field_id)
+        # A uuid is a text to Spark, and sixteen bytes to a manifest.
+        ordered = is_ordered(type_) and field_id not in self._uuids
+        if field_id in self._misnamed:
+            told = _nothing(len(self))
+        elif not ordered:
+            told = replace(told, lower=_nothing(len(self)).lower, upper=_nothing(len(self)).upper)
         lower, upper = _decoded(told.lower, type_, arrow), _decoded(told.upper, type_, arrow)
         # What doesn't count the file's rows says nothing of them.
         nulls, nans = np.where(told.values == self.rows, told.nulls, UNKNOWN), told.nans
         given, constant = self.source.fixed(field_id, type_)
         contradicts = False
-        if type_ in _FLOATING or not is_ordered(type_):
+        if type_ in _FLOATING or not ordered:
             # NaN and -0.0 as a partition's value, and types without bounds: nothing is claimed.
             lower = pc.if_else(pa.array(given), pa.scalar(None, arrow), lower)
             given = np.zeros(len(self), dtype=bool)
@@ -211,6 +222,25 @@ class FileStatistics:
         same = bounds.bounded & _flags(pc.equal(lower, upper)) & bounds.never_null
         fixed = given | bounds.always_null | (same & tight)
         return ColumnStatistics(bounds, tight, fixed, contradicts)
+
+
+def _nothing(files: int) -> Told:
+    unknown, unbounded = np.full(files, UNKNOWN, dtype=np.int64), pa.nulls(files, pa.binary())
+    return Told(unknown, unknown, unknown, unbounded, unbounded)
+
+
+def misnamed(metadata: TableMetadata) -> set[int]:
+    """Fields that once had a name that the table's name mapping doesn't give them any more.
+
+    In files without field ids another column may have that name now, whereas the manifest tells of
+    the column that had it when the file was added.
+    """
+    mapping = metadata.name_mapping()
+    if mapping is None:
+        return set()
+    mapped = {m.field_id: set(m.names) for m in mapping}
+    fields = (field for schema in metadata.schemas for field in schema.fields)
+    return {f.field_id for f in fields if f.name not in mapped.get(f.field_id, ())}
 
 
 def is_ordered(type_: str) -> bool:

@@ -10,8 +10,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, NestedField, UUIDType
 from pyspark.errors import PySparkException
 
 import accelerator
@@ -212,6 +218,50 @@ def test_a_value_that_contradicts_its_partition_is_left_to_spark(spark_warehouse
     asked.ask(f"SELECT p, count(*) AS n FROM {target} GROUP BY p")
     asked.ask(f"SELECT count(*) AS n FROM {target} WHERE p = 5")
     asked.ask(f"SELECT count(*) AS n FROM {target} WHERE p = 7")
+
+
+def test_a_column_of_another_name_in_files_without_ids(spark_warehouse, acc, tmp_path) -> None:
+    """The mapping gives the old name to a new column, the manifest still tells of the old one."""
+    wh = spark_warehouse
+    wh.sql(
+        f"CREATE TABLE lake.d.{(name := 'unnumbered')} (a INT, b INT) USING iceberg"
+        " TBLPROPERTIES ('format-version'='2')"
+    )
+    folder = tmp_path / "files"
+    folder.mkdir()
+    pq.write_table(
+        pa.table({"a": pa.array([1, 2], "int32"), "b": pa.array([7, 8], "int32")}),
+        folder / "x.parquet",
+    )
+    wh.sql(
+        f"CALL lake.system.add_files(table => 'd.{name}', source_table => '`parquet`.`{folder}`')"
+    )
+    asked = Asked(wh, acc, f"lake.d.{name}", 0)
+    assert asked.ask(f"SELECT count(a) AS n FROM {asked.table} WHERE b > 0").rewritten
+    wh.sql(f"ALTER TABLE {asked.table} RENAME COLUMN a TO z")
+    assert asked.ask(f"SELECT count(z) AS n FROM {asked.table} WHERE b > 0").rewritten
+    wh.sql(f"ALTER TABLE {asked.table} ADD COLUMN a INT")
+    for sql in ("count(z) AS n", "min(z) AS n", "count(a) AS n"):
+        asked.ask(f"SELECT {sql} FROM {asked.table} WHERE b > 0")
+    asked.ask(f"SELECT count(*) AS n FROM {asked.table} WHERE z > 0")
+
+
+def test_a_uuid_is_compared_as_a_text(spark_warehouse, acc) -> None:
+    wh = spark_warehouse
+    schema = Schema(NestedField(1, "u", UUIDType()), NestedField(2, "k", IntegerType()))
+    properties = {"uri": f"sqlite:///{wh.root / 'catalog.db'}", "warehouse": f"file://{wh.root}/"}
+    catalog = SqlCatalog("lake", **properties)
+    try:
+        table = catalog.create_table("d.with_uuid", schema)
+        ids = [UUID(int=0x61616161616161616161616161616100 + i) for i in range(3)]
+        column = pa.array([i.bytes for i in ids], pa.uuid())
+        table.append(pa.table({"u": column, "k": pa.array([1, 2, 3], "int32")}))
+    finally:
+        catalog.close()
+    asked = Asked(wh, acc, "lake.d.with_uuid", 0)
+    for predicate in (f"u = '{ids[0]}'", f"u < '{ids[2]}'", "u < 'a'", "u >= '6'"):
+        asked.ask(f"SELECT count(*) AS n FROM {asked.table} WHERE {predicate}")
+    assert asked.ask(f"SELECT count(u) AS n FROM {asked.table} WHERE u IS NOT NULL").rewritten
 
 
 def test_explain_says_what_the_manifests_did(spark_warehouse, acc) -> None:
