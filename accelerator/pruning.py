@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import reduce
 from operator import and_, or_
 from typing import Any
@@ -16,7 +16,9 @@ from rewrite.expr import Call, Column, Expr, Literal
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _EPOCH = date(1970, 1, 1).toordinal()
-_UNSURE = object()
+_UNSURE: Any = object()
+_EXACTLY = Context(prec=64)
+"""Wider than any constant: Python's own context rounds to 28 digits."""
 
 
 def judge(conjuncts: Sequence[Expr], statistics: FileStatistics) -> Verdict:
@@ -71,7 +73,7 @@ def _value(literal: Literal, type_: str) -> Any:
     exact = literal.type in types.EXACT or types.decimal_parts(literal.type) is not None
     parts = types.decimal_parts(type_)
     if exact and (type_ in types.EXACT or parts is not None):
-        scaled = Decimal(literal.value).scaleb(parts[1] if parts is not None else 0)
+        scaled = Decimal(literal.value).scaleb(parts[1] if parts is not None else 0, _EXACTLY)
         whole = int(scaled)
         return whole if whole == scaled and abs(whole) < 2**63 else _UNSURE
     if type_ == "date" and literal.type == "date":

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from rewrite.expr import Call, Column, Expr, Literal, canonical
-from rewrite.types import EXACT, decimal_parts
+from rewrite.types import EXACT, common, decimal_parts
 
 Representative = Callable[[Column], Column]
 
@@ -126,7 +126,9 @@ def _value(expr: Expr, subject: Expr) -> Any:
     if (subject.type in exact or decimal_parts(subject.type)) and (
         expr.type in exact or decimal_parts(expr.type)
     ):
-        return Decimal(expr.value)
+        # Where the digits of both don't fit one type, Spark rounds before it compares.
+        fits = common([subject.type, expr.type]) is not None
+        return Decimal(expr.value) if fits else None
     if subject.type == expr.type == "date":
         return date.fromisoformat(expr.value)
     # Spark orders strings by their UTF-8 bytes, which is the order of code points, as Python's.

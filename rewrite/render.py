@@ -154,7 +154,7 @@ def check_duckdb(call: Call) -> None:
     if op in ("and", "or", "not"):
         proven = all(k in ("boolean", "void") for k in kinds)
     elif op in types.COMPARISONS or op == "in":
-        proven = all(_comparable(kinds[0], k) for k in kinds[1:])
+        proven = all(_comparable(kinds[0], k) for k in kinds[1:]) and not _rounds(kinds)
     elif op == "is_null":
         proven = kinds[0] is not None
     elif op == "like":
@@ -182,6 +182,11 @@ def _comparable(left: str | None, right: str | None) -> bool:
         return True
     exact = [t in types.EXACT or types.decimal_parts(t) is not None for t in (left, right)]
     return all(exact) or (left == right and (left in _PLAIN_TYPES or left in ("float", "double")))
+
+
+def _rounds(kinds: list[str | None]) -> bool:
+    """Whether Spark's one type for all of them has too few digits for some: it rounds these."""
+    return any(types.decimal_parts(k) for k in kinds) and types.common(kinds) is None
 
 
 def _proven_value(call: Call) -> bool:

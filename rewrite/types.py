@@ -6,6 +6,7 @@ Source: Spark 4.1's documented type rules, each checked against `spark.sql(…).
 
 from __future__ import annotations
 
+import math
 import re
 
 EXACT = ("int", "bigint")
@@ -70,7 +71,9 @@ def literal_number_type(text: str) -> str | None:
     if found:
         whole = len(found[1].lstrip("0"))
         return decimal_type(max(whole + len(found[2]), 1), len(found[2]))
-    return "double" if re.fullmatch(r"-?\d+(\.\d*)?[eE][+-]?\d+", text) else None
+    if re.fullmatch(r"-?\d+(\.\d*)?[eE][+-]?\d+", text):
+        return "double" if math.isfinite(float(text)) else None  # Spark refuses 1e400
+    return None
 
 
 def arithmetic(op: str, left: str | None, right: str | None) -> str | None:

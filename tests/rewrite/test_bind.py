@@ -342,6 +342,8 @@ def test_expressions_survive_json() -> None:
         ("00.50", "decimal(2,2)"),
         ("123.40", "decimal(5,2)"),
         ("1e3", "double"),
+        ("1e308", "double"),
+        ("1e309", None),
     ],
 )
 def test_types_of_numbers(text: str, type_: str | None) -> None:
@@ -406,6 +408,8 @@ def test_duckdb_text() -> None:
         "c + 1 > 2",
         "year(g) = 2020",
         "dt > '2020-1-1'",
+        "v < 1.00000000000000000000000000001",
+        "v IN (1, 1.00000000000000000000000000001)",
     ],
 )
 def test_duckdb_isnt_proven(condition: str) -> None:

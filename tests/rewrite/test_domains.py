@@ -20,6 +20,10 @@ _domains = st.builds(Domain, st.none(), _bounds, st.booleans(), _bounds, st.bool
 )
 
 
+def _literal(value: int) -> Literal:
+    return Literal(str(value), "int")
+
+
 def _members(domain: Domain) -> set[int]:
     return {v for v in _VALUES if domain.contains(v)}
 
@@ -155,3 +159,12 @@ def test_implications_that_must_not() -> None:
         _call(">", day, Literal("2020-01-01", "date")),
     )
     assert not _implied([_call(">", floating, one)], _call(">", floating, Literal("0", "int")))
+
+
+def test_a_comparison_that_spark_rounds_has_no_domain() -> None:
+    """An int and 36 digits behind the point don't fit one type: Spark's constant is 1 there."""
+    long = "1." + "0" * 35 + "1"
+    for constant, claimed in ((Literal(long, "decimal(37,36)"), False), (_literal(2), True)):
+        given_ = [Call("<=", (_A, _literal(1)), "boolean")]
+        wanted = Call("<", (_A, constant), "boolean")
+        assert implies(given_, wanted, lambda c: c) is claimed

@@ -264,6 +264,23 @@ def test_a_uuid_is_compared_as_a_text(spark_warehouse, acc) -> None:
     assert asked.ask(f"SELECT count(u) AS n FROM {asked.table} WHERE u IS NOT NULL").rewritten
 
 
+def test_constants_of_many_digits(spark_warehouse, acc) -> None:
+    """Those beyond Python's 28 digits are exact, and what Spark rounds is left to it."""
+    wh = spark_warehouse
+    asked = Asked(wh, acc, f"lake.d.{wh.table('a INT, c DECIMAL(5,0)')}", 0)
+    for value in (1, 0):  # two files, so that one may be left out
+        wh.sql(f"INSERT INTO {asked.table} VALUES ({value}, {value})")
+    for predicate in ("c = 1.{}1", "c < 1.{}1", "c IN (0.0, 1.{}1)", "NOT (c >= 1.{}1)"):
+        predicate = predicate.format("0" * 28)
+        asked.ask(f"SELECT count(*) AS n FROM {asked.table} WHERE {predicate}")
+    for op in ("=", "<", "<=", "<>"):
+        asked.ask(f"SELECT count(*) AS n FROM {asked.table} WHERE a {op} 1.{'0' * 35}1")
+    with pytest.raises(PySparkException):
+        acc.query(
+            f"SELECT count(*) AS n FROM {asked.table} WHERE a >= 0 OR CAST(a AS DOUBLE) < 1e400"
+        )
+
+
 def test_explain_says_what_the_manifests_did(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS, clauses='PARTITIONED BY (d)')}", 0)
