@@ -47,7 +47,7 @@ class _Form:
 
     def fixed(self, shape: Shape) -> tuple[str, ...]:
         """The constants that aren't parameters."""
-        free = self.free or ()
+        free = frozenset(self.free or ())
         return tuple([c.value for i, c in enumerate(shape.constants) if i not in free])
 
 

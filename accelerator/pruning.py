@@ -16,6 +16,8 @@ from rewrite.expr import Call, Column, Expr, Literal
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _EPOCH = date(1970, 1, 1).toordinal()
+_ITEMS_MAX = 100
+"""Items of a list that are compared one by one with every file's bounds."""
 _UNSURE: Any = object()
 _EXACTLY = Context(prec=64)
 """Wider than any constant: Python's own context rounds to 28 digits."""
@@ -44,6 +46,8 @@ def _judged(expr: Expr, statistics: FileStatistics) -> Verdict:
         case Call(op="is_null", args=(Column() as column,)):
             return is_null(_statistics(column, statistics).bounds)
         case Call(op="in", args=(Column() as column, *items)):
+            if len(items) > _ITEMS_MAX:
+                return _among(column, items, statistics)
             return reduce(or_, (_compared(column, "=", item, statistics) for item in items))
         case Call(op="<>", args=(left, right)):
             return ~_judged(Call("=", (left, right), "boolean"), statistics)
@@ -52,6 +56,20 @@ def _judged(expr: Expr, statistics: FileStatistics) -> Verdict:
         case Call(op=op, args=(Literal() as literal, Column() as column)) if op in _FLIPPED:
             return _compared(column, _FLIPPED[op], literal, statistics)
     return Verdict.unknown(files)
+
+
+def _among(column: Column, items: Sequence[Expr], statistics: FileStatistics) -> Verdict:
+    """A long list by its smallest and its largest item alone: which files have none of them."""
+    values = [
+        _value(item, column.type or "") if isinstance(item, Literal) else _UNSURE for item in items
+    ]
+    files = len(statistics.files)
+    if any(value is _UNSURE for value in values):
+        return Verdict.unknown(files)
+    bounds = _statistics(column, statistics).bounds
+    between = compare(bounds, ">=", min(values)) & compare(bounds, "<=", max(values))
+    no = Verdict.unknown(files).all_true
+    return Verdict(no, between.all_false, between.none_true, no)
 
 
 def _statistics(column: Column, statistics: FileStatistics) -> ColumnStatistics:

@@ -110,7 +110,9 @@ def parametrised(shape: Shape, dialect: str) -> tuple[exp.Expression, tuple[int,
     free = tuple(index for index, mark in enumerate(marks) if mark in everywhere)
     if not free:
         return None
-    mixed = [marks[i] if i in free else text for i, text in enumerate(written)]
+    mixed = [
+        mark if mark in everywhere else text for mark, text in zip(marks, written, strict=True)
+    ]
     places = _places(shape.filled(mixed), [marks[i] for i in free], dialect)
     if len(places) != len(free):
         return None
@@ -118,8 +120,19 @@ def parametrised(shape: Shape, dialect: str) -> tuple[exp.Expression, tuple[int,
     for index in free:
         kind = shape.kinds[index]
         type_ = "string" if kind == "date" else kind
-        places[marks[index]].replace(exp.Placeholder(this=Parameter(index, type_, kind == "date")))
+        parameter = exp.Placeholder(this=Parameter(index, type_, kind == "date"))
+        _put(parameter, places[marks[index]])
     return tree, free
+
+
+def _put(new: exp.Expression, old: exp.Expression) -> None:
+    """As `old.replace(new)`, which numbers all items of a list anew for each."""
+    parent, name, place = old.parent, old.arg_key, old.index
+    if parent is None or name is None or place is None:
+        old.replace(new)
+        return
+    new.parent, new.arg_key, new.index = parent, name, place
+    parent.args[name][place] = new
 
 
 def _mark(index: int, kind: str) -> str:
@@ -143,10 +156,11 @@ def _places(sql: str, marks: Collection[str], dialect: str) -> dict[str, exp.Exp
     where = tree.args.get("where")
     if where is None:
         return {}
+    wanted = frozenset(marks)
     found: dict[str, list[exp.Expression]] = {}
     for node in tree.find_all(exp.Literal):
         text = f"'{node.this}'" if node.is_string else str(node.this)
-        if text in marks:
+        if text in wanted:
             found.setdefault(text, []).append(node)
     return {
         mark: nodes[0]

@@ -246,6 +246,20 @@ def test_a_column_of_another_name_in_files_without_ids(spark_warehouse, acc, tmp
     asked.ask(f"SELECT count(*) AS n FROM {asked.table} WHERE z > 0")
 
 
+def test_long_lists(spark_warehouse, acc) -> None:
+    """By their ends: a file inside of them is read, one outside isn't."""
+    wh = spark_warehouse
+    asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS)}", 0)
+    for first in (0, 1000, 2000):
+        _append(asked, first)
+    select = f"SELECT count(*) AS n FROM {asked.table} WHERE a"
+    for first, read in ((20, 2), (500, 2), (1030, 3), (5000, 0)):
+        listed = ", ".join(map(str, range(first, first + 1000, 3)))
+        assert asked.ask(f"{select} IN ({listed})").files_read == read
+        asked.ask(f"{select} NOT IN ({listed})")
+        asked.ask(f"{select} NOT IN ({listed}, NULL)")
+
+
 def test_a_uuid_is_compared_as_a_text(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     schema = Schema(NestedField(1, "u", UUIDType()), NestedField(2, "k", IntegerType()))
