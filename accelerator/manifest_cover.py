@@ -52,6 +52,9 @@ def manifest_candidate(
     for state, found in states:
         serves &= _tells(state, found, count)
     read = ~(serves | left_out)
+    # What reads the file here takes such a column from it, Spark from the partition.
+    if any(found is not None and (found.unproven & read).any() for found in used):
+        return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, count)
     if count and read.all():
         return Tried(MANIFESTS, Declined("metadata_no_file"), 0, 0, count)
     size = int(statistics.sizes[read].sum())

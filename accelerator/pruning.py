@@ -63,7 +63,7 @@ def _among(column: Column, items: Sequence[Expr], statistics: FileStatistics) ->
     values = [
         _value(item, column.type or "") if isinstance(item, Literal) else _UNSURE for item in items
     ]
-    files = len(statistics.files)
+    files = len(statistics)
     if any(value is _UNSURE for value in values):
         return Verdict.unknown(files)
     bounds = _statistics(column, statistics).bounds

@@ -31,7 +31,7 @@ REASONS: dict[str, str] = {
     "join_not_counted": "A join of the cube can't be left out: rows without a partner, or several.",
     "join_unsupported": "A join is of a kind that isn't matched: full, semi, anti, natural.",
     "may_raise": "A predicate can raise an error, so it is matched only whole.",
-    "metadata_contradicts": "A file's bounds don't hold the value that its partition says.",
+    "metadata_contradicts": "A file's bounds don't prove the value that its partition says.",
     "metadata_lacks": "The manifests don't tell a group key or an aggregate of the statement.",
     "metadata_no_file": "No data file is answered or left out by what its manifest says.",
     "metadata_one_table": "Only a table that stands alone is answered from its manifests.",

@@ -152,13 +152,15 @@ class ColumnStatistics:
     to 18 digits (unscaled), float64, or binary for texts; of other types only counts are told.
     `tight`: whether a bound of the file, where it is known, is a value of it. `fixed`: the file's
     rows all have the value that is both bounds, or all are NULL. `contradicts`: some file's bounds
-    don't hold the value that its partition fixes.
+    don't hold the value that its partition fixes. `unproven`: a partition fixes the value, and no
+    bound says that the file's own is the same.
     """
 
     bounds: ColumnBounds
     tight: Flags
     fixed: Flags
     contradicts: bool
+    unproven: Flags
 
 
 class FileStatistics:
@@ -202,7 +204,7 @@ class FileStatistics:
         # What doesn't count the file's rows says nothing of them.
         nulls, nans = np.where(told.values == self.rows, told.nulls, UNKNOWN), told.nans
         given, constant = self.source.fixed(field_id, type_)
-        contradicts = False
+        contradicts, unproven = False, given
         if type_ in _FLOATING or not ordered:
             # NaN and -0.0 as a partition's value, and types without bounds: nothing is claimed.
             lower = pc.if_else(pa.array(given), pa.scalar(None, arrow), lower)
@@ -210,8 +212,11 @@ class FileStatistics:
         elif given.any():
             is_null = constant.is_null().to_numpy(zero_copy_only=False)
             outside = pc.or_kleene(pc.less(constant, lower), pc.greater(constant, upper))
-            valued = _flags(pc.or_(lower.is_valid(), upper.is_valid()))
+            lower_known, upper_known = _flags(lower.is_valid()), _flags(upper.is_valid())
+            valued = lower_known | upper_known
             contradicts = bool((given & (_flags(outside) | (is_null & valued))).any())
+            proven = (lower_known & upper_known) | (is_null & (told.nulls == self.rows))
+            unproven = given & ~proven
             mask = pa.array(given)
             lower = pc.if_else(mask, constant, lower)
             upper = pc.if_else(mask, constant, upper)
@@ -221,7 +226,7 @@ class FileStatistics:
         tight = given | np.full(len(self), type_ not in (*_FLOATING, "string"))
         same = bounds.bounded & _flags(pc.equal(lower, upper)) & bounds.never_null
         fixed = given | bounds.always_null | (same & tight)
-        return ColumnStatistics(bounds, tight, fixed, contradicts)
+        return ColumnStatistics(bounds, tight, fixed, contradicts, unproven)
 
 
 def _nothing(files: int) -> Told:

@@ -95,6 +95,18 @@ def test_a_partition_fixes_the_value_whatever_the_bounds() -> None:
     assert _column([_file((seven, seven), partition=(None,))], "int").contradicts
 
 
+def test_a_partition_is_proven_by_bounds_of_the_file() -> None:
+    seven = struct.pack("<i", 7)
+    files = [
+        _file((seven, seven), partition=(7,)),
+        _file(None, partition=(7,)),
+        _file(None, partition=(None,), nulls=3),
+        _file(None, partition=(None,), nulls=None),
+        _file(None),
+    ]
+    assert _column(files, "int").unproven.tolist() == [False, True, False, True, False]
+
+
 def test_a_partition_of_floats_claims_nothing() -> None:
     two = struct.pack("<d", 2.0)
     found = _column([_file((two, two), partition=(2.0,)), _file((two, two))], "double")

@@ -321,3 +321,22 @@ def test_spark_merges_the_cells_too(spark_warehouse, acc) -> None:
         assert differ(acc.sql(sql).toArrow(), wh.spark.sql(sql).toArrow()) == [], sql
     assert acc.fallbacks == {}
     assert wh.sql("SHOW VIEWS IN lake.d") == before
+
+
+def test_a_partition_that_no_bound_proves_is_left_to_spark(spark_warehouse, acc) -> None:
+    """As above, of a table that keeps no bounds."""
+    wh = spark_warehouse
+    none = "'write.metadata.metrics.default'='none'"
+    name = wh.table("a INT, p INT", clauses="PARTITIONED BY (p)", properties=none)
+    folder = wh.root / "unproven" / "p=7"
+    rows = "SELECT CAST(id AS INT) AS a, CAST(id % 2 + 5 AS INT) AS p FROM range(9)"
+    wh.spark.sql(rows).coalesce(1).write.parquet(str(folder))
+    wh.sql(
+        f"CALL lake.system.add_files(table => 'd.{name}',"
+        f" source_table => '`parquet`.`{folder.parent}`')"
+    )
+    asked = Asked(wh, acc, f"lake.d.{name}", 0)
+    for sql in ("min(a) AS m", "count(a) AS n", "max(p) AS p"):
+        asked.ask(f"SELECT {sql} FROM {asked.table} WHERE p = 7")
+        asked.ask(f"SELECT {sql} FROM {asked.table} WHERE p = 5")
+    asked.ask(f"SELECT p, count(a) AS n FROM {asked.table} GROUP BY p")
