@@ -119,7 +119,7 @@ def test_a_table_of_a_branchs_name_is_itself(
     spark_warehouse: SparkWarehouse, acc: Accelerator, history: str
 ) -> None:
     wh, full = spark_warehouse, f"lake.d.{history}"
-    query = f"SELECT count(*) n FROM {full}.branch_b"
+    query = f"SELECT count(DISTINCT g) n FROM {full}.branch_b"  # which manifests don't tell
     Differential(acc).check([query])
     wh.sql(f"CREATE NAMESPACE {full}")
     wh.sql(f"CREATE TABLE {full}.branch_b (g STRING, v INT) USING iceberg")
