@@ -24,6 +24,7 @@ import accelerator
 from accelerator.metrics import Metrics
 from accelerator.session import Accelerator
 from accelerator.verification import differ
+from tests.spark.test_spark_engine import write_equality_delete
 
 pytestmark = pytest.mark.spark
 
@@ -340,3 +341,18 @@ def test_a_partition_that_no_bound_proves_is_left_to_spark(spark_warehouse, acc)
         asked.ask(f"SELECT {sql} FROM {asked.table} WHERE p = 7")
         asked.ask(f"SELECT {sql} FROM {asked.table} WHERE p = 5")
     asked.ask(f"SELECT p, count(a) AS n FROM {asked.table} GROUP BY p")
+
+
+def test_equality_deletes_are_counted_by_spark(spark_warehouse, acc) -> None:
+    """A streaming writer's: the manifests don't say how many rows they hit, nor which are left."""
+    wh = spark_warehouse
+    asked = Asked(wh, acc, f"lake.d.{wh.table('k INT, v INT')}", 0)
+    for first in (0, 100):
+        wh.sql(f"INSERT INTO {asked.table} SELECT id, id FROM range({first}, {first + 50})")
+    write_equality_delete(wh, asked.table.rpartition(".")[2], [0, 3, 49, 149])
+    wh.sql(f"INSERT INTO {asked.table} SELECT id, id FROM range(200, 250)")
+    for items in ("count(*) AS n", "min(k) AS lo, max(k) AS hi", "count(v) AS n, max(v) AS hi"):
+        for rest in ("", " WHERE k >= 100", " WHERE k >= 200", " WHERE k < 100", " WHERE k > 500"):
+            asked.ask(f"SELECT {items} FROM {asked.table}{rest}")
+    # The last commit's rows are spared by the delete: they come from the manifest.
+    assert asked.ask(f"SELECT count(*) AS n FROM {asked.table} WHERE k >= 200").files_read == 0
