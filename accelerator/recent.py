@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 _CACHED = 512
@@ -24,6 +24,18 @@ class Recent(Generic[V]):
             value = self._values.get(key)
             if value is not None:
                 self._values.move_to_end(key)
+            return value
+
+    def get_or(self, key: Hashable, make: Callable[[], V]) -> V:
+        """The kept value, or a new one; two threads may both make it, the first kept one wins."""
+        known = self.get(key)
+        if known is not None:
+            return known
+        value = make()
+        with self._lock:
+            value = self._values.setdefault(key, value)
+            if len(self._values) > self._size:
+                self._values.popitem(last=False)
             return value
 
     def put(self, key: Hashable, value: V) -> None:

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
 from pyiceberg.avro.file import AvroFile
 from pyiceberg.manifest import (
@@ -33,12 +31,10 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
 from accelerator.iceberg.io import Inputs
+from accelerator.recent import Recent
 
 _PATH_FIELD_ID = 2147483546  # of `file_path` in position delete files
 _AT = {field.name: place for place, field in enumerate(DATA_FILE_TYPE[3].fields)}
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,33 +88,6 @@ class LiveFile:
         return hashlib.blake2b(repr(refs).encode(), digest_size=8).hexdigest()
 
 
-class Recent(Generic[K, V]):
-    """A thread-safe map that keeps the `size_max` entries used last."""
-
-    def __init__(self, size_max: int) -> None:
-        self._size_max = size_max
-        self._entries: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: K) -> V | None:
-        """The value, if it's kept."""
-        with self._lock:
-            return self._entries.get(key)
-
-    def get_or(self, key: K, make: Callable[[], V]) -> V:
-        """The kept value, or a new one; two threads may both make it, the first kept one wins."""
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-                return self._entries[key]
-        value = make()
-        with self._lock:
-            value = self._entries.setdefault(key, value)
-            if len(self._entries) > self._size_max:
-                self._entries.popitem(last=False)
-            return value
-
-
 @dataclass(frozen=True, slots=True)
 class _Delete:
     """A delete file before it is matched: what it refers to, and where it reaches."""
@@ -140,8 +109,8 @@ class FileCache:
     """Live files by (table uuid, snapshot id), and decoded manifests by path."""
 
     def __init__(self, snapshots_max: int = 64, manifests_max: int = 4096) -> None:
-        self._snapshots: Recent[tuple[str, int], tuple[LiveFile, ...]] = Recent(snapshots_max)
-        self._manifests: Recent[str, _Manifest] = Recent(manifests_max)
+        self._snapshots: Recent[tuple[LiveFile, ...]] = Recent(snapshots_max)
+        self._manifests: Recent[_Manifest] = Recent(manifests_max)
 
     def live_files(self, inputs: Inputs, uuid: str, snapshot: Snapshot) -> tuple[LiveFile, ...]:
         """Every data file of the snapshot, in the order of its manifests."""

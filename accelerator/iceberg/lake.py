@@ -31,10 +31,11 @@ from accelerator.iceberg.catalogs import (
     PyIcebergCatalog,
 )
 from accelerator.iceberg.errors import read_errors
-from accelerator.iceberg.files import FileCache, LiveFile, Recent
+from accelerator.iceberg.files import FileCache, LiveFile
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
+from accelerator.recent import Recent
 from rewrite.dotted import joined
 from rewrite.facts import At, Facts, TableFacts
 
@@ -214,7 +215,7 @@ class Lake:
         self._default_namespace = default_namespace
         self._max_age_s = metadata_max_age_s
         self._clock = clock
-        self._loaded: Recent[tuple[str, ...], _Loaded] = Recent(_METADATA_MAX)
+        self._loaded: Recent[_Loaded] = Recent(_METADATA_MAX)
         self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
         self._files = FileCache()
         self._columns = _Columns(manifest_cache)
