@@ -60,7 +60,7 @@ class Planner:
         self._statements: Recent[_Statement] = Recent()
         self._plans: Recent[Plan] = Recent()
         self._forms: Recent[_Form] = Recent()
-        self._shaped: Recent[_Statement] = Recent()
+        self._shaped: Recent[Names] = Recent()
         self._templates: Recent[Template] = Recent()
 
     def plan(self, sql: str, *, only: str | None = None) -> tuple[Plan, bool]:
@@ -111,12 +111,11 @@ class Planner:
             return None
         if form.free is not None:
             name = (shape.key, form.fixed(shape))
-            statement = self._shaped.get(name)
-            if statement is not None:
-                key = self._key(name, statement.names, scene)
-                template = self._templates.get(key) if key is not None else None
-                if template is not None and statement.names is not None:
-                    return Found(template.filled(shape.constants), statement.names)
+            names = self._shaped.get(name)
+            key = self._key(name, names, scene)
+            template = self._templates.get(key) if key is not None else None
+            if template is not None and names is not None:
+                return Found(template.filled(shape.constants), names)
         return self._new_template(shape, scene)
 
     def _new_template(self, shape: Shape, scene: Scene) -> Found | None:
@@ -131,7 +130,7 @@ class Planner:
             return None
         template = Template.of(found.plan)
         self._templates.put(key, template)
-        self._shaped.put(name, _Statement(None, found.names))
+        self._shaped.put(name, found.names)
         self._learn(shape, form, scene)
         return Found(template.filled(shape.constants), found.names)
 
