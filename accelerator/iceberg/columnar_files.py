@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg.files import LiveFile
+from accelerator.iceberg.identity import Identity
 from accelerator.iceberg.manifest_columns import ManifestColumns
 from accelerator.iceberg.statistics import (
     Flags,
-    Identity,
     Numbers,
     Told,
     arrow_kind,

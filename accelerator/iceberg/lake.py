@@ -19,7 +19,6 @@ from pyiceberg.manifest import ManifestContent
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import UUIDType
 
 from accelerator.errors import UnknownTableError
@@ -32,6 +31,7 @@ from accelerator.iceberg.catalogs import (
 )
 from accelerator.iceberg.errors import read_errors
 from accelerator.iceberg.files import FileCache, LiveFile
+from accelerator.iceberg.identity import Identity, identity_of
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
@@ -87,6 +87,7 @@ class PinnedTable:
     schema: Schema
     _files: FileCache
     _columns: _Columns
+    _identity: Identity
 
     @property
     def snapshot_ms(self) -> int | None:
@@ -114,13 +115,7 @@ class PinnedTable:
     @property
     def fixed_fields(self) -> frozenset[int]:
         """Ids of the fields by which some spec of the table partitions it as they are."""
-        specs = self.metadata.specs().values()
-        return frozenset(
-            f.source_id
-            for spec in specs
-            for f in spec.fields
-            if isinstance(f.transform, IdentityTransform)
-        )
+        return frozenset().union(*self._identity.values())
 
     @property
     def newest_sequence_number(self) -> int:
@@ -133,28 +128,20 @@ class PinnedTable:
         Raises CatalogError where a manifest can't be read.
         """
         # Imports Arrow's compute module.
-        from accelerator.iceberg.statistics import FileStatistics, ListedFiles, Place, misnamed
+        from accelerator.iceberg.statistics import FileStatistics, ListedFiles, misnamed
 
-        identity = {
-            spec.spec_id: {
-                f.source_id: Place(index, f.field_id)
-                for index, f in enumerate(spec.fields)
-                if isinstance(f.transform, IdentityTransform)
-            }
-            for spec in self.metadata.specs().values()
-        }
         uuids = {f.field_id for f in self.schema.fields if isinstance(f.field_type, UUIDType)}
         odd = uuids, misnamed(self.metadata)
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
             listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
             if any(manifest.content != ManifestContent.DATA for manifest in listed):
-                return FileStatistics(ListedFiles(self.live_files(), identity), *odd)
+                return FileStatistics(ListedFiles(self.live_files(), self._identity), *odd)
             from accelerator.iceberg.columnar_files import ColumnarFiles
 
             columns = [(one, self._columns.cache.columns(inputs, one)) for one in listed]
             files = partial(self._files.listed, inputs)
-            return FileStatistics(ColumnarFiles(columns, identity, files), *odd)
+            return FileStatistics(ColumnarFiles(columns, self._identity, files), *odd)
 
     def held(self, *, without: Collection[int] = ()) -> Iterator[tuple[str, int]]:
         """The keys of all data files that some snapshot of the table holds, the newest first.
@@ -272,6 +259,7 @@ class Lake:
             schema=schema,
             _files=self._files,
             _columns=self._columns,
+            _identity=identity_of(loaded.metadata),
         )
 
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.files import LiveFile
+from accelerator.iceberg.identity import Identity
 from indexes.bounds import UNKNOWN, ColumnBounds
 from rewrite.types import decimal_parts
 
@@ -31,18 +32,6 @@ _WHOLE = {"int": (4,), "bigint": (4, 8), "date": (4,), "timestamp": (8,), "times
 """Widths of a bound in bytes; an int's is four after the column became a bigint, too."""
 _FLOATING = {"float": (4,), "double": (4, 8)}
 _ORDERED = frozenset({*_WHOLE, *_FLOATING, "string"})
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A field of a partition spec: its index in the spec, and its own id."""
-
-    index: int
-    field_id: int
-
-
-Identity = Mapping[int, Mapping[int, Place]]
-"""By spec, where a table's field stands in the partition as it is."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +188,8 @@ class FileStatistics:
         if field_id in self._misnamed:
             told = _nothing(len(self))
         elif not ordered:
-            told = replace(told, lower=_nothing(len(self)).lower, upper=_nothing(len(self)).upper)
+            unbounded = pa.nulls(len(self), pa.binary())
+            told = replace(told, lower=unbounded, upper=unbounded)
         lower, upper = _decoded(told.lower, type_, arrow), _decoded(told.upper, type_, arrow)
         # What doesn't count the file's rows says nothing of them.
         nulls, nans = np.where(told.values == self.rows, told.nulls, UNKNOWN), told.nans

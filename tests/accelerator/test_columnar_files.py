@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from accelerator.iceberg.columnar_files import ColumnarFiles, _polynomials
 from accelerator.iceberg.files import LiveFile
+from accelerator.iceberg.identity import Place
 from accelerator.iceberg.manifest_columns import TYPES, InMemory, ManifestColumns
-from accelerator.iceberg.statistics import FileStatistics, Place
+from accelerator.iceberg.statistics import FileStatistics
 
 
 class _Manifest:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelerator.iceberg.files import DeleteRef, LiveFile
-from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics, ListedFiles, Place
+from accelerator.iceberg.identity import Place
+from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics, ListedFiles
 
 A = 1
 """The field id of the one column."""
