@@ -161,9 +161,7 @@ def _copy(best: Candidate, segments: Sequence[SegmentRecord], scan: str) -> Copy
 
 def used_columns(block: Block, occurrence: int) -> list[str]:
     """Names of the columns of a table occurrence that the block uses; one at least."""
-    exprs = [*block.conjuncts, *block.keys, *(o.expr for o in block.outputs)]
-    exprs += [c for edge in block.left_edges for c in edge.on] + [k.expr for k in block.order]
-    if block.having is not None:
-        exprs.append(block.having)
+    exprs = [*block.conjuncts, *block.keys, *block.results]
+    exprs += [c for edge in block.left_edges for c in edge.on]
     names = sorted({c.name for e in exprs for c in columns(e) if c.occurrence == occurrence})
     return names or [block.occurrences[occurrence].table.columns[0].name]

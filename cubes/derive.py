@@ -13,7 +13,7 @@ from cubes.states import STATES
 from cubes.view import View
 from rewrite import types
 from rewrite.block import Block
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, columns, walk
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, columns
 from rewrite.reason import DeclinedError
 
 _NULL = Literal("NULL", "void")
@@ -34,12 +34,7 @@ class Deriver:
 
     def finals(self) -> tuple[Final, ...]:
         """One `Final` per distinct aggregate call of outputs, HAVING and ORDER BY."""
-        block = self._block
-        exprs = [o.expr for o in block.outputs] + [k.expr for k in block.order]
-        if block.having is not None:
-            exprs.append(block.having)
-        found = dict.fromkeys(n for e in exprs for n in walk(e) if isinstance(n, Aggregate))
-        return tuple(self._final(aggregate) for aggregate in found)
+        return tuple(self._final(aggregate) for aggregate in self._block.aggregates)
 
     def _key(self, expr: Expr | None) -> Expr | None:
         return None if expr is None else canonical(expr, self._find)

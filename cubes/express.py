@@ -11,7 +11,8 @@ from rewrite.block import Classes
 from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, transform, walk
 from rewrite.reason import DeclinedError
 
-_RAISING = frozenset({"+", "-", "*", "/", "%", "neg"})
+RAISING = frozenset({"+", "-", "*", "/", "%", "neg"})
+"""Operators that raise on some values of their types."""
 _FLOAT_SAFE = frozenset({"=", "<>", "in", "is_null"})
 
 
@@ -59,7 +60,7 @@ class Expressed:
     def predicate(self, expr: Expr) -> Expr:
         """As `expression`, for a condition on rows: one that can raise isn't moved to cells."""
         changed = self.expression(expr)
-        if any(isinstance(n, Call) and n.op in _RAISING for n in walk(changed)):
+        if any(isinstance(n, Call) and n.op in RAISING for n in walk(changed)):
             raise DeclinedError("may_raise")
         return changed
 

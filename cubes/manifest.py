@@ -11,14 +11,15 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 
 from cubes.definition import CubeDefinition, Dimension, State, Table
+from cubes.express import RAISING
 from cubes.match import match
 from cubes.plan import Match
 from rewrite.block import Block
-from rewrite.expr import Aggregate, Call, Column, columns, walk
+from rewrite.expr import Call, Column, columns, walk
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import check_duckdb
 
-_RAISING = frozenset({"+", "-", "*", "/", "%", "neg", "cast", "substring"})
+_RAISING = RAISING | {"cast", "substring"}
 _KINDS = {"count": ("count",), "min": ("min",), "max": ("max",)}
 _OF_VALUES = frozenset({"count_if", "sum", "avg"})
 """Functions that only a dimension's values give: a value times its rows."""
@@ -72,12 +73,8 @@ def _unsafe(block: Block) -> Declined | None:
 def _cube(block: Block, fixed: Set[int]) -> CubeDefinition:
     """The cube that the manifests of the block's table are, as far as the block has use for it."""
     fact = block.occurrences[0]
-    exprs = [o.expr for o in block.outputs] + [k.expr for k in block.order]
-    if block.having is not None:
-        exprs.append(block.having)
-    calls = dict.fromkeys(n for e in exprs for n in walk(e) if isinstance(n, Aggregate))
     grouped = dict.fromkeys(c for k in block.keys for c in _sorted(columns(k)))
-    for call in calls:
+    for call in block.aggregates:
         wanted = [] if call.where is None else [call.where]
         if call.distinct or call.function in _OF_VALUES:
             wanted += call.args
@@ -86,7 +83,7 @@ def _cube(block: Block, fixed: Set[int]) -> CubeDefinition:
             grouped |= found
     states: dict[tuple[str, Column | None], State]
     states = {("rows", None): State("rows", None, None, "bigint")}
-    for call in calls:
+    for call in block.aggregates:
         argument = call.args[0] if len(call.args) == 1 else None
         kinds = _KINDS.get(call.function, ())
         if isinstance(argument, Column) and argument not in grouped and argument.type is not None:

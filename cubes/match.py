@@ -228,8 +228,5 @@ class _Attempt:
                 raise DeclinedError("predicate_not_implied")
 
     def _check_outputs(self) -> None:
-        exprs = [o.expr for o in self._block.outputs] + [k.expr for k in self._block.order]
-        if self._block.having is not None:
-            exprs.append(self._block.having)
-        if any(loose_columns(e, self._block.keys) for e in exprs):
+        if any(loose_columns(e, self._block.keys) for e in self._block.results):
             raise DeclinedError("block_unsupported", "A column is neither grouped nor aggregated.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from rewrite.expr import Call, Column, Expr, canonical, columns
+from rewrite.expr import Aggregate, Call, Column, Expr, canonical, columns, walk
 from rewrite.facts import At, TableFacts
 
 _IDENTITY_TYPES = frozenset(
@@ -80,6 +80,18 @@ class Block:
     def null_supplied(self) -> frozenset[int]:
         """Occurrences on the null-supplying side of a left join."""
         return frozenset(edge.occurrence for edge in self.left_edges)
+
+    @cached_property
+    def results(self) -> tuple[Expr, ...]:
+        """What is computed over its groups: outputs, sort keys, HAVING."""
+        having = () if self.having is None else (self.having,)
+        return (*(o.expr for o in self.outputs), *(k.expr for k in self.order), *having)
+
+    @cached_property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The distinct aggregate calls of its results."""
+        calls = (n for e in self.results for n in walk(e) if isinstance(n, Aggregate))
+        return tuple(dict.fromkeys(calls))
 
     @cached_property
     def searched(self) -> tuple[tuple[str, Column], ...]:
