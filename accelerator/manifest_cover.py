@@ -9,7 +9,6 @@ the others are read.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type
@@ -20,12 +19,11 @@ from accelerator.pruning import judge
 from cubes.definition import CubeDefinition, State
 from cubes.freshness import Coverage
 from cubes.manifest import Manifested
-from indexes.bounds import UNKNOWN
+from indexes.bounds import UNKNOWN, Flags
 from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns
 from rewrite.reason import Declined
 
-Flags = npt.NDArray[np.bool_]
 _BOUND = {"min": "lower", "max": "upper"}
 _ADDED = frozenset({"rows", "count"})
 

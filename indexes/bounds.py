@@ -42,14 +42,14 @@ class ColumnBounds:
     @cached_property
     def never_null(self) -> Flags:
         """Whether no row is NULL."""
-        flags: Flags = self.nulls == 0
-        return flags
+        never: Flags = self.nulls == 0
+        return never
 
     @cached_property
     def always_null(self) -> Flags:
         """Whether every row is NULL."""
-        flags: Flags = (self.rows != UNKNOWN) & (self.nulls == self.rows)
-        return flags
+        always: Flags = (self.rows != UNKNOWN) & (self.nulls == self.rows)
+        return always
 
     @cached_property
     def numbers(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
@@ -63,7 +63,7 @@ class ColumnBounds:
     @cached_property
     def bounded(self) -> Flags:
         """Whether the bounds enclose every value: no NaN may stand outside."""
-        both = _flags(pc.and_(pc.is_valid(self.lower), pc.is_valid(self.upper)))
+        both = flags(pc.and_(pc.is_valid(self.lower), pc.is_valid(self.upper)))
         return both & (self.nans == 0) if self.floating else both
 
 
@@ -125,40 +125,35 @@ def compare(column: ColumnBounds, op: str, value: Any) -> Verdict:
 
 def _decided(column: ColumnBounds, op: str, value: Any) -> tuple[Flags, Flags]:
     """Whether the bounds say that every value compares so, and that none does."""
-    if column.numbers is None:
-        return _decided_texts(column, op, value)
-    lower, upper = column.numbers
+
+    def lower(how: str) -> Flags:
+        return _tested(column.numbers and column.numbers[0], column.lower, how, value)
+
+    def upper(how: str) -> Flags:
+        return _tested(column.numbers and column.numbers[1], column.upper, how, value)
+
     if op == "<":
-        return upper < value, lower >= value
+        return upper("less"), lower("greater_equal")
     if op == "<=":
-        return upper <= value, lower > value
+        return upper("less_equal"), lower("greater")
     if op == ">":
-        return lower > value, upper <= value
+        return lower("greater"), upper("less_equal")
     if op == ">=":
-        return lower >= value, upper < value
+        return lower("greater_equal"), upper("less")
     if op == "=":
-        return (lower == value) & (upper == value), (lower > value) | (upper < value)
+        return lower("equal") & upper("equal"), lower("greater") | upper("less")
     raise ValueError(f"no comparison: {op}")
 
 
-def _decided_texts(column: ColumnBounds, op: str, value: bytes) -> tuple[Flags, Flags]:
-    lower, upper, scalar = column.lower, column.upper, pa.scalar(value, column.lower.type)
-    if op == "<":
-        true, false = pc.less(upper, scalar), pc.greater_equal(lower, scalar)
-    elif op == "<=":
-        true, false = pc.less_equal(upper, scalar), pc.greater(lower, scalar)
-    elif op == ">":
-        true, false = pc.greater(lower, scalar), pc.less_equal(upper, scalar)
-    elif op == ">=":
-        true, false = pc.greater_equal(lower, scalar), pc.less(upper, scalar)
-    elif op == "=":
-        true = pc.and_(pc.equal(lower, scalar), pc.equal(upper, scalar))
-        false = pc.or_kleene(pc.greater(lower, scalar), pc.less(upper, scalar))
-    else:
-        raise ValueError(f"no comparison: {op}")
-    return _flags(true), _flags(false)
+def _tested(numbers: npt.NDArray[Any] | None, bound: pa.Array, how: str, value: Any) -> Flags:
+    """The bound compared, by the function that numpy and Arrow have under one name."""
+    if numbers is not None:
+        found: Flags = getattr(np, how)(numbers, value)
+        return found
+    return flags(getattr(pc, how)(bound, pa.scalar(value, bound.type)))
 
 
-def _flags(found: pa.Array) -> Flags:
-    flags: Flags = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
-    return flags
+def flags(found: pa.Array) -> Flags:
+    """Arrow's booleans, null as False."""
+    plain: Flags = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    return plain

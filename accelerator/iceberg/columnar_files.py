@@ -19,14 +19,12 @@ from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Identity
 from accelerator.iceberg.manifest_columns import ManifestColumns
 from accelerator.iceberg.statistics import (
-    Flags,
-    Numbers,
     Told,
     arrow_kind,
     big_endian,
     is_ordered,
 )
-from indexes.bounds import UNKNOWN
+from indexes.bounds import UNKNOWN, Flags, Numbers
 from rewrite.types import decimal_parts
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)

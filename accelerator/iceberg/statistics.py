@@ -14,18 +14,14 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Identity
-from indexes.bounds import UNKNOWN, ColumnBounds
+from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, flags
 from rewrite.types import decimal_parts
-
-Numbers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _DIGITS_MAX = 18
 _WHOLE = {"int": (4,), "bigint": (4, 8), "date": (4,), "timestamp": (8,), "timestamp_ntz": (8,)}
@@ -202,9 +198,9 @@ class FileStatistics:
         elif given.any():
             is_null = constant.is_null().to_numpy(zero_copy_only=False)
             outside = pc.or_kleene(pc.less(constant, lower), pc.greater(constant, upper))
-            lower_known, upper_known = _flags(lower.is_valid()), _flags(upper.is_valid())
+            lower_known, upper_known = flags(lower.is_valid()), flags(upper.is_valid())
             valued = lower_known | upper_known
-            contradicts = bool((given & (_flags(outside) | (is_null & valued))).any())
+            contradicts = bool((given & (flags(outside) | (is_null & valued))).any())
             proven = (lower_known & upper_known) | (is_null & (told.nulls == self.rows))
             unproven = given & ~proven
             mask = pa.array(given)
@@ -214,7 +210,7 @@ class FileStatistics:
             nans = np.where(given, 0, nans)
         bounds = ColumnBounds(lower, upper, self.rows, nulls, nans, type_ in _FLOATING)
         tight = given | np.full(len(self), type_ not in (*_FLOATING, "string"))
-        same = bounds.bounded & _flags(pc.equal(lower, upper)) & bounds.never_null
+        same = bounds.bounded & flags(pc.equal(lower, upper)) & bounds.never_null
         fixed = given | bounds.always_null | (same & tight)
         return ColumnStatistics(bounds, tight, fixed, contradicts, unproven)
 
@@ -301,8 +297,3 @@ def _physical(value: Any, type_: str) -> Any:
         parts = decimal_parts(type_) or (0, 0)
         return int(value.scaleb(parts[1]))
     return value.encode() if isinstance(value, str) else value
-
-
-def _flags(found: pa.Array) -> Flags:
-    flags: Flags = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
-    return flags
