@@ -40,7 +40,7 @@ class LocalFiles:
                 except FileExistsError:
                     return False
                 except FileNotFoundError:
-                    # A full vacuum without a grace time took the draft for a dead writer's.
+                    # So long ago that a full vacuum took the draft for a dead writer's.
                     if tries == DRAFTS_MAX - 1:
                         raise
                 finally:

@@ -18,6 +18,7 @@ from accelerator.store.leases import leases_of
 from accelerator.store.records import Job
 from accelerator.store.table import TableVersion
 from accelerator.store.vacuum import (
+    VERSION_AGE_MS,
     Scene,
     dead_jobs,
     doubt,
@@ -74,9 +75,11 @@ def _candidates(scene: Scene, version: TableVersion) -> tuple[list[Entry], list[
     root = f"tables/{scene.table_uuid}/"
     for entry in scene.files.entries(root.rstrip("/")):
         folder, _, rest = entry.path.removeprefix(root).partition("/")
-        if not scene.is_old(entry.modified_ms):
+        draft = is_draft(entry.path.rpartition("/")[2]) and folder != "cubes"
+        # Only its age tells a dead writer's draft from one that a writer is about to link.
+        if not scene.is_old(entry.modified_ms, VERSION_AGE_MS if draft else 0):
             scene.report.kept("file", "younger than the grace time", 1, entry.bytes)
-        elif is_draft(entry.path.rpartition("/")[2]) and folder != "cubes":
+        elif draft:
             drafts.append(entry)
         elif folder == "versions" and entry.path < scene.log.path(version.floor):
             drafts.append(entry)  # a writer's that filled a hole, or a stopped vacuum's

@@ -454,7 +454,7 @@ def test_a_build_whose_log_is_written_twice_for_a_lost_reply_begins(files):
 
 
 def test_a_draft_that_a_vacuum_deletes_is_written_again(tmp_path, monkeypatch):
-    """A full vacuum without a grace time can't tell a live writer's from a dead one's."""
+    """A full vacuum can't tell the draft of a writer that slept long from a dead one's."""
     link, drafts = os.link, []
 
     def vacuumed(draft, target):

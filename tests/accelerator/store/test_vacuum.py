@@ -316,6 +316,17 @@ def test_young_orphans_stay_and_drafts_and_chunks_go_when_old(world):
     assert len(world.another().table(TABLE).of(CUBE)) == 99
 
 
+def test_a_draft_stays_for_minutes_whatever_the_grace_time(world):
+    """A live writer's is linked soon; nothing but its age tells it from a dead one's."""
+    world.add(1)
+    world.write("versions/v00000000000000000009.json#123", b"half")
+    at_once = Retention(0, versions_min=1)
+    world.later(9 / 60)
+    assert ("draft", "an orphan of a dead writer") not in of(world.vacuum(at_once, full=True))
+    world.later(2 / 60)
+    assert of(world.vacuum(at_once, full=True))["draft", "an orphan of a dead writer"] == 1
+
+
 def test_a_drop_that_died_by_half_is_finished(world):
     world.add(1)
 
