@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from accelerator.plan import MANIFESTS, CoverPlan, PlainPlan, Plan, Tried
+from accelerator.plan import MANIFESTS, CoverPlan, PlainPlan, Plan, RowsPlan, Tried
 
 WHY_NOT = pa.schema([("cube", pa.string()), ("code", pa.string()), ("reason", pa.string())])
 
@@ -18,6 +18,17 @@ def as_dict(plan: Plan) -> dict[str, Any]:
     if isinstance(plan, PlainPlan):
         reason = {"code": plan.declined.code, "reason": plan.declined.sentence}
         return {"rewritten": False, "engine": "spark", **reason, "considered": tried}
+    if isinstance(plan, RowsPlan):
+        return {
+            "rewritten": True,
+            "engine": plan.engine,
+            "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
+            "files_total": plan.files_total,
+            "files_raw": len(plan.reading),
+            "bytes": {"segments": 0, "raw": plan.reading.bytes},
+            "duckdb_declined": _code(plan),
+            "considered": tried,
+        }
     needs = plan.match.needs
     return {
         "rewritten": True,
@@ -52,8 +63,8 @@ def as_text(plan: Plan) -> str:
     if isinstance(plan, PlainPlan):
         lines = [f"plain Spark, because: {plan.declined.sentence} [{plan.declined.code}]"]
     else:
-        lines = _cube_lines(plan)
-    used = plan.title if isinstance(plan, CoverPlan) else None
+        lines = _rows_lines(plan) if isinstance(plan, RowsPlan) else _cube_lines(plan)
+    used = _used(plan)
     others = [t for t in plan.tried if t.cube != used]
     if others:
         lines.append("considered:")
@@ -67,7 +78,7 @@ def why_not(plan: Plan) -> list[dict[str, str | None]]:
     if isinstance(plan, PlainPlan) and all(tried.cube == MANIFESTS for tried in plan.tried):
         rows.append({"cube": None, "code": plan.declined.code, "reason": plan.declined.sentence})
     for tried in plan.tried:
-        if isinstance(plan, CoverPlan) and tried.cube == plan.title:
+        if tried.cube == _used(plan):
             continue
         if tried.declined is None:
             rows.append({"cube": tried.cube, "code": "dearer", "reason": _tried_line(tried)})
@@ -75,6 +86,30 @@ def why_not(plan: Plan) -> list[dict[str, str | None]]:
             declined = tried.declined
             rows.append({"cube": tried.cube, "code": declined.code, "reason": declined.sentence})
     return rows
+
+
+def _used(plan: Plan) -> str | None:
+    """The name of the candidate that answers."""
+    if isinstance(plan, RowsPlan):
+        return MANIFESTS
+    return plan.title if isinstance(plan, CoverPlan) else None
+
+
+def _rows_lines(plan: RowsPlan) -> list[str]:
+    found, total = len(plan.reading), plan.files_total
+    lines = [
+        f"{MANIFESTS}, by {plan.engine}",
+        f"  {found} of {total} data files may hold one of the first rows"
+        f" ({plan.reading.bytes:,} bytes)",
+    ]
+    if plan.engine == "duckdb":
+        lines.append("  read in the order of their bounds, until no row left can come before")
+    return lines + _not_by_duckdb(plan)
+
+
+def _not_by_duckdb(plan: CoverPlan | RowsPlan) -> list[str]:
+    declined = plan.duckdb_declined
+    return [] if declined is None else [f"  not by DuckDB: {declined.sentence} [{declined.code}]"]
 
 
 def _cube_lines(plan: CoverPlan) -> list[str]:
@@ -111,11 +146,7 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
         lines.append("  rests on: " + "; ".join(held))
     measures = dict.fromkeys(plan.match.estimates.values())
     lines += [f"  {m.function}: an estimate ({m.estimate})" for m in measures]
-    if plan.duckdb_declined is not None:
-        lines.append(
-            f"  not by DuckDB: {plan.duckdb_declined.sentence} [{plan.duckdb_declined.code}]"
-        )
-    return lines
+    return lines + _not_by_duckdb(plan)
 
 
 def _tried_line(tried: Tried) -> str:
@@ -143,5 +174,5 @@ def _manifests(plan: CoverPlan) -> dict[str, int] | None:
     return None if found is None else {"serve": found.serve, "left_out": found.left_out}
 
 
-def _code(plan: CoverPlan) -> str | None:
+def _code(plan: CoverPlan | RowsPlan) -> str | None:
     return plan.duckdb_declined.code if plan.duckdb_declined else None

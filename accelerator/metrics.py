@@ -13,7 +13,9 @@ class Metrics:
     `files_total`: live data files of the fact table (of all tables for a plain statement 0).
     `files_read`: data files and segment files opened. `bytes_read`: of segment files the
     columns that the statement names, of data files and dimensions everything; what statistics leave
-    out of them, or a copy in memory spares, counts all the same; manifests don't. `planning_ms`:
+    out of them, or a copy in memory spares, counts all the same; manifests don't. Where the first
+    rows of an order are read in process, only what was read counts, and `row_groups_read` tells of
+    how many row groups. `planning_ms`:
     parse to plan, metadata included. `plan_cached`: the plan of this very statement was known, not
     just that of its shape. `execution_ms`: the engine. `fallback`: why the plain statement
     answered, `code: sentence`, None where it was rewritten or nothing was considered.
@@ -25,6 +27,7 @@ class Metrics:
     engine: str = "spark"
     files_total: int = 0
     files_read: int = 0
+    row_groups_read: int = 0
     bytes_read: int = 0
     planning_ms: float = 0.0
     execution_ms: float = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,6 +15,10 @@ from cubes.freshness import Coverage
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.reason import Declined
+from rewrite.row_block import RowBlock
+
+if TYPE_CHECKING:
+    from accelerator.top_n import Reading
 
 MANIFESTS = "table metadata"
 """What they are called where cubes have their names."""
@@ -101,6 +106,27 @@ class CoverPlan:
         return spared + len(self.uncovered) + sum(len(s.files) for s in self.segments)
 
 
+@dataclass(frozen=True)
+class RowsPlan:
+    """The first rows of a table in an order, read from the files that may hold them.
+
+    `pinned` is the one table.
+    """
+
+    block: RowBlock
+    pinned: tuple[PinnedTable, ...]
+    reading: Reading
+    duckdb_declined: Declined | None
+    engine: str
+    tried: tuple[Tried, ...]
+    names: tuple[str | None, ...]
+
+    @property
+    def files_total(self) -> int:
+        """Live data files of the table."""
+        return len(self.reading.statistics)
+
+
 @dataclass(frozen=True, slots=True)
 class PlainPlan:
     """A statement that goes to Spark as it is, and why."""
@@ -109,4 +135,4 @@ class PlainPlan:
     tried: tuple[Tried, ...] = field(default=())
 
 
-Plan = CoverPlan | PlainPlan
+Plan = CoverPlan | RowsPlan | PlainPlan

@@ -91,7 +91,7 @@ class Planner:
             found = self._search.plan(tree, scene)
             if shape is not None and isinstance(found.plan, CoverPlan):
                 self._learn(shape, _Form() if form is None else _Form(()), scene)
-        if isinstance(found.plan, CoverPlan):
+        if not isinstance(found.plan, PlainPlan):
             self._statements.put(sql, _Statement(tree, found.names))
             self._plans.put(self._key(sql, found.names, scene), found.plan)
         elif tree is not None:

@@ -7,10 +7,9 @@ from datetime import date
 from decimal import Context, Decimal
 from functools import reduce
 from operator import and_, or_
-from typing import Any
+from typing import Any, Protocol
 
-from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
-from indexes.bounds import Verdict, compare, is_null
+from indexes.bounds import ColumnBounds, Verdict, compare, is_null
 from rewrite import types
 from rewrite.expr import Call, Column, Expr, Literal
 
@@ -23,14 +22,33 @@ _EXACTLY = Context(prec=64)
 """Wider than any constant: Python's own context rounds to 28 digits."""
 
 
-def judge(conjuncts: Sequence[Expr], statistics: FileStatistics) -> Verdict:
+class Told(Protocol):
+    """One column in n files."""
+
+    @property
+    def bounds(self) -> ColumnBounds:
+        """Its counts and bounds."""
+        ...
+
+
+class Statistics(Protocol):
+    """What is known of n files, or of n row groups."""
+
+    def __len__(self) -> int: ...
+
+    def column(self, field_id: int, type_: str) -> Told:
+        """The column of that Spark type."""
+        ...
+
+
+def judge(conjuncts: Sequence[Expr], statistics: Statistics) -> Verdict:
     """What is proven of the conjunction in each file; every column is of the one table."""
     files = len(statistics)
     verdicts = (_judged(c, statistics) for c in conjuncts)
     return reduce(and_, verdicts, Verdict.constant(files, True))
 
 
-def _judged(expr: Expr, statistics: FileStatistics) -> Verdict:
+def _judged(expr: Expr, statistics: Statistics) -> Verdict:
     files = len(statistics)
     match expr:
         case Literal(value=value, type="boolean"):
@@ -58,7 +76,7 @@ def _judged(expr: Expr, statistics: FileStatistics) -> Verdict:
     return Verdict.unknown(files)
 
 
-def _among(column: Column, items: Sequence[Expr], statistics: FileStatistics) -> Verdict:
+def _among(column: Column, items: Sequence[Expr], statistics: Statistics) -> Verdict:
     """A long list by its smallest and its largest item alone: which files have none of them."""
     values = [
         _value(item, column.type or "") if isinstance(item, Literal) else _UNSURE for item in items
@@ -72,11 +90,11 @@ def _among(column: Column, items: Sequence[Expr], statistics: FileStatistics) ->
     return Verdict(no, between.all_false, between.none_true, no)
 
 
-def _statistics(column: Column, statistics: FileStatistics) -> ColumnStatistics:
+def _statistics(column: Column, statistics: Statistics) -> Told:
     return statistics.column(column.field_id, column.type or "unknown")
 
 
-def _compared(column: Column, op: str, item: Expr, statistics: FileStatistics) -> Verdict:
+def _compared(column: Column, op: str, item: Expr, statistics: Statistics) -> Verdict:
     files = len(statistics)
     if isinstance(item, Literal) and item.type == "void":
         return Verdict.constant(files, None)

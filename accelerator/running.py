@@ -15,13 +15,15 @@ from accelerator.arrow_types import conform
 from accelerator.cover_plan import segment_condition, used_columns
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import EngineError
-from accelerator.plan import CELLS, CoverPlan, DuckDBRun
+from accelerator.plan import CELLS, CoverPlan, DuckDBRun, RowsPlan
 from cubes.build_sql import stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from rewrite.render import quote
+from rewrite.rows_sql import rows_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from accelerator.engines.spark import SparkEngine
 
@@ -52,12 +54,16 @@ def _answer(
     return engine.run(run.sql, tables, tag=tag)
 
 
-def spark_frame(plan: CoverPlan, engine: SparkEngine, sql: str, leases: ExitStack) -> DataFrame:
+def spark_frame(
+    plan: CoverPlan | RowsPlan, engine: SparkEngine, sql: str, leases: ExitStack
+) -> DataFrame:
     """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed.
 
     Its view of the segments is gone once Spark has analysed it: a view more or less is a change of
     the session, which would cost the next statements.
     """
+    if isinstance(plan, RowsPlan):
+        return _rows_frame(plan, engine, sql, leases)
     with ExitStack() as views:
         return _frame(plan, engine, sql, leases, views)
 
@@ -90,7 +96,20 @@ def _frame(
     text = answer_sql(plan.block, plan.match, "spark", sources, raw)
     if "acc_bitmap" in text:
         engine.register_functions()
-    frame = session.sql(text)
+    return _named(session.sql(text), plain)
+
+
+def _rows_frame(plan: RowsPlan, engine: SparkEngine, sql: str, leases: ExitStack) -> DataFrame:
+    """The files that may hold the rows, read by Spark."""
+    session = engine.session
+    plain = session.sql(sql).schema
+    files = plan.reading.live(0, len(plan.reading))
+    staged = leases.enter_context(engine.stage(plan.pinned[0], files)).sql
+    return _named(session.sql(rows_sql(plan.block, "spark", staged)), plain)
+
+
+def _named(frame: DataFrame, plain: StructType) -> DataFrame:
+    """The answer's columns under Spark's own names, with its types."""
     items = [
         f"CAST(c{index} AS {field.dataType.simpleString()}) AS {quote(field.name, 'spark')}"
         for index, field in enumerate(plain.fields)

@@ -26,6 +26,7 @@ from cubes.manifest import Manifested, manifested
 from cubes.match import hidden_column, match
 from cubes.plan import Match
 from rewrite.bind import bind_block
+from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.reason import Declined, DeclinedError
@@ -123,11 +124,27 @@ class CubeSearch:
 
     def plan(self, tree: exp.Expression, scene: Scene) -> Found:
         """The cheapest plan."""
+        if scene.only is None and selects_rows(tree):
+            return self._plan_rows(tree, scene)
         try:
             block, names = self.bind(tree, scene.pin, scene.settings.get("time_zone"))
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), ())
         return Found(self._plan(block, scene), names)
+
+    def _plan_rows(self, tree: exp.Expression, scene: Scene) -> Found:
+        """The first rows of a table."""
+        seen = _Seen(scene.pin, self._context)
+        try:
+            block = bind_rows(tree, seen, scene.settings.get("time_zone"))
+            table = _pinned(scene.pin, block.occurrence.parts, block.occurrence.at)
+        except DeclinedError as error:
+            return Found(PlainPlan(error.declined), ())
+        # Imports Arrow's compute module.
+        from accelerator.top_n import plan_rows
+
+        found = plan_rows(block, table, lambda: self._known(table), self._config)
+        return Found(found, seen.names)
 
     def plan_shape(self, tree: exp.Expression, scene: Scene) -> Found | None:
         """As `plan`, of a tree with parameters; None where a cube might look at their values."""
@@ -184,13 +201,16 @@ class CubeSearch:
         # Imports Arrow's compute module, which answers from cubes have no use for.
         from accelerator.manifest_cover import manifest_candidate
 
-        table = pinned[0]
+        return manifest_candidate(block, told, self._known(pinned[0]))
+
+    def _known(self, table: PinnedTable) -> FileStatistics:
+        """The statistics of the table's files, kept for other statements."""
         key = (table.facts.uuid, table.metadata_location, table.facts.snapshot_id)
         statistics = self._statistics.get(key)
         if statistics is None:
             statistics = table.statistics()
             self._statistics.put(key, statistics)
-        return manifest_candidate(block, told, statistics)
+        return statistics
 
     def _coverage(
         self,

@@ -29,7 +29,7 @@ from accelerator.maintenance import recycle_bin
 from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
-from accelerator.plan import CoverPlan, PlainPlan, Plan
+from accelerator.plan import CoverPlan, PlainPlan, Plan, RowsPlan
 from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from accelerator.engines.spark import SparkEngine
+    from accelerator.iceberg.row_groups import Counted
 
 _log = logging.getLogger("accelerator")
 
@@ -61,9 +62,9 @@ class Uses:
     hits: dict[str, int] = field(default_factory=dict)
     last: dict[str, float] = field(default_factory=dict)
 
-    def record(self, plan: CoverPlan) -> None:
+    def record(self, plan: CoverPlan | RowsPlan) -> None:
         """One more, if it's a cube that answered."""
-        if plan.cube_id is not None:
+        if isinstance(plan, CoverPlan) and plan.cube_id is not None:
             self.hits[plan.cube_id] = self.hits.get(plan.cube_id, 0) + 1
             self.last[plan.cube_id] = time.time()
 
@@ -279,19 +280,21 @@ class Accelerator:
             with engine.tagged(tag):
                 return session.sql(sql).toArrow()
 
-    def run(self, plan: CoverPlan, sql: str) -> tuple[pa.Table, str]:
-        """Runs a cube plan; the answer and the engine that gave it."""
+    def run(self, plan: CoverPlan | RowsPlan, sql: str) -> tuple[pa.Table, str, Counted | None]:
+        """Runs a plan; the answer, the engine that gave it, and what was read if it was counted."""
         self._pin_snapshots(plan)
         with self.tracked() as tag:
             if plan.engine == "duckdb":
                 try:
-                    return run_duckdb(plan, self.duckdb, tag), "duckdb"
+                    if isinstance(plan, CoverPlan):
+                        return run_duckdb(plan, self.duckdb, tag), "duckdb", None
+                    return self._top_rows(plan, tag)
                 except NeedsSparkError:
                     pass  # equality deletes: the same cover, read by Spark
             with ExitStack() as leases:
                 engine = self._spark.engine()
                 leases.enter_context(engine.tagged(tag))
-                return spark_frame(plan, engine, sql, leases).toArrow(), "spark"
+                return spark_frame(plan, engine, sql, leases).toArrow(), "spark", None
 
     # Inside
 
@@ -303,9 +306,19 @@ class Accelerator:
         except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
             return PlainPlan(self._failed("planning_failed", error)), False
 
-    def _pin_snapshots(self, plan: CoverPlan) -> None:
+    def _top_rows(self, plan: RowsPlan, tag: str) -> tuple[pa.Table, str, Counted | None]:
+        from accelerator.top_n_run import TopRows  # imports Arrow's compute module
+
+        run = TopRows(plan, self.duckdb, tag, self.config.duckdb_bytes_max)
+        return run.run(), "duckdb", run.counted
+
+    def _pin_snapshots(self, plan: CoverPlan | RowsPlan) -> None:
         """Until the statement has ended, no vacuum expires a snapshot whose rows it reads."""
-        if plan.uncovered or (plan.manifests is None and not any(s.rows for s in plan.segments)):
+        if (
+            isinstance(plan, RowsPlan)
+            or plan.uncovered
+            or (plan.manifests is None and not any(s.rows for s in plan.segments))
+        ):
             for table in plan.pinned:
                 self.store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
 
@@ -330,7 +343,7 @@ class Accelerator:
         """The answer; None where the session has changed from what was known of it."""
         plan, cached = self._planned(statement.bare)
         planned = _ms(started)
-        duckdb = isinstance(plan, CoverPlan) and plan.engine == "duckdb"
+        duckdb = not isinstance(plan, PlainPlan) and plan.engine == "duckdb"
         if not duckdb and not holds():
             return None
         if isinstance(plan, PlainPlan):
@@ -338,7 +351,7 @@ class Accelerator:
             return self._plain(statement.bare, metrics, plan)
         began = time.perf_counter()
         try:
-            table, engine = self.run(plan, statement.bare)
+            table, engine, counted = self.run(plan, statement.bare)
         except (CancelledError, KeyboardInterrupt):
             raise
         except (
@@ -354,11 +367,19 @@ class Accelerator:
         if not holds():
             return None
         self.uses.record(plan)
-        metrics = _metrics(plan, engine, planned, _ms(began), cached)
+        metrics = replace(
+            _rows_metrics(plan, counted) if isinstance(plan, RowsPlan) else _metrics(plan),
+            engine=engine,
+            planning_ms=planned,
+            execution_ms=_ms(began),
+            plan_cached=cached,
+        )
         return Result(table, metrics, lambda: explain.as_text(plan))
 
-    def _forget_damaged(self, plan: CoverPlan) -> None:
+    def _forget_damaged(self, plan: CoverPlan | RowsPlan) -> None:
         """Segments that failed a statement for their own damage fail no other one."""
+        if isinstance(plan, RowsPlan):
+            return
         try:
             broken = self.builder.forget_unreadable(plan.definition.fact.uuid, plan.segments)
         except AcceleratorError as error:  # the store may be read-only, or out of reach
@@ -436,18 +457,27 @@ def _shown(declined: Declined) -> str:
     return f"{declined.code}: {declined.sentence}"
 
 
-def _metrics(
-    plan: CoverPlan, engine: str, planning: float, running: float, cached: bool
-) -> Metrics:
+def _metrics(plan: CoverPlan) -> Metrics:
     filled = {s.path for s in plan.segments if s.rows}
     return Metrics(
         rewritten=True,
         cubes=() if plan.cube is None else (plan.cube,),
-        engine=engine,
         files_total=plan.files_total,
         files_read=len(filled) + len(plan.uncovered),
         bytes_read=plan.segment_bytes + plan.raw_bytes,
-        planning_ms=planning,
-        execution_ms=running,
-        plan_cached=cached,
+    )
+
+
+def _rows_metrics(plan: RowsPlan, counted: Counted | None) -> Metrics:
+    if counted is None:
+        size = plan.reading.bytes
+        return Metrics(
+            True, files_total=plan.files_total, files_read=len(plan.reading), bytes_read=size
+        )
+    return Metrics(
+        rewritten=True,
+        files_total=plan.files_total,
+        files_read=len(counted.files),
+        row_groups_read=len(counted.groups),
+        bytes_read=counted.bytes,
     )

@@ -1,7 +1,7 @@
 """VERIFY: a query both ways, compared. Exact but for floating results, which law 1 lets differ.
 
-Rows are compared as bags, since an ORDER BY rarely orders every row; the order is then checked by
-the plain answer's own sort keys only where a test asks for it. Columns that rest on a sketch are
+Rows are compared as bags, since an ORDER BY rarely orders every row; those of a TopN under their
+sort keys, since rows that tie may stand for each other. Columns that rest on a sketch are
 left out and named: two estimates of one value may differ, and both be right.
 """
 
@@ -15,9 +15,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from sqlglot import parse_one
 
-from accelerator.plan import CoverPlan, Plan
+from accelerator.plan import CoverPlan, Plan, RowsPlan
 from rewrite.expr import walk
+from rewrite.parse import parse
+from rewrite.row_block import RowBlock
+from rewrite.rows_sql import renderer
 
 if TYPE_CHECKING:
     from accelerator.session import Accelerator
@@ -63,16 +67,21 @@ def verify(session: Accelerator, sql: str) -> Verification:
     """Both answers, under one state of the tables: taken again while a commit came between."""
     for _attempt in range(5):
         before = session.plan(sql)[0]
-        accelerated = session.query(sql)
+        rows = before if isinstance(before, RowsPlan) else None
+        asked = sql if rows is None else _with_sort_keys(sql, rows.block, session.config.dialect)
+        accelerated = session.query(asked)
         started = perf_counter()
-        plain = session.plain_table(sql)
+        plain = session.plain_table(asked)
         plain_ms = (perf_counter() - started) * 1000
         if _pins(session.plan(sql)[0]) == _pins(before):
             break
     metrics = accelerated.metrics
     estimates = _estimates(before) if metrics.rewritten else ()
     exact = [i for i in range(plain.num_columns) if i not in estimates]
-    differences = differ(accelerated.arrow(), plain, compared=exact)
+    if rows is None:
+        differences = differ(accelerated.arrow(), plain, compared=exact)
+    else:
+        differences = differ_sorted(accelerated.arrow(), plain, len(rows.block.order))
     return Verification(
         equal=not differences,
         rewritten=metrics.rewritten,
@@ -116,6 +125,38 @@ def differ(
         return found
     places = range(plain.num_columns) if compared is None else compared
     return _rows_differ(_rows(accelerated, places), _rows(plain, places))
+
+
+def differ_sorted(accelerated: pa.Table, plain: pa.Table, keys: int) -> list[str]:
+    """What differs between the first rows of an order, whose last columns are the sort keys.
+
+    Keys are compared row by row. Of rows that tie with the first or the last one either answer may
+    have others, so these are left out of the comparison of rows.
+    """
+    places = range(plain.num_columns)
+    found = differ(accelerated, plain, compared=())
+    if found or not plain.num_rows:
+        return found
+    mine, theirs = ([_exact(r) for r in _rows(t, places)] for t in (accelerated, plain))
+    for number, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+        if a[-keys:] != b[-keys:]:
+            return [f"row {number} has the sort keys {a[-keys:]} for {b[-keys:]}"]
+    ends = (theirs[0][-keys:], theirs[-1][-keys:])
+    return _rows_differ(*([r for r in rows if r[-keys:] not in ends] for rows in (mine, theirs)))
+
+
+def _exact(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """With NaNs that equal themselves."""
+    return tuple("NaN" if isinstance(v, float) and math.isnan(v) else v for v in row)
+
+
+def _with_sort_keys(sql: str, block: RowBlock, dialect: str) -> str:
+    """The statement with its sort keys as further columns."""
+    tree = parse(sql, dialect)
+    for number, key in enumerate(block.order):
+        item = f"{renderer('spark').text(key.expr)} AS acc_key_{number}"
+        tree.append("expressions", parse_one(item, read="spark"))
+    return tree.sql(dialect=dialect)
 
 
 def _rows(table: pa.Table, places: Sequence[int]) -> list[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ says what follows from them, and which files serve is another question.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from cubes.definition import CubeDefinition, Dimension, State, Table
@@ -15,7 +15,7 @@ from cubes.express import RAISING
 from cubes.match import match
 from cubes.plan import Match
 from rewrite.block import Block
-from rewrite.expr import Call, Column, columns, walk
+from rewrite.expr import Call, Column, Expr, columns, walk
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import check_duckdb
 
@@ -45,29 +45,37 @@ def manifested(block: Block, fixed: Set[int]) -> Manifested | Declined:
     """
     if len(block.occurrences) != 1:
         return Declined("metadata_one_table")
-    unsafe = _unsafe(block)
-    if unsafe is not None:
-        return unsafe
+    found = unsafe(block.conjuncts)
+    if found is not None:
+        return found
     cube = _cube(block, fixed)
-    found = match(replace(block, conjuncts=()), cube)
-    if isinstance(found, Declined):
-        return Declined("metadata_lacks", found.sentence)
-    if found.needs.bounded:
+    matched = match(replace(block, conjuncts=()), cube)
+    if isinstance(matched, Declined):
+        return Declined("metadata_lacks", matched.sentence)
+    if matched.needs.bounded:
         return Declined("metadata_lacks", "The bounds of a sum of two columns.")
-    return Manifested(cube, found)
+    return Manifested(cube, matched)
 
 
-def _unsafe(block: Block) -> Declined | None:
-    """Why the predicate can raise, or be of Spark's own meaning: files left out would hide that."""
-    calls = [n for c in block.conjuncts for n in walk(c) if isinstance(n, Call)]
-    if any(call.op in _RAISING for call in calls):
+def unsafe(exprs: Sequence[Expr]) -> Declined | None:
+    """Why an expression can raise, or be of Spark's own meaning: files left out would hide that."""
+    if may_raise(exprs):
         return Declined("may_raise")
     try:
-        for call in calls:
+        for call in _calls(exprs):
             check_duckdb(call)
     except DeclinedError as error:
         return error.declined
     return None
+
+
+def may_raise(exprs: Iterable[Expr]) -> bool:
+    """Whether an expression can raise on some row."""
+    return any(call.op in _RAISING for call in _calls(exprs))
+
+
+def _calls(exprs: Iterable[Expr]) -> list[Call]:
+    return [n for e in exprs for n in walk(e) if isinstance(n, Call)]
 
 
 def _cube(block: Block, fixed: Set[int]) -> CubeDefinition:

@@ -54,9 +54,9 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
         inner += conjuncts(bind_condition(where.this, names))
     if any(has_aggregate(c) for c in inner):
         raise DeclinedError("block_unsupported", "An aggregate in WHERE.")
-    outputs = tuple(_output(item, names) for item in tree.expressions)
+    outputs = tuple(bind_output(item, names) for item in tree.expressions)
     keys, grouped = _keys(tree, names, outputs)
-    aliases = _aliases(outputs)
+    aliases = output_aliases(outputs)
     over = OutputNames(names, aliases)
     having = tree.args.get("having")
     return Block(
@@ -66,13 +66,14 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
         keys=keys,
         outputs=outputs,
         having=bind_condition(having.this, over) if having is not None else None,
-        order=_order(tree, over, outputs),
-        limit=_limit(tree),
+        order=bind_order(tree, over, outputs),
+        limit=bind_limit(tree),
         grouped=grouped,
     )
 
 
-def _output(item: exp.Expression, names: Names) -> Output:
+def bind_output(item: exp.Expression, names: Names) -> Output:
+    """One item of SELECT; DeclinedError for a star."""
     inner = item.this if isinstance(item, exp.Alias) else item
     if isinstance(inner, exp.Star) or (
         isinstance(getattr(inner, "this", None), exp.Star) and isinstance(inner, exp.Column)
@@ -82,7 +83,8 @@ def _output(item: exp.Expression, names: Names) -> Output:
     return Output(alias or output_name(inner), alias, bind(inner, names))
 
 
-def _aliases(outputs: tuple[Output, ...]) -> dict[str, Expr]:
+def output_aliases(outputs: tuple[Output, ...]) -> dict[str, Expr]:
+    """What each output's name stands for, in lower case."""
     aliases: dict[str, Expr] = {}
     for output in outputs:
         name = (
@@ -111,7 +113,7 @@ def _keys(
     extra = [k for k, v in group.args.items() if v and k != "expressions"]
     if extra or not group.expressions:
         raise DeclinedError("block_unsupported", f"GROUP BY {', '.join(extra).upper() or '()'}.")
-    scope = AliasNames(names, _aliases(outputs))
+    scope = AliasNames(names, output_aliases(outputs))
     keys = []
     for item in group.expressions:
         key = _position(item, outputs) or bind(item, scope)
@@ -143,9 +145,10 @@ def _is_whole(node: object) -> TypeGuard[exp.Literal]:
     )
 
 
-def _order(
+def bind_order(
     tree: exp.Select, scope: OutputNames, outputs: tuple[Output, ...]
 ) -> tuple[SortKey, ...]:
+    """ORDER BY, with Spark's defaults: NULLs first where it ascends."""
     order = tree.args.get("order")
     if order is None:
         return ()
@@ -164,19 +167,21 @@ def _order(
     return tuple(keys)
 
 
-def _limit(tree: exp.Select) -> int | None:
+def bind_limit(tree: exp.Select) -> int | None:
+    """LIMIT as a number of rows."""
     limit = tree.args.get("limit")
     if limit is None:
         return None
-    value = getattr(limit, "expression", None)
-    if (
-        not isinstance(limit, exp.Limit)
-        or not isinstance(value, exp.Literal)
-        or not _is_whole(value)
-        or int(value.this) > _LIMIT_MAX
-    ):
-        raise DeclinedError("block_unsupported", "LIMIT with an expression, or beyond an int.")
-    return int(value.this)
+    if not isinstance(limit, exp.Limit):
+        raise DeclinedError("block_unsupported", "FETCH.")
+    return whole_number(limit.expression, "LIMIT")
+
+
+def whole_number(node: exp.Expression, clause: str) -> int:
+    """The number of a LIMIT or OFFSET; DeclinedError for an expression."""
+    if not _is_whole(node) or int(node.this) > _LIMIT_MAX:
+        raise DeclinedError("block_unsupported", f"{clause} with an expression, or beyond an int.")
+    return int(node.this)
 
 
 def loose_columns(expr: Expr, keys: tuple[Expr, ...]) -> set[int]:

@@ -45,6 +45,7 @@ REASONS: dict[str, str] = {
     "schema_changed": "A column's type or nullability changed after the segment was built.",
     "segment_unreadable": "A segment is missing, or of a format that this release doesn't know.",
     "settings_unsupported": "The session has a setting under which SQL means something else.",
+    "sort_not_bounded": "The first sort key isn't a column of a type that has bounds.",
     "store_unavailable": "The store can't be read.",
     "table_not_in_cube": "The statement joins a table that the cube doesn't have.",
     "table_unknown": "A table of the statement isn't an Iceberg table of the session.",

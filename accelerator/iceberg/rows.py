@@ -9,16 +9,12 @@ error.
 from __future__ import annotations
 
 import re
-import threading
-import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyiceberg.exceptions import ResolveError
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
@@ -26,29 +22,26 @@ from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.typedef import Record
-from pyroaring import BitMap64
 
 from accelerator.errors import UnknownColumnError
-from accelerator.iceberg.errors import EqualityDeletesError, NeedsSparkError
-from accelerator.iceberg.files import DeleteRef, LiveFile
+from accelerator.iceberg.errors import NeedsSparkError
+from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import file_io
+from accelerator.iceberg.position_deletes import PositionDeletes
+from accelerator.iceberg.readable import check_readable
 
 if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
 
-Positions = npt.NDArray[np.int64]
-
-_READABLE_FORMATS = ("parquet", "orc")
 # Spark shows these otherwise than Arrow holds them, or PyIceberg can't read them.
 _SPARK_ONLY_TYPES = ("uuid", "variant", "unknown", "time", "geometry", "geography")
-_DV_MAGIC = b"\xd1\xd3\x39\x64"
 _THREADS_MAX = 8
 
 
 def read_rows(pinned: PinnedTable, columns: Sequence[str], files: Sequence[LiveFile]) -> pa.Table:
     """The rows of those files with those columns, in no promised order."""
-    _check_readable(files)
-    schema = _projection(pinned, columns or [field.name for field in pinned.schema.fields[:1]])
+    check_readable(files)
+    schema = projection(pinned, columns or [field.name for field in pinned.schema.fields[:1]])
     # Batches may differ in string width from file to file; the answer's schema may not.
     target = schema_to_pyarrow(schema, include_field_ids=False)
     try:
@@ -62,21 +55,7 @@ def read_rows(pinned: PinnedTable, columns: Sequence[str], files: Sequence[LiveF
     return table if columns else table.select([])
 
 
-def _check_readable(files: Sequence[LiveFile]) -> None:
-    for file in files:
-        if any(ref.content == "equality" for ref in file.deletes):
-            raise EqualityDeletesError(
-                f"equality deletes apply to {file.path}",
-                hint="Spark applies them; compacting the table removes them",
-            )
-        if file.file_format not in _READABLE_FORMATS:
-            raise NeedsSparkError(
-                f"{file.path} is an {file.file_format} file",
-                hint="Spark reads it; the statement takes that way by itself",
-            )
-
-
-def _projection(pinned: PinnedTable, columns: Sequence[str]) -> Schema:
+def projection(pinned: PinnedTable, columns: Sequence[str]) -> Schema:
     """The pinned schema's fields of those names, in the order that was asked for."""
     fields = []
     for name in columns:
@@ -97,7 +76,7 @@ def _projection(pinned: PinnedTable, columns: Sequence[str]) -> Schema:
 
 
 class _Reader:
-    """Reads files of one pinned table; keeps position delete files while it lives."""
+    """Reads files of one pinned table."""
 
     def __init__(self, pinned: PinnedTable, schema: Schema) -> None:
         self._io = file_io(pinned.metadata_location, pinned.io_properties)
@@ -105,8 +84,7 @@ class _Reader:
         update = {"current_schema_id": pinned.schema.schema_id}
         metadata = pinned.metadata.model_copy(update=update)
         self._scan = ArrowScan(metadata, self._io, schema, AlwaysTrue())
-        self._positions: dict[str, dict[str, Positions]] = {}
-        self._lock = threading.Lock()
+        self._deletes = PositionDeletes(self._io)
 
     def read(self, files: Sequence[LiveFile]) -> list[pa.Table]:
         """One table of the files without deletes, and one for each file with some."""
@@ -125,49 +103,9 @@ class _Reader:
                 f"{file.path} has {table.num_rows} rows, its manifest says {file.record_count}"
             )
         kept = np.ones(table.num_rows, dtype=bool)
-        for ref in file.deletes:
-            positions = self._deleted_positions(ref, file.path)
-            kept[positions[positions < table.num_rows]] = False
+        positions = self._deletes.of(file)
+        kept[positions[positions < table.num_rows]] = False
         return table.filter(pa.array(kept))
-
-    def _deleted_positions(self, ref: DeleteRef, path: str) -> Positions:
-        if ref.content == "dv":
-            return self._vector(ref)
-        with self._lock:
-            if ref.path not in self._positions:
-                self._positions[ref.path] = self._position_file(ref.path)
-            by_path = self._positions[ref.path]
-        return by_path.get(path, np.empty(0, dtype=np.int64))
-
-    def _position_file(self, path: str) -> dict[str, Positions]:
-        """Deleted positions by data file path."""
-        if not path.endswith(".parquet"):
-            raise ValueError(f"position deletes in {path} aren't Parquet")
-        with self._io.new_input(path).open() as stream:
-            table = pq.read_table(stream, columns=["file_path", "pos"])
-        paths = table.column("file_path").combine_chunks().dictionary_encode()
-        if isinstance(paths, pa.ChunkedArray):
-            paths = paths.combine_chunks()
-        codes = paths.indices.to_numpy()
-        order = np.argsort(codes, kind="stable")
-        positions = table.column("pos").to_numpy().astype(np.int64)[order]
-        names = paths.dictionary.to_pylist()
-        ends = np.cumsum(np.bincount(codes, minlength=len(names)))
-        return dict(zip(names, np.split(positions, ends[:-1]), strict=True)) if names else {}
-
-    def _vector(self, ref: DeleteRef) -> Positions:
-        """A deletion vector: length, magic, 64-bit roaring bitmap, checksum (Puffin's framing)."""
-        if ref.content_offset is None or ref.content_size is None:
-            raise ValueError(f"the deletion vector in {ref.path} has no offset or no size")
-        with self._io.new_input(ref.path).open() as stream:
-            stream.seek(ref.content_offset)
-            blob = bytes(stream.read(ref.content_size))
-        length = int.from_bytes(blob[:4], "big")
-        payload = blob[4 : 4 + length]
-        checksum = int.from_bytes(blob[4 + length : 8 + length], "big")
-        if payload[:4] != _DV_MAGIC or zlib.crc32(payload) != checksum:
-            raise ValueError(f"the deletion vector in {ref.path} is damaged")
-        return np.array(BitMap64.deserialize(payload[4:]).to_array(), dtype=np.int64)
 
 
 def _task(file: LiveFile) -> FileScanTask:

@@ -1,0 +1,158 @@
+"""The first rows in an order: which files may hold them, and in what order to read these.
+
+Theory: `docs/rewriting.md`, 7. A file is left out where no row of it passes the predicate, or where
+its first place comes behind rows enough that surely pass. The rest is read in the order of first
+places, until no file left can hold a row that comes before the last one wanted (`top_n_run.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from accelerator.arrow_types import arrow_type
+from accelerator.config import Config
+from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.iceberg.statistics import FileStatistics, is_ordered
+from accelerator.plan import MANIFESTS, PlainPlan, RowsPlan, Tried
+from accelerator.pruning import judge
+from cubes.manifest import may_raise, unsafe
+from indexes.bounds import UNKNOWN, Numbers
+from indexes.order import Direction, Key, Place, needed, reading_order
+from rewrite.block import SortKey
+from rewrite.expr import Column
+from rewrite.reason import Declined, DeclinedError
+from rewrite.row_block import RowBlock
+from rewrite.rows_sql import rows_sql
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The files that may hold rows of the answer, those first whose rows can come first.
+
+    `keys` are the sort keys that bounds tell of, a prefix of the order; `files` are numbers of the
+    statistics' files.
+    """
+
+    statistics: FileStatistics
+    keys: tuple[Key, ...]
+    files: Numbers
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @property
+    def bytes(self) -> int:
+        """Of all of them."""
+        return int(self.statistics.sizes[self.files].sum())
+
+    def first(self, place: int) -> tuple[Place, ...]:
+        """Where no row of the file at that place of the reading comes before."""
+        return tuple(key.first(int(self.files[place])) for key in self.keys)
+
+    def live(self, begin: int, end: int) -> list[LiveFile]:
+        """The files from one place to another."""
+        wanted = self.files[begin:end]
+        chosen = np.zeros(len(self.statistics), dtype=bool)
+        chosen[wanted] = True
+        found = dict(
+            zip(np.sort(wanted).tolist(), self.statistics.source.live(chosen), strict=True)
+        )
+        return [found[number] for number in wanted.tolist()]
+
+
+def plan_rows(
+    block: RowBlock,
+    pinned: PinnedTable,
+    statistics: Callable[[], FileStatistics],
+    config: Config,
+) -> RowsPlan | PlainPlan:
+    """The plan; a plain one with a reason where the manifests don't help."""
+    declined = _unsafe(block)
+    if declined is not None:
+        return PlainPlan(declined, (Tried(MANIFESTS, declined),))
+    reading = _reading(block, statistics())
+    if isinstance(reading, Declined):
+        return PlainPlan(reading, (Tried(MANIFESTS, reading),))
+    undone = _not_in_process(block)
+    in_process = undone is None and config.engine != "spark"
+    if not in_process and len(reading) == len(reading.statistics):
+        declined = undone or Declined("metadata_no_file")
+        return PlainPlan(declined, (Tried(MANIFESTS, declined, 0, 0, len(reading)),))
+    return RowsPlan(
+        block=block,
+        pinned=(pinned,),
+        reading=reading,
+        duckdb_declined=undone,
+        engine="duckdb" if in_process else "spark",
+        tried=(Tried(MANIFESTS, None, reading.bytes, 0, len(reading)),),
+        names=tuple(o.name for o in block.outputs),
+    )
+
+
+def directions(keys: Sequence[SortKey]) -> list[Direction]:
+    """How these keys are sorted."""
+    return [Direction(key.descending, key.nulls_first) for key in keys]
+
+
+def bounded_keys(block: RowBlock) -> tuple[SortKey, ...]:
+    """The leading sort keys whose types have bounds."""
+    found = []
+    for key in block.sorted_by:
+        if not is_ordered(key.expr.type or ""):
+            break
+        found.append(key)
+    return tuple(found)
+
+
+def column_of(key: SortKey) -> Column:
+    """The column that a key of `bounded_keys` is."""
+    if not isinstance(key.expr, Column):
+        raise TypeError("not a column")
+    return key.expr
+
+
+def _unsafe(block: RowBlock) -> Declined | None:
+    """Why files can't be left out: that would hide an error, or there is no order to go by."""
+    if may_raise(block.expressions):
+        return Declined("may_raise")
+    return unsafe(block.conjuncts) or (
+        None if bounded_keys(block) else Declined("sort_not_bounded")
+    )
+
+
+def _not_in_process(block: RowBlock) -> Declined | None:
+    """Why only Spark can run it."""
+    if any(o.name is None for o in block.outputs):
+        return Declined("expression_not_proven", "Only Spark knows an output's name.")
+    for expr in (*block.used, *(o.expr for o in block.outputs)):
+        try:
+            arrow_type(expr.type or "")
+        except KeyError:
+            return Declined("expression_not_proven", f"The type {expr.type}.")
+    try:
+        rows_sql(block, "duckdb", "t")
+    except DeclinedError as error:
+        return error.declined
+    return None
+
+
+def _reading(block: RowBlock, statistics: FileStatistics) -> Reading | Declined:
+    verdict, alive = judge(block.conjuncts, statistics), statistics.alive
+    chosen = ~(verdict.none_true | (alive == 0))
+    for column in block.used:
+        # What reads the file here takes such a column from it, Spark from the partition.
+        found = statistics.column(column.field_id, column.type or "unknown")
+        if found.contradicts or (found.unproven & chosen).any():
+            return Declined("metadata_contradicts")
+    sure = np.where(verdict.all_true & (alive != UNKNOWN) & statistics.source.single, alive, 0)
+    wanted = None if block.limit is None else block.limit + block.offset
+    sorted_by = bounded_keys(block)
+    keys = tuple(
+        Key(statistics.column(column_of(k).field_id, column_of(k).type or "").bounds, d)
+        for k, d in zip(sorted_by, directions(sorted_by), strict=True)
+    )
+    chosen = needed(keys, chosen, sure, wanted)
+    return Reading(statistics, keys, reading_order(keys, chosen))

@@ -1,0 +1,92 @@
+"""A parsed SELECT without aggregates over one table to a `RowBlock`.
+
+Whatever else it is raises `DeclinedError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from rewrite.bind import bind_limit, bind_order, bind_output, output_aliases, whole_number
+from rewrite.bind_expr import bind_condition
+from rewrite.bind_from import From, bind_from
+from rewrite.block import Occurrence, Output
+from rewrite.expr import Column, conjuncts, has_aggregate
+from rewrite.facts import Facts
+from rewrite.names import OutputNames
+from rewrite.reason import DeclinedError
+from rewrite.row_block import RowBlock
+
+_ALLOWED = frozenset({"expressions", "from_", "where", "order", "limit", "offset", "hint"})
+
+
+def selects_rows(tree: exp.Expression) -> bool:
+    """Whether the statement has the clauses of a SELECT of one table's rows, and a limit.
+
+    >>> import sqlglot
+    >>> [selects_rows(sqlglot.parse_one(f"SELECT a FROM t {more}", read="spark"))
+    ...  for more in ("ORDER BY b LIMIT 9", "GROUP BY a LIMIT 9", "ORDER BY b")]
+    [True, False, False]
+    """
+    if not isinstance(tree, exp.Select) or tree.args.get("limit") is None:
+        return False
+    return all(k in _ALLOWED for k, v in tree.args.items() if v)
+
+
+def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> RowBlock:
+    """The normal form of `tree` under the pins that `facts` gives; `zone` as for `bind_block`."""
+    if not isinstance(tree, exp.Select) or not selects_rows(tree):
+        raise DeclinedError("block_unsupported")
+    source = bind_from(tree, facts, zone)
+    names = source.names
+    where = tree.args.get("where")
+    conditions = () if where is None else conjuncts(bind_condition(where.this, names))
+    outputs = tuple(o for item in tree.expressions for o in _outputs(item, source))
+    over = OutputNames(names, output_aliases(_named_once(outputs)))
+    order = bind_order(tree, over, outputs)
+    exprs = (*conditions, *(o.expr for o in outputs), *(k.expr for k in order))
+    if any(has_aggregate(e) for e in exprs):
+        raise DeclinedError("block_unsupported", "An aggregate among rows.")
+    return RowBlock(
+        occurrence=source.tables[0],
+        conjuncts=conditions,
+        outputs=outputs,
+        order=order,
+        limit=bind_limit(tree),
+        offset=_offset(tree),
+    )
+
+
+def _outputs(item: exp.Expression, source: From) -> Iterator[Output]:
+    table = source.tables[0]
+    if isinstance(item, exp.Star):
+        if any(item.args.values()):
+            raise DeclinedError("block_unsupported", "SELECT * EXCEPT.")
+        yield from _all(table)
+    elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        parts = tuple(p.name.lower() for p in item.parts[:-1])
+        if any(item.this.args.values()) or parts != tuple(
+            p.lower() for p in table.path[-len(parts) :]
+        ):
+            raise DeclinedError("block_unsupported", "SELECT of another table's *.")
+        yield from _all(table)
+    else:
+        yield bind_output(item, source.names)
+
+
+def _all(table: Occurrence) -> Iterator[Output]:
+    for facts in table.table.columns:
+        column = Column(table.index, facts.field_id, facts.name, facts.type)
+        yield Output(facts.name, None, column)
+
+
+def _named_once(outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+    """Outputs without a column that stands there several times: it's one thing by any name."""
+    return tuple({(o.alias, o.name, o.expr): o for o in outputs}.values())
+
+
+def _offset(tree: exp.Select) -> int:
+    offset = tree.args.get("offset")
+    return 0 if offset is None else whole_number(offset.expression, "OFFSET")
