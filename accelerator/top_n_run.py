@@ -122,7 +122,7 @@ class TopRows:
             end = self._opened
             while end < min(len(reading), self._opened + _OPENED):
                 first = reading.first(end)
-                if not self._may_hold(first) or (self._waiting and self._waiting[0][0] < first):
+                if not self._may_hold(first) or (self._waiting and self._waiting[0][0] <= first):
                     break
                 end += 1
             if end == self._opened:
