@@ -140,3 +140,12 @@ def test_places_stand_as_spark_sorts():
             direction = Direction(descending, nulls_first)
             assert [str(v) for v in sorted(rows, key=direction.place)] == [str(v) for v in wanted]
     assert Direction(True, False).place(-0.0) == Direction(True, False).place(0.0)
+
+
+def test_a_nan_is_no_bound():
+    """Writers once took it for one; the file's other values may stand anywhere."""
+    nan, two = pa.array([math.nan]), np.array([2], dtype=np.int64)
+    for direction in (Direction(False, False), Direction(True, True)):
+        key = Key(ColumnBounds(nan, nan, two, two * 0, two // 2, True), direction)
+        assert key.first(0) <= min(direction.place(v) for v in (-math.inf, math.inf))
+        assert key.last_tiers[0] > max(direction.place(v)[0] for v in (math.inf, math.nan))
