@@ -137,7 +137,8 @@ class Planner:
     def bind(self, sql: str) -> tuple[Block, Pin]:
         """The normal form of a SELECT and the pin that it was bound under."""
         pin = self._lake.pin()
-        return self._search.bind(self._parse(sql), pin)[0], pin
+        zone = self._context.settings().get("time_zone")
+        return self._search.bind(self._parse(sql), pin, zone)[0], pin
 
     def _parse(self, sql: str) -> exp.Expression:
         return parse(sql, self._config.dialect)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from indexes.bounds import ColumnBounds, Verdict, compare, is_null
 from rewrite import types
 from rewrite.expr import Call, Column, Expr, Literal
+from rewrite.instant import micros_of
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -114,6 +115,8 @@ def _value(literal: Literal, type_: str) -> Any:
         return whole if whole == scaled and abs(whole) < 2**63 else _UNSURE
     if type_ == "date" and literal.type == "date":
         return date.fromisoformat(literal.value).toordinal() - _EPOCH
+    if type_ == literal.type and type_ in types.TIMESTAMPS:
+        return micros_of(literal.value)
     if type_ == "string" and literal.type == "string":
         return literal.value.encode()
     if type_ == "double" and literal.type == "double":

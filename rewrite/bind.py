@@ -40,7 +40,7 @@ _LIMIT_MAX = 2**31 - 1
 def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Block:
     """The normal form of `tree`, a SELECT, under the pins that `facts` gives.
 
-    `zone` is the session's time zone, in which the times of time travel are read.
+    `zone` is the session's time zone, in which times without an offset are read.
     """
     if not isinstance(tree, exp.Select):
         raise DeclinedError("block_unsupported")

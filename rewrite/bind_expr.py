@@ -16,8 +16,8 @@ from rewrite.bind_check import check_operands, check_read
 from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter, has_aggregate
 from rewrite.functions import check_word
 from rewrite.literals import (
-    as_date,
     cast_literal,
+    compared,
     date_parameter,
     is_number_within,
     literal_of,
@@ -85,6 +85,12 @@ _SPARKS_WORDS = frozenset(
 """The parser knows more words than Spark, which raises for those."""
 _ACCURACY = Literal("10000", "int")
 """Of approx_percentile, where the statement names none."""
+_TIMESTAMPS = {
+    exp.DataType.Type.TIMESTAMPTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMPLTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMPNTZ: "timestamp_ntz",
+}
+"""The parser writes others as TIMESTAMP too: DATETIME, which Spark hasn't, and functions."""
 _SAFE_CASTS = {
     ("int", "bigint"),
     ("int", "double"),
@@ -97,7 +103,9 @@ _SAFE_CASTS = {
 
 
 class Scope(Protocol):
-    """Where names are looked up."""
+    """Where names are looked up; `zone` is the session's time zone."""
+
+    zone: str | None
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Expr:
         """What the name stands for; DeclinedError where the name is unknown or ambiguous."""
@@ -120,7 +128,8 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     if kind is exp.Placeholder and isinstance(node.this, Parameter):
         return node.this
     if kind in _BINARY:
-        return _binary(_BINARY[kind], bind(node.this, scope), bind(node.expression, scope))
+        left, right = bind(node.this, scope), bind(node.expression, scope)
+        return _binary(_BINARY[kind], left, right, scope)
     if kind is exp.And or kind is exp.Or:
         return _logical(kind, node, scope)
     if kind in _AGGREGATES or kind is exp.Count:
@@ -178,9 +187,10 @@ def _logical(kind: type[exp.Expression], node: exp.Expression, scope: Scope) -> 
     return boolean("and" if kind is exp.And else "or", *terms)
 
 
-def _binary(op: str, left: Expr, right: Expr) -> Expr:
+def _binary(op: str, left: Expr, right: Expr, scope: Scope) -> Expr:
     if op in types.COMPARISONS:
-        return boolean(op, as_date(left, right), as_date(right, left))
+        zone = scope.zone
+        return boolean(op, compared(left, right, zone), compared(right, left, zone))
     return Call(op, (left, right), types.arithmetic(op, *number_types(left, right)))
 
 
@@ -204,11 +214,13 @@ def _date_part(op: str, argument: Expr) -> Call:
 
 
 def _cast(node: exp.Expression, scope: Scope) -> Expr:
-    inner, target = bind(node.this, scope), node.args["to"].sql(dialect="spark").lower()
-    target = target.replace(", ", ",")
+    inner, kind = bind(node.this, scope), node.args["to"]
+    target = kind.sql(dialect="spark").lower().replace(", ", ",")
+    if target.startswith("timestamp"):
+        target = _TIMESTAMPS.get(kind.this, "")
     folded: Expr | None = None
     if isinstance(inner, Literal):
-        folded = cast_literal(inner, target)
+        folded = cast_literal(inner, target, scope.zone)
     elif isinstance(inner, Parameter) and target == "date":
         folded = date_parameter(inner)
     if folded is not None:
@@ -236,14 +248,14 @@ def _between(node: exp.Expression, scope: Scope) -> Expr:
         raise DeclinedError("expression_unsupported", "BETWEEN SYMMETRIC.")
     value = bind(node.this, scope)
     low, high = bind(node.args["low"], scope), bind(node.args["high"], scope)
-    return boolean("and", _binary(">=", value, low), _binary("<=", value, high))
+    return boolean("and", _binary(">=", value, low, scope), _binary("<=", value, high, scope))
 
 
 def _in(node: exp.Expression, scope: Scope) -> Expr:
     if node.args.get("query") or node.args.get("unnest") or not node.expressions:
         raise DeclinedError("expression_unsupported", "A subquery in IN.")
     value = bind(node.this, scope)
-    items = [as_date(bind(item, scope), value) for item in node.expressions]
+    items = [compared(bind(item, scope), value, scope.zone) for item in node.expressions]
     return boolean("in", value, *items)
 
 
@@ -262,7 +274,7 @@ def _case(node: exp.Expression, scope: Scope) -> Expr:
         if node.this is None:
             condition = bind_condition(branch.this, scope)
         else:
-            condition = _binary("=", bind(node.this, scope), bind(branch.this, scope))
+            condition = _binary("=", bind(node.this, scope), bind(branch.this, scope), scope)
         args += (condition, bind(branch.args["true"], scope))
     default = node.args.get("default")
     return _case_call(args, bind(default, scope) if default is not None else None)

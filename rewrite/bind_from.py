@@ -53,12 +53,12 @@ def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
     inner: list[Expr] = []
     hidden: set[Column] = set()
     for index, (join, side) in enumerate(zip(joins, sides, strict=True), start=1):
-        parts = _condition(join, tables[: index + 1], hidden)
+        parts = _condition(join, tables[: index + 1], hidden, zone)
         if side:
             left.append(LeftEdge(index, parts))
         else:
             inner += parts
-    return From(tuple(tables), tuple(left), tuple(inner), Names(tables, hidden))
+    return From(tuple(tables), tuple(left), tuple(inner), Names(tables, hidden, zone))
 
 
 def _side(join: exp.Expression, joins: int) -> str:
@@ -73,12 +73,12 @@ def _side(join: exp.Expression, joins: int) -> str:
 
 
 def _condition(
-    join: exp.Expression, tables: list[Occurrence], hidden: set[Column]
+    join: exp.Expression, tables: list[Occurrence], hidden: set[Column], zone: str | None
 ) -> tuple[Expr, ...]:
     """The conjuncts of ON or USING; what USING hides is added to `hidden`."""
     using, condition = join.args.get("using"), join.args.get("on")
     if not using:
-        names = Names(tables, hidden)
+        names = Names(tables, hidden, zone)
         return conjuncts(bind_condition(condition, names) if condition is not None else None)
     pairs = [_pair(column.name, tables, hidden) for column in using]
     hidden.update(own for _, own in pairs)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from rewrite.expr import Call, Column, Expr, Literal, canonical
-from rewrite.types import EXACT, common, decimal_parts
+from rewrite.types import EXACT, TIMESTAMPS, common, decimal_parts
 
 Representative = Callable[[Column], Column]
 
@@ -131,6 +131,8 @@ def _value(expr: Expr, subject: Expr) -> Any:
         return Decimal(expr.value) if fits else None
     if subject.type == expr.type == "date":
         return date.fromisoformat(expr.value)
+    if subject.type == expr.type and expr.type in TIMESTAMPS:
+        return expr.value  # of one width, so that texts are in the order of time
     # Spark orders strings by their UTF-8 bytes, which is the order of code points, as Python's.
     return expr.value if subject.type == expr.type == "string" else None
 

@@ -1,7 +1,8 @@
-"""A timestamp's text as an instant, for time travel: what Spark's cast to TIMESTAMP gives.
+"""A timestamp's text as what Spark's cast to TIMESTAMP or TIMESTAMP_NTZ gives, ANSI on.
 
 Only full dates and times are read; for any other text, and a time zone unknown here, the answer is
-None, which leaves the statement to Spark.
+None, which leaves the statement to Spark. Zones whose offset changes are read by this machine's
+time zone data: in predicates only for the years in which it agrees with Java's.
 """
 
 from __future__ import annotations
@@ -10,8 +11,18 @@ import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-_TEXT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(Z|[+-]\d\d:\d\d)?)?")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OFFSET = r"Z|[+-]\d\d:\d\d"
+_TEXT = re.compile(
+    r"(\d{4}-\d\d-\d\d)"
+    rf"(?:[ T](?:(\d\d:\d\d)|(\d\d:\d\d:\d\d)(?:\.(\d{{1,9}}))?({_OFFSET})?))?",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1)
+_FIXED = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z"})
+_REGION = re.compile(r"[A-Z]\w+(?:/[A-Z][\w+-]+)+", re.ASCII)
+_AGREED = range(2000, 2038)
+"""Years in which editions of the time zone data don't differ, but for changes of the rules of late:
+of earlier years the packagers keep more or less."""
 
 
 def instant_ms(text: str, zone: str | None) -> int | None:
@@ -24,30 +35,104 @@ def instant_ms(text: str, zone: str | None) -> int | None:
     >>> instant_ms("yesterday", "UTC"), instant_ms("2020-01-01", "Nowhere/City")
     (None, None)
     """
+    read = _read(text)
+    known = None if read is None else _zone(read[1] or zone)
+    if read is None or known is None:
+        return None
+    try:
+        return _micros(_in_utc(read[0], known)) // 1000
+    except OverflowError:
+        return None
+
+
+def moment(text: str, type_: str, zone: str | None) -> str | None:
+    """The text's value of that type in one form: `2020-01-01 00:00:01.250000`, an instant in UTC.
+
+    Digits behind the microseconds are cut off, as Spark does.
+
+    >>> moment("2020-01-01T00:00:01.25+01:00", "timestamp", None)
+    '2019-12-31 23:00:01.250000'
+    >>> moment("2020-01-01", "timestamp_ntz", None), moment("2020-02-30", "timestamp_ntz", None)
+    ('2020-01-01 00:00:00.000000', None)
+    """
+    read = _read(text)
+    if read is None:
+        return None
+    local, offset = read
+    if type_ == "timestamp_ntz":
+        return _form(local) if offset is None else None
+    known = _agreed(local, offset or zone)
+    try:
+        return None if known is None else _form(_in_utc(local, known))
+    except OverflowError:
+        return None
+
+
+def midnight(text: str, type_: str, zone: str | None) -> str | None:
+    """As `moment`, of a date: where a zone skips its midnight, Spark takes the day's first time."""
+    local = datetime.fromisoformat(text)
+    known = None if type_ == "timestamp_ntz" else _agreed(local, zone)
+    if known is not None and _is_skipped(local, known):
+        return None
+    return moment(text, type_, zone)
+
+
+def micros_of(form: str) -> int:
+    """Microseconds since 1970 of what `moment` has given."""
+    return _micros(datetime.fromisoformat(form))
+
+
+def _read(text: str) -> tuple[datetime, str | None] | None:
+    """The date and time that are written, and the offset; None where Spark may read otherwise."""
     found = _TEXT.fullmatch(text)
     if found is None:
         return None
-    day, time, fraction, offset = found.groups()
-    known = _zone(offset, zone)
-    if known is None:
-        return None
+    day, short, time, fraction, offset = found.groups()
     try:
-        read = datetime.fromisoformat(f"{day}T{time or '00:00:00'}").replace(tzinfo=known)
-        micros = (read - _EPOCH) // timedelta(microseconds=1) + int(f"{fraction or 0:0<6}")
-    except (ValueError, OverflowError):
+        read = datetime.fromisoformat(f"{day}T{time or short or '00:00'}")
+    except ValueError:
         return None
-    return micros // 1000
+    return read.replace(microsecond=int(f"{fraction or 0:0<6}"[:6])), offset
 
 
-def _zone(offset: str | None, zone: str | None) -> tzinfo | None:
-    if offset == "Z":
+def _form(moment: datetime) -> str:
+    return moment.isoformat(" ", "microseconds")
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _in_utc(local: datetime, zone: tzinfo) -> datetime:
+    return local.replace(tzinfo=zone).astimezone(UTC).replace(tzinfo=None)
+
+
+def _is_skipped(local: datetime, zone: tzinfo) -> bool:
+    """Whether no clock of the zone has ever shown it."""
+    back = _in_utc(local, zone).replace(tzinfo=UTC).astimezone(zone)
+    return back.replace(tzinfo=None) != local
+
+
+def _agreed(local: datetime, zone: str | None) -> tzinfo | None:
+    """The zone, where its offset at that time is certain."""
+    known = _zone(zone)
+    if zone is None or isinstance(known, timezone):
+        return known
+    return known if local.year in _AGREED and _REGION.fullmatch(zone) else None
+
+
+def _zone(zone: str | None) -> tzinfo | None:
+    """The zone of that name or offset; a `timezone` where the offset never changes."""
+    if not zone:
+        return None
+    if zone in _FIXED:
         return UTC
-    if offset is not None:
-        hours, minutes = int(offset[1:3]), int(offset[4:])
+    if re.fullmatch(_OFFSET, zone, re.ASCII):
+        hours, minutes = int(zone[1:3]), int(zone[4:])
         size = timedelta(hours=hours, minutes=minutes)
         fits = size <= timedelta(hours=18) and minutes < 60
-        return timezone(-size if offset[0] == "-" else size) if fits else None
+        return timezone(-size if zone[0] == "-" else size) if fits else None
     try:
-        return ZoneInfo(zone) if zone else None
+        return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return None

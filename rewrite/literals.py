@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from rewrite import types
 from rewrite.expr import Expr, Literal, Parameter
+from rewrite.instant import midnight, moment
 from rewrite.reason import DeclinedError
 
 
@@ -39,8 +40,15 @@ def number_types(left: Expr, right: Expr) -> tuple[str | None, str | None]:
     return one(left, right), one(right, left)
 
 
-def as_date(expr: Expr, other: Expr) -> Expr:
-    """A string literal beside a date is a date to Spark; only a full ISO date is folded."""
+def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:
+    """A literal in the type that Spark gives it beside the other operand, where that is certain.
+
+    A text beside a date or a timestamp is one as well, a date beside a timestamp is its midnight.
+    """
+    if other.type in types.TIMESTAMPS:
+        if isinstance(expr, Parameter) and expr.type in ("string", "date"):
+            raise DeclinedError("expression_unsupported", "A time that is a parameter.")
+        return (cast_literal(expr, other.type, zone) if isinstance(expr, Literal) else None) or expr
     if isinstance(expr, Literal) and expr.type == "string" and other.type == "date":
         return date_literal(expr.value) or expr
     if isinstance(expr, Parameter) and other.type == "date":
@@ -66,8 +74,15 @@ def date_literal(text: str) -> Literal | None:
     return Literal(text, "date")
 
 
-def cast_literal(literal: Literal, target: str) -> Literal | None:
-    """The value in another type, None where it isn't the very same value there."""
+def cast_literal(literal: Literal, target: str, zone: str | None) -> Literal | None:
+    """The value in another type, None where it isn't the very same value there.
+
+    A timestamp's own text is that of `rewrite.instant`.
+    """
+    if target in types.TIMESTAMPS and literal.type in ("string", "date"):
+        read = moment if literal.type == "string" else midnight
+        text = read(literal.value, target, zone)
+        return None if text is None else Literal(text, target)
     if target == "date" and literal.type == "string":
         return date_literal(literal.value)
     if literal.type in types.EXACT and target in types.EXACT:

@@ -16,11 +16,16 @@ class Names:
     """Column look-up over the occurrences of FROM.
 
     `hidden` columns, which USING has merged with another, are found only by a qualified name.
+    `zone` is the session's time zone, in which times without an offset are read.
     """
 
     def __init__(
-        self, occurrences: Sequence[Occurrence], hidden: Collection[Column] = frozenset()
+        self,
+        occurrences: Sequence[Occurrence],
+        hidden: Collection[Column] = frozenset(),
+        zone: str | None = None,
     ) -> None:
+        self.zone = zone
         self._occurrences, self._hidden = occurrences, frozenset(hidden)
         self._found: dict[tuple[tuple[str, ...], str], tuple[Column, ...]] = {}
 
@@ -64,7 +69,7 @@ class AliasNames:
     """GROUP BY: input columns first, then the SELECT list's aliases."""
 
     def __init__(self, names: Names, aliases: dict[str, Expr]) -> None:
-        self._names, self._aliases = names, aliases
+        self._names, self._aliases, self.zone = names, aliases, names.zone
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Expr:
         """The input column, or the output of that alias."""

@@ -17,6 +17,7 @@ _VARIABLE = re.compile(r"\$\{")
 # The parser reads `double(a, b)` as CAST(a AS DOUBLE) and forgets b.
 _OF_ONE = re.compile(r"\s*\(\s*(?:'[^'\\]*'|[\w.`]+)\s*\)")
 _UNKNOWN = re.compile(r"\b(?:convert|safe_cast)\s*\(", re.IGNORECASE)
+_ZONED = re.compile(r"\bwith(?:out)?\s+(?:local\s+)?time\s+zone\b", re.IGNORECASE)
 _CONTINUED = re.compile(r"--[^\r\n]*\\\r?\n")
 
 
@@ -43,6 +44,8 @@ def _check_text(sql: str) -> None:
         raise ParseError("Spark puts a setting's value in place of ${…}, also inside quotes.")
     if _UNKNOWN.search(sql):
         raise ParseError("To Spark CONVERT and SAFE_CAST are no casts.")
+    if _ZONED.search(sql):
+        raise ParseError("The parser takes TIMESTAMP WITHOUT TIME ZONE for an instant.")
     if _CONTINUED.search(sql):
         raise ParseError("To Spark a comment that ends with a backslash goes on in the next line.")
 

@@ -128,12 +128,21 @@ def literal(expr: Literal, dialect: Dialect) -> str:
         return "'" + expr.value.replace("'", "''") + "'"
     if expr.type == "date":
         return f"DATE '{expr.value}'"
+    if expr.type in types.TIMESTAMPS:
+        return _timestamp(expr, dialect)
     if expr.type in ("boolean", "void"):
         return expr.value.upper()
     shown = expr.value
     if dialect == "spark":
         return {"bigint": f"{shown}L", "double": f"{shown}D"}.get(expr.type, shown)
     return f"CAST({shown} AS {duckdb_type(expr.type)})" if expr.type != "int" else shown
+
+
+def _timestamp(expr: Literal, dialect: Dialect) -> str:
+    """With its offset where it's an instant: no session's zone matters."""
+    if expr.type == "timestamp_ntz":
+        return f"{'TIMESTAMP_NTZ' if dialect == 'spark' else 'TIMESTAMP'} '{expr.value}'"
+    return f"TIMESTAMP '{expr.value}Z'" if dialect == "spark" else f"TIMESTAMPTZ '{expr.value}+00'"
 
 
 def parameter_mark(parameter: Parameter) -> str:

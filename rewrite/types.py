@@ -10,6 +10,8 @@ import math
 import re
 
 EXACT = ("int", "bigint")
+TIMESTAMPS = ("timestamp", "timestamp_ntz")
+"""The first is an instant, the second a date and a time of no zone."""
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _DIGITS = {"int": 10, "bigint": 20}
 _DOUBLE_DIGITS = 15

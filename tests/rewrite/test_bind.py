@@ -66,7 +66,8 @@ def test_calls_that_spark_refuses(call: str) -> None:
 def test_casts_by_their_types_name() -> None:
     for call in ("double(v)", "double ( f.v )", "string(k)"):
         assert block(f"SELECT max({call}) FROM f").outputs
-    for word in ("convert(v, double)", "SAFE_CAST(v AS double)"):
+    local = "CAST('2024-01-01' AS TIMESTAMP WITHOUT TIME ZONE)"
+    for word in ("convert(v, double)", "SAFE_CAST(v AS double)", local):
         with pytest.raises(ParseError):
             block(f"SELECT max({word}) FROM f")
 
