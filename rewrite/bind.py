@@ -13,7 +13,15 @@ from sqlglot import exp
 from rewrite.bind_expr import bind, bind_condition
 from rewrite.bind_from import bind_from
 from rewrite.block import Block, Output, SortKey
-from rewrite.expr import Aggregate, Column, Expr, conjuncts, has_aggregate, occurrences
+from rewrite.expr import (
+    Aggregate,
+    Column,
+    Expr,
+    children,
+    conjuncts,
+    has_aggregate,
+    occurrences,
+)
 from rewrite.facts import Facts
 from rewrite.names import AliasNames, Names, OutputNames
 from rewrite.output_name import output_name
@@ -35,6 +43,8 @@ _ALLOWED = frozenset(
 )
 
 _LIMIT_MAX = 2**31 - 1
+_AGGREGATES = (exp.AggFunc, exp.Anonymous, exp.Any)
+"""What the parser makes of aggregates."""
 
 
 def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Block:
@@ -51,6 +61,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     names, inner = source.names, source.inner
     where = tree.args.get("where")
     if where is not None:
+        check_alias(where.this)
         inner += conjuncts(bind_condition(where.this, names))
     if any(has_aggregate(c) for c in inner):
         raise DeclinedError("block_unsupported", "An aggregate in WHERE.")
@@ -58,18 +69,46 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     keys, grouped = _keys(tree, names, outputs)
     aliases = output_aliases(outputs)
     over = OutputNames(names, aliases)
-    having = tree.args.get("having")
+    having = _having(tree, over, outputs)
     return Block(
         occurrences=source.tables,
         left_edges=source.left,
         conjuncts=inner,
         keys=keys,
         outputs=outputs,
-        having=bind_condition(having.this, over) if having is not None else None,
+        having=having,
         order=bind_order(tree, over, outputs),
         limit=bind_limit(tree),
         grouped=grouped,
     )
+
+
+def check_alias(condition: exp.Expression) -> None:
+    """To Spark `FROM t WHERE (b)` is t under the alias WHERE, with its columns named anew."""
+    if isinstance(condition, exp.Paren) and isinstance(
+        condition.this, (exp.Column, exp.Boolean, exp.Null)
+    ):
+        raise DeclinedError("expression_unsupported", "A bare name in parentheses as condition.")
+
+
+def _having(tree: exp.Select, scope: OutputNames, outputs: tuple[Output, ...]) -> Expr | None:
+    """HAVING; where it needs what no output is, Spark finds no aggregates in ORDER BY any more."""
+    having, order = tree.args.get("having"), tree.args.get("order")
+    if having is None:
+        return None
+    check_alias(having.this)
+    bound = bind_condition(having.this, scope, void=True)
+    if order is not None and order.find(*_AGGREGATES) and _needs_more(bound, outputs):
+        raise DeclinedError("block_unsupported", "HAVING and ORDER BY by other aggregates.")
+    return bound
+
+
+def _needs_more(expr: Expr, outputs: tuple[Output, ...]) -> bool:
+    if any(expr == output.expr for output in outputs):
+        return False
+    if isinstance(expr, (Aggregate, Column)):
+        return True
+    return any(_needs_more(arg, outputs) for arg in children(expr))
 
 
 def bind_output(item: exp.Expression, names: Names) -> Output:

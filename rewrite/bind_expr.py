@@ -146,13 +146,16 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
 
 
-def bind_condition(node: exp.Expression, scope: Scope) -> Expr:
-    """As `bind`, where Spark wants a boolean; it refuses anything else, so that is left to it."""
-    return _condition(bind(node, scope), node)
+def bind_condition(node: exp.Expression, scope: Scope, *, void: bool = False) -> Expr:
+    """As `bind`, where Spark wants a boolean; it refuses anything else, so that is left to it.
+
+    A bare NULL is one only in some places (`void`): under AND, OR and NOT, in `if` and HAVING.
+    """
+    return _condition(bind(node, scope), node, void=void)
 
 
-def _condition(expr: Expr, node: exp.Expression) -> Expr:
-    if expr.type not in ("boolean", "void"):
+def _condition(expr: Expr, node: exp.Expression, *, void: bool) -> Expr:
+    if expr.type != "boolean" and not (void and expr.type == "void"):
         raise DeclinedError("expression_unsupported", f"As a condition: {_text(node)}.")
     return expr
 
@@ -183,7 +186,7 @@ def _logical(kind: type[exp.Expression], node: exp.Expression, scope: Scope) -> 
         elif type(current) is kind:
             stack += (current.expression, current.this)
         else:
-            terms.append(bind_condition(current, scope))
+            terms.append(bind_condition(current, scope, void=True))
     return boolean("and" if kind is exp.And else "or", *terms)
 
 
@@ -283,7 +286,7 @@ def _case(node: exp.Expression, scope: Scope) -> Expr:
 def _if(node: exp.Expression, scope: Scope) -> Expr:
     if node.args.get("false") is None:
         raise DeclinedError("expression_unsupported", f"Of two arguments: {_text(node)}.")
-    args = [bind_condition(node.this, scope), bind(node.args["true"], scope)]
+    args = [bind_condition(node.this, scope, void=True), bind(node.args["true"], scope)]
     return _case_call(args, bind(node.args["false"], scope))
 
 
@@ -349,7 +352,7 @@ def _like(node: exp.Expression, scope: Scope) -> Expr:
 
 
 def _not(node: exp.Expression, scope: Scope) -> Expr:
-    return boolean("not", bind_condition(node.this, scope))
+    return boolean("not", bind_condition(node.this, scope, void=True))
 
 
 def _filter(node: exp.Expression, scope: Scope) -> Expr:
@@ -374,7 +377,7 @@ def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
     args = tuple(bind(a, scope) for a in arguments)
     if function in ("count_if", "bool_and", "bool_or") and args:
-        _condition(args[0], node)
+        _condition(args[0], node, void=True)
     if any(isinstance(inner, Aggregate) for inner in args):
         raise DeclinedError("aggregate_unsupported", "An aggregate inside an aggregate.")
     if function == "count" and not distinct and all(_never_null(a) for a in args):

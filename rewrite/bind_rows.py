@@ -9,7 +9,14 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from rewrite.bind import bind_limit, bind_order, bind_output, output_aliases, whole_number
+from rewrite.bind import (
+    bind_limit,
+    bind_order,
+    bind_output,
+    check_alias,
+    output_aliases,
+    whole_number,
+)
 from rewrite.bind_expr import bind_condition
 from rewrite.bind_from import From, bind_from
 from rewrite.block import Occurrence, Output
@@ -42,6 +49,8 @@ def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Ro
     source = bind_from(tree, facts, zone)
     names = source.names
     where = tree.args.get("where")
+    if where is not None:
+        check_alias(where.this)
     conditions = () if where is None else conjuncts(bind_condition(where.this, names))
     outputs = tuple(o for item in tree.expressions for o in _outputs(item, source))
     over = OutputNames(names, output_aliases(_named_once(outputs)))

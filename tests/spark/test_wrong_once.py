@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from pyspark.errors import AnalysisException
 
 import accelerator
 from accelerator.session import Accelerator
@@ -35,6 +36,32 @@ _LEFT_TO_SPARK = {
     "two quotes": "SELECT 'it''s' z, count(*) n FROM {t}",
     "literals side by side": "SELECT count(*) n FROM {t} WHERE g = 'g' '1'",
     "a distinct count of a constant": "SELECT count(DISTINCT 1) n FROM {t}",
+}
+_RAISED = {
+    "WHERE NULL": "SELECT count(*) n FROM {t} WHERE NULL",
+    "FILTER NULL": "SELECT count(*) FILTER (WHERE NULL) n FROM {t}",
+    "ON NULL": "SELECT count(*) n FROM {t} a JOIN {t} b ON NULL",
+    "CASE WHEN NULL": "SELECT sum(CASE WHEN NULL THEN v END) n FROM {t}",
+    "a name in parentheses": "SELECT count(*) n FROM {t} WHERE (NULL)",
+    "having by one, order by another": "SELECT g, sum(v) n FROM {t} GROUP BY g"
+    " HAVING count(*) > 0 ORDER BY max(v)",
+    "having by another, order by an output": "SELECT g, sum(v) n FROM {t} GROUP BY g"
+    " HAVING count(*) > 0 ORDER BY sum(v)",
+    "having by a part of an output": "SELECT g, count(*) + 1 n FROM {t} GROUP BY g"
+    " HAVING count(*) > 0 ORDER BY count(*)",
+    "having by a key that isn't an output": "SELECT count(*) n FROM {t} GROUP BY g"
+    " HAVING g = 'g1' ORDER BY max(v)",
+}
+_STILL_ANSWERED = {
+    "NULL under AND": "SELECT count(*) n FROM {t} WHERE NULL AND k = 1 OR k = 2",
+    "NOT NULL": "SELECT count(*) FILTER (WHERE NOT NULL) n FROM {t}",
+    "HAVING NULL": "SELECT g, count(*) n FROM {t} GROUP BY g HAVING NULL",
+    "having by an output, order by another": "SELECT g, count(*) n FROM {t} GROUP BY g"
+    " HAVING count(*) > 1 ORDER BY count_if(v > 3), g",
+    "having by another, order by a name": "SELECT g, count_if(v > 3) n FROM {t} GROUP BY g"
+    " HAVING count(*) > 1 ORDER BY n, g",
+    "having by a key, order by an aggregate": "SELECT g, count_if(v > 3) n FROM {t} GROUP BY g"
+    " HAVING g > 'g0' ORDER BY count(*), g",
 }
 _SETTINGS = {
     "spark.sql.groupByAliases": "SELECT g, count(*) n FROM {t} GROUP BY g",
@@ -76,6 +103,17 @@ def test_answered_by_both_engines(acc: Accelerator, table: str) -> None:
     unstored = queries[0]
     Differential(acc).check([unstored], rewritten=False, spark=[unstored])
     Differential(acc).check(queries[1:], spark=queries[1:])
+
+
+def test_where_spark_raises(acc: Accelerator, table: str) -> None:
+    for name, query in _RAISED.items():
+        with pytest.raises(AnalysisException):
+            pytest.fail(f"{name}: {acc.query(query.format(t=table)).arrow()}")
+
+
+def test_where_spark_raises_beside_these(acc: Accelerator, table: str) -> None:
+    queries = [q.format(t=table) for q in _STILL_ANSWERED.values()]
+    Differential(acc).check(queries, spark=queries)
 
 
 def test_left_to_spark(acc: Accelerator, table: str) -> None:
