@@ -101,7 +101,8 @@ class Config:
     manifest_cache_bytes: int = _setting(
         _GIB // 2,
         "Memory for manifests that were decoded into columns, from which counts, minima and maxima"
-        " are answered and data files chosen.",
+        " are answered and data files chosen: half for manifests, half for columns of the states of"
+        " tables.",
         kind="bytes",
     )
     manifest_cache_folder: str | None = _setting(

@@ -116,7 +116,9 @@ def _values(state: State, statistics: FileStatistics) -> pa.Array | None:
 def _typed(values: pa.Array | None, type_: str | None, mask: pa.Array) -> pa.Array:
     """The chosen files' values as the engine has them, out of how bounds are kept."""
     target = arrow_type(type_ or "")
-    chosen = pa.nulls(mask.true_count, target) if values is None else values.filter(mask)
+    if values is None:
+        return pa.nulls(mask.true_count, target)
+    chosen = values if mask.true_count == len(mask) else values.filter(mask)
     if chosen.null_count == len(chosen):
         return pa.nulls(len(chosen), target)
     if pa.types.is_decimal(target):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -30,12 +29,6 @@ from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.reason import Declined, DeclinedError
-
-if TYPE_CHECKING:
-    from accelerator.iceberg.statistics import FileStatistics
-
-_TABLES_MAX = 32
-"""States of tables whose statistics are kept."""
 
 Names = tuple[tuple[tuple[str, ...], At], ...]
 """Tables as a statement names them."""
@@ -101,7 +94,6 @@ class CubeSearch:
     def __init__(self, config: Config, context: SessionContext) -> None:
         self._config, self._context = config, context
         self._covers: Recent[Coverage] = Recent()
-        self._statistics: Recent[FileStatistics] = Recent(_TABLES_MAX)
         self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
         self._definitions = (-1, {})
 
@@ -143,7 +135,7 @@ class CubeSearch:
         # Imports Arrow's compute module.
         from accelerator.top_n import plan_rows
 
-        found = plan_rows(block, table, lambda: self._known(table), self._config)
+        found = plan_rows(block, table, self._config)
         return Found(found, seen.names)
 
     def plan_shape(self, tree: exp.Expression, scene: Scene) -> Found | None:
@@ -201,16 +193,7 @@ class CubeSearch:
         # Imports Arrow's compute module, which answers from cubes have no use for.
         from accelerator.manifest_cover import manifest_candidate
 
-        return manifest_candidate(block, told, self._known(pinned[0]))
-
-    def _known(self, table: PinnedTable) -> FileStatistics:
-        """The statistics of the table's files, kept for other statements."""
-        key = (table.facts.uuid, table.metadata_location, table.facts.snapshot_id)
-        statistics = self._statistics.get(key)
-        if statistics is None:
-            statistics = table.statistics()
-            self._statistics.put(key, statistics)
-        return statistics
+        return manifest_candidate(block, told, pinned[0].statistics())
 
     def _coverage(
         self,

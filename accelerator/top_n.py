@@ -7,7 +7,7 @@ places, until no file left can hold a row that comes before the last one wanted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,17 +63,12 @@ class Reading:
         return [found[number] for number in wanted.tolist()]
 
 
-def plan_rows(
-    block: RowBlock,
-    pinned: PinnedTable,
-    statistics: Callable[[], FileStatistics],
-    config: Config,
-) -> RowsPlan | PlainPlan:
+def plan_rows(block: RowBlock, pinned: PinnedTable, config: Config) -> RowsPlan | PlainPlan:
     """The plan; a plain one with a reason where the manifests don't help."""
     declined = _unsafe(block)
     if declined is not None:
         return PlainPlan(declined, (Tried(MANIFESTS, declined),))
-    reading = _reading(block, statistics())
+    reading = _reading(block, pinned.statistics())
     if isinstance(reading, Declined):
         return PlainPlan(reading, (Tried(MANIFESTS, reading),))
     undone = _not_in_process(block)

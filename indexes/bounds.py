@@ -39,6 +39,15 @@ class ColumnBounds:
     nans: Numbers
     floating: bool = False
 
+    @property
+    def nbytes_made(self) -> int:
+        """Bytes of memory of what has been made of the bounds so far."""
+        made = vars(self)
+        flags = len(self.rows) * sum(n in made for n in ("never_null", "always_null", "bounded"))
+        if made.get("numbers") is not None:
+            flags += sum(bound.nbytes for bound in (self.lower, self.upper) if bound.null_count)
+        return flags
+
     @cached_property
     def never_null(self) -> Flags:
         """Whether no row is NULL."""
@@ -57,7 +66,10 @@ class ColumnBounds:
         if pa.types.is_binary(self.lower.type):
             return None
         zero = pa.scalar(0, self.lower.type)
-        lower, upper = (pc.fill_null(bound, zero) for bound in (self.lower, self.upper))
+        lower, upper = (
+            pc.fill_null(bound, zero) if bound.null_count else bound
+            for bound in (self.lower, self.upper)
+        )
         return lower.to_numpy(), upper.to_numpy()
 
     @cached_property

@@ -1,13 +1,14 @@
 """The live files of a snapshot without deletes, as the columns of its manifests.
 
-Nothing is made for each file but for those that are asked for.
+Nothing is made for each file but for those that are asked for, and of manifests that an earlier
+state of the table has as well nothing is made again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from weakref import WeakKeyDictionary
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,55 +16,141 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.manifest import ManifestFile
 
+from accelerator.iceberg import manifest_file
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Identity
 from accelerator.iceberg.manifest_columns import ManifestColumns
 from accelerator.iceberg.statistics import (
+    Scalar,
     Told,
     arrow_kind,
     big_endian,
+    held_bytes,
     is_ordered,
+    joined,
+    slim,
 )
 from indexes.bounds import UNKNOWN, Flags, Numbers
 from rewrite.types import decimal_parts
 
+Hashes = npt.NDArray[np.uint64]
+Load = Callable[[ManifestFile], ManifestColumns]
+_Key = tuple[manifest_file.Identity, int]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_HASHES: WeakKeyDictionary[ManifestColumns, npt.NDArray[np.uint64]] = WeakKeyDictionary()
+_KEY_BYTES = 1024  # what Python keeps of a manifest, about
 
 
 class ColumnarFiles:
     """A `statistics.Source` over data manifests; files are in the order of the manifests.
 
-    `listed` gives the files of one manifest, for those few that are read.
+    `load` gives the columns of a manifest, `listed` its files, for those few that are read. What
+    `earlier` has of the same manifests is taken from there.
     """
 
     def __init__(
         self,
-        manifests: Sequence[tuple[ManifestFile, ManifestColumns]],
+        manifests: Sequence[ManifestFile],
+        load: Load,
         identity: Identity,
         listed: Callable[[ManifestFile], Sequence[LiveFile]],
+        earlier: ColumnarFiles | None = None,
     ) -> None:
-        self._manifests = [(file, columns) for file, columns in manifests if columns.count]
-        self._identity, self._listed = identity, listed
-        self.rows: Numbers = _numbers([c.record_count for c in self._columns()])
-        self.sizes: Numbers = _numbers([c.size_bytes for c in self._columns()])
-        self.vectored: Numbers = np.zeros(len(self.rows), dtype=np.int64)
+        self._load, self._identity, self._listed = load, identity, listed
+        self._manifests = list(manifests)
+        if not self._manifests or (earlier is not None and earlier._identity != identity):
+            earlier = None
+        self.pieces: Sequence[slice | ColumnarFiles] = ()
+        if earlier is not None:
+            self.pieces = self._split(earlier)
+            rows = [_part(piece, earlier.rows, lambda one: one.rows) for piece in self.pieces]
+            sizes = [_part(piece, earlier.sizes, lambda one: one.sizes) for piece in self.pieces]
+            self.rows: Numbers = joined(rows)
+            self.sizes: Numbers = joined(sizes)
+            self._ends = self._counted(earlier)
+        else:
+            columns = list(self._columns())
+            self.rows = slim(_numbers([c.record_count for c in columns]))
+            self.sizes = slim(_numbers([c.size_bytes for c in columns]))
+            self._ends = np.cumsum([0, *(c.count for c in columns)]).tolist()
+        self.vectored: Numbers = slim(np.zeros(len(self.rows), dtype=np.int64))
+        # Of earlier states only what is known already is of use, and they aren't kept alive.
+        self._known = _known(earlier)
+
+    @property
+    def nbytes(self) -> int:
+        """See `Source.nbytes`."""
+        made = vars(self)
+        hashes = self._hashes.nbytes if "_hashes" in made else 0
+        single = held_bytes(self.single) if "single" in made else 0
+        arrays = sum(map(held_bytes, (self.rows, self.sizes, self.vectored)))
+        return arrays + hashes + single + _KEY_BYTES * len(self._manifests)
 
     @cached_property
     def single(self) -> Flags:
         """See `Source.single`. Paths whose hashes differ are different: most need no other look."""
-        hashes = np.concatenate([np.empty(0, np.uint64), *map(_hashes, self._columns())])
+        hashes = self._hashes
         ordered = np.sort(hashes)
         if not (ordered[1:] == ordered[:-1]).any():
-            return np.ones(len(hashes), dtype=bool)
+            return slim(np.ones(len(hashes), dtype=bool))
         paths = pa.chunked_array([c.path for c in self._columns()], pa.string())
         counts = paths.value_counts()
         twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         found: Flags = pc.invert(pc.is_in(paths, twice)).to_numpy()
         return found
 
+    @cached_property
+    def _hashes(self) -> Hashes:
+        """A polynomial of each path's bytes."""
+        known, self._known = self._known, None
+        if known is None:
+            return np.concatenate(
+                [np.empty(0, np.uint64), *(_polynomials(c.path) for c in self._columns())]
+            )
+        return joined([_part(piece, known, lambda one: one._hashes) for piece in self.pieces])
+
+    def _split(self, earlier: ColumnarFiles) -> Sequence[slice | ColumnarFiles]:
+        """Its files as runs of the earlier state's, and those of other manifests."""
+        places = earlier._places
+        pieces: list[slice | ColumnarFiles] = []
+        fresh: list[ManifestFile] = []
+
+        def flush() -> None:
+            if fresh:
+                pieces.append(ColumnarFiles(list(fresh), self._load, self._identity, self._listed))
+                fresh.clear()
+
+        for manifest in self._manifests:
+            place = places.get(_key(manifest))
+            if place is None:
+                fresh.append(manifest)
+                continue
+            flush()
+            last = pieces[-1] if pieces else None
+            if isinstance(last, slice) and last.stop == place.start:
+                pieces[-1] = slice(last.start, place.stop)
+            else:
+                pieces.append(place)
+        flush()
+        return pieces
+
+    def _counted(self, earlier: ColumnarFiles) -> list[int]:
+        """Where each manifest's files end, after a 0."""
+        places = dict(earlier._places)
+        for piece in self.pieces:
+            if isinstance(piece, ColumnarFiles):
+                places.update(piece._places)
+        counts = (places[_key(manifest)] for manifest in self._manifests)
+        ends: list[int] = np.cumsum([0, *(place.stop - place.start for place in counts)]).tolist()
+        return ends
+
+    @property
+    def _places(self) -> dict[_Key, slice]:
+        """Where the files of each manifest stand."""
+        spans = pairwise(self._ends)
+        return {_key(m): slice(*span) for m, span in zip(self._manifests, spans, strict=True)}
+
     def _columns(self) -> Iterator[ManifestColumns]:
-        return (columns for _, columns in self._manifests)
+        return map(self._load, self._manifests)
 
     def told(self, field_id: int) -> Told:
         """See `Source.told`."""
@@ -72,14 +159,14 @@ class ColumnarFiles:
             _numbers([s.value_counts for s in stats]),
             _numbers([s.null_counts for s in stats]),
             _numbers([s.nan_counts for s in stats]),
-            _joined([s.lower for s in stats], pa.binary()),
-            _joined([s.upper for s in stats], pa.binary()),
+            _concatenated([s.lower for s in stats], pa.binary()),
+            _concatenated([s.upper for s in stats], pa.binary()),
         )
 
     def fixed(self, field_id: int, type_: str) -> tuple[Flags, pa.Array]:
         """See `Source.fixed`."""
         kind, given, values = arrow_kind(type_), [], []
-        for file, columns in self._manifests:
+        for file, columns in zip(self._manifests, self._columns(), strict=True):
             place = self._identity[file.partition_spec_id].get(field_id)
             given.append(np.full(columns.count, place is not None))
             if place is None or not is_ordered(type_):
@@ -88,31 +175,39 @@ class ColumnarFiles:
                 child = columns.partition.field(str(place.field_id))
                 values.append(_constant(child, type_, kind))
         flags: Flags = np.concatenate([np.empty(0, dtype=bool), *given])
-        return flags, _joined(values, kind)
+        return flags, _concatenated(values, kind)
 
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """See `Source.live`."""
         found: list[LiveFile] = []
-        first = 0
-        for file, columns in self._manifests:
-            places = np.flatnonzero(chosen[first : first + columns.count]).tolist()
+        for file, (first, end) in zip(self._manifests, pairwise(self._ends), strict=True):
+            places = np.flatnonzero(chosen[first:end]).tolist()
             if places:
                 files = self._listed(file)
                 found += [files[place] for place in places]
-            first += columns.count
         return tuple(found)
 
 
-def _hashes(columns: ManifestColumns) -> npt.NDArray[np.uint64]:
-    """A polynomial of each path's bytes, kept as long as the columns are."""
-    known = _HASHES.get(columns)
-    if known is None:
-        known = _HASHES[columns] = _polynomials(columns.path)
-    return known
+def _key(manifest: ManifestFile) -> _Key:
+    return manifest_file.Identity.of(manifest), manifest.partition_spec_id
 
 
-def _polynomials(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
+def _part(
+    piece: slice | ColumnarFiles,
+    earlier: npt.NDArray[Scalar],
+    of: Callable[[ColumnarFiles], npt.NDArray[Scalar]],
+) -> npt.NDArray[Scalar]:
+    return earlier[piece] if isinstance(piece, slice) else of(piece)
+
+
+def _known(earlier: ColumnarFiles | None) -> Hashes | None:
+    return None if earlier is None else vars(earlier).get("_hashes")
+
+
+def _polynomials(texts: pa.StringArray) -> Hashes:
     """Of each text its bytes times powers of an odd number, modulo 2^64, and its length."""
+    if not len(texts):
+        return np.empty(0, np.uint64)
     offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)
     offsets = offsets[texts.offset : texts.offset + len(texts) + 1]
     lengths = np.diff(offsets)
@@ -121,7 +216,7 @@ def _polynomials(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     places = np.arange(len(data)) - np.repeat(starts, lengths)
     powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, _ODD, dtype=np.uint64))
     padded = np.append(data.astype(np.uint64) * powers[places], np.uint64(0))
-    sums: npt.NDArray[np.uint64] = np.add.reduceat(padded, starts)
+    sums: Hashes = np.add.reduceat(padded, starts)
     return np.where(lengths > 0, sums, 0) + lengths.astype(np.uint64)
 
 
@@ -133,10 +228,10 @@ def _constant(child: pa.Array, type_: str, kind: pa.DataType) -> pa.Array:
 
 
 def _numbers(arrays: Sequence[pa.Array]) -> Numbers:
-    filled = _joined(arrays, pa.int64()).fill_null(UNKNOWN)
+    filled = _concatenated(arrays, pa.int64()).fill_null(UNKNOWN)
     numbers: Numbers = filled.to_numpy(zero_copy_only=False)
     return numbers
 
 
-def _joined(arrays: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
+def _concatenated(arrays: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
     return pa.concat_arrays(arrays) if arrays else pa.nulls(0, kind)

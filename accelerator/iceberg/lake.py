@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyiceberg.manifest import ManifestContent
+from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from accelerator.iceberg.manifest_cache import ManifestCache
+    from accelerator.iceberg.manifest_columns import ManifestColumns
     from accelerator.iceberg.statistics import FileStatistics
+    from accelerator.iceberg.statistics_cache import StatisticsCache
 
 
 _METADATA_MAX = 1024  # parsed metadata files kept
@@ -52,11 +54,23 @@ _NEWEST = At()
 
 @dataclass(frozen=True, slots=True)
 class ManifestCacheSettings:
-    """How much of manifests is kept as columns: bytes of memory, a folder, and bytes of it."""
+    """How much of manifests is kept as columns: bytes of memory, a folder, and bytes of it.
+
+    Half of the memory is for manifests one by one, half for the columns of whole states of tables.
+    """
 
     bytes: int = 512 * 1024 * 1024
     folder: Path | None = None
     folder_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestBytes:
+    """Memory that manifests take as columns, in bytes: one by one, as states, the newest state."""
+
+    manifests: int
+    states: int
+    newest_state: int
 
 
 class _Columns:
@@ -71,7 +85,20 @@ class _Columns:
 
         wanted = self._settings
         folder = wanted.folder if wanted.folder_bytes else None
-        return ManifestCache(wanted.bytes, folder, wanted.folder_bytes)
+        return ManifestCache(wanted.bytes // 2, folder, wanted.folder_bytes)
+
+    @cached_property
+    def statistics(self) -> StatisticsCache:
+        """Statistics of the states that were asked for."""
+        from accelerator.iceberg.statistics_cache import StatisticsCache
+
+        return StatisticsCache(self._settings.bytes // 2)
+
+    @property
+    def nbytes(self) -> ManifestBytes:
+        """Memory that they take now."""
+        states = self.statistics
+        return ManifestBytes(self.cache.nbytes, states.nbytes, states.newest_nbytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +150,16 @@ class PinnedTable:
         return max(0, self.metadata.next_sequence_number() - 1)  # 0 in tables of format 1
 
     def statistics(self) -> FileStatistics:
-        """Counts and bounds of the live files, as columns; made anew, and for keeping.
+        """Counts and bounds of the live files, as columns; kept, so that others may get the same.
 
-        Raises CatalogError where a manifest can't be read.
+        Raises CatalogError where a manifest can't be read, now or when a column is asked for.
         """
+        name = self.metadata_location, self.facts.snapshot_id
+        return self._columns.statistics.get_or(self.facts.uuid, name, self._statistics)
+
+    def _statistics(self, earlier: FileStatistics | None) -> FileStatistics:
         # Imports Arrow's compute module.
+        from accelerator.iceberg.columnar_files import ColumnarFiles
         from accelerator.iceberg.statistics import FileStatistics, ListedFiles, misnamed
 
         uuids = {f.field_id for f in self.schema.fields if isinstance(f.field_type, UUIDType)}
@@ -137,11 +169,20 @@ class PinnedTable:
             listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
             if any(manifest.content != ManifestContent.DATA for manifest in listed):
                 return FileStatistics(ListedFiles(self.live_files(), self._identity), *odd)
-            from accelerator.iceberg.columnar_files import ColumnarFiles
+            before = earlier.source if earlier is not None else None
+            source = ColumnarFiles(
+                listed,
+                self._manifest_columns,
+                self._identity,
+                partial(self._files.listed, inputs),
+                before if isinstance(before, ColumnarFiles) else None,
+            )
+            return FileStatistics(source, *odd, earlier)
 
-            columns = [(one, self._columns.cache.columns(inputs, one)) for one in listed]
-            files = partial(self._files.listed, inputs)
-            return FileStatistics(ColumnarFiles(columns, self._identity, files), *odd)
+    def _manifest_columns(self, manifest: ManifestFile) -> ManifestColumns:
+        with self._read_errors():
+            inputs = inputs_for(self.metadata_location, self.io_properties)
+            return self._columns.cache.columns(inputs, manifest)
 
     def held(self, *, without: Collection[int] = ()) -> Iterator[tuple[str, int]]:
         """The keys of all data files that some snapshot of the table holds, the newest first.
@@ -206,6 +247,11 @@ class Lake:
         self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
         self._files = FileCache()
         self._columns = _Columns(manifest_cache)
+
+    @property
+    def manifest_bytes(self) -> ManifestBytes:
+        """Memory that decoded manifests take."""
+        return self._columns.nbytes
 
     def pin(self, *, fresh: bool = False) -> Pin:
         """A new pin; one per statement. With `fresh`, `metadata_max_age_s` doesn't count."""

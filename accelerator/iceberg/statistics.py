@@ -7,13 +7,15 @@ file's bounds: readers take it from the manifest, so it is what every row of the
 from __future__ import annotations
 
 import threading
-from collections import Counter
+import weakref
+from collections import Counter, OrderedDict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.table.metadata import TableMetadata
@@ -23,11 +25,13 @@ from accelerator.iceberg.identity import Identity
 from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, flags
 from rewrite.types import decimal_parts
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 _DIGITS_MAX = 18
 _WHOLE = {"int": (4,), "bigint": (4, 8), "date": (4,), "timestamp": (8,), "timestamp_ntz": (8,)}
 """Widths of a bound in bytes; an int's is four after the column became a bigint, too."""
 _FLOATING = {"float": (4,), "double": (4, 8)}
 _ORDERED = frozenset({*_WHOLE, *_FLOATING, "string"})
+_FILE_BYTES = 1024  # what Python keeps of a file that is listed by itself, about
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,19 @@ class Told:
 
 class Source(Protocol):
     """The live files of a snapshot, in an order of its own; arrays have one item a file."""
+
+    @property
+    def pieces(self) -> Sequence[slice | Source]:
+        """Its files in order: runs of the files of the state that it was made after, and others.
+
+        Empty where it was made after none.
+        """
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, about."""
+        ...
 
     @property
     def rows(self) -> Numbers:
@@ -85,6 +102,8 @@ class ListedFiles:
 
     def __init__(self, files: Sequence[LiveFile], identity: Identity) -> None:
         self._files, self._identity = files, identity
+        self.pieces: Sequence[slice | Source] = ()
+        self.nbytes = _FILE_BYTES * len(files)
         times = Counter(f.path for f in files)
         self.rows: Numbers = np.array([f.record_count for f in files], dtype=np.int64)
         self.sizes: Numbers = np.array([f.size_bytes for f in files], dtype=np.int64)
@@ -147,6 +166,25 @@ class ColumnStatistics:
     contradicts: bool
     unproven: Flags
 
+    def run(self, files: slice) -> ColumnStatistics:
+        """Those of some files, one after the other."""
+        old = self.bounds
+        lower, upper = (
+            a.slice(files.start, files.stop - files.start) for a in (old.lower, old.upper)
+        )
+        rows, nulls, nans = old.rows[files], old.nulls[files], old.nans[files]
+        bounds = ColumnBounds(lower, upper, rows, nulls, nans, old.floating)
+        tight, fixed, unproven = self.tight[files], self.fixed[files], self.unproven[files]
+        return ColumnStatistics(bounds, tight, fixed, self.contradicts, unproven)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory; what it shares with other columns isn't counted."""
+        bounds = self.bounds
+        arrays = (bounds.nulls, bounds.nans, self.tight, self.fixed, self.unproven)
+        texts: int = bounds.lower.nbytes + bounds.upper.nbytes
+        return texts + bounds.nbytes_made + sum(map(held_bytes, arrays))
+
 
 class FileStatistics:
     """The statistics of a snapshot's live files; columns made when asked for. Threads may share it.
@@ -155,64 +193,149 @@ class FileStatistics:
     """
 
     def __init__(
-        self, source: Source, uuids: Set[int] = frozenset(), misnamed: Set[int] = frozenset()
+        self,
+        source: Source,
+        uuids: Set[int] = frozenset(),
+        misnamed: Set[int] = frozenset(),
+        earlier: FileStatistics | None = None,
     ) -> None:
-        """Of fields in `uuids` bounds aren't told, of those in `misnamed` nothing is."""
+        """Of fields in `uuids` bounds aren't told, of those in `misnamed` nothing is.
+
+        `earlier` are those of the state that the source was made after: their columns are used
+        again, as long as somebody else keeps them.
+        """
         self.source = source
-        self._uuids, self._misnamed = uuids, misnamed
+        self._odd = uuids, misnamed
         self.rows, self.sizes = source.rows, source.sizes
         known = (source.vectored != UNKNOWN) & (source.rows != UNKNOWN)
         self.alive: Numbers = np.where(known, source.rows - source.vectored, UNKNOWN)
-        self._columns: dict[tuple[int, str], ColumnStatistics] = {}
+        if (self.alive == self.rows).all():
+            self.alive = self.rows
+        self._columns: OrderedDict[tuple[int, str], ColumnStatistics] = OrderedDict()
         self._lock = threading.Lock()
+        usable = earlier if earlier is not None and source.pieces else None
+        if usable is not None and usable._odd != self._odd:
+            usable = None
+        self._earlier = None if usable is None else weakref.ref(usable)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it takes now, about."""
+        columns = list(self._columns.values())
+        own = 0 if self.alive is self.rows else self.alive.nbytes
+        return self.source.nbytes + own + sum(column.nbytes for column in columns)
 
     def column(self, field_id: int, type_: str) -> ColumnStatistics:
         """The column of that Spark type."""
         key = (field_id, type_)
         with self._lock:
-            if key not in self._columns:
-                self._columns[key] = self._made(field_id, type_)
-            return self._columns[key]
+            known = self._columns.get(key)
+            if known is None:
+                known = self._columns[key] = self._joined(key) or self._made(key, self.source)
+            self._columns.move_to_end(key)
+            return known
 
-    def _made(self, field_id: int, type_: str) -> ColumnStatistics:
-        arrow, told = arrow_kind(type_), self.source.told(field_id)
+    def shrink(self, bytes_max: int) -> None:
+        """Drops the columns used longest ago until it takes no more than that, if that can be."""
+        with self._lock:
+            while self._columns and self.nbytes > bytes_max:
+                self._columns.popitem(last=False)
+
+    def _joined(self, key: tuple[int, str]) -> ColumnStatistics | None:
+        """The column out of the earlier state's; None where that hasn't made it."""
+        earlier = None if self._earlier is None else self._earlier()
+        # Its lock isn't taken: two states may be made after each other.
+        known = None if earlier is None else earlier._columns.get(key)
+        if known is None or known.contradicts:  # the files that contradict may be gone
+            return None
+        pieces = [
+            known.run(piece) if isinstance(piece, slice) else self._made(key, piece)
+            for piece in self.source.pieces
+        ]
+        bounds = [piece.bounds for piece in pieces]
+        return ColumnStatistics(
+            ColumnBounds(
+                pa.concat_arrays([one.lower for one in bounds]),
+                pa.concat_arrays([one.upper for one in bounds]),
+                self.rows,
+                joined([one.nulls for one in bounds]),
+                joined([one.nans for one in bounds]),
+                known.bounds.floating,
+            ),
+            joined([piece.tight for piece in pieces]),
+            joined([piece.fixed for piece in pieces]),
+            any(piece.contradicts for piece in pieces),
+            joined([piece.unproven for piece in pieces]),
+        )
+
+    def _made(self, key: tuple[int, str], source: Source) -> ColumnStatistics:
+        field_id, type_ = key
+        uuids, misnamed = self._odd
+        rows, files = source.rows, len(source.rows)
+        arrow, told = arrow_kind(type_), source.told(field_id)
         # A uuid is a text to Spark, and sixteen bytes to a manifest.
-        ordered = is_ordered(type_) and field_id not in self._uuids
-        if field_id in self._misnamed:
-            told = _nothing(len(self))
+        ordered = is_ordered(type_) and field_id not in uuids
+        if field_id in misnamed:
+            told = _nothing(files)
         elif not ordered:
-            unbounded = pa.nulls(len(self), pa.binary())
+            unbounded = pa.nulls(files, pa.binary())
             told = replace(told, lower=unbounded, upper=unbounded)
         lower, upper = _decoded(told.lower, type_, arrow), _decoded(told.upper, type_, arrow)
         # What doesn't count the file's rows says nothing of them.
-        nulls, nans = np.where(told.values == self.rows, told.nulls, UNKNOWN), told.nans
-        given, constant = self.source.fixed(field_id, type_)
+        nulls, nans = np.where(told.values == rows, told.nulls, UNKNOWN), told.nans
+        given, constant = source.fixed(field_id, type_)
         contradicts, unproven = False, given
         if type_ in _FLOATING or not ordered:
             # NaN and -0.0 as a partition's value, and types without bounds: nothing is claimed.
-            lower = pc.if_else(pa.array(given), pa.scalar(None, arrow), lower)
-            given = np.zeros(len(self), dtype=bool)
+            if given.any():
+                lower = pc.if_else(pa.array(given), pa.scalar(None, arrow), lower)
+            given = np.zeros(files, dtype=bool)
         elif given.any():
             is_null = constant.is_null().to_numpy(zero_copy_only=False)
             outside = pc.or_kleene(pc.less(constant, lower), pc.greater(constant, upper))
             lower_known, upper_known = flags(lower.is_valid()), flags(upper.is_valid())
             valued = lower_known | upper_known
             contradicts = bool((given & (flags(outside) | (is_null & valued))).any())
-            proven = (lower_known & upper_known) | (is_null & (told.nulls == self.rows))
+            proven = (lower_known & upper_known) | (is_null & (told.nulls == rows))
             unproven = given & ~proven
             mask = pa.array(given)
             lower = pc.if_else(mask, constant, lower)
             upper = pc.if_else(mask, constant, upper)
-            nulls = np.where(given, np.where(is_null, self.rows, 0), nulls)
+            nulls = np.where(given, np.where(is_null, rows, 0), nulls)
             nans = np.where(given, 0, nans)
-        bounds = ColumnBounds(lower, upper, self.rows, nulls, nans, type_ in _FLOATING)
-        tight = given | np.full(len(self), type_ not in (*_FLOATING, "string"))
+        floating = type_ in _FLOATING
+        nans = slim(nans if floating else np.zeros(files, dtype=np.int64))
+        bounds = ColumnBounds(lower, upper, rows, slim(nulls), nans, floating)
+        tight = given | np.full(files, type_ not in (*_FLOATING, "string"))
         same = bounds.bounded & flags(pc.equal(lower, upper)) & bounds.never_null
         fixed = given | bounds.always_null | (same & tight)
-        return ColumnStatistics(bounds, tight, fixed, contradicts, unproven)
+        return ColumnStatistics(bounds, slim(tight), slim(fixed), contradicts, slim(unproven))
+
+
+def slim(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """The array; read-only and in next to no memory where all of its items are the same."""
+    if not len(array) or held_bytes(array) <= array.itemsize or (array != array[0]).any():
+        return array
+    return np.broadcast_to(array[0], array.shape)
+
+
+def joined(arrays: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
+    """The arrays one after the other, `slim` if they are all alike."""
+    first = next((array[0] for array in arrays if len(array)), None)
+    if first is not None and all(
+        held_bytes(array) <= array.itemsize and (not len(array) or array[0] == first)
+        for array in arrays
+    ):
+        return np.broadcast_to(first, (sum(map(len, arrays)),))
+    return np.concatenate(arrays)
+
+
+def held_bytes(array: npt.NDArray[Any]) -> int:
+    """Bytes of memory that the array's items take."""
+    return array.itemsize if array.strides == (0,) else array.nbytes
 
 
 def _nothing(files: int) -> Told:
