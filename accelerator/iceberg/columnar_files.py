@@ -1,4 +1,4 @@
-"""The live files of a snapshot without deletes, as the columns of its manifests.
+"""The live files of a snapshot as the columns of its manifests, with the deletes that apply.
 
 Nothing is made for each file but for those that are asked for, and of manifests that an earlier
 state of the table has as well nothing is made again.
@@ -7,6 +7,7 @@ state of the table has as well nothing is made again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg import manifest_file
+from accelerator.iceberg.delete_columns import Applied, DeleteFiles, Listed
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Identity
 from accelerator.iceberg.manifest_columns import ManifestColumns
@@ -44,7 +46,7 @@ class ColumnarFiles:
     """A `statistics.Source` over data manifests; files are in the order of the manifests.
 
     `load` gives the columns of a manifest, `listed` its files, for those few that are read. What
-    `earlier` has of the same manifests is taken from there.
+    `earlier` has of the same manifests is taken from there. `deletes` are the snapshot's.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class ColumnarFiles:
         identity: Identity,
         listed: Callable[[ManifestFile], Sequence[LiveFile]],
         earlier: ColumnarFiles | None = None,
+        deletes: DeleteFiles | None = None,
     ) -> None:
         self._load, self._identity, self._listed = load, identity, listed
         self._manifests = list(manifests)
@@ -72,7 +75,13 @@ class ColumnarFiles:
             self.rows = slim(_numbers([c.record_count for c in columns]))
             self.sizes = slim(_numbers([c.size_bytes for c in columns]))
             self._ends = np.cumsum([0, *(c.count for c in columns)]).tolist()
+        self._applied: Applied | None = None
         self.vectored: Numbers = slim(np.zeros(len(self.rows), dtype=np.int64))
+        if deletes is not None:
+            self._applied = deletes.applied(
+                [Listed(one.partition_spec_id, load(one)) for one in self._manifests]
+            )
+            self.vectored = self._applied.vectored
         # Of earlier states only what is known already is of use, and they aren't kept alive.
         self._known = _known(earlier)
 
@@ -83,7 +92,8 @@ class ColumnarFiles:
         hashes = self._hashes.nbytes if "_hashes" in made else 0
         single = held_bytes(self.single) if "single" in made else 0
         arrays = sum(map(held_bytes, (self.rows, self.sizes, self.vectored)))
-        return arrays + hashes + single + _KEY_BYTES * len(self._manifests)
+        applied = 0 if self._applied is None else self._applied.nbytes
+        return arrays + hashes + single + applied + _KEY_BYTES * len(self._manifests)
 
     @cached_property
     def single(self) -> Flags:
@@ -184,8 +194,12 @@ class ColumnarFiles:
             places = np.flatnonzero(chosen[first:end]).tolist()
             if places:
                 files = self._listed(file)
-                found += [files[place] for place in places]
+                found += [self._with_deletes(files[place], first + place) for place in places]
         return tuple(found)
+
+    def _with_deletes(self, file: LiveFile, place: int) -> LiveFile:
+        refs = () if self._applied is None else self._applied.refs(place)
+        return replace(file, deletes=refs) if refs else file
 
 
 def _key(manifest: ManifestFile) -> _Key:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -33,7 +33,7 @@ from pyiceberg.typedef import Record
 from accelerator.iceberg.io import Inputs
 from accelerator.recent import Recent
 
-_PATH_FIELD_ID = 2147483546  # of `file_path` in position delete files
+PATH_FIELD_ID = 2147483546  # of `file_path` in position delete files
 _AT = {field.name: place for place, field in enumerate(DATA_FILE_TYPE[3].fields)}
 
 
@@ -94,7 +94,7 @@ class _Delete:
 
     ref: DeleteRef
     target: str | None
-    reach: Hashable
+    reach: tuple[int, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,15 @@ class FileCache:
         self._snapshots: Recent[tuple[LiveFile, ...]] = Recent(snapshots_max)
         self._manifests: Recent[_Manifest] = Recent(manifests_max)
 
-    def live_files(self, inputs: Inputs, uuid: str, snapshot: Snapshot) -> tuple[LiveFile, ...]:
-        """Every data file of the snapshot, in the order of its manifests."""
+    def live_files(
+        self, inputs: Inputs, uuid: str, snapshot: Snapshot, unpartitioned: Set[int]
+    ) -> tuple[LiveFile, ...]:
+        """Every data file of the snapshot, in the order of its manifests.
+
+        `unpartitioned` are the table's specs without a field, or with fields that were all dropped.
+        """
         return self._snapshots.get_or(
-            (uuid, snapshot.snapshot_id), lambda: self._match(inputs, snapshot)
+            (uuid, snapshot.snapshot_id), lambda: self._match(inputs, snapshot, unpartitioned)
         )
 
     def manifests(self, inputs: Inputs, snapshot: Snapshot) -> Sequence[ManifestFile]:
@@ -138,14 +143,16 @@ class FileCache:
                 known = self._manifests.get(path) or _decode_manifest(inputs, manifest)
                 yield from (file.key for file in known.files)
 
-    def _match(self, inputs: Inputs, snapshot: Snapshot) -> tuple[LiveFile, ...]:
+    def _match(
+        self, inputs: Inputs, snapshot: Snapshot, unpartitioned: Set[int]
+    ) -> tuple[LiveFile, ...]:
         listed = self.manifests(inputs, snapshot)
         manifests = [self._decoded(inputs, manifest) for manifest in listed]
         files = [file for manifest in manifests for file in manifest.files]
         deletes = [delete for manifest in manifests for delete in manifest.deletes]
         if not deletes:
             return tuple(files)
-        index = _DeleteIndex(deletes)
+        index = _DeleteIndex(deletes, unpartitioned)
         return tuple(replace(file, deletes=index.applying(file)) for file in files)
 
     def _decoded(self, inputs: Inputs, manifest: ManifestFile) -> _Manifest:
@@ -155,16 +162,21 @@ class FileCache:
 
 
 class _DeleteIndex:
-    """Delete files by the data file they name, else by the partition they reach."""
+    """Delete files by the data file they name, else by the partition they reach.
 
-    def __init__(self, deletes: Iterable[_Delete]) -> None:
+    An equality delete of an unpartitioned spec reaches the whole table, whatever its other specs.
+    """
+
+    def __init__(self, deletes: Iterable[_Delete], unpartitioned: Set[int] = frozenset()) -> None:
         self._by_path: dict[str, list[DeleteRef]] = {}
         self._by_reach: dict[Hashable, list[DeleteRef]] = {}
         for delete in deletes:
+            whole_table = delete.ref.content == "equality" and delete.reach[0] in unpartitioned
             if delete.target is not None:
                 self._by_path.setdefault(delete.target, []).append(delete.ref)
             else:
-                self._by_reach.setdefault(delete.reach, []).append(delete.ref)
+                reach = None if whole_table else delete.reach
+                self._by_reach.setdefault(reach, []).append(delete.ref)
 
     def applying(self, file: LiveFile) -> tuple[DeleteRef, ...]:
         reaching = [
@@ -172,11 +184,16 @@ class _DeleteIndex:
             *self._by_reach.get((file.spec_id, _comparable(file.partition)), ()),
             *self._by_reach.get(None, ()),
         ]
-        found = [ref for ref in reaching if _is_later(ref, file.sequence_number)]
-        if any(ref.content == "dv" for ref in found):
-            # A deletion vector holds what position deletes had said before it.
-            found = [ref for ref in found if ref.content != "position"]
-        return tuple(sorted(found, key=lambda ref: (ref.path, ref.content_offset or 0)))
+        return applying(reaching, file.sequence_number)
+
+
+def applying(reaching: Iterable[DeleteRef], sequence_number: int) -> tuple[DeleteRef, ...]:
+    """Those that apply to a data file of that sequence number, of those that reach it."""
+    found = [ref for ref in reaching if _is_later(ref, sequence_number)]
+    if any(ref.content == "dv" for ref in found):
+        # A deletion vector holds what position deletes had said before it.
+        found = [ref for ref in found if ref.content != "position"]
+    return tuple(sorted(found, key=lambda ref: (ref.path, ref.content_offset or 0)))
 
 
 def _is_later(ref: DeleteRef, sequence_number: int) -> bool:
@@ -237,11 +254,7 @@ def _delete(data: DataFile, sequence_number: int, spec_id: int) -> _Delete:
         content_offset=offset,
         content_size=data[_AT["content_size_in_bytes"]],
     )
-    partition = _partition(data.partition)
-    # An equality delete of an unpartitioned spec reaches the whole table, whatever its other specs;
-    # a spec whose fields were all dropped (void) is unpartitioned too, and its values are all NULL.
-    whole_table = equality and all(value is None for value in partition)
-    reach = None if whole_table else (spec_id, _comparable(partition))
+    reach = spec_id, _comparable(_partition(data.partition))
     return _Delete(ref, None if equality else _target(data), reach)
 
 
@@ -250,8 +263,8 @@ def _target(data: DataFile) -> str | None:
     named = data[_AT["referenced_data_file"]]
     if named is not None:
         return str(named)
-    lower = (data.lower_bounds or {}).get(_PATH_FIELD_ID)
-    upper = (data.upper_bounds or {}).get(_PATH_FIELD_ID)
+    lower = (data.lower_bounds or {}).get(PATH_FIELD_ID)
+    upper = (data.upper_bounds or {}).get(PATH_FIELD_ID)
     return lower.decode() if lower is not None and lower == upper else None
 
 

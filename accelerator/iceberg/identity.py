@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.transforms import IdentityTransform, TruncateTransform, VoidTransform
+from pyiceberg.types import DecimalType
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +32,29 @@ def identity_of(metadata: TableMetadata) -> Identity:
         }
         for spec in metadata.specs().values()
     }
+
+
+def unpartitioned(metadata: TableMetadata) -> frozenset[int]:
+    """Specs without a field, or whose fields were all dropped, which leaves void transforms."""
+    return frozenset(
+        spec.spec_id
+        for spec in metadata.specs().values()
+        if all(isinstance(field.transform, VoidTransform) for field in spec.fields)
+    )
+
+
+def decimal_fields(metadata: TableMetadata) -> frozenset[int]:
+    """Ids of partition fields whose values are decimals."""
+    decimals = {
+        field.field_id
+        for schema in metadata.schemas
+        for field in schema._lazy_id_to_field.values()
+        if isinstance(field.field_type, DecimalType)
+    }
+    return frozenset(
+        field.field_id
+        for spec in metadata.specs().values()
+        for field in spec.fields
+        if field.source_id in decimals
+        and isinstance(field.transform, (IdentityTransform, TruncateTransform))
+    )

@@ -31,7 +31,7 @@ from accelerator.iceberg.catalogs import (
 )
 from accelerator.iceberg.errors import read_errors
 from accelerator.iceberg.files import FileCache, LiveFile
-from accelerator.iceberg.identity import Identity, identity_of
+from accelerator.iceberg.identity import Identity, decimal_fields, identity_of, unpartitioned
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
@@ -42,6 +42,7 @@ from rewrite.facts import At, Facts, TableFacts
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from accelerator.iceberg.delete_columns import DeleteFiles
     from accelerator.iceberg.manifest_cache import ManifestCache
     from accelerator.iceberg.manifest_columns import ManifestColumns
     from accelerator.iceberg.statistics import FileStatistics
@@ -137,7 +138,8 @@ class PinnedTable:
             return ()
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
-            return self._files.live_files(inputs, self.facts.uuid, self.snapshot)
+            specs = unpartitioned(self.metadata)
+            return self._files.live_files(inputs, self.facts.uuid, self.snapshot, specs)
 
     @property
     def fixed_fields(self) -> frozenset[int]:
@@ -160,24 +162,30 @@ class PinnedTable:
     def _statistics(self, earlier: FileStatistics | None) -> FileStatistics:
         # Imports Arrow's compute module.
         from accelerator.iceberg.columnar_files import ColumnarFiles
-        from accelerator.iceberg.statistics import FileStatistics, ListedFiles, misnamed
+        from accelerator.iceberg.statistics import FileStatistics, misnamed
 
         uuids = {f.field_id for f in self.schema.fields if isinstance(f.field_type, UUIDType)}
         odd = uuids, misnamed(self.metadata)
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
             listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
-            if any(manifest.content != ManifestContent.DATA for manifest in listed):
-                return FileStatistics(ListedFiles(self.live_files(), self._identity), *odd)
+            deletes = [one for one in listed if one.content != ManifestContent.DATA]
             before = earlier.source if earlier is not None else None
             source = ColumnarFiles(
-                listed,
+                [one for one in listed if one.content == ManifestContent.DATA],
                 self._manifest_columns,
                 self._identity,
                 partial(self._files.listed, inputs),
                 before if isinstance(before, ColumnarFiles) else None,
+                self._delete_files(deletes) if deletes else None,
             )
             return FileStatistics(source, *odd, earlier)
+
+    def _delete_files(self, manifests: Sequence[ManifestFile]) -> DeleteFiles:
+        from accelerator.iceberg.delete_columns import DeleteFiles, Listed
+
+        listed = [Listed(one.partition_spec_id, self._manifest_columns(one)) for one in manifests]
+        return DeleteFiles(listed, unpartitioned(self.metadata), decimal_fields(self.metadata))
 
     def _manifest_columns(self, manifest: ManifestFile) -> ManifestColumns:
         with self._read_errors():

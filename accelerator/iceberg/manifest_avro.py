@@ -18,8 +18,8 @@ from pyiceberg.manifest import ManifestEntryStatus, ManifestFile
 from accelerator.iceberg import avro_kernel as kernel
 from accelerator.iceberg.avro_container import Container, damaged, unsupported
 from accelerator.iceberg.manifest_columns import (
+    ALL_TYPES,
     KINDS,
-    TYPES,
     Bools,
     Int64s,
     ManifestColumns,
@@ -45,11 +45,11 @@ _FAULTS = {
     kernel.BAD_VALUE: "an entry has a value that its schema doesn't allow",
     kernel.LEFT_OVER: "a block has bytes behind its last entry",
 }
-_SPANS = frozenset({"path", "format", "key_metadata"})
+_SPANS = frozenset({"path", "format", "key_metadata", "referenced_data_file"})
 
 
 def decode_compiled(container: Container, manifest: ManifestFile) -> ManifestColumns:
-    """The live data files of the manifest; ManifestError where it's damaged or unknown."""
+    """The live files of the manifest; ManifestError where it's damaged or unknown."""
     program = program_for(container.schema)
     found = _run(program, container)
     return assemble(_Reading(program, container, found).raw(), manifest)
@@ -145,9 +145,9 @@ class _Reading:
         for name, place in self._program.places.items():
             values, seen = self._row(place)
             if name in _SPANS:
-                columns[name] = self._texts(values, seen, TYPES[name])
+                columns[name] = self._texts(values, seen, ALL_TYPES[name])
             else:
-                columns[name] = _integers(values, seen, TYPES.get(name, pa.int64()))
+                columns[name] = _integers(values, seen, ALL_TYPES.get(name, pa.int64()))
         columns["split_offsets"] = self._lists()
         partition = {one.field_id: self._partition(one) for one in self._program.partition}
         return Raw(self._count, columns, partition, self._stats())

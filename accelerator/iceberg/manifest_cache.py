@@ -16,7 +16,7 @@ from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import Inputs
-from accelerator.iceberg.manifest_columns import ManifestColumns, refuse_deletes
+from accelerator.iceberg.manifest_columns import ManifestColumns
 from accelerator.iceberg.manifest_file import Identity, read_file, trim, write_file
 from accelerator.iceberg.manifest_reader import decode_manifest
 
@@ -34,7 +34,7 @@ class _Entry:
 
 
 class ManifestCache:
-    """Columns of data manifests by path, least recently used first out.
+    """Columns of manifests by path, least recently used first out.
 
     Args:
         budget_bytes: of memory. One manifest that alone is larger is decoded at every call.
@@ -60,10 +60,10 @@ class ManifestCache:
         return self._bytes
 
     def columns(self, inputs: Inputs, manifest: ManifestFile) -> ManifestColumns:
-        """The live data files of the manifest.
+        """The live files of the manifest.
 
         Raises:
-            ManifestError: the manifest is damaged, of a kind that isn't known, or lists deletes.
+            ManifestError: the manifest is damaged, or of a kind that isn't known.
             CatalogError: it can't be read.
         """
         identity = Identity.of(manifest)
@@ -80,8 +80,6 @@ class ManifestCache:
         return columns
 
     def _load(self, inputs: Inputs, manifest: ManifestFile, identity: Identity) -> ManifestColumns:
-        refuse_deletes(manifest)
-
         def decode() -> ManifestColumns:
             return decode_manifest(_bytes_of(inputs, manifest), manifest)
 

@@ -1,4 +1,4 @@
-"""What a manifest says of its live data files, as Arrow columns: a file per row.
+"""What a manifest says of its live data or delete files, as Arrow columns: a file per row.
 
 Columns are in the manifest's order. What the manifest doesn't say is null, never 0: a count that is
 missing or negative, a bound that isn't there. Statistics are kept as narrow as their values allow
@@ -38,6 +38,14 @@ TYPES: Mapping[str, pa.DataType] = {
     "key_metadata": pa.binary(),
     "first_row_id": pa.int64(),
 }
+# What manifests of delete files have beside them.
+DELETE_TYPES: Mapping[str, pa.DataType] = {
+    "content": pa.int64(),
+    "referenced_data_file": pa.string(),
+    "content_offset": pa.int64(),
+    "content_size": pa.int64(),
+}
+ALL_TYPES: Mapping[str, pa.DataType] = {**TYPES, **DELETE_TYPES}
 KINDS: Mapping[Kind, pa.DataType] = {
     "bool": pa.bool_(),
     "int": pa.int32(),
@@ -83,11 +91,15 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ManifestColumns:
-    """The live data files of one manifest. `field_ids` are those with any statistics, ascending."""
+    """The live files of one manifest. `field_ids` are those with any statistics, ascending.
+
+    `deletes`: it lists delete files, and has the columns of `DELETE_TYPES` as well.
+    """
 
     count: int
     field_ids: tuple[int, ...]
     source: Columns
+    deletes: bool = False
 
     @property
     def path(self) -> pa.StringArray:
@@ -149,6 +161,26 @@ class ManifestColumns:
         """
         return self.source.column(PARTITION)
 
+    @property
+    def content(self) -> pa.Int64Array:
+        """1 for position deletes and deletion vectors, 2 for equality deletes."""
+        return self.source.column("content")
+
+    @property
+    def referenced_data_file(self) -> pa.StringArray:
+        """The path of the one data file that the deletes are of; null where it isn't named."""
+        return self.source.column("referenced_data_file")
+
+    @property
+    def content_offset(self) -> pa.Int64Array:
+        """Where a deletion vector starts in its file; null for other deletes."""
+        return self.source.column("content_offset")
+
+    @property
+    def content_size(self) -> pa.Int64Array:
+        """Bytes of a deletion vector."""
+        return self.source.column("content_size")
+
     def stats(self, field_id: int) -> Stats:
         """Statistics of the column with that field id; all null where there are none."""
         if field_id not in self.field_ids:
@@ -204,13 +236,13 @@ def stats_column(field_id: int) -> str:
 
 def assemble(raw: Raw, manifest: ManifestFile) -> ManifestColumns:
     """Check what every entry must have, and fill in what it inherits from the manifest."""
-    found = {name: _or_nulls(raw, name, type_) for name, type_ in TYPES.items()}
+    deletes = manifest.content == ManifestContent.DELETES
+    types = ALL_TYPES if deletes else TYPES
+    found = {name: _or_nulls(raw, name, type_) for name, type_ in types.items()}
     for name in _REQUIRED:
         if found[name].null_count:
             raise damaged(f"an entry has no {name}")
-    content = raw.columns.get("content")
-    if content is not None and pc.any(pc.not_equal(content, 0)).as_py():
-        raise unsupported("a delete file is listed among data files")
+    _check_content(raw.columns.get("content"), raw.count, deletes)
     status = raw.columns["status"]
     if not pc.all(pc.is_in(status, pa.array([0, 1, 2], status.type))).as_py() and raw.count:
         raise damaged("an entry has an unknown status")
@@ -233,13 +265,17 @@ def assemble(raw: Raw, manifest: ManifestFile) -> ManifestColumns:
     found[PARTITION] = _partition(raw)
     for field_id, stats in raw.stats.items():
         found[stats_column(field_id)] = stats
-    return ManifestColumns(raw.count, tuple(sorted(raw.stats)), InMemory(found))
+    return ManifestColumns(raw.count, tuple(sorted(raw.stats)), InMemory(found), deletes)
 
 
-def refuse_deletes(manifest: ManifestFile) -> None:
-    """Delete manifests are read elsewhere (`files`)."""
-    if manifest.content != ManifestContent.DATA:
-        raise unsupported("it lists delete files")
+def _check_content(content: pa.Array | None, count: int, deletes: bool) -> None:
+    if not deletes:
+        if content is not None and pc.any(pc.not_equal(content, 0)).as_py():
+            raise unsupported("a delete file is listed among data files")
+    elif count and (
+        content is None or not pc.all(pc.is_in(content, pa.array([1, 2], content.type))).as_py()
+    ):
+        raise unsupported("a file that isn't a delete file is listed among delete files")
 
 
 def _or_nulls(raw: Raw, name: str, type_: pa.DataType) -> pa.Array:

@@ -22,7 +22,14 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.manifest import ManifestFile
 
-from accelerator.iceberg.manifest_columns import PARTITION, TYPES, ManifestColumns, stats_column
+from accelerator.iceberg.manifest_columns import (
+    ALL_TYPES,
+    DELETE_TYPES,
+    PARTITION,
+    TYPES,
+    ManifestColumns,
+    stats_column,
+)
 
 FORMAT = 1
 _MAGIC = b"LAMANIF1"  # ends in the format
@@ -96,14 +103,16 @@ def read_file(
             return None
         sections = {str(one[0]): _Section(*one[1:]) for one in directory["sections"]}
         field_ids = tuple(map(int, directory["field_ids"]))
-        names = {*TYPES, PARTITION, *map(stats_column, field_ids)}
+        deletes = any(name in sections for name in DELETE_TYPES)
+        types = ALL_TYPES if deletes else TYPES
+        names = {*types, PARTITION, *map(stats_column, field_ids)}
         if names != sections.keys() or not all(one.fits(len(data)) for one in sections.values()):
             return None
         count = int(directory["count"])
     except (KeyError, OSError, TypeError, ValueError):
         return None
     _touch(path)
-    return ManifestColumns(count, field_ids, _Mapped(data, sections, path, decode))
+    return ManifestColumns(count, field_ids, _Mapped(data, sections, path, decode), deletes)
 
 
 def trim(folder: Path, bytes_max: int) -> None:
@@ -140,7 +149,8 @@ def encode(identity: Identity, columns: ManifestColumns) -> bytes:
     """The bytes of a file."""
     out = bytearray(_MAGIC)
     sections = []
-    for name in (*TYPES, PARTITION, *map(stats_column, columns.field_ids)):
+    types = ALL_TYPES if columns.deletes else TYPES
+    for name in (*types, PARTITION, *map(stats_column, columns.field_ids)):
         out += bytes(-len(out) % _ALIGN)
         section = _encode_column(columns.source.column(name))
         sections.append([name, len(out), len(section), _digest(section).hex()])

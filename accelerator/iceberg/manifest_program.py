@@ -67,6 +67,9 @@ _FILE_FIELDS: dict[int, tuple[str, str]] = {
     131: ("key_metadata", "bytes"),
     140: ("sort_order_id", "integer"),
     142: ("first_row_id", "integer"),
+    143: ("referenced_data_file", "bytes"),
+    144: ("content_offset", "integer"),
+    145: ("content_size", "integer"),
 }
 _FILE_MAPS = {109: 0, 110: 1, 137: 2, 125: 3, 128: 4}
 _KEY_IDS = frozenset({119, 121, 138, 126, 129})

@@ -34,6 +34,7 @@ from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from accelerator.iceberg.avro_container import Container
 from accelerator.iceberg.manifest_columns import (
+    ALL_TYPES,
     KINDS,
     TYPES,
     ManifestColumns,
@@ -57,6 +58,9 @@ _FILE_IDS = {
     "split_offsets": 132,
     "sort_order_id": 140,
     "first_row_id": 142,
+    "referenced_data_file": 143,
+    "content_offset": 144,
+    "content_size": 145,
 }
 _MAP_IDS = (109, 110, 137, 125, 128)  # in the order of MAPS
 _PLAIN = frozenset({"boolean", "int", "long", "float", "double", "string", "bytes"})
@@ -111,7 +115,7 @@ def _raw(program: Program, entries: Sequence[Record]) -> Raw:
         columns[name] = pa.array([entry[place] for entry in entries], TYPES[name])
     for name, field_id in _FILE_IDS.items():
         place = _FILE[field_id]
-        columns[name] = pa.array([file[place] for file in files], TYPES[name])
+        columns[name] = pa.array([file[place] for file in files], ALL_TYPES[name])
     records = [file[_FILE[102]] for file in files]
     partition = {
         one.field_id: pa.array([record[place] for record in records], KINDS[one.kind])

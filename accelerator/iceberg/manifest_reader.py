@@ -19,7 +19,7 @@ from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg.avro_container import read_container
 from accelerator.iceberg.errors import ManifestError
-from accelerator.iceberg.manifest_columns import ManifestColumns, refuse_deletes
+from accelerator.iceberg.manifest_columns import ManifestColumns
 from accelerator.iceberg.manifest_pyiceberg import UnfitError, decode_small
 
 # Decompressed bytes of manifests that PyIceberg's reader takes before numba is worth its start.
@@ -47,12 +47,11 @@ _spent = _Spent()
 
 
 def decode_manifest(data: bytes, manifest: ManifestFile) -> ManifestColumns:
-    """The live data files of the manifest with those bytes.
+    """The live files of the manifest with those bytes.
 
     Raises:
-        ManifestError: the bytes are damaged, or of a kind that isn't known, or list delete files.
+        ManifestError: the bytes are damaged, or of a kind that isn't known.
     """
-    refuse_deletes(manifest)
     try:
         container = read_container(data)
         if _spent.affords(len(container.data)):

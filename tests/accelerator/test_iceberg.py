@@ -446,17 +446,20 @@ def test_a_delete_that_names_its_file_applies_to_it_alone() -> None:
 
 
 def test_an_unpartitioned_equality_delete_reaches_every_partition() -> None:
-    index = _DeleteIndex([_Delete(_ref("equality", 9), None, None)])
+    index = _DeleteIndex([_Delete(_ref("equality", 9), None, (5, (None,)))], {5})
     assert index.applying(_file(partition=(3,)))
+    index = _DeleteIndex([_Delete(_ref("equality", 9), None, (5, (None,)))])
+    assert not index.applying(_file(partition=(None,)))
 
 
 def test_a_vector_replaces_position_deletes_and_not_equality_deletes() -> None:
     index = _DeleteIndex(
         [
-            _Delete(_ref("dv", 9, "v"), "a", None),
+            _Delete(_ref("dv", 9, "v"), "a", (0, (1,))),
             _Delete(_ref("position", 7, "p"), None, (0, (1,))),
-            _Delete(_ref("equality", 8, "e"), None, None),
-        ]
+            _Delete(_ref("equality", 8, "e"), None, (1, ())),
+        ],
+        {1},
     )
     assert [ref.path for ref in index.applying(_file())] == ["e", "v"]
 

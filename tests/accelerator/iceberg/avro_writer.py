@@ -42,6 +42,7 @@ class Layout:
     seed: int | None = None
     partition: tuple[tuple[int, Any], ...] = ()
     left_out: frozenset[int] = frozenset()
+    deletes: bool = False
 
 
 @dataclass
@@ -93,6 +94,7 @@ class Writer:
             ),
             _field(140, "sort_order_id", self._optional("int")),
             _field(142, "first_row_id", self._optional("long")),
+            *(self._of_deletes() if self.layout.deletes else ()),
         ]
         entry_fields = [
             _field(0, "status", "int"),
@@ -102,6 +104,13 @@ class Writer:
             _field(2, "data_file", self._record("r2", file_fields)),
         ]
         return self._record("manifest_entry", entry_fields)
+
+    def _of_deletes(self) -> list[dict[str, Any]]:
+        return [
+            _field(143, "referenced_data_file", self._optional("string")),
+            _field(144, "content_offset", self._optional("long")),
+            _field(145, "content_size_in_bytes", self._optional("long")),
+        ]
 
     def _record(self, name: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
         fields = [one for one in fields if one["field-id"] not in self.layout.left_out]

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from pyiceberg.manifest import ManifestContent, ManifestFile
 
-from accelerator.iceberg.manifest_columns import TYPES, ManifestColumns
+from accelerator.iceberg.manifest_columns import ALL_TYPES, TYPES, ManifestColumns
 
 PARTITIONS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "int": ("int", st.integers(-(2**31), 2**31 - 1)),
@@ -95,7 +95,7 @@ def listed(path: str = "m", sequence_number: int = 7, length: int = 1) -> Manife
 def told(columns: ManifestColumns) -> dict[str, Any]:
     """All that the columns say, with types, so that NaN equals itself."""
     found: dict[str, Any] = {"count": columns.count, "field_ids": columns.field_ids}
-    for name in TYPES:
+    for name in ALL_TYPES if columns.deletes else TYPES:
         column = getattr(columns, name)
         column.validate(full=True)
         found[name] = (str(column.type), repr(column.to_pylist()))

@@ -279,11 +279,29 @@ def test_every_other_field_may_be_missing(field_id: int) -> None:
     assert columns.count == 1
 
 
-def test_a_delete_manifest_is_refused() -> None:
+def test_delete_files_have_columns_of_their_own() -> None:
     manifest = listed()
     manifest[3] = ManifestContent.DELETES
-    with pytest.raises(ManifestError, match="delete files"):
-        manifest_reader.decode_manifest(Writer().file([]), manifest)
+    vector = {"referenced_data_file": "a", "content_offset": 4, "content_size_in_bytes": 40}
+    written = [
+        entry(content=2, file_path="e", **dict.fromkeys(vector)),
+        entry(content=1, file_path="v", **vector),
+    ]
+    columns = both(Writer(Layout(deletes=True, version=3)).file(written), manifest)
+    assert columns.deletes
+    assert columns.content.to_pylist() == [2, 1]
+    assert columns.referenced_data_file.to_pylist() == [None, "a"]
+    assert columns.content_offset.to_pylist() == [None, 4]
+    assert columns.content_size.to_pylist() == [None, 40]
+    older = both(Writer().file([entry(content=1)]), manifest)
+    assert older.referenced_data_file.to_pylist() == [None]
+
+
+def test_a_data_file_among_deletes_is_refused() -> None:
+    manifest = listed()
+    manifest[3] = ManifestContent.DELETES
+    with pytest.raises(ManifestError, match="isn't a delete file"):
+        manifest_reader.decode_manifest(Writer().file([entry()]), manifest)
 
 
 def test_an_unknown_codec_is_refused_by_its_name() -> None:
