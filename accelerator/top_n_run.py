@@ -84,7 +84,8 @@ class TopRows:
             if not groups:
                 break
             self._read(groups)
-            round_max = min(2 * round_max, _GROUPS_MAX)
+            # With enough rows at hand nearly all that may still hold better ones are needed.
+            round_max = _GROUPS_MAX if self._last is not None else min(2 * round_max, _GROUPS_MAX)
             if self.counted.bytes > self._bytes_max:
                 raise NeedsSparkError(
                     f"{self.counted.bytes:,} bytes were read and the first rows aren't known yet",
@@ -203,10 +204,16 @@ class TopRows:
 
         places: list[int] = np.unique(groups).tolist()
         found = pa.concat_tables(self._reader.map(rows, places))
-        answer = self._engine.run(
-            rows_sql(block, "duckdb", "acc_rows"), {"acc_rows": found}, tag=self._tag
-        )
-        return conform(answer, names, types)
+        if all(isinstance(o.expr, Column) for o in block.outputs):
+            back = np.argsort(np.argsort(groups, kind="stable"))[block.offset :]
+            # By place: an output may stand there twice.
+            wanted = [
+                found.column(o.expr.name) for o in block.outputs if isinstance(o.expr, Column)
+            ]
+            columns = pa.Table.from_arrays(wanted, names=[str(i) for i in range(len(wanted))])
+            return conform(columns.take(pa.array(back)), names, types)
+        text = rows_sql(block, "duckdb", "acc_rows")
+        return conform(self._engine.run(text, {"acc_rows": found}, tag=self._tag), names, types)
 
 
 @dataclass(frozen=True, slots=True)

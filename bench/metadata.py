@@ -19,6 +19,7 @@ from pathlib import Path
 from rich.console import Console
 
 import accelerator
+from bench import top_n
 from bench.big_table import ROWS, SPAN, BigTable
 from bench.report import Report
 from bench.steps import Steps
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--files", type=int, default=500_000)
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--folder", type=Path, help="where to work; by default a temporary folder")
+    top_n.add_arguments(parser)
     parser.add_argument("--no-spark", action="store_true", help="leave the comparison out")
 
 
@@ -55,6 +57,10 @@ def run(options: argparse.Namespace) -> int:
             if not options.no_spark:
                 with steps.step("Ask Spark, which pushes the aggregates down to Iceberg"):
                     _compare(acc, report)
+        if not options.no_top_n:
+            logs = folder / "logs"
+            logs.mkdir()
+            top_n.measure(logs, steps, report, spark=not options.no_spark)
     finally:
         shutil.rmtree(folder)
     report.complete = True
