@@ -18,7 +18,7 @@ from rewrite.reason import Declined
 from rewrite.row_block import RowBlock
 
 if TYPE_CHECKING:
-    from accelerator.top_n import Reading
+    from accelerator.rows.planning import Reading
 
 MANIFESTS = "table metadata"
 """What they are called where cubes have their names."""

@@ -133,7 +133,7 @@ class CubeSearch:
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), ())
         # Imports Arrow's compute module.
-        from accelerator.top_n import plan_rows
+        from accelerator.rows.planning import plan_rows
 
         found = plan_rows(block, table, self._config)
         return Found(found, seen.names)

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from accelerator.engines.spark import SparkEngine
     from accelerator.iceberg.row_groups import Counted
+    from accelerator.rows.stream import SortedRows
 
 _log = logging.getLogger("accelerator")
 
@@ -115,6 +116,19 @@ class Accelerator:
         table = self.execute(sql)
         metrics = Metrics(engine="none", execution_ms=_ms(started))
         return Result(table, metrics, lambda: "A statement of the accelerator's own.")
+
+    def stream(self, sql: str) -> pa.RecordBatchReader:
+        """As `query`, but the rows come piece by piece where they can.
+
+        They can for `SELECT … ORDER BY` without LIMIT: what no row left can come before is given as
+        soon as it's read, so that memory is needed only for files that overlap. A failure after
+        the first piece is an EngineError. Reading to the end or closing the reader frees what the
+        statement pins.
+        """
+        rows = self._streamed(self.plan(sql)[0])
+        if rows is None:
+            return self.query(sql).arrow().to_reader()
+        return pa.RecordBatchReader.from_batches(rows.schema, self._pieces(sql, rows.schema))
 
     def sql(self, sql: str) -> DataFrame:
         """Runs any statement and gives a pyspark DataFrame, as `spark.sql` does.
@@ -288,7 +302,7 @@ class Accelerator:
                 try:
                     if isinstance(plan, CoverPlan):
                         return run_duckdb(plan, self.duckdb, tag), "duckdb", None
-                    return self._top_rows(plan, tag)
+                    return self._sorted_rows(plan, tag)
                 except NeedsSparkError:
                     pass  # equality deletes: the same cover, read by Spark
             with ExitStack() as leases:
@@ -306,11 +320,52 @@ class Accelerator:
         except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
             return PlainPlan(self._failed("planning_failed", error)), False
 
-    def _top_rows(self, plan: RowsPlan, tag: str) -> tuple[pa.Table, str, Counted | None]:
-        from accelerator.top_n_run import TopRows  # imports Arrow's compute module
+    def _sorted_rows(self, plan: RowsPlan, tag: str) -> tuple[pa.Table, str, Counted | None]:
+        everything = self._streamed(plan)
+        if everything is not None:
+            everything.tag = tag
+            return everything.run(), "duckdb", everything.counted
+        from accelerator.rows.top import TopRows  # imports Arrow's compute module
 
-        run = TopRows(plan, self.duckdb, tag, self.config.duckdb_bytes_max)
-        return run.run(), "duckdb", run.counted
+        first = TopRows(plan, self.duckdb, tag, self.config.duckdb_bytes_max)
+        return first.run(), "duckdb", first.counted
+
+    def _pieces(self, sql: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        with self.store.reading():
+            plan, _ = self.plan(sql)  # once more: only now nothing that it names is deleted
+            rows = self._streamed(plan)
+            if rows is None or rows.schema != schema:
+                yield from self.query(sql).arrow().cast(schema).to_batches()
+                return
+            self._pin_snapshots(rows.plan)
+            pieces, given = rows.pieces(), False
+            while True:
+                try:
+                    with self.tracked() as rows.tag:
+                        piece = next(pieces, None)
+                except (CancelledError, KeyboardInterrupt):
+                    raise
+                except Exception as error:  # law 4, as long as nothing was given
+                    declined = self._failed("engine_failed", error)
+                    if given:
+                        raise EngineError(
+                            f"the rows after the first ones can't be read: {declined.detail}",
+                            hint="`query` gives all rows or none, and falls back to plain Spark",
+                        ) from error
+                    yield from self.plain_table(sql).to_batches()
+                    return
+                if piece is None:
+                    return
+                given = True
+                yield from piece.to_batches()
+
+    def _streamed(self, plan: Plan) -> SortedRows | None:
+        """The run of a plan whose rows can be given piece by piece."""
+        if not isinstance(plan, RowsPlan) or plan.block.limit is not None or plan.duckdb_declined:
+            return None
+        from accelerator.rows.stream import SortedRows
+
+        return SortedRows(plan, self.duckdb)
 
     def _pin_snapshots(self, plan: CoverPlan | RowsPlan) -> None:
         """Until the statement has ended, no vacuum expires a snapshot whose rows it reads."""

@@ -30,16 +30,17 @@ _ALLOWED = frozenset({"expressions", "from_", "where", "order", "limit", "offset
 
 
 def selects_rows(tree: exp.Expression) -> bool:
-    """Whether the statement has the clauses of a SELECT of one table's rows, and a limit.
+    """Whether the statement has the clauses of a SELECT of one table's rows in an order.
 
     >>> import sqlglot
     >>> [selects_rows(sqlglot.parse_one(f"SELECT a FROM t {more}", read="spark"))
-    ...  for more in ("ORDER BY b LIMIT 9", "GROUP BY a LIMIT 9", "ORDER BY b")]
-    [True, False, False]
+    ...  for more in ("ORDER BY b LIMIT 9", "GROUP BY a ORDER BY a", "ORDER BY b", "LIMIT 9")]
+    [True, False, True, False]
     """
-    if not isinstance(tree, exp.Select) or tree.args.get("limit") is None:
+    if not isinstance(tree, exp.Select) or tree.args.get("order") is None:
         return False
-    return all(k in _ALLOWED for k, v in tree.args.items() if v)
+    known = all(k in _ALLOWED for k, v in tree.args.items() if v)
+    return known and not any(item.find(exp.AggFunc) for item in tree.expressions)
 
 
 def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> RowBlock:

@@ -1,8 +1,9 @@
-"""The first rows in an order: which files may hold them, and in what order to read these.
+"""Rows in an order: which files may hold them, and in what order to read these.
 
 Theory: `docs/rewriting.md`, 7. A file is left out where no row of it passes the predicate, or where
 its first place comes behind rows enough that surely pass. The rest is read in the order of first
-places, until no file left can hold a row that comes before the last one wanted (`top_n_run.py`).
+places: under a limit until no file left can hold a row that comes before the last one wanted
+(`top.py`), else all of it (`stream.py`).
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ def plan_rows(block: RowBlock, pinned: PinnedTable, config: Config) -> RowsPlan 
     if isinstance(reading, Declined):
         return PlainPlan(reading, (Tried(MANIFESTS, reading),))
     undone = _not_in_process(block)
-    in_process = undone is None and config.engine != "spark"
+    # Under a limit what is read is known only when it's read.
+    small = block.limit is not None or reading.bytes <= config.duckdb_bytes_max
+    wanted = config.engine == "duckdb" or (config.engine != "spark" and small)
+    in_process = undone is None and wanted
     if not in_process and len(reading) == len(reading.statistics):
         declined = undone or Declined("metadata_no_file")
         return PlainPlan(declined, (Tried(MANIFESTS, declined, 0, 0, len(reading)),))

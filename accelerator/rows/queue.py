@@ -1,0 +1,146 @@
+"""Row groups in the order of their first places; files are opened when their turn comes."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from accelerator.iceberg import LiveFile
+from accelerator.iceberg.readable import check_readable
+from accelerator.iceberg.row_groups import GroupReader, OpenFile
+from accelerator.plan import RowsPlan
+from accelerator.pruning import judge
+from accelerator.rows.planning import bounded_keys, column_of, directions
+from indexes.bounds import ColumnBounds
+from indexes.order import Key, Place
+from rewrite.expr import Column
+from rewrite.types import decimal_parts
+
+_OPENED = 8
+"""Files opened side by side."""
+Places = tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One row group that may be read."""
+
+    file: OpenFile
+    number: int
+
+    @property
+    def rows(self) -> int:
+        """Its rows, deleted ones included."""
+        return self.file.groups[self.number]
+
+
+class GroupQueue:
+    """What is left of a plan's reading. Row groups without a row that passes are passed over."""
+
+    def __init__(self, plan: RowsPlan, reader: GroupReader) -> None:
+        self._reading, self._reader = plan.reading, reader
+        self._conjuncts = plan.block.conjuncts
+        self._keys = bounded_keys(plan.block)
+        self._directions = directions(self._keys)
+        self._waiting: list[tuple[Places, int, Group]] = []
+        self._order = count()
+        self._opened = 0
+
+    def first(self, may_hold: Callable[[Places], bool]) -> Places | None:
+        """Where no row that is left comes before; None where none is, or none may be wanted.
+
+        `may_hold` says of a first place whether a row there may be wanted: it's False for every
+        place behind one for which it is False.
+        """
+        while self._opened < len(self._reading):
+            end = self._opened
+            while end < min(len(self._reading), self._opened + _OPENED):
+                place = self._reading.first(end)
+                waits = bool(self._waiting) and self._waiting[0][0] <= place
+                if waits or not may_hold(place):
+                    break
+                end += 1
+            if end == self._opened:
+                break
+            self._open(self._opened, end)
+        if not self._waiting or not may_hold(self._waiting[0][0]):
+            return None
+        return self._waiting[0][0]
+
+    def pop(self) -> Group:
+        """The row group whose first place `first` has told."""
+        return heapq.heappop(self._waiting)[2]
+
+    def _open(self, begin: int, end: int) -> None:
+        files: list[LiveFile] = self._reading.live(begin, end)
+        check_readable(files)
+        firsts = [self._reading.first(place) for place in range(begin, end)]
+        self._opened = end
+        for file, first in zip(self._reader.open(files), firsts, strict=True):
+            self._add(file, first)
+
+    def _add(self, file: OpenFile, file_first: Places) -> None:
+        passing = ~judge(self._conjuncts, _GroupStatistics(file)).none_true
+        bounds = [file.bounds(column_of(key)) for key in self._keys]
+        keys = [Key(b, d) for b, d in zip(bounds, self._directions, strict=True)]
+        for number in np.flatnonzero(passing).tolist():
+            firsts = zip(keys, file_first, strict=True)
+            first = tuple(max(whole, key.first(number)) for key, whole in firsts)
+            heapq.heappush(self._waiting, (first, next(self._order), Group(file, number)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """See `pruning.Told`."""
+
+    bounds: ColumnBounds
+
+
+class _GroupStatistics:
+    """What a file's footer says of its row groups, for predicates to be judged by."""
+
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+
+    def __len__(self) -> int:
+        return len(self._file.groups)
+
+    def column(self, field_id: int, type_: str) -> _Told:
+        """The column in each group."""
+        return _Told(self._file.bounds(Column(0, field_id, "", type_)))
+
+
+class RowPlaces:
+    """Places of rows, by the columns of a table that hold the sort keys that bounds tell of."""
+
+    def __init__(self, plan: RowsPlan) -> None:
+        keys = bounded_keys(plan.block)
+        self._pairs = list(zip(keys, directions(keys), strict=True))
+        # With every key among them rows that tie may stand for each other.
+        self.is_whole_order = len(keys) == len(plan.block.order)
+
+    def of(self, table: pa.Table, row: int) -> Places:
+        """The place of a row; key i is the column `k{i}`."""
+        return tuple(
+            direction.place(_bound(table.column(f"k{i}")[row], column_of(key).type or ""))
+            for i, (key, direction) in enumerate(self._pairs)
+        )
+
+
+def _bound(scalar: pa.Scalar, type_: str) -> Any:
+    """A value as `ColumnStatistics` keeps bounds."""
+    if not scalar.is_valid:
+        return None
+    parts = decimal_parts(type_)
+    if parts is not None:
+        return int(scalar.as_py().scaleb(parts[1]))
+    if type_ in ("date", "timestamp", "timestamp_ntz"):
+        return scalar.value
+    value = scalar.as_py()
+    return value.encode() if isinstance(value, str) else value

@@ -1,0 +1,120 @@
+"""All rows in an order, piece by piece: what no row left can come before is given at once.
+
+Row groups are read in the order of their first places. The rows read so far are sorted, and those
+that stand before the first place of all that is left go out; the rest waits for the next round. So
+files that don't overlap are just one after the other, and of those that do a round merges what
+overlaps. No order inside of files is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from accelerator.arrow_types import arrow_type, conform
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.iceberg.row_groups import Counted, GroupReader
+from accelerator.plan import RowsPlan
+from accelerator.rows.queue import Group, GroupQueue, Places, RowPlaces
+from rewrite.rows_sql import order_sql, renderer, where_sql
+
+_ROWS = 500_000
+"""A round reads at least so many rows, and as many as wait, if there are."""
+
+
+class SortedRows:
+    """One run of a plan without a limit; under `tag` the engine's work can be interrupted."""
+
+    def __init__(self, plan: RowsPlan, engine: DuckDBEngine, tag: str = "") -> None:
+        self.plan, self.tag = plan, tag
+        self._block, self._engine = plan.block, engine
+        self._reader = GroupReader(plan.pinned[0], plan.block.used)
+        self._queue = GroupQueue(plan, self._reader)
+        self._places = RowPlaces(plan)
+        self._types = [o.expr.type or "" for o in plan.block.outputs]
+        self._names = [n or "" for n in plan.names]
+        self._sql = self._sorting()
+
+    @property
+    def counted(self) -> Counted:
+        """What was read so far."""
+        return self._reader.counted
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of every piece: Spark's names and types."""
+        types = map(arrow_type, self._types)
+        return pa.schema(list(map(pa.field, self._names, types)))
+
+    def run(self) -> pa.Table:
+        """All pieces as one table."""
+        return pa.concat_tables([self.schema.empty_table(), *self.pieces()])
+
+    def pieces(self) -> Iterator[pa.Table]:
+        """The rows in order; closing the iterator ends the reading."""
+        try:
+            left: pa.Table | None = None
+            skip = self._block.offset
+            while True:
+                groups = self._next(_ROWS if left is None else max(_ROWS, left.num_rows))
+                if groups:
+                    left = self._sorted(groups, left)
+                if left is None:
+                    return
+                first = self._queue.first(_all)
+                end = left.num_rows if first is None else self._before(left, first)
+                if end > skip:
+                    yield self._given(left.slice(skip, end - skip))
+                skip = max(0, skip - end)
+                left = left.slice(end)
+                if first is None:
+                    return
+        finally:
+            self._reader.close()
+
+    def _next(self, rows: int) -> list[Group]:
+        found: list[Group] = []
+        while sum(g.rows for g in found) < rows and self._queue.first(_all) is not None:
+            found.append(self._queue.pop())
+        return found
+
+    def _sorted(self, groups: list[Group], left: pa.Table | None) -> pa.Table:
+        used = self._block.used
+        tables = self._reader.map(lambda g: g.file.sought(g.number, used)[0], groups)
+        rows = self._engine.run(self._sql, {"acc_rows": pa.concat_tables(tables)}, tag=self.tag)
+        if left is None or not left.num_rows:
+            return rows
+        keys = [f"k{i}" for i in range(len(self._block.order))]
+        merged = "SELECT * FROM acc_rows UNION ALL SELECT * FROM acc_left"
+        text = f"SELECT * FROM ({merged}) rows{order_sql(self._block.order, keys)}"
+        return self._engine.run(text, {"acc_rows": rows, "acc_left": left}, tag=self.tag)
+
+    def _sorting(self) -> str:
+        """SQL of outputs and keys of the rows just read, in the order."""
+        render, block = renderer("duckdb"), self._block
+        outputs = [f"{render.text(o.expr)} AS c{i}" for i, o in enumerate(block.outputs)]
+        names = [f"k{i}" for i in range(len(block.order))]
+        keys = [f"{render.text(k.expr)} AS {n}" for k, n in zip(block.order, names, strict=True)]
+        text = f"SELECT {', '.join([*outputs, *keys])} FROM acc_rows{where_sql(block, 'duckdb')}"
+        return f"SELECT * FROM ({text}) found{order_sql(block.order, names)}"
+
+    def _before(self, rows: pa.Table, first: Places) -> int:
+        """How many of the sorted rows stand before that place; by bisection."""
+        low, high = 0, rows.num_rows
+        while low < high:
+            middle = (low + high) // 2
+            place = self._places.of(rows, middle)
+            if place < first or (place == first and self._places.is_whole_order):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _given(self, rows: pa.Table) -> pa.Table:
+        outputs = rows.select([f"c{i}" for i in range(len(self._types))])
+        return conform(outputs, self._names, self._types)
+
+
+def _all(_place: Places) -> bool:
+    return True
