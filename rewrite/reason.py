@@ -37,7 +37,7 @@ REASONS: dict[str, str] = {
     "metadata_one_table": "Only a table that stands alone is answered from its manifests.",
     "metadata_unavailable": "A table's metadata couldn't be read by the layer.",
     "name_ambiguous": "A name could mean an output or an input column.",
-    "no_aggregate": "The statement has neither aggregates nor GROUP BY.",
+    "no_aggregate": "The statement has neither aggregates nor GROUP BY, nor rows in an order.",
     "not_a_query": "The statement is no SELECT.",
     "parse_failed": "The statement couldn't be parsed here; Spark takes it as it is.",
     "planning_failed": "The layer failed while planning; the plain query answered.",
