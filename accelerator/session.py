@@ -343,16 +343,16 @@ class Accelerator:
                 try:
                     with self.tracked() as rows.tag:
                         piece = next(pieces, None)
-                except (CancelledError, KeyboardInterrupt):
+                except CancelledError:
                     raise
-                except Exception as error:  # law 4, as long as nothing was given
-                    declined = self._failed("engine_failed", error)
+                except (AcceleratorError, OSError, ValueError) as error:  # Arrow's are of these
                     if given:
+                        declined = self._failed("engine_failed", error)
                         raise EngineError(
                             f"the rows after the first ones can't be read: {declined.detail}",
                             hint="`query` gives all rows or none, and falls back to plain Spark",
                         ) from error
-                    yield from self.plain_table(sql).to_batches()
+                    yield from self.query(sql).arrow().to_batches()
                     return
                 if piece is None:
                     return
