@@ -345,7 +345,7 @@ class Accelerator:
                         piece = next(pieces, None)
                 except CancelledError:
                     raise
-                except (AcceleratorError, OSError, ValueError) as error:  # Arrow's are of these
+                except (AcceleratorError, OSError, ValueError, pa.ArrowException) as error:
                     if given:
                         declined = self._failed("engine_failed", error)
                         raise EngineError(
