@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Context, Decimal
 from functools import reduce
 from operator import and_, or_
 from typing import Any, Protocol
 
-from indexes.bounds import ColumnBounds, Verdict, compare, is_null
+import numpy as np
+
+from accelerator.iceberg.statistics import Buckets
+from accelerator.iceberg.transforms import bucket_of
+from indexes.bounds import ColumnBounds, Verdict, among, compare, is_null
 from rewrite import types
 from rewrite.expr import Call, Column, Expr, Literal
 from rewrite.instant import micros_of
@@ -18,6 +23,8 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _EPOCH = date(1970, 1, 1).toordinal()
 _ITEMS_MAX = 100
 """Items of a list that are compared one by one with every file's bounds."""
+_BEHIND = b"\xff"
+"""Behind every text that begins like what it's put after."""
 _UNSURE: Any = object()
 _EXACTLY = Context(prec=64)
 """Wider than any constant: Python's own context rounds to 28 digits."""
@@ -29,6 +36,11 @@ class Told(Protocol):
     @property
     def bounds(self) -> ColumnBounds:
         """Its counts and bounds."""
+        ...
+
+    @property
+    def buckets(self) -> Mapping[int, Buckets]:
+        """By their number, the bucket of each file's rows; negative where it isn't known."""
         ...
 
 
@@ -62,33 +74,81 @@ def _judged(expr: Expr, statistics: Statistics) -> Verdict:
             return reduce(or_, (_judged(a, statistics) for a in args))
         case Call(op="not", args=(inner,)):
             return ~_judged(inner, statistics)
+        case Call(op="<>", args=(left, right)):
+            return ~_compare(Call("=", (left, right), "boolean"), statistics)
+    return _compare(expr, statistics)
+
+
+def _compare(expr: Expr, statistics: Statistics) -> Verdict:
+    """A predicate over one column."""
+    match expr:
         case Call(op="is_null", args=(Column() as column,)):
             return is_null(_statistics(column, statistics).bounds)
         case Call(op="in", args=(Column() as column, *items)):
             if len(items) > _ITEMS_MAX:
                 return _among(column, items, statistics)
             return reduce(or_, (_compared(column, "=", item, statistics) for item in items))
-        case Call(op="<>", args=(left, right)):
-            return ~_judged(Call("=", (left, right), "boolean"), statistics)
+        case Call(op="like", args=(Column(type="string") as column, Literal() as pattern)):
+            return _like(column, pattern.value, statistics)
+        case Call(op="<=>", args=(Column() as column, Literal() as literal)):
+            return _same(column, literal, statistics)
+        case Call(op="<=>", args=(Literal() as literal, Column() as column)):
+            return _same(column, literal, statistics)
+        case Column(type="boolean") as column:
+            return _compared(column, "=", Literal("true", "boolean"), statistics)
         case Call(op=op, args=(Column() as column, Literal() as literal)) if op in _FLIPPED:
             return _compared(column, op, literal, statistics)
         case Call(op=op, args=(Literal() as literal, Column() as column)) if op in _FLIPPED:
             return _compared(column, _FLIPPED[op], literal, statistics)
-    return Verdict.unknown(files)
+    return Verdict.unknown(len(statistics))
 
 
 def _among(column: Column, items: Sequence[Expr], statistics: Statistics) -> Verdict:
-    """A long list by its smallest and its largest item alone: which files have none of them."""
+    """A long list, looked through once for all files."""
     values = [
         _value(item, column.type or "") if isinstance(item, Literal) else _UNSURE for item in items
     ]
     files = len(statistics)
     if any(value is _UNSURE for value in values):
         return Verdict.unknown(files)
-    bounds = _statistics(column, statistics).bounds
-    between = compare(bounds, ">=", min(values)) & compare(bounds, "<=", max(values))
-    no = Verdict.unknown(files).all_true
-    return Verdict(no, between.all_false, between.none_true, no)
+    known = _statistics(column, statistics)
+    return among(known.bounds, values).also(_outside(known, values, column.type or ""))
+
+
+def _outside(known: Told, values: Sequence[Any], type_: str) -> Verdict:
+    """What buckets prove: files in whose bucket none of the values is have none, and no NULL."""
+    outside = np.zeros(len(known.bounds.rows), dtype=bool)
+    for number, buckets in known.buckets.items():
+        wanted = list({bucket_of(value, type_, number) for value in values})
+        outside |= (buckets >= 0) & ~np.isin(buckets, wanted)
+    no = np.zeros(len(known.bounds.rows), dtype=bool)
+    return Verdict(no, outside, outside, no)
+
+
+def _like(column: Column, pattern: str, statistics: Statistics) -> Verdict:
+    """A pattern without escapes, by what it begins with."""
+    start = re.split("[%_]", pattern, maxsplit=1)[0].encode()
+    rest = pattern[len(start.decode()) :]
+    known = _statistics(column, statistics)
+    if not rest:
+        return _equal(known, start, "string")
+    begins = compare(known.bounds, ">=", start) & compare(known.bounds, "<=", start + _BEHIND)
+    if rest == "%":
+        return begins
+    no = Verdict.unknown(len(statistics)).all_true
+    return Verdict(no, begins.all_false, begins.none_true, no)
+
+
+def _same(column: Column, literal: Literal, statistics: Statistics) -> Verdict:
+    """`<=>`, which is never NULL."""
+    if literal.type == "void":
+        return is_null(_statistics(column, statistics).bounds)
+    equal = _compared(column, "=", literal, statistics)
+    return Verdict(equal.all_true, equal.none_true, equal.none_true, equal.all_true)
+
+
+def _equal(known: Told, value: Any, type_: str) -> Verdict:
+    return compare(known.bounds, "=", value).also(_outside(known, [value], type_))
 
 
 def _statistics(column: Column, statistics: Statistics) -> Told:
@@ -102,7 +162,10 @@ def _compared(column: Column, op: str, item: Expr, statistics: Statistics) -> Ve
     value = _value(item, column.type or "") if isinstance(item, Literal) else _UNSURE
     if value is _UNSURE:
         return Verdict.unknown(files)
-    return compare(_statistics(column, statistics).bounds, op, value)
+    known = _statistics(column, statistics)
+    return (
+        _equal(known, value, column.type or "") if op == "=" else compare(known.bounds, op, value)
+    )
 
 
 def _value(literal: Literal, type_: str) -> Any:
@@ -117,6 +180,8 @@ def _value(literal: Literal, type_: str) -> Any:
         return date.fromisoformat(literal.value).toordinal() - _EPOCH
     if type_ == literal.type and type_ in types.TIMESTAMPS:
         return micros_of(literal.value)
+    if type_ == "boolean" and literal.type == "boolean":
+        return int(literal.value == "true")
     if type_ == "string" and literal.type == "string":
         return literal.value.encode()
     if type_ == "double" and literal.type == "double":

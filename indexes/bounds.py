@@ -8,6 +8,8 @@ ones serve.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -59,6 +61,13 @@ class ColumnBounds:
         """Whether every row is NULL."""
         always: Flags = (self.rows != UNKNOWN) & (self.nulls == self.rows)
         return always
+
+    @property
+    def only_nan(self) -> Flags:
+        """Whether every row is NaN or NULL; not told of files that have no rows."""
+        counted = (self.nulls >= 0) & (self.nans > 0)
+        only: Flags = counted & (self.nulls + self.nans == self.rows)
+        return only
 
     @cached_property
     def numbers(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
@@ -120,6 +129,15 @@ class Verdict:
     def __invert__(self) -> Verdict:
         return Verdict(self.all_false, self.all_true, self.none_false, self.none_true)
 
+    def also(self, other: Verdict) -> Verdict:
+        """What both prove of the same predicate."""
+        return Verdict(
+            self.all_true | other.all_true,
+            self.all_false | other.all_false,
+            self.none_true | other.none_true,
+            self.none_false | other.none_false,
+        )
+
 
 def is_null(column: ColumnBounds) -> Verdict:
     """`column IS NULL`, which is never unknown itself."""
@@ -129,14 +147,41 @@ def is_null(column: ColumnBounds) -> Verdict:
 
 def compare(column: ColumnBounds, op: str, value: Any) -> Verdict:
     """`column op value` for op among = < <= > >=; the value is of the bounds' type, and no NaN."""
-    true, false = _decided(column, op, value)
-    bounded, never, always = column.bounded, column.never_null, column.always_null
-    holds, fails = bounded & true, bounded & false
+    holds, fails = _decided(column, op, value)
+    if column.floating:
+        # NaN is above every number.
+        above, none, only = op in (">", ">="), column.nans == 0, column.only_nan
+        holds = holds | only if above else holds & none
+        fails = fails & none if above else fails | only
+    never, always = column.never_null, column.always_null
+    return Verdict(never & holds, never & fails, always | fails, always | holds)
+
+
+def among(column: ColumnBounds, values: Sequence[Any]) -> Verdict:
+    """`column IN values`; these are of the bounds' type, and no NaN."""
+    sought = sorted(set(values))
+    if column.numbers is not None:
+        lower, upper = column.numbers
+        first = np.searchsorted(sought, lower, "left")
+        last = np.searchsorted(sought, upper, "right")
+        same = lower == upper
+    else:
+        # numpy's own texts end at their last byte that isn't zero.
+        first, last = (
+            np.array([-1 if one is None else find(sought, one) for one in bound.to_pylist()])
+            for find, bound in ((bisect_left, column.lower), (bisect_right, column.upper))
+        )
+        same = flags(pc.equal(column.lower, column.upper))
+    both = flags(column.lower.is_valid()) & flags(column.upper.is_valid())
+    fails, holds = both & (first >= last), both & same & (first < last)
+    if column.floating:
+        holds, fails = holds & (column.nans == 0), fails | column.only_nan
+    never, always = column.never_null, column.always_null
     return Verdict(never & holds, never & fails, always | fails, always | holds)
 
 
 def _decided(column: ColumnBounds, op: str, value: Any) -> tuple[Flags, Flags]:
-    """Whether the bounds say that every value compares so, and that none does."""
+    """Whether the bounds say that every value but NaN compares so, and that none does."""
 
     def lower(how: str) -> Flags:
         return _tested(column.numbers and column.numbers[0], column.lower, how, value)
@@ -161,7 +206,7 @@ def _tested(numbers: npt.NDArray[Any] | None, bound: pa.Array, how: str, value: 
     """The bound compared, by the function that numpy and Arrow have under one name."""
     if numbers is not None:
         found: Flags = getattr(np, how)(numbers, value)
-        return found
+        return found & flags(bound.is_valid()) if bound.null_count else found
     return flags(getattr(pc, how)(bound, pa.scalar(value, bound.type)))
 
 

@@ -32,6 +32,7 @@ from accelerator.iceberg.statistics import (
     joined,
     slim,
 )
+from accelerator.iceberg.transforms import Derived, Transform, Transforms
 from indexes.bounds import UNKNOWN, Flags, Numbers
 from rewrite.types import decimal_parts
 
@@ -57,10 +58,12 @@ class ColumnarFiles:
         listed: Callable[[ManifestFile], Sequence[LiveFile]],
         earlier: ColumnarFiles | None = None,
         deletes: DeleteFiles | None = None,
+        transforms: Transforms | None = None,
     ) -> None:
         self._load, self._identity, self._listed = load, identity, listed
+        self._transforms = transforms or {}
         self._manifests = list(manifests)
-        if not self._manifests or (earlier is not None and earlier._identity != identity):
+        if not self._manifests or (earlier is not None and not self._alike(earlier)):
             earlier = None
         self.pieces: Sequence[slice | ColumnarFiles] = ()
         if earlier is not None:
@@ -126,7 +129,7 @@ class ColumnarFiles:
 
         def flush() -> None:
             if fresh:
-                pieces.append(ColumnarFiles(list(fresh), self._load, self._identity, self._listed))
+                pieces.append(self._of(list(fresh)))
                 fresh.clear()
 
         for manifest in self._manifests:
@@ -142,6 +145,20 @@ class ColumnarFiles:
                 pieces.append(place)
         flush()
         return pieces
+
+    def _alike(self, other: ColumnarFiles) -> bool:
+        """Whether both read partitions the same way, of specs that both know."""
+        mine = (self._identity, self._transforms)
+        return all(
+            ours.get(spec_id, theirs) == theirs
+            for ours, known in zip(mine, (other._identity, other._transforms), strict=True)
+            for spec_id, theirs in known.items()
+        )
+
+    def _of(self, manifests: Sequence[ManifestFile]) -> ColumnarFiles:
+        return ColumnarFiles(
+            manifests, self._load, self._identity, self._listed, transforms=self._transforms
+        )
 
     def _counted(self, earlier: ColumnarFiles) -> list[int]:
         """Where each manifest's files end, after a 0."""
@@ -186,6 +203,29 @@ class ColumnarFiles:
                 values.append(_constant(child, type_, kind))
         flags: Flags = np.concatenate([np.empty(0, dtype=bool), *given])
         return flags, _concatenated(values, kind)
+
+    def derived(self, field_id: int, type_: str) -> Sequence[Derived]:
+        """See `Source.derived`."""
+        found: dict[Transform, list[tuple[int, pa.Array]]] = {}
+        for place, file in enumerate(self._manifests):
+            for made in self._transforms.get(file.partition_spec_id, {}).get(field_id, ()):
+                partition = self._load(file).partition
+                if partition.type.get_field_index(str(made.field_id)) >= 0:
+                    child = partition.field(str(made.field_id))
+                    values = _transformed(child, made.transform, type_)
+                    found.setdefault(made.transform, []).append((place, values))
+        return [self._spread(transform, parts) for transform, parts in found.items()]
+
+    def _spread(self, transform: Transform, parts: Sequence[tuple[int, pa.Array]]) -> Derived:
+        """Values of some manifests as those of all."""
+        by_place, kind = dict(parts), parts[0][1].type
+        counts = [end - first for first, end in pairwise(self._ends)]
+        given = [np.full(count, place in by_place) for place, count in enumerate(counts)]
+        values = [
+            by_place[place] if place in by_place else pa.nulls(count, kind)
+            for place, count in enumerate(counts)
+        ]
+        return Derived(transform, np.concatenate(given), _concatenated(values, kind))
 
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """See `Source.live`."""
@@ -239,6 +279,14 @@ def _constant(child: pa.Array, type_: str, kind: pa.DataType) -> pa.Array:
     if pa.types.is_null(child.type):
         return pa.nulls(len(child), kind)
     return big_endian(child) if decimal_parts(type_) is not None else child.cast(kind)
+
+
+def _transformed(child: pa.Array, transform: Transform, type_: str) -> pa.Array:
+    if transform.kind == "bucket":
+        return child.cast(pa.int64())
+    if not is_ordered(type_):  # whether it's NULL is all that counts
+        return pc.if_else(child.is_valid(), pa.scalar(0, pa.int64()), None)
+    return _constant(child, type_, arrow_kind(type_))
 
 
 def _numbers(arrays: Sequence[pa.Array]) -> Numbers:

@@ -163,6 +163,7 @@ class PinnedTable:
         # Imports Arrow's compute module.
         from accelerator.iceberg.columnar_files import ColumnarFiles
         from accelerator.iceberg.statistics import FileStatistics, misnamed
+        from accelerator.iceberg.transforms import transforms_of
 
         uuids = {f.field_id for f in self.schema.fields if isinstance(f.field_type, UUIDType)}
         odd = uuids, misnamed(self.metadata)
@@ -178,6 +179,7 @@ class PinnedTable:
                 partial(self._files.listed, inputs),
                 before if isinstance(before, ColumnarFiles) else None,
                 self._delete_files(deletes) if deletes else None,
+                transforms_of(self.metadata),
             )
             return FileStatistics(source, *odd, earlier)
 

@@ -308,4 +308,4 @@ def _raw_bounds(statistics: Any, type_: str) -> tuple[Any, Any]:
     low, high = statistics.min_raw, statistics.max_raw
     if decimal_parts(type_) is not None and isinstance(low, bytes):
         return int.from_bytes(low, "big", signed=True), int.from_bytes(high, "big", signed=True)
-    return low, high
+    return (int(low), int(high)) if type_ == "boolean" else (low, high)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Protocol, TypeVar
 
@@ -22,12 +22,26 @@ from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Identity
+from accelerator.iceberg.transforms import (
+    Derived,
+    bucketed,
+    buckets_of,
+    range_of,
+)
 from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, flags
 from rewrite.types import decimal_parts
 
+Buckets = npt.NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
 _DIGITS_MAX = 18
-_WHOLE = {"int": (4,), "bigint": (4, 8), "date": (4,), "timestamp": (8,), "timestamp_ntz": (8,)}
+_WHOLE = {
+    "boolean": (1,),
+    "int": (4,),
+    "bigint": (4, 8),
+    "date": (4,),
+    "timestamp": (8,),
+    "timestamp_ntz": (8,),
+}
 """Widths of a bound in bytes; an int's is four after the column became a bigint, too."""
 _FLOATING = {"float": (4,), "double": (4, 8)}
 _ORDERED = frozenset({*_WHOLE, *_FLOATING, "string"})
@@ -92,6 +106,10 @@ class Source(Protocol):
         """
         ...
 
+    def derived(self, field_id: int, type_: str) -> Sequence[Derived]:
+        """What partitions say of the column: values as they are, or made by transforms."""
+        ...
+
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """The files themselves."""
         ...
@@ -133,6 +151,10 @@ class ListedFiles:
         ]
         return given, pa.array(values, arrow_kind(type_))
 
+    def derived(self, field_id: int, type_: str) -> Sequence[Derived]:  # noqa: ARG002
+        """See `Source.derived`: nothing is said."""
+        return ()
+
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """See `Source.live`."""
         return tuple(f for f, wanted in zip(self._files, chosen, strict=True) if wanted)
@@ -157,7 +179,8 @@ class ColumnStatistics:
     `tight`: whether a bound of the file, where it is known, is a value of it. `fixed`: the file's
     rows all have the value that is both bounds, or all are NULL. `contradicts`: some file's bounds
     don't hold the value that its partition fixes. `unproven`: a partition fixes the value, and no
-    bound says that the file's own is the same.
+    bound says that the file's own is the same. `buckets`: by their number, the bucket of each
+    file's values, -1 where it isn't known; no such file has a NULL.
     """
 
     bounds: ColumnBounds
@@ -165,6 +188,7 @@ class ColumnStatistics:
     fixed: Flags
     contradicts: bool
     unproven: Flags
+    buckets: Mapping[int, Buckets] = field(default_factory=dict)
 
     def run(self, files: slice) -> ColumnStatistics:
         """Those of some files, one after the other."""
@@ -175,13 +199,15 @@ class ColumnStatistics:
         rows, nulls, nans = old.rows[files], old.nulls[files], old.nans[files]
         bounds = ColumnBounds(lower, upper, rows, nulls, nans, old.floating)
         tight, fixed, unproven = self.tight[files], self.fixed[files], self.unproven[files]
-        return ColumnStatistics(bounds, tight, fixed, self.contradicts, unproven)
+        buckets = {number: known[files] for number, known in self.buckets.items()}
+        return ColumnStatistics(bounds, tight, fixed, self.contradicts, unproven, buckets)
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory; what it shares with other columns isn't counted."""
         bounds = self.bounds
-        arrays = (bounds.nulls, bounds.nans, self.tight, self.fixed, self.unproven)
+        arrays = [bounds.nulls, bounds.nans, self.tight, self.fixed, self.unproven]
+        arrays += self.buckets.values()
         texts: int = bounds.lower.nbytes + bounds.upper.nbytes
         return texts + bounds.nbytes_made + sum(map(held_bytes, arrays))
 
@@ -269,6 +295,7 @@ class FileStatistics:
             joined([piece.fixed for piece in pieces]),
             any(piece.contradicts for piece in pieces),
             joined([piece.unproven for piece in pieces]),
+            _joined_buckets(pieces),
         )
 
     def _made(self, key: tuple[int, str], source: Source) -> ColumnStatistics:
@@ -288,7 +315,7 @@ class FileStatistics:
         nulls, nans = np.where(told.values == rows, told.nulls, UNKNOWN), told.nans
         given, constant = source.fixed(field_id, type_)
         contradicts, unproven = False, given
-        if type_ in _FLOATING or not ordered:
+        if type_ in (*_FLOATING, "boolean") or not ordered:
             # NaN and -0.0 as a partition's value, and types without bounds: nothing is claimed.
             if given.any():
                 lower = pc.if_else(pa.array(given), pa.scalar(None, arrow), lower)
@@ -306,13 +333,76 @@ class FileStatistics:
             upper = pc.if_else(mask, constant, upper)
             nulls = np.where(given, np.where(is_null, rows, 0), nulls)
             nans = np.where(given, 0, nans)
+        so_far = _Known(lower, upper, nulls, nans, np.ones(files, dtype=bool), contradicts)
+        buckets: dict[int, Buckets] = {}
+        if field_id not in misnamed and field_id not in uuids:
+            for derived in source.derived(field_id, type_):
+                so_far = so_far.with_partition(derived, rows, type_)
+                if derived.transform.kind == "bucket" and bucketed(type_):
+                    buckets[derived.transform.width] = buckets_of(derived)
+        lower, upper, nulls, nans = so_far.lower, so_far.upper, so_far.nulls, so_far.nans
         floating = type_ in _FLOATING
         nans = slim(nans if floating else np.zeros(files, dtype=np.int64))
         bounds = ColumnBounds(lower, upper, rows, slim(nulls), nans, floating)
-        tight = given | np.full(files, type_ not in (*_FLOATING, "string"))
+        exact = type_ not in (*_FLOATING, "string", "boolean")
+        tight = given | (so_far.own if exact else np.zeros(files, dtype=bool))
         same = bounds.bounded & flags(pc.equal(lower, upper)) & bounds.never_null
         fixed = given | bounds.always_null | (same & tight)
-        return ColumnStatistics(bounds, slim(tight), slim(fixed), contradicts, slim(unproven))
+        unproven = slim(unproven)
+        contradicts = so_far.contradicts
+        return ColumnStatistics(bounds, slim(tight), slim(fixed), contradicts, unproven, buckets)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a column; `own`: the bounds are the file's, not of its partition."""
+
+    lower: pa.Array
+    upper: pa.Array
+    nulls: Numbers
+    nans: Numbers
+    own: Flags
+    contradicts: bool
+
+    def with_partition(self, derived: Derived, rows: Numbers, type_: str) -> _Known:
+        """With what the values of a transform say as well."""
+        valid = flags(derived.values.is_valid())
+        valued, empty = derived.given & valid, derived.given & ~valid
+        counted = self.nulls != UNKNOWN
+        wrong = counted & ((valued & (self.nulls > 0)) | (empty & (self.nulls != rows)))
+        nulls = np.where(valued, 0, np.where(empty, rows, self.nulls))
+        lower, upper, nans, own = self.lower, self.upper, self.nans, self.own
+        between = range_of(derived, type_) if is_ordered(type_) else None
+        if between is not None:
+            exact = type_ not in (*_FLOATING, "string", "boolean")
+            if exact:
+                outside = pc.or_kleene(
+                    pc.less(lower, between.lower), pc.greater(upper, between.upper)
+                )
+                wrong = wrong | flags(outside)
+            known = flags(between.lower.is_valid())
+            own = own & ~(known & ~flags(pc.and_(lower.is_valid(), upper.is_valid())))
+            if derived.transform.kind == "identity" and type_ in _FLOATING:
+                nans = np.where(known, 0, nans)
+            lower = _further(lower, between.lower, "greater")
+            upper = _further(upper, between.upper, "less")
+        found = self.contradicts or bool(wrong.any())
+        return _Known(lower, upper, nulls, nans, own, found)
+
+
+def _further(bound: pa.Array, other: pa.Array, how: str) -> pa.Array:
+    """Of two bounds the one that says more; the one that is there where one is."""
+    better = pc.fill_null(getattr(pc, how)(other, bound), False)
+    return pc.if_else(pc.or_(better, bound.is_null()), other, bound)
+
+
+def _joined_buckets(pieces: Sequence[ColumnStatistics]) -> Mapping[int, Buckets]:
+    def of(piece: ColumnStatistics, number: int) -> Buckets:
+        known = piece.buckets.get(number)
+        return np.full(len(piece.tight), -1, dtype=np.int32) if known is None else known
+
+    numbers = dict.fromkeys(number for piece in pieces for number in piece.buckets)
+    return {number: joined([of(piece, number) for piece in pieces]) for number in numbers}
 
 
 def slim(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
@@ -380,7 +470,9 @@ def _decoded(binary: pa.Array, type_: str, arrow: pa.DataType) -> pa.Array:
     lengths = pc.fill_null(pc.binary_length(binary), UNKNOWN)
     for width in (*_WHOLE.get(type_, ()), *_FLOATING.get(type_, ())):
         chosen = pc.equal(lengths, width)
-        kind = {4: "<i4", 8: "<i8"}[width] if type_ in _WHOLE else {4: "<f4", 8: "<f8"}[width]
+        kind = (
+            {1: "u1", 4: "<i4", 8: "<i8"}[width] if type_ in _WHOLE else {4: "<f4", 8: "<f8"}[width]
+        )
         numbers = np.frombuffer(_joined(binary.filter(chosen)), dtype=kind)
         wide = numbers.astype(np.int64 if type_ in _WHOLE else np.float64)
         result = pc.replace_with_mask(result, chosen, pa.array(wide))

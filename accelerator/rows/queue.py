@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from accelerator.iceberg import LiveFile
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.row_groups import GroupReader, OpenFile
+from accelerator.iceberg.statistics import Buckets
 from accelerator.plan import RowsPlan
 from accelerator.pruning import judge
 from accelerator.rows.planning import bounded_keys, column_of, directions
@@ -100,6 +101,7 @@ class _Told:
     """See `pruning.Told`."""
 
     bounds: ColumnBounds
+    buckets: Mapping[int, Buckets] = field(default_factory=dict)
 
 
 class _GroupStatistics:

@@ -63,7 +63,8 @@ def _column(files: list[LiveFile], type_: str) -> ColumnStatistics:
         ("string", b"a", "ä".encode(), (b"a", "ä".encode())),
         ("int", struct.pack("<q", 5), b"", (None, None)),
         ("timestamp", struct.pack("<i", 5), struct.pack("<q", 6), (None, 6)),
-        ("boolean", b"\x00", b"\x01", (None, None)),
+        ("boolean", b"\x00", b"\x01", (0, 1)),
+        ("binary", b"\x00", b"\x01", (None, None)),
     ],
 )
 def test_bounds_are_read_by_type_and_width(

@@ -15,7 +15,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexes.bounds import UNKNOWN, ColumnBounds, Verdict, compare, is_null
+from indexes.bounds import UNKNOWN, ColumnBounds, Verdict, among, compare, is_null
 
 Truth = bool | None
 _OPS = ("=", "<", "<=", ">", ">=")
@@ -27,7 +27,7 @@ class File:
 
     rows: list[Any]
     loose: int
-    has_bounds: bool
+    has_bounds: str
     has_nulls: bool
     has_nans: bool
 
@@ -35,7 +35,8 @@ class File:
 def _files(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[File]]:
     rows = st.lists(st.none() | values, max_size=4)
     often = st.sampled_from([True, True, True, False])
-    file = st.builds(File, rows, st.sampled_from([0, 0, 1]), often, often, often)
+    sides = st.sampled_from(["lower upper", "lower upper", "lower", "upper", ""])
+    file = st.builds(File, rows, st.sampled_from([0, 0, 1]), sides, often, often)
     return st.lists(file, min_size=1, max_size=4)
 
 
@@ -44,9 +45,9 @@ def _bounds(files: list[File], type_: pa.DataType) -> ColumnBounds:
     upper: list[Any] = []
     for file in files:
         solid = [v for v in file.rows if v is not None and v == v]
-        told = bool(solid) and file.has_bounds
-        lower.append(_loosened(min(solid), -file.loose) if told else None)
-        upper.append(_loosened(max(solid), file.loose) if told else None)
+        low, high = (bool(solid) and side in file.has_bounds for side in ("lower", "upper"))
+        lower.append(_loosened(min(solid), -file.loose) if low else None)
+        upper.append(_loosened(max(solid), file.loose) if high else None)
     nulls = [sum(v is None for v in f.rows) if f.has_nulls else UNKNOWN for f in files]
     nans = [sum(v is not None and v != v for v in f.rows) for f in files]
     nans = [n if f.has_nans else UNKNOWN for n, f in zip(nans, files, strict=True)]
@@ -86,7 +87,8 @@ Predicate = tuple[Any, ...]
 
 
 def _predicates(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Predicate]:
-    leaf = st.tuples(st.sampled_from(_OPS), values) | st.just(("null",))
+    several = st.tuples(st.just("in"), st.lists(values, min_size=1, max_size=3))
+    leaf = st.tuples(st.sampled_from(_OPS), values) | st.just(("null",)) | several
     return st.recursive(
         leaf,
         lambda inner: (
@@ -101,6 +103,8 @@ def _judged(predicate: Predicate, column: ColumnBounds) -> Verdict:
     match predicate:
         case ("null",):
             return is_null(column)
+        case ("in", values):
+            return among(column, values)
         case ("not", inner):
             return ~_judged(inner, column)
         case ("and", left, right):
@@ -114,6 +118,8 @@ def _truth(predicate: Predicate, value: Any) -> Truth:
     match predicate:
         case ("null",):
             return value is None
+        case ("in", values):
+            return None if value is None else any(value == one for one in values)
         case ("not", inner):
             found = _truth(inner, value)
             return None if found is None else not found
@@ -161,7 +167,10 @@ def test_claims_hold_on_texts(files: list[File], predicate: Predicate) -> None:
 
 
 @settings(deadline=None)
-@given(_files(_NUMBERS).map(lambda fs: [File(f.rows, 0, True, True, True) for f in fs]), _NUMBERS)
+@given(
+    _files(_NUMBERS).map(lambda fs: [File(f.rows, 0, "lower upper", True, True) for f in fs]),
+    _NUMBERS,
+)
 def test_tight_bounds_decide_ranges(files: list[File], value: int) -> None:
     """With exact statistics and one comparison nothing that could be claimed is missed."""
     for op in ("<", "<=", ">", ">="):
@@ -171,6 +180,17 @@ def test_tight_bounds_decide_ranges(files: list[File], value: int) -> None:
             if truths:
                 assert verdict.all_true[index] == all(t is True for t in truths)
                 assert verdict.none_true[index] == (True not in truths)
+
+
+@settings(deadline=None)
+@given(_files(_FLOATS).map(lambda fs: [File(f.rows, 0, "lower upper", True, True) for f in fs]))
+def test_nan_hides_no_file_from_what_is_below(files: list[File]) -> None:
+    for predicate in (("<", 0.5), ("=", 0.5), ("in", [0.5, 1.0])):
+        verdict = _check(files, predicate, pa.float64())
+        for index, file in enumerate(files):
+            solid = [v for v in file.rows if v is not None and v == v]
+            if not solid or (min(solid) >= 0.5 if predicate[0] == "<" else min(solid) > 1.0):
+                assert verdict.none_true[index]
 
 
 def test_a_constant_predicate() -> None:
@@ -184,3 +204,14 @@ def test_a_constant_predicate() -> None:
             value is not False,
         ]
     assert not any(c.any() for c in (Verdict.unknown(2).all_true, Verdict.unknown(2).none_true))
+
+
+def test_nan_is_above_every_number() -> None:
+    files = [
+        File([0.5, math.nan], 0, "lower upper", True, True),
+        File([math.nan], 0, "", True, True),
+    ]
+    assert _check(files, (">", 1.5), pa.float64()).none_true.tolist() == [False, False]
+    assert _check(files, (">", 0.0), pa.float64()).all_true.tolist() == [True, True]
+    assert _check(files, ("<", 0.5), pa.float64()).none_true.tolist() == [True, True]
+    assert _check(files, ("in", [0.5]), pa.float64()).all_true.tolist() == [False, False]

@@ -1,0 +1,183 @@
+"""What a partition value made by a transform says of the column that it was made from.
+
+Truncations and times say between which values the file's are; a bucket says which values aren't in
+it; any of them says whether the file's rows are NULL. Values are as `ColumnStatistics` keeps them.
+Nothing is said where a writer's arithmetic may have gone round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    TruncateTransform,
+    YearTransform,
+)
+from pyiceberg.types import DecimalType, LongType, StringType
+
+from indexes.bounds import Flags, Numbers, flags
+from rewrite.types import decimal_parts
+
+_TIMES = {
+    YearTransform: ("year", "M8[Y]", 100_000),
+    MonthTransform: ("month", "M8[M]", 1_200_000),
+    DayTransform: ("day", "M8[D]", 36_000_000),
+    HourTransform: ("hour", "M8[h]", 864_000_000),
+}
+"""Name, unit, and how far from 1970 a value is believed."""
+_UNITS = {name: (unit, limit) for name, unit, limit in _TIMES.values()}
+_TYPES_OF_TIMES = {"date": "M8[D]", "timestamp": "M8[us]", "timestamp_ntz": "M8[us]"}
+_LARGEST = {"int": 2**31 - 1, "bigint": 2**63 - 1}
+_BEHIND = b"\xff"
+"""Behind every text that begins like what it's put after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """`identity`, `bucket`, `truncate`, `year`, `month`, `day` or `hour`; some have a width."""
+
+    kind: str
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A field of a partition spec: how it's made, and its id."""
+
+    transform: Transform
+    field_id: int
+
+
+Transforms = Mapping[int, Mapping[int, Sequence[Made]]]
+"""By spec and table field, the partition's fields that are made from it; void ones say nothing."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Partition values by one transform; `given`: of which files, null where all rows are NULL."""
+
+    transform: Transform
+    given: Flags
+    values: pa.Array
+
+
+@dataclass(frozen=True)
+class Range:
+    """Between which values a file's are; null where that isn't known."""
+
+    lower: pa.Array
+    upper: pa.Array
+
+
+def transforms_of(metadata: TableMetadata) -> Transforms:
+    """The fields of every spec of the table."""
+    found: dict[int, dict[int, list[Made]]] = {}
+    for spec in metadata.specs().values():
+        by_source = found.setdefault(spec.spec_id, {})
+        for field in spec.fields:
+            known = _known(field.transform)
+            if known is not None:
+                by_source.setdefault(field.source_id, []).append(Made(known, field.field_id))
+    return found
+
+
+def _known(transform: Any) -> Transform | None:
+    if isinstance(transform, BucketTransform):
+        return Transform("bucket", transform.num_buckets)
+    if isinstance(transform, TruncateTransform):
+        return Transform("truncate", transform.width)
+    if isinstance(transform, IdentityTransform):
+        return Transform("identity")
+    time = next((said for kind, said in _TIMES.items() if isinstance(transform, kind)), None)
+    return None if time is None else Transform(time[0])
+
+
+def range_of(derived: Derived, type_: str) -> Range | None:
+    """Where the values of a column of that Spark type are; None where nothing is said."""
+    transform, values = derived.transform, derived.values
+    if transform.kind in _UNITS and type_ in _TYPES_OF_TIMES:
+        return _times(transform.kind, values, type_)
+    if transform.kind == "truncate" and type_ == "string":
+        return _texts(values, transform.width)
+    if transform.kind == "truncate" and (type_ in _LARGEST or decimal_parts(type_) is not None):
+        return _numbers(values, transform.width, type_)
+    if transform.kind == "identity":
+        # NaN is no bound.
+        known = pc.invert(pc.is_nan(values)) if pa.types.is_floating(values.type) else None
+        plain = values if known is None else pc.if_else(known, values, None)
+        return Range(plain, plain)
+    return None
+
+
+def _times(kind: str, values: pa.Array, type_: str) -> Range:
+    unit, limit = _UNITS[kind]
+    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+    believed = flags(values.is_valid()) & (np.abs(numbers) < limit)
+    numbers = np.where(believed, numbers, 0)
+    own = _TYPES_OF_TIMES[type_]
+    # Old writers rounded times before 1970 up, so a value may hold those of the one before it.
+    rounded = (numbers <= 0) & (unit != own)
+    first = np.where(rounded, numbers - 1, numbers)
+    lower, upper = (_starts(n, unit, own) for n in (first, numbers + 1))
+    mask = ~believed
+    return Range(pa.array(lower, mask=mask), pa.array(upper - 1, mask=mask))
+
+
+def _starts(numbers: Numbers, unit: str, own: str) -> Numbers:
+    """Where so many years, months, days or hours after 1970 start."""
+    starts: Numbers = numbers.astype(unit).astype(own).astype(np.int64)
+    return starts
+
+
+def _numbers(values: pa.Array, width: int, type_: str) -> Range:
+    largest = _LARGEST.get(type_, 2**63 - 1)
+    # Below the smallest number the arithmetic goes round to the largest ones.
+    known = pc.less_equal(values, largest - width)
+    lower = pc.if_else(known, values, pa.scalar(None, pa.int64()))
+    return Range(lower, pc.add(lower, width - 1))
+
+
+def _texts(values: pa.Array, width: int) -> Range:
+    cut = pc.equal(pc.utf8_length(values.cast(pa.string())), width)
+    behind = pc.binary_join_element_wise(values, pa.scalar(_BEHIND), pa.scalar(b""))
+    return Range(values, pc.if_else(cut, behind, values))
+
+
+@lru_cache(maxsize=4096)
+def bucket_of(value: int | bytes, type_: str, buckets: int) -> int:
+    """The bucket of a value of that Spark type, as bounds are kept."""
+    transform: Any = BucketTransform(buckets)
+    if isinstance(value, bytes):
+        return int(transform.transform(StringType())(value.decode()))
+    parts = decimal_parts(type_)
+    if parts is not None:
+        decimal = Decimal(value).scaleb(-parts[1])
+        return int(transform.transform(DecimalType(*parts))(decimal))
+    return int(transform.transform(LongType())(value))
+
+
+def bucketed(type_: str) -> bool:
+    """Whether `bucket_of` knows the type."""
+    return type_ in (*_LARGEST, *_TYPES_OF_TIMES, "string") or decimal_parts(type_) is not None
+
+
+def buckets_of(derived: Derived) -> npt.NDArray[np.int32]:
+    """The bucket of each file's rows, -1 where it isn't known."""
+    found: npt.NDArray[np.int32] = (
+        pc.fill_null(derived.values, -1).to_numpy(zero_copy_only=False).astype(np.int32)
+    )
+    return found
