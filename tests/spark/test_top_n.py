@@ -212,7 +212,6 @@ def test_statements_that_are_left_to_spark(spark_warehouse, acc) -> None:
     table = f"lake.d.{wh.table(COLUMNS, version=2)}"
     wh.sql(f"INSERT INTO {table} {_ROWS.format(first=0, rows=30, nulls=1, step=1, nan=0)}")
     for rest, code in (
-        ("ORDER BY n LIMIT 3", "sort_not_bounded"),
         ("ORDER BY upper(s) LIMIT 3", "sort_not_bounded"),
         ("LIMIT 3", "no_aggregate"),
         ("WHERE 1 / b > 0 ORDER BY a LIMIT 0", "may_raise"),
