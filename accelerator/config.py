@@ -134,6 +134,40 @@ class Config:
     build_bytes_per_job: int = _setting(
         8 * _GIB, "A build reads at most so many bytes in one Spark job, or one file.", kind="bytes"
     )
+    user: str | None = _setting(
+        None,
+        "Who asks, for the exemptions of guards; `query` and `sql` may name another.",
+        kind="text or none",
+    )
+    guard_cross_joins: bool = _setting(
+        False, "Refuse queries that join relations without a predicate.", kind="switch"
+    )
+    guard_sorts: bool = _setting(
+        False, "Refuse queries that only sort: `ORDER BY` without `LIMIT`.", kind="switch"
+    )
+    guard_partitions: bool = _setting(
+        False,
+        "Refuse queries on a partitioned table without a predicate on a partition column.",
+        kind="switch",
+    )
+    guard_bytes_max: int = _setting(
+        0, "Refuse queries that may read more bytes of data files; 0: no limit.", kind="bytes"
+    )
+    guard_files_max: int = _setting(
+        0, "Refuse queries that may read more data files; 0: no limit.", kind="whole number"
+    )
+    guard_rows_max: int = _setting(
+        0, "Refuse queries that may read more rows; 0: no limit.", kind="whole number"
+    )
+    guard_exempt_users: tuple[str, ...] = _setting(
+        (), "Users whose queries no guard refuses.", kind="texts"
+    )
+    guard_exempt_tables: tuple[str, ...] = _setting(
+        (), "Tables, by their full names, that guards don't count.", kind="texts"
+    )
+    guard_exempt_comment: str | None = _setting(
+        None, "No guard refuses a query with this text in a comment.", kind="text or none"
+    )
     recycle_bin_hours: float = _setting(
         24.0,
         "UNDROP CUBE can bring a dropped cube back for so long at least; 0: DROP CUBE drops at "

@@ -33,6 +33,7 @@ KINDS = {
     "whole number": "a whole number, 0 or more",
     "count": "a whole number, 1 or more",
     "bytes": "bytes, or a size such as 512MB or 2GiB",
+    "texts": "a list of texts (in the environment: separated by commas)",
     "mapping": "a table of texts (in the environment: a JSON object)",
 }
 
@@ -98,6 +99,15 @@ def _mapping(value: Any, _: Mapping[str, Any]) -> dict[str, str]:
     return {key: _conf_text(one) for key, one in raw.items()}
 
 
+def _texts(value: Any, _: Mapping[str, Any]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    listed = tuple(value)
+    if not all(isinstance(one, str) and one.strip() for one in listed):
+        raise ValueError("its items must be texts that aren't empty")
+    return listed
+
+
 def _conf_text(value: Any) -> str:
     """Spark and obstore take text only, and write truth in small letters."""
     if isinstance(value, bool):
@@ -118,5 +128,6 @@ PARSERS: dict[str, Parser] = {
     "whole number": lambda value, _: _whole(value, 0),
     "count": lambda value, _: _whole(value, 1),
     "bytes": _bytes,
+    "texts": _texts,
     "mapping": _mapping,
 }

@@ -60,6 +60,54 @@ class EngineError(AcceleratorError):
     code = "engine_failed"
 
 
+class GuardError(AcceleratorError):
+    """A guard refuses the query; nothing was run. `docs/reference/guards.md`."""
+
+    code = "guard"
+
+
+class UnreadableGuardError(GuardError):
+    """The query can't be parsed, so that no guard can tell whether it may run."""
+
+    code = "guard_unreadable"
+
+
+class CrossJoinGuardError(GuardError):
+    """Two relations are joined without any predicate between them."""
+
+    code = "guard_cross_join"
+
+
+class SortGuardError(GuardError):
+    """All rows are sorted: ORDER BY without LIMIT."""
+
+    code = "guard_sort"
+
+
+class PartitionGuardError(GuardError):
+    """A partitioned table has no predicate on a column that it's partitioned by."""
+
+    code = "guard_partition"
+
+
+class BytesGuardError(GuardError):
+    """More bytes of data files may be read than are allowed."""
+
+    code = "guard_bytes"
+
+
+class FilesGuardError(GuardError):
+    """More data files may be read than are allowed."""
+
+    code = "guard_files"
+
+
+class RowsGuardError(GuardError):
+    """More rows of data files may be read than are allowed."""
+
+    code = "guard_rows"
+
+
 class CancelledError(AcceleratorError):
     """The statement or build was cancelled by its caller."""
 
@@ -69,17 +117,25 @@ class CancelledError(AcceleratorError):
 __all__ = [
     "AcceleratorError",
     "BuildError",
+    "BytesGuardError",
     "CancelledError",
     "ConfigError",
     "ConstraintError",
+    "CrossJoinGuardError",
     "CubeExistsError",
     "CubeNotFoundError",
     "DefinitionError",
     "EngineError",
+    "FilesGuardError",
+    "GuardError",
     "NotIcebergError",
+    "PartitionGuardError",
+    "RowsGuardError",
+    "SortGuardError",
     "StatementError",
     "StoreConflictError",
     "StoreError",
     "UnknownColumnError",
     "UnknownTableError",
+    "UnreadableGuardError",
 ]

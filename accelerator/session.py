@@ -23,6 +23,7 @@ from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import AcceleratorError, CancelledError, EngineError
+from accelerator.guards import Guards
 from accelerator.iceberg import Lake, NeedsSparkError
 from accelerator.interrupts import interruptible
 from accelerator.maintenance import recycle_bin
@@ -39,9 +40,11 @@ from accelerator.statements.kinds import (
     ExplainWhyNot,
     Other,
     Query,
+    Statement,
     VacuumTable,
     Verify,
 )
+from accelerator.statements.text import first_word
 from accelerator.store import Report, Store
 from rewrite.dotted import parts_of
 from rewrite.reason import Declined
@@ -84,6 +87,7 @@ class Accelerator:
             cache_bytes=config.cache_bytes,
         )
         self.planner = Planner(lake, store, config, context)
+        self.guards = Guards(config, lake, context)
         self.builder = Builder(
             lake, store, config, spark.engine, self.duckdb, lambda: dict(context.settings())
         )
@@ -105,9 +109,13 @@ class Accelerator:
         """The Spark engine, for the layer's own parts."""
         return self._spark.engine()
 
-    def query(self, sql: str) -> Result:
-        """Runs any statement; the cheapest engine that is proven right answers."""
-        statement = parse_statement(sql, self.config.dialect)
+    def query(self, sql: str, *, user: str | None = None) -> Result:
+        """Runs any statement; the cheapest engine that is proven right answers.
+
+        `user` asks, by default the setting of that name: guards may exempt it. GuardError where a
+        guard refuses the query.
+        """
+        statement = self._guarded(sql, user)
         if isinstance(statement, Query):
             return self._query(statement)
         if isinstance(statement, Other) or not commands.is_ours(statement, self):
@@ -117,25 +125,27 @@ class Accelerator:
         metrics = Metrics(engine="none", execution_ms=_ms(started))
         return Result(table, metrics, lambda: "A statement of the accelerator's own.")
 
-    def stream(self, sql: str) -> pa.RecordBatchReader:
+    def stream(self, sql: str, *, user: str | None = None) -> pa.RecordBatchReader:
         """As `query`, but the rows come piece by piece where they can.
 
         They can for `SELECT … ORDER BY` without LIMIT: what no row left can come before is given as
         soon as it's read, so that memory is needed only for files that overlap. A failure after
         the first piece is an EngineError. Reading to the end or closing the reader frees what the
-        statement pins.
+        statement pins. `user` and errors of guards as in `query`.
         """
+        self._guarded(sql, user)
         rows = self._streamed(self.plan(sql)[0])
         if rows is None:
-            return self.query(sql).arrow().to_reader()
-        return pa.RecordBatchReader.from_batches(rows.schema, self._pieces(sql, rows.schema))
+            return self.query(sql, user=user).arrow().to_reader()
+        return pa.RecordBatchReader.from_batches(rows.schema, self._pieces(sql, user, rows.schema))
 
-    def sql(self, sql: str) -> DataFrame:
+    def sql(self, sql: str, *, user: str | None = None) -> DataFrame:
         """Runs any statement and gives a pyspark DataFrame, as `spark.sql` does.
 
-        A query's frame is lazy: what it reads is pinned until the session is closed.
+        A query's frame is lazy: what it reads is pinned until the session is closed. `user` and
+        errors of guards as in `query`.
         """
-        statement = parse_statement(sql, self.config.dialect)
+        statement = self._guarded(sql, user)
         if isinstance(statement, Query):
             return self._frame(statement)
         if isinstance(statement, Other) or not commands.is_ours(statement, self):
@@ -312,6 +322,15 @@ class Accelerator:
 
     # Inside
 
+    def _guarded(self, sql: str, user: str | None) -> Statement:
+        """The statement, past the guards where it's a query, in Spark's FROM … SELECT too."""
+        statement = parse_statement(sql, self.config.dialect)
+        if isinstance(statement, Query):
+            self.guards.check(statement.bare, user)
+        elif isinstance(statement, Other) and first_word(sql).text == "FROM":
+            self.guards.check(sql, user)
+        return statement
+
     def _planned(self, sql: str, only: str | None = None) -> tuple[Plan, bool]:
         try:
             return self.planner.plan(sql, only=only)
@@ -330,12 +349,12 @@ class Accelerator:
         first = TopRows(plan, self.duckdb, tag, self.config.duckdb_bytes_max)
         return first.run(), "duckdb", first.counted
 
-    def _pieces(self, sql: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _pieces(self, sql: str, user: str | None, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         with self.store.reading():
             plan, _ = self.plan(sql)  # once more: only now nothing that it names is deleted
             rows = self._streamed(plan)
             if rows is None or rows.schema != schema:
-                yield from self.query(sql).arrow().cast(schema).to_batches()
+                yield from self.query(sql, user=user).arrow().cast(schema).to_batches()
                 return
             self._pin_snapshots(rows.plan)
             pieces, given = rows.pieces(), False
@@ -352,7 +371,7 @@ class Accelerator:
                             f"the rows after the first ones can't be read: {declined.detail}",
                             hint="`query` gives all rows or none, and falls back to plain Spark",
                         ) from error
-                    yield from self.query(sql).arrow().to_batches()
+                    yield from self.query(sql, user=user).arrow().to_batches()
                     return
                 if piece is None:
                     return

@@ -45,7 +45,7 @@ def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
     nodes = [tree.args["from_"].this, *(join.this for join in joins)]
     if "RIGHT" in sides:
         nodes.reverse()
-    tables = [_occurrence(index, node, facts, zone) for index, node in enumerate(nodes)]
+    tables = [occurrence_of(index, node, facts, zone) for index, node in enumerate(nodes)]
     aliases = [t.alias.lower() for t in tables]
     if len(set(aliases)) != len(aliases):
         raise DeclinedError("name_ambiguous", "Two tables have one alias.")
@@ -95,7 +95,8 @@ def _pair(name: str, tables: list[Occurrence], hidden: set[Column]) -> tuple[Exp
     return earlier, own
 
 
-def _occurrence(index: int, node: exp.Expression, facts: Facts, zone: str | None) -> Occurrence:
+def occurrence_of(index: int, node: exp.Expression, facts: Facts, zone: str | None) -> Occurrence:
+    """The table that a node of FROM names, in the state that it names."""
     written = _table_name(node)
     at = _at(node.args.get("version"), zone)
     parts, table = written, facts.table(written, at)

@@ -19,6 +19,7 @@ from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import UUIDType
 
 from accelerator.errors import UnknownTableError
@@ -145,6 +146,14 @@ class PinnedTable:
     def fixed_fields(self) -> frozenset[int]:
         """Ids of the fields by which some spec of the table partitions it as they are."""
         return frozenset().union(*self._identity.values())
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Columns that the table's current spec partitions by, through whatever transform."""
+        schema, spec = self.metadata.schema(), self.metadata.spec()
+        fields = (f for f in spec.fields if not isinstance(f.transform, VoidTransform))
+        names = (schema.find_column_name(f.source_id) for f in fields)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def newest_sequence_number(self) -> int:

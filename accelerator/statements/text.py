@@ -61,6 +61,15 @@ def without_plain_hint(sql: str) -> str | None:
     return None
 
 
+def comments(sql: str) -> list[str]:
+    r"""The comments of the text, hints not among them.
+
+    >>> comments("SELECT '-- no' /*+ no */ -- one\n/* two */")
+    ['-- one', '/* two */']
+    """
+    return [sql[start:end].strip() for kind, start, end in _marks(sql) if kind == "comment"]
+
+
 def split_statements(script: str) -> list[str]:
     """The statements of a script, without their semicolons; a `BEGIN … END` block stays whole."""
     found, start = [], 0
@@ -79,8 +88,8 @@ def place(sql: str, position: int) -> str:
     return f"line {line}, column {column}"
 
 
-def _marks(sql: str) -> Iterator[tuple[Literal["hint", "semicolon"], int, int]]:
-    """Hints and semicolons that stand outside strings, quoted names and comments."""
+def _marks(sql: str) -> Iterator[tuple[Literal["hint", "comment", "semicolon"], int, int]]:
+    """Hints, comments and semicolons that stand outside strings, quoted names and comments."""
     position = 0
     while (mark := _MARK.search(sql, position)) is not None:
         start, text = mark.start(), mark[0]
@@ -89,10 +98,12 @@ def _marks(sql: str) -> Iterator[tuple[Literal["hint", "semicolon"], int, int]]:
             yield "semicolon", start, position
         elif text == "--":
             position = _line_end(sql, start)
+            yield "comment", start, position
         elif text == "/*":
             position = _comment_end(sql, start)
-            if sql.startswith("+", start + 2):
-                yield "hint", start, position
+            kind: Literal["hint", "comment"]
+            kind = "hint" if sql.startswith("+", start + 2) else "comment"
+            yield kind, start, position
         else:
             position = _quote_end(sql, start)
 

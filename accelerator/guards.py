@@ -1,0 +1,180 @@
+"""Guards: queries that are refused before anything runs, by settings that are off by default.
+
+`docs/reference/guards.md` says what each refuses. What can't be told of a query counts in its
+favour, except that a text that can't be read here is refused: a guard that lets pass what it can't
+read is none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from accelerator.config import Config
+from accelerator.context import SessionContext
+from accelerator.errors import (
+    AcceleratorError,
+    BytesGuardError,
+    CrossJoinGuardError,
+    FilesGuardError,
+    PartitionGuardError,
+    RowsGuardError,
+    SortGuardError,
+    UnreadableGuardError,
+)
+from accelerator.iceberg import Lake, Pin, PinnedTable
+from accelerator.statements.text import comments, first_word
+from rewrite.bind_from import occurrence_of
+from rewrite.block import Occurrence
+from rewrite.parse import parse
+from rewrite.query_form import Use, bound_filters, cross_join, filters_by, only_sorts, uses
+from rewrite.reason import DeclinedError
+
+_log = logging.getLogger("accelerator")
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a query would read of its tables' files at most."""
+
+    bytes: int = 0
+    files: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A table of the query that is an Iceberg table here."""
+
+    use: Use
+    occurrence: Occurrence
+    pinned: PinnedTable
+
+
+class Guards:
+    """The guards of a session; threads may share it."""
+
+    def __init__(self, config: Config, lake: Lake, context: SessionContext) -> None:
+        self._config, self._lake, self._context = config, lake, context
+        limits = (config.guard_bytes_max, config.guard_files_max, config.guard_rows_max)
+        self._limited = any(limits)
+        simple = (config.guard_cross_joins, config.guard_sorts, config.guard_partitions)
+        self._any = self._limited or any(simple)
+
+    def check(self, sql: str, user: str | None = None) -> None:
+        """Raises the `GuardError` of the first guard that refuses the query."""
+        if not self._any or self._is_exempt(sql, user):
+            return
+        tree = self._parsed(sql)
+        if isinstance(tree, exp.Insert):  # WITH … INSERT: a query by its first word only
+            return
+        with self._context.statement():
+            named = list(self._named(tree, self._lake.pin()))
+            exempt = frozenset(name.lower() for name in self._config.guard_exempt_tables)
+            held = [n for n in named if n.pinned.facts.name.lower() not in exempt]
+            if named and not held and len(named) == len(list(uses(tree))):
+                return
+            self._check_form(tree)
+            if self._config.guard_partitions:
+                _check_partitions(held)
+            if self._limited:
+                self._check_limits(held)
+
+    def _is_exempt(self, sql: str, user: str | None) -> bool:
+        config = self._config
+        asking = user if user is not None else config.user
+        if asking is not None and asking in config.guard_exempt_users:
+            return True
+        word = config.guard_exempt_comment
+        return word is not None and any(word in comment for comment in comments(sql))
+
+    def _parsed(self, sql: str) -> exp.Expression:
+        first = first_word(sql)
+        text = f"SELECT * FROM {sql[first.end :]}" if first.text == "TABLE" else sql
+        try:
+            tree = parse(text, self._config.dialect)
+        except (SqlglotError, RecursionError) as error:
+            raise UnreadableGuardError(
+                f"the guards can't read the query: {str(error).splitlines()[0]}",
+                hint="write it otherwise, or ask for an exemption",
+            ) from error
+        if isinstance(tree, (exp.Query, exp.Values, exp.Insert)):
+            return tree
+        raise UnreadableGuardError(
+            "the guards can't read the query: the parser finds no SELECT in it",
+            hint="write it otherwise, or ask for an exemption",
+        )
+
+    def _named(self, tree: exp.Expression, pin: Pin) -> Iterator[_Named]:
+        zone = self._context.settings().get("time_zone")
+        for use in uses(tree):
+            bare = exp.Table(**{k: use.table.args.get(k) for k in ("this", "db", "catalog")})
+            parts = tuple(part.name for part in use.table.parts)
+            if self._context.is_temporary(parts):
+                continue
+            bare.set("alias", use.table.args.get("alias"))
+            bare.set("version", use.table.args.get("version"))
+            try:
+                occurrence = occurrence_of(0, bare, pin, zone)
+                pinned = pin.pinned(occurrence.parts, occurrence.at)
+            except (DeclinedError, AcceleratorError):
+                continue  # a view, a path, no table at all: Spark says what is wrong with it
+            if pinned is not None:
+                yield _Named(use, occurrence, pinned)
+
+    def _check_form(self, tree: exp.Expression) -> None:
+        apart = cross_join(tree) if self._config.guard_cross_joins else None
+        if apart is not None:
+            raise CrossJoinGuardError(
+                f"no predicate joins {apart}",
+                hint="add a join predicate (ON, USING, or in WHERE) between them",
+            )
+        if self._config.guard_sorts and only_sorts(tree):
+            raise SortGuardError(
+                "the query sorts all of its rows", hint="add a LIMIT, or leave out the ORDER BY"
+            )
+
+    def _check_limits(self, named: Sequence[_Named]) -> None:
+        zone = self._context.settings().get("time_zone")
+        found = [_scanned(one, zone) for one in named]
+        config = self._config
+        limits = (
+            (BytesGuardError, "bytes", sum(f.bytes for f in found), config.guard_bytes_max),
+            (FilesGuardError, "data files", sum(f.files for f in found), config.guard_files_max),
+            (RowsGuardError, "rows", sum(f.rows for f in found), config.guard_rows_max),
+        )
+        for kind, what, number, limit in limits:
+            if limit and number > limit:
+                raise kind(
+                    f"the query may read {number} {what} of its tables, and {limit} are allowed",
+                    hint="add predicates that leave out data files, on partition columns at best",
+                )
+
+
+def _check_partitions(named: Sequence[_Named]) -> None:
+    for one in named:
+        columns = one.pinned.partition_columns
+        if columns and not filters_by(one.use, columns):
+            raise PartitionGuardError(
+                f"the query has no predicate on a partition column of {one.pinned.facts.name}",
+                hint=f"add one on {' or '.join(columns)}, where the table is named",
+            )
+
+
+def _scanned(named: _Named, zone: str | None) -> Scanned:
+    """From the manifests; nothing of a table whose manifests can't be read."""
+    from accelerator.pruning import judge  # imports Arrow's compute module
+
+    try:
+        statistics = named.pinned.statistics()
+    except AcceleratorError as error:
+        _log.warning("a guard can't estimate %s: %s", named.pinned.facts.name, error)
+        return Scanned()
+    filters = bound_filters(named.use, named.occurrence, zone)
+    read = ~judge(filters, statistics).none_true
+    rows = statistics.rows[read]
+    return Scanned(int(statistics.sizes[read].sum()), int(read.sum()), int(rows[rows > 0].sum()))

@@ -1,0 +1,124 @@
+"""Joins, sorts and filters of queries of any form."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewrite.parse import parse
+from rewrite.query_form import cross_join, filters_by, only_sorts, uses
+
+_CROSS = (
+    "SELECT * FROM a, b",
+    "SELECT * FROM a CROSS JOIN b",
+    "SELECT * FROM a JOIN b",
+    "SELECT * FROM a JOIN b ON TRUE",
+    "SELECT * FROM a JOIN b ON a.k = 1 AND b.k = 1",
+    "SELECT * FROM a LEFT JOIN b ON b.k = 1",
+    "SELECT * FROM a, b WHERE a.k = 1 AND b.k = 1",
+    "SELECT * FROM a, b, c WHERE a.k = b.k",
+    "SELECT * FROM a JOIN b ON a.k = b.k, c WHERE c.k = 2",
+    "SELECT * FROM s.a x, s.a y WHERE x.k = x.j",
+    "SELECT * FROM (SELECT * FROM a, b) x WHERE x.k = 1",
+    "WITH w AS (SELECT * FROM a, b) SELECT * FROM w",
+    "SELECT k FROM a UNION ALL SELECT a.k FROM a, b",
+    "SELECT * FROM a WHERE k IN (SELECT b.k FROM b, c)",
+    "SELECT * FROM (a CROSS JOIN b)",
+    "SELECT * FROM a, (SELECT k FROM b GROUP BY k) x",
+    "SELECT * FROM a, range(10) r",
+    "SELECT * FROM a, b WHERE k = 1",
+)
+_JOINED = (
+    "SELECT * FROM a",
+    "SELECT 1",
+    "VALUES (1)",
+    "SELECT * FROM a, b WHERE a.k = b.k",
+    "SELECT * FROM a, b WHERE (a.k = b.k AND a.j = 1) OR (a.k = b.k AND a.j = 2)",
+    "SELECT * FROM a, b, c WHERE a.k = b.k AND c.k < b.k",
+    "SELECT * FROM a, b WHERE a_k = b_k",
+    "SELECT * FROM a CROSS JOIN b WHERE A.k = B.k",
+    "SELECT * FROM s.a, s.b WHERE s.a.k = s.b.k",
+    "SELECT * FROM a x JOIN a y ON x.k = y.j",
+    "SELECT * FROM a JOIN b USING (k)",
+    "SELECT * FROM a NATURAL JOIN b",
+    "SELECT * FROM a LEFT SEMI JOIN b ON a.k = b.k",
+    "SELECT * FROM a LEFT ANTI JOIN b ON b.k = 1",
+    "SELECT * FROM a JOIN LATERAL (SELECT * FROM b WHERE b.k = a.k) l",
+    "SELECT * FROM a, LATERAL (SELECT 1) l",
+    "SELECT * FROM a LATERAL VIEW explode(x) t AS y",
+    "SELECT * FROM a, explode(a.x)",
+    "SELECT * FROM a CROSS JOIN (SELECT max(k) m FROM b) x",
+    "SELECT * FROM a CROSS JOIN (SELECT k FROM b LIMIT 1) x",
+    "SELECT * FROM (a JOIN b ON a.k = b.k) JOIN c ON c.k = a.k",
+    "SELECT * FROM (a CROSS JOIN b) WHERE a.k = b.k",
+    "SELECT * FROM a JOIN (b JOIN c ON b.k = c.k) ON a.k = c.k",
+)
+
+
+@pytest.mark.parametrize("sql", _CROSS)
+def test_cross_joins(sql: str) -> None:
+    assert cross_join(parse(sql)) is not None
+
+
+@pytest.mark.parametrize("sql", _JOINED)
+def test_what_is_joined(sql: str) -> None:
+    assert cross_join(parse(sql)) is None
+
+
+def test_a_cross_join_names_its_relations() -> None:
+    assert cross_join(parse("SELECT * FROM s.a x JOIN b USING (k), s.c")) == "b, x and c"
+
+
+@pytest.mark.parametrize(
+    ("sql", "sorts"),
+    [
+        ("SELECT * FROM a ORDER BY k", True),
+        ("SELECT * FROM a ORDER BY k LIMIT ALL", True),
+        ("SELECT * FROM a ORDER BY k OFFSET 5", True),
+        ("(SELECT * FROM a ORDER BY k)", True),
+        ("WITH w AS (SELECT 1 x) SELECT * FROM w ORDER BY x", True),
+        ("SELECT k FROM a UNION ALL SELECT k FROM b ORDER BY k", True),
+        ("SELECT k, sum(v) OVER (PARTITION BY k) FROM a ORDER BY k", True),
+        ("SELECT k, (SELECT max(k) FROM b) m FROM a ORDER BY k", True),
+        ("SELECT * FROM a ORDER BY k LIMIT 10", False),
+        ("SELECT * FROM (SELECT * FROM a ORDER BY k) LIMIT 5", False),
+        ("SELECT k, count(*) FROM a GROUP BY k ORDER BY 2", False),
+        ("SELECT max(k) + 1 FROM a ORDER BY 1", False),
+        ("SELECT * FROM a SORT BY k", False),
+        ("SELECT * FROM a", False),
+    ],
+)
+def test_only_sorts(sql: str, sorts: bool) -> None:
+    assert only_sorts(parse(sql)) is sorts
+
+
+@pytest.mark.parametrize(
+    ("sql", "filtered"),
+    [
+        ("SELECT * FROM t WHERE p = 1", [True]),
+        ("SELECT * FROM t WHERE T.P > 1 AND x = 2", [True]),
+        ("SELECT * FROM s.t WHERE s.t.p IN (1, 2)", [True]),
+        ("SELECT * FROM t WHERE p = 1 OR x = 2", [False]),
+        ("SELECT * FROM t WHERE (p = 1 AND x = 2) OR p = 3", [True]),
+        ("SELECT * FROM t WHERE x = 1", [False]),
+        ("SELECT p FROM t", [False]),
+        ("SELECT * FROM t HAVING p = 1", [False]),
+        ("SELECT * FROM t WHERE x IN (SELECT p FROM u)", [False, False]),
+        ("SELECT * FROM t a JOIN t b ON a.k = b.k WHERE a.p = 1", [True, False]),
+        ("SELECT * FROM t a JOIN t b ON a.k = b.k AND b.p = 1 WHERE a.p = 1", [True, True]),
+        ("SELECT * FROM (SELECT * FROM t) x WHERE x.p = 1", [False]),
+        ("WITH w AS (SELECT * FROM t WHERE p = 1) SELECT * FROM w", [True]),
+        ("SELECT * FROM t WHERE p = 1 UNION SELECT * FROM t", [True, False]),
+        ("SELECT * FROM (a JOIN t ON a.k = t.k) WHERE t.p = 1", [False, True]),
+    ],
+)
+def test_filters_where_a_table_is_named(sql: str, filtered: list[bool]) -> None:
+    found = sorted(uses(parse(sql)), key=lambda u: sql.find(u.table.sql(dialect="spark")))
+    assert sorted(filters_by(use, ["p"]) for use in found) == sorted(filtered)
+
+
+def test_filters_of_padded_rows_prune_nothing() -> None:
+    sql = "SELECT * FROM a LEFT JOIN b ON a.k = b.k WHERE b.x IS NULL AND a.x = 1"
+    filters = {use.table.name: len(use.filters) for use in uses(parse(sql))}
+    assert filters == {"a": 2, "b": 0}
+    full = sql.replace("LEFT", "FULL")
+    assert not any(use.filters for use in uses(parse(full)))
