@@ -116,7 +116,15 @@ def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
     return define(block)
 
 
-def _no_such_table(session: Accelerator, name: str) -> AcceleratorError:
+def no_such_state(session: Accelerator, error: DeclinedError) -> AcceleratorError:
+    """What a name in FROM that isn't a table here means."""
+    declined = error.declined
+    if declined.code == _UNKNOWN:
+        return no_such_table(session, declined.detail.removeprefix("The table ").rstrip("."))
+    return StatementError(declined.sentence, hint="docs/reference/sql.md, States of a table")
+
+
+def no_such_table(session: Accelerator, name: str) -> AcceleratorError:
     """Unknown, or known to Spark as something else; Spark isn't started for the difference."""
     hint = "a cube's tables are Iceberg tables of this session's catalogs; views don't count"
     if session.spark_started and session.spark.catalog.tableExists(name):
@@ -127,7 +135,7 @@ def _no_such_table(session: Accelerator, name: str) -> AcceleratorError:
 def _definition_error(session: Accelerator, error: DeclinedError) -> AcceleratorError:
     declined = error.declined
     if declined.code == _UNKNOWN:
-        return _no_such_table(session, declined.detail.removeprefix("The table ").rstrip("."))
+        return no_such_state(session, error)
     if declined.detail.startswith(_COLUMN):
         name = declined.detail.removeprefix(_COLUMN).rstrip(".")
         several = declined.code == "name_ambiguous"
@@ -188,7 +196,7 @@ def _build(statement: BuildCube, session: Accelerator) -> pa.Table:
 def _build_all(statement: BuildAll, session: Accelerator) -> pa.Table:
     facts = session.lake.pin().table(statement.table)
     if facts is None:
-        raise _no_such_table(session, joined(statement.table))
+        raise no_such_table(session, joined(statement.table))
     names = [r.name for r, _ in session.planner.cubes_of(facts.uuid)]
     built = [start_build(session, n, wait=True, progress=None).wait() for n in sorted(names)]
     return _built_table(*built)
@@ -229,7 +237,7 @@ def _table_uuid(session: Accelerator, table: TableName | None) -> str | None:
         return None
     facts = session.lake.pin().table(table)
     if facts is None:
-        raise _no_such_table(session, joined(table))
+        raise no_such_table(session, joined(table))
     return facts.uuid
 
 
@@ -333,7 +341,7 @@ def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
         )
     table = session.lake.pin(fresh=True).pinned(statement.table)
     if table is None:
-        raise _no_such_table(session, joined(statement.table))
+        raise no_such_table(session, joined(statement.table))
     scope = Scope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
     return vacuuming.vacuum(session, table, scope)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from accelerator import commands, explain, verification
+from accelerator import commands, explain, metadata_table, verification
 from accelerator.builds.builder import Builder
 from accelerator.config import Config
 from accelerator.context import SessionContext
@@ -47,7 +47,7 @@ from accelerator.statements.kinds import (
 from accelerator.statements.text import first_word
 from accelerator.store import Report, Store
 from rewrite.dotted import parts_of
-from rewrite.reason import Declined
+from rewrite.reason import Declined, DeclinedError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from accelerator.rows.stream import SortedRows
 
 _log = logging.getLogger("accelerator")
+_OF_FILES = "What its manifests say is read by Spark."
 
 
 @dataclass
@@ -404,12 +405,29 @@ class Accelerator:
 
     def _query(self, statement: Query) -> Result:
         started = time.perf_counter()
+        if metadata_table.is_named(statement.bare):
+            return self._of_files(statement.bare)
         if statement.plain or not self.config.enabled:
             return self._plain(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
         with self.store.reading():
             with self._context.assumed() as holds:
                 answer = self._accelerated(statement, started, holds)
             return answer if answer is not None else self._query(statement)
+
+    def _of_files(self, sql: str) -> Result:
+        """A query that names tables of files: Spark's answer, over views of their manifests."""
+        with self._metadata_views(sql) as text:
+            return self._plain(text, Metrics(), PlainPlan(Declined("table_unknown", _OF_FILES)))
+
+    @contextmanager
+    def _metadata_views(self, sql: str) -> Iterator[str]:
+        zone = self.settings().get("time_zone")
+        pin, engine, dialect = self.lake.pin(), self._spark.engine(), self.config.dialect
+        try:
+            with metadata_table.with_views(sql, engine, pin, dialect, zone) as text:
+                yield text
+        except DeclinedError as error:
+            raise commands.no_such_state(self, error) from error
 
     def _accelerated(
         self, statement: Query, started: float, holds: Callable[[], bool]
@@ -472,6 +490,9 @@ class Accelerator:
 
     def _frame(self, statement: Query) -> DataFrame:
         session = self.spark
+        if metadata_table.is_named(statement.bare):
+            with self._metadata_views(statement.bare) as text:
+                return session.sql(text)
         if statement.plain or not self.config.enabled:
             return session.sql(statement.bare)
         with ExitStack() as leases:

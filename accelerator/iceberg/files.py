@@ -203,23 +203,30 @@ def _is_later(ref: DeleteRef, sequence_number: int) -> bool:
     return ref.sequence_number >= sequence_number
 
 
-def _decode_manifest(inputs: Inputs, manifest: ManifestFile) -> _Manifest:
-    """Read with the v3 schema, which names what deletion vectors need and older ones lack."""
+def live_entries(inputs: Inputs, manifest: ManifestFile) -> list[ManifestEntry]:
+    """Read with the v3 schema, which names what deletion vectors need and older ones lack.
+
+    Nothing that an entry inherits is filled in.
+    """
     with AvroFile[ManifestEntry](
         inputs.new_input(manifest.manifest_path),
         MANIFEST_ENTRY_SCHEMAS[3],
         read_types={-1: ManifestEntry, 2: DataFile},
         read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
     ) as reader:
-        live = [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
-    numbered = [(entry.data_file, _sequence_number(entry, manifest)) for entry in live]
+        return [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
+
+
+def _decode_manifest(inputs: Inputs, manifest: ManifestFile) -> _Manifest:
+    live = live_entries(inputs, manifest)
+    numbered = [(entry.data_file, sequence_number(entry, manifest)) for entry in live]
     spec_id = manifest.partition_spec_id
     if manifest.content == ManifestContent.DELETES:
         return _Manifest((), tuple(_delete(data, number, spec_id) for data, number in numbered))
     return _Manifest(tuple(_live_file(data, number, spec_id) for data, number in numbered), ())
 
 
-def _sequence_number(entry: ManifestEntry, manifest: ManifestFile) -> int:
+def sequence_number(entry: ManifestEntry, manifest: ManifestFile) -> int:
     """The data sequence number; a missing one is the manifest's (0 in v1 tables)."""
     number = entry.sequence_number
     return (manifest.sequence_number or 0) if number is None else number

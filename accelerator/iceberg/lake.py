@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from accelerator.iceberg.delete_columns import DeleteFiles
+    from accelerator.iceberg.file_metadata import FileMetadata
     from accelerator.iceberg.manifest_cache import ManifestCache
     from accelerator.iceberg.manifest_columns import ManifestColumns
     from accelerator.iceberg.statistics import FileStatistics
@@ -202,6 +203,20 @@ class PinnedTable:
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
             return self._columns.cache.columns(inputs, manifest)
+
+    def file_metadata(self, *, with_stats: bool) -> FileMetadata:
+        """The snapshot's data and delete files as a table, as their manifests have them.
+
+        Without statistics of columns where nobody asks. CatalogError where a manifest can't be
+        read.
+        """
+        from accelerator.iceberg.file_metadata import file_metadata  # imports Arrow's compute
+
+        with self._read_errors():
+            inputs = inputs_for(self.metadata_location, self.io_properties)
+            listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
+            columns = partial(self._columns.cache.columns, inputs)
+            return file_metadata(inputs, listed, columns, self.metadata, self.schema, with_stats)
 
     def held(self, *, without: Collection[int] = ()) -> Iterator[tuple[str, int]]:
         """The keys of all data files that some snapshot of the table holds, the newest first.
