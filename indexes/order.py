@@ -71,6 +71,9 @@ class _Falling:
     def __lt__(self, other: _Falling) -> bool:
         return other.text < self.text
 
+    def __le__(self, other: _Falling) -> bool:
+        return other.text <= self.text
+
 
 class Key:
     """One sort key over n files: the tiers of their first and last places, and their values."""
