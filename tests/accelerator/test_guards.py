@@ -148,7 +148,7 @@ def test_exemptions(warehouse: Path) -> None:
 
 def test_nothing_runs_before_them(acc: Accelerator) -> None:
     for sql in ("SELECT * FROM s.t", "SELECT /*+ PLAIN */ * FROM s.t", "FROM s.t SELECT *"):
-        for run in (acc.query, acc.sql):
+        for run in (acc.query, acc.sql, acc.stream):
             with pytest.raises(GuardError):
                 run(sql)
     with pytest.raises(GuardError):

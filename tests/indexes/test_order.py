@@ -7,7 +7,7 @@ aren't known. The first rows of the files that are kept must have the keys of th
 from __future__ import annotations
 
 import math
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 import pyarrow as pa
@@ -94,7 +94,7 @@ def test_no_row_stands_before_its_files_first_place(case):
     assert sorted(order) == list(range(len(counts)))
     firsts = [tuple(key.first(file) for key in keys) for file in order]
     assert firsts == sorted(firsts)
-    assert all(one <= other for one, other in zip(firsts, firsts[1:], strict=False))
+    assert all(one <= other for one, other in pairwise(firsts))
     for (files, _, direction), key in zip(found, keys, strict=True):
         for number, rows in enumerate(files):
             assert all(not direction.place(row) < key.first(number) for row in rows)
