@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.manifest import ManifestFile
 
-from accelerator.iceberg import manifest_file
 from accelerator.iceberg.delete_columns import Applied, DeleteFiles, Listed
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Identity
-from accelerator.iceberg.manifest_columns import ManifestColumns
+from accelerator.iceberg.manifests import file as manifest_file
+from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.statistics import (
     Scalar,
     Told,

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from accelerator.iceberg.files import PATH_FIELD_ID, DeleteRef, applying
-from accelerator.iceberg.manifest_columns import ManifestColumns
+from accelerator.iceberg.manifests.columns import ManifestColumns
 from indexes.bounds import UNKNOWN, Flags, Numbers
 
 _EQUALITY = 2

@@ -44,7 +44,7 @@ from pyiceberg.types import (
 from accelerator.arrow_types import arrow_type
 from accelerator.iceberg.files import live_entries, sequence_number
 from accelerator.iceberg.io import Inputs
-from accelerator.iceberg.manifest_columns import ManifestColumns
+from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.schema import spark_type
 from rewrite.render import quote
 

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from accelerator.iceberg.delete_columns import DeleteFiles
     from accelerator.iceberg.file_metadata import FileMetadata
-    from accelerator.iceberg.manifest_cache import ManifestCache
-    from accelerator.iceberg.manifest_columns import ManifestColumns
+    from accelerator.iceberg.manifests.cache import ManifestCache
+    from accelerator.iceberg.manifests.columns import ManifestColumns
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.iceberg.statistics_cache import StatisticsCache
 
@@ -84,7 +84,7 @@ class _Columns:
 
     @cached_property
     def cache(self) -> ManifestCache:
-        from accelerator.iceberg.manifest_cache import ManifestCache
+        from accelerator.iceberg.manifests.cache import ManifestCache
 
         wanted = self._settings
         folder = wanted.folder if wanted.folder_bytes else None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from accelerator.iceberg.columnar_files import ColumnarFiles, _polynomials
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Place
-from accelerator.iceberg.manifest_columns import (
+from accelerator.iceberg.manifests.columns import (
     TYPES,
     InMemory,
     ManifestColumns,

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from pyiceberg.manifest import ManifestContent, ManifestFile
 
-from accelerator.iceberg.manifest_columns import ALL_TYPES, TYPES, ManifestColumns
+from accelerator.iceberg.manifests.columns import ALL_TYPES, TYPES, ManifestColumns
 
 PARTITIONS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "int": ("int", st.integers(-(2**31), 2**31 - 1)),

@@ -23,8 +23,8 @@ from accelerator.iceberg.columnar_files import ColumnarFiles
 from accelerator.iceberg.delete_columns import DeleteFiles, Listed
 from accelerator.iceberg.files import PATH_FIELD_ID, DeleteRef, FileCache, LiveFile
 from accelerator.iceberg.io import LocalInputs
-from accelerator.iceberg.manifest_columns import ManifestColumns
-from accelerator.iceberg.manifest_reader import decode_manifest
+from accelerator.iceberg.manifests.columns import ManifestColumns
+from accelerator.iceberg.manifests.reader import decode_manifest
 from indexes.bounds import UNKNOWN
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
 from tests.accelerator.iceberg.manifests import listed

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from accelerator.iceberg import manifest_file
 from accelerator.iceberg.errors import CatalogError, ManifestError
-from accelerator.iceberg.manifest_cache import ManifestCache
-from accelerator.iceberg.manifest_columns import TYPES, ManifestColumns
-from accelerator.iceberg.manifest_file import Identity, encode, file_of, trim
-from accelerator.iceberg.manifest_reader import decode_manifest
+from accelerator.iceberg.manifests import file as manifest_file
+from accelerator.iceberg.manifests.cache import ManifestCache
+from accelerator.iceberg.manifests.columns import TYPES, ManifestColumns
+from accelerator.iceberg.manifests.file import Identity, encode, file_of, trim
+from accelerator.iceberg.manifests.reader import decode_manifest
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
 from tests.accelerator.iceberg.manifests import listed, told
 
@@ -291,7 +291,7 @@ def test_a_folder_keeps_to_its_bytes(tmp_path: Path) -> None:
 def test_a_cache_trims_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trimmed: list[int] = []
     monkeypatch.setattr(
-        "accelerator.iceberg.manifest_cache.trim", lambda _, bytes_max: trimmed.append(bytes_max)
+        "accelerator.iceberg.manifests.cache.trim", lambda _, bytes_max: trimmed.append(bytes_max)
     )
     cache = ManifestCache(10**6, tmp_path, 1600)
     cache._look_after(tmp_path, 99)

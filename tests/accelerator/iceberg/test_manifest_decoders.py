@@ -28,14 +28,14 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 from pyiceberg.typedef import Record
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType, TimestampType, UUIDType
 
-from accelerator.iceberg import manifest_reader
-from accelerator.iceberg.avro_container import Block, Container, read_container
 from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.io import LocalInputs
-from accelerator.iceberg.manifest_avro import decode_compiled
-from accelerator.iceberg.manifest_columns import ManifestColumns
-from accelerator.iceberg.manifest_program import program_for
-from accelerator.iceberg.manifest_pyiceberg import UnfitError, decode_small
+from accelerator.iceberg.manifests import reader as manifest_reader
+from accelerator.iceberg.manifests.avro import decode_compiled
+from accelerator.iceberg.manifests.columns import ManifestColumns
+from accelerator.iceberg.manifests.container import Block, Container, read_container
+from accelerator.iceberg.manifests.entries import UnfitError, decode_small
+from accelerator.iceberg.manifests.program import program_for
 from tests.accelerator.iceberg.avro_writer import Layout, Writer, number, text
 from tests.accelerator.iceberg.manifests import (
     PARTITIONS,

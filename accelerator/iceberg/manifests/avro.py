@@ -1,7 +1,7 @@
 """A manifest decoded into columns without a Python loop over its entries.
 
-The container is opened by `avro_container`, the writer's schema becomes a program
-(`manifest_program`), numba's interpreter (`avro_kernel`) runs it into arrays, and here the arrays
+The container is opened by `container`, the writer's schema becomes a program
+(`program`), numba's interpreter (`kernel`) runs it into arrays, and here the arrays
 become Arrow columns. It's the last word on what a manifest holds: whatever it refuses is refused.
 """
 
@@ -15,9 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyiceberg.manifest import ManifestEntryStatus, ManifestFile
 
-from accelerator.iceberg import avro_kernel as kernel
-from accelerator.iceberg.avro_container import Container, damaged, unsupported
-from accelerator.iceberg.manifest_columns import (
+from accelerator.iceberg.manifests import kernel
+from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
     KINDS,
     Bools,
@@ -29,7 +28,8 @@ from accelerator.iceberg.manifest_columns import (
     stats_struct,
     validity,
 )
-from accelerator.iceberg.manifest_program import (
+from accelerator.iceberg.manifests.container import Container, damaged, unsupported
+from accelerator.iceberg.manifests.program import (
     COUNT_MAPS,
     MAPS,
     PartitionField,
@@ -57,7 +57,7 @@ def decode_compiled(container: Container, manifest: ManifestFile) -> ManifestCol
 
 @dataclass(slots=True)
 class _Arrays:
-    """What the interpreter writes; see `avro_kernel.run`."""
+    """What the interpreter writes; see `kernel.run`."""
 
     scalars: Int64s
     seen: npt.NDArray[np.uint8]
@@ -210,7 +210,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Gathered:
-    """The bytes of all bounds, each field's together; `known` as `avro_kernel.survey` has it."""
+    """The bytes of all bounds, each field's together; `known` as `kernel.survey` has it."""
 
     known: Int64s
     widths: Int64s
@@ -244,7 +244,7 @@ class _Gathered:
 
 
 def _counts(cells: Int64s, there: int, low: int, high: int, _: int) -> pa.Array:
-    """As `manifest_columns.narrow`, of cells that are one too high, with what is known of them."""
+    """As `columns.narrow`, of cells that are one too high, with what is known of them."""
     if not there:
         return pa.nulls(len(cells))
     type_ = narrowest(low - 1, high - 1)

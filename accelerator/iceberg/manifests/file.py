@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.manifest import ManifestFile
 
-from accelerator.iceberg.manifest_columns import (
+from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
     DELETE_TYPES,
     PARTITION,

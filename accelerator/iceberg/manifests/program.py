@@ -1,4 +1,4 @@
-"""A manifest's Avro schema, turned into a program for the interpreter in `avro_kernel`.
+"""A manifest's Avro schema, turned into a program for the interpreter in `kernel`.
 
 Fields are found by their Iceberg field ids, wherever the writer put them; what isn't wanted is
 skipped, whatever its type. A program is a table of whole numbers, one operation a row, as described
@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from accelerator.iceberg.avro_container import damaged, unsupported
+from accelerator.iceberg.manifests.container import damaged, unsupported
 
 Kind = Literal["bool", "int", "long", "float", "double", "string", "binary", "null"]
 

@@ -4,7 +4,7 @@ It reads no byte outside the block that an entry stands in, and stops with a cod
 that isn't as the program says. It writes one column of each array per entry, so an entry that found
 an array too small is run again from its start after the array has grown.
 
-Importing this module imports numba, which takes a good part of a second; see `manifest_reader`.
+Importing this module imports numba, which takes a good part of a second; see `reader`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from accelerator.iceberg import manifest_program as ops
+from accelerator.iceberg.manifests import program as ops
 
 # What `run` returns. DONE, or which array must grow, or (below zero) what is wrong.
 DONE = 0

@@ -2,7 +2,7 @@
 
 Columns are in the manifest's order. What the manifest doesn't say is null, never 0: a count that is
 missing or negative, a bound that isn't there. Statistics are kept as narrow as their values allow
-and widened when they are asked for. Both decoders (`manifest_avro` and `manifest_pyiceberg`) make
+and widened when they are asked for. Both decoders (`avro` and `entries`) make
 the raw columns and `assemble` finishes them, so what is inherited and refused stands once.
 """
 
@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus, ManifestFile
 
-from accelerator.iceberg.avro_container import damaged, unsupported
-from accelerator.iceberg.manifest_program import COUNT_MAPS, MAPS, Kind
+from accelerator.iceberg.manifests.container import damaged, unsupported
+from accelerator.iceberg.manifests.program import COUNT_MAPS, MAPS, Kind
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

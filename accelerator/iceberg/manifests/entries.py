@@ -1,10 +1,10 @@
 """A manifest decoded into columns by PyIceberg's Avro reader: slow, but with nothing to compile.
 
 For manifests so small that numba's start would cost more. PyIceberg's readers run over blocks that
-`avro_container` has opened, on a decoder of our own: its compiled one doesn't check lengths.
+`container` has opened, on a decoder of our own: its compiled one doesn't check lengths.
 Logical types are left aside, so values come as the whole numbers and bytes that the columns want.
 What PyIceberg doesn't read, or not as the specification has it, raises `UnfitError`; so does what
-is damaged. `manifest_avro` then says which of both it is.
+is damaged. `avro` then says which of both it is.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import IcebergType, NestedField
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
-from accelerator.iceberg.avro_container import Container
-from accelerator.iceberg.manifest_columns import (
+from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
     KINDS,
     TYPES,
@@ -44,7 +43,8 @@ from accelerator.iceberg.manifest_columns import (
     narrow,
     stats_struct,
 )
-from accelerator.iceberg.manifest_program import COUNT_MAPS, Program, program_for
+from accelerator.iceberg.manifests.container import Container
+from accelerator.iceberg.manifests.program import COUNT_MAPS, Program, program_for
 
 _ENTRY = {field.field_id: place for place, field in enumerate(MANIFEST_ENTRY_SCHEMAS[3].fields)}
 _FILE = {field.field_id: place for place, field in enumerate(DATA_FILE_TYPE[3].fields)}

@@ -16,9 +16,9 @@ from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import Inputs
-from accelerator.iceberg.manifest_columns import ManifestColumns
-from accelerator.iceberg.manifest_file import Identity, read_file, trim, write_file
-from accelerator.iceberg.manifest_reader import decode_manifest
+from accelerator.iceberg.manifests.columns import ManifestColumns
+from accelerator.iceberg.manifests.file import Identity, read_file, trim, write_file
+from accelerator.iceberg.manifests.reader import decode_manifest
 
 FOLDER_BYTES = 4 * 1024**3
 _SHARE = 16

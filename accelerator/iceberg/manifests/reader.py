@@ -17,14 +17,14 @@ import threading
 
 from pyiceberg.manifest import ManifestFile
 
-from accelerator.iceberg.avro_container import read_container
 from accelerator.iceberg.errors import ManifestError
-from accelerator.iceberg.manifest_columns import ManifestColumns
-from accelerator.iceberg.manifest_pyiceberg import UnfitError, decode_small
+from accelerator.iceberg.manifests.columns import ManifestColumns
+from accelerator.iceberg.manifests.container import read_container
+from accelerator.iceberg.manifests.entries import UnfitError, decode_small
 
 # Decompressed bytes of manifests that PyIceberg's reader takes before numba is worth its start.
 SMALL_BYTES = 1 << 21
-_KERNEL = "accelerator.iceberg.avro_kernel"
+_KERNEL = "accelerator.iceberg.manifests.kernel"
 
 
 class _Spent:
@@ -59,7 +59,7 @@ def decode_manifest(data: bytes, manifest: ManifestFile) -> ManifestColumns:
                 return decode_small(container, manifest)
             except UnfitError:
                 pass  # the other decoder has the last word
-        from accelerator.iceberg.manifest_avro import decode_compiled
+        from accelerator.iceberg.manifests.avro import decode_compiled
 
         return decode_compiled(container, manifest)
     except ManifestError as error:
