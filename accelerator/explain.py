@@ -37,7 +37,8 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "engine": plan.engine,
         "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
         "segments": len(plan.segments),
-        "files_covered": plan.files_total - len(plan.uncovered),
+        "files_covered": plan.files_total - len(plan.uncovered) - plan.coverage.left_out,
+        "files_left_out": plan.coverage.left_out,
         "files_raw": len(plan.uncovered),
         "bytes": {"segments": plan.segment_bytes, "raw": plan.raw_bytes},
         "conditions": {
@@ -113,7 +114,7 @@ def _not_by_duckdb(plan: CoverPlan | RowsPlan) -> list[str]:
 
 
 def _cube_lines(plan: CoverPlan) -> list[str]:
-    covered = plan.files_total - len(plan.uncovered)
+    covered = plan.files_total - len(plan.uncovered) - plan.coverage.left_out
     if plan.manifests is not None:
         found = plan.manifests
         lines = [
@@ -127,6 +128,8 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
             f"  {covered} of {plan.files_total} data files by {len(plan.segments)} segments"
             f" ({plan.segment_bytes:,} bytes)",
         ]
+    if plan.coverage.left_out:
+        lines.append(f"  {plan.coverage.left_out} data files without a row that passes")
     if plan.uncovered:
         lines.append(
             f"  {len(plan.uncovered)} data files raw ({plan.raw_bytes:,} bytes with dimensions)"

@@ -102,7 +102,9 @@ class CoverPlan:
     @property
     def files_total(self) -> int:
         """Live data files of the fact."""
-        spared = 0 if self.manifests is None else self.manifests.serve + self.manifests.left_out
+        spared = self.coverage.left_out
+        if self.manifests is not None:
+            spared += self.manifests.serve + self.manifests.left_out
         return spared + len(self.uncovered) + sum(len(s.files) for s in self.segments)
 
 

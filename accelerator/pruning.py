@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from accelerator.iceberg.statistics import Buckets
+from accelerator.iceberg.statistics import Buckets, FileStatistics
 from accelerator.iceberg.transforms import bucket_of
-from indexes.bounds import ColumnBounds, Verdict, among, compare, is_null
+from indexes.bounds import ColumnBounds, Flags, Verdict, among, compare, is_null
 from rewrite import types
-from rewrite.expr import Call, Column, Expr, Literal
+from rewrite.expr import Call, Column, Expr, Literal, columns
 from rewrite.instant import micros_of
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -28,6 +28,16 @@ _BEHIND = b"\xff"
 _UNSURE: Any = object()
 _EXACTLY = Context(prec=64)
 """Wider than any constant: Python's own context rounds to 28 digits."""
+
+
+def unneeded(conjuncts: Sequence[Expr], statistics: FileStatistics) -> Flags:
+    """Files without a row that passes; none where a partition may say other than a file's rows."""
+    verdict = judge(conjuncts, statistics)
+    used = {c for e in conjuncts for c in columns(e)}
+    found = [statistics.column(c.field_id, c.type or "unknown") for c in used]
+    if any(f.contradicts or f.unproven.any() for f in found):
+        return np.zeros(len(statistics), dtype=bool)
+    return verdict.none_true
 
 
 class Told(Protocol):

@@ -6,7 +6,7 @@ Pure but for its own cache of covers: pins and store versions come with the stat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -21,14 +21,18 @@ from accelerator.store import CubeRecord, RegistryVersion, Store, TableVersion
 from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, cover
-from cubes.manifest import Manifested, manifested
+from cubes.manifest import Manifested, manifested, unsafe
 from cubes.match import hidden_column, match
 from cubes.plan import Match
 from rewrite.bind import bind_block
 from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
+from rewrite.expr import occurrences
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.reason import Declined, DeclinedError
+
+_PRUNED_MAX = 20_000
+"""Raw files that are looked at one by one; beyond so many a statement takes long anyway."""
 
 Names = tuple[tuple[tuple[str, ...], At], ...]
 """Tables as a statement names them."""
@@ -149,7 +153,10 @@ class CubeSearch:
                 return None
         if self._may_be_manifested(block, scene):
             return None  # which files serve depends on the constants
-        return Found(self._plan(block, scene), names)
+        plan = self._plan(block, scene)
+        if isinstance(plan, CoverPlan) and plan.uncovered and block.conjuncts:
+            return None  # and so does which files are read
+        return Found(plan, names)
 
     def _may_be_manifested(self, block: Block, scene: Scene) -> bool:
         fact = block.occurrences[0]
@@ -237,6 +244,7 @@ class CubeSearch:
             return Tried(record.name, found)
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
         coverage = self._coverage(record, cube, found, by_cube, scene)
+        coverage = _pruned(coverage, block, found.fact, pinned[found.fact])
         return candidate(record, cube, found, coverage, pinned)
 
     def _cube_plan(
@@ -288,6 +296,22 @@ def _spark_declines(block: Block, best: Candidate) -> Declined | None:
     except DeclinedError as error:
         return error.declined
     return None
+
+
+def _pruned(coverage: Coverage, block: Block, fact: int, table: PinnedTable) -> Coverage:
+    """Without the raw files of which no row passes what WHERE says of the fact alone.
+
+    The fact stands inner or preserved, so a conjunct of WHERE that isn't TRUE ends its row.
+    """
+    own = [c for c in block.conjuncts if occurrences(c) == {fact}]
+    if not own or not 0 < len(coverage.uncovered) <= _PRUNED_MAX or unsafe(block.conjuncts):
+        return coverage
+    # Imports Arrow's compute module, which answers from cubes alone have no use for.
+    from accelerator.pruning import unneeded
+
+    out = unneeded(own, table.statistics_of(coverage.uncovered))
+    left = tuple(f for f, leaves in zip(coverage.uncovered, out, strict=True) if not leaves)
+    return replace(coverage, uncovered=left, left_out=len(coverage.uncovered) - len(left))
 
 
 def _pinned(pin: Pin, parts: tuple[str, ...], at: At) -> PinnedTable:

@@ -68,11 +68,15 @@ class Segment(Protocol):
 
 @dataclass(frozen=True)
 class Coverage:
-    """Chosen segments and uncovered files of one pin, and why others weren't chosen."""
+    """Chosen segments and uncovered files of one pin, and why others weren't chosen.
+
+    `left_out`: files without a segment, and without a row that passes.
+    """
 
     segments: tuple[Any, ...]
     uncovered: tuple[Any, ...]
     refused: Mapping[str, int] = field(default_factory=dict)
+    left_out: int = 0
 
 
 def cover(

@@ -169,14 +169,25 @@ class PinnedTable:
         name = self.metadata_location, self.facts.snapshot_id
         return self._columns.statistics.get_or(self.facts.uuid, name, self._statistics)
 
+    def statistics_of(self, files: Sequence[LiveFile]) -> FileStatistics:
+        """Counts and bounds of those of the live files; for a few, since nothing is kept."""
+        from accelerator.iceberg.statistics import FileStatistics, ListedFiles
+
+        return FileStatistics(ListedFiles(files, self._identity), *self._odd())
+
+    def _odd(self) -> tuple[set[int], set[int]]:
+        """Ids of fields that are uuids, and of those that names don't lead to any more."""
+        from accelerator.iceberg.statistics import misnamed
+
+        uuids = {f.field_id for f in self.schema.fields if isinstance(f.field_type, UUIDType)}
+        return uuids, misnamed(self.metadata)
+
     def _statistics(self, earlier: FileStatistics | None) -> FileStatistics:
         # Imports Arrow's compute module.
         from accelerator.iceberg.columnar_files import ColumnarFiles
-        from accelerator.iceberg.statistics import FileStatistics, misnamed
+        from accelerator.iceberg.statistics import FileStatistics
         from accelerator.iceberg.transforms import transforms_of
 
-        uuids = {f.field_id for f in self.schema.fields if isinstance(f.field_type, UUIDType)}
-        odd = uuids, misnamed(self.metadata)
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
             listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
@@ -191,7 +202,7 @@ class PinnedTable:
                 self._delete_files(deletes) if deletes else None,
                 transforms_of(self.metadata),
             )
-            return FileStatistics(source, *odd, earlier)
+            return FileStatistics(source, *self._odd(), earlier)
 
     def _delete_files(self, manifests: Sequence[ManifestFile]) -> DeleteFiles:
         from accelerator.iceberg.delete_columns import DeleteFiles, Listed
