@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -134,6 +135,48 @@ def sql_command(sql: str | None, file: TextIO | None, rows: int, *, options: Opt
             return
         for one in statements:
             _print([session.query(one)], options, rows)
+
+
+@main.command("export")
+@_sql_input
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="The file: .parquet, .csv or .arrow; one that is there is replaced.",
+)
+@_common
+def export_command(sql: str | None, file: TextIO | None, target: Path, *, options: Options) -> None:
+    """Write a query's rows into a file, batch by batch.
+
+    Rows in an order (ORDER BY over one table, no LIMIT) are written as they are read, however many.
+    """
+    from accelerator.cli.export import export, format_of
+    from accelerator.cli.output import print_json
+
+    statement = _one_statement(sql, file)
+    format_of(target)
+    began = time.monotonic()
+    with options.session() as session, _counter() as tell:
+        rows = export(session.stream(statement), target, tell)
+    seconds = time.monotonic() - began
+    if options.json:
+        print_json({"file": str(target), "rows": rows, "seconds": round(seconds, 3)})
+    else:
+        click.echo(f"{rows:,} rows into {target} in {seconds:.1f} s", err=True)
+
+
+@contextmanager
+def _counter() -> Iterator[Callable[[int], None]]:
+    """Shows a growing number of rows on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _rows: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield lambda rows: status.update(f"{rows:,} rows")
 
 
 @main.command("explain")

@@ -57,6 +57,10 @@ class Session(Protocol):
         """Runs a statement of any kind."""
         ...
 
+    def stream(self, sql: str) -> pa.RecordBatchReader:
+        """The rows, batch by batch."""
+        ...
+
     def explain(self, sql: str, *, format: str = "text") -> str:
         """How the query would be answered."""
         ...

@@ -13,11 +13,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from pyarrow import csv, ipc, parquet
 
 from accelerator.cli.main import main
 from accelerator.cli.output import footer, json_value, text_value, type_name
 from accelerator.cli.session import _java_message
-from accelerator.errors import CancelledError, CubeNotFoundError
+from accelerator.errors import AcceleratorError, CancelledError, CubeNotFoundError
 from accelerator.metrics import Metrics
 from accelerator.verification import Verification
 
@@ -61,6 +62,16 @@ class Fake:
             raise self.error
         found = [table for start, table in self.answers.items() if sql.startswith(start)]
         return Answer(*found)
+
+    def stream(self, sql):
+        table = self.query(sql).arrow()
+
+        def batches():
+            yield from table.to_batches(max_chunksize=1)
+            if "broken" in sql:
+                raise AcceleratorError("cut", hint="mend it")
+
+        return pa.RecordBatchReader.from_batches(table.schema, batches())
 
     def explain(self, sql, *, format="text"):
         return f"{format}: {sql}"
@@ -232,6 +243,27 @@ SELECT 1/0
         "== SQL ==\nSELECT 1/0"
     )
     assert _java_message("[X] a message") == "[X] a message"
+
+
+def test_export_writes_a_file_when_it_is_whole(tmp_path):
+    rows = pa.table({"a": [1, 2, 3], "b": ["x", None, "ü"]})
+    readers = {"parquet": parquet.read_table, "csv": csv.read_csv, "arrow": ipc_table}
+    for suffix, read in readers.items():
+        path = tmp_path / f"out.{suffix}"
+        path.write_text("old")
+        broken = run(Fake(SELECT=rows), "export", "SELECT broken", "--to", str(path))
+        assert broken.exit_code == 1 and path.read_text() == "old"
+        done = run(Fake(SELECT=rows), "export", "SELECT 1", "--to", str(path), "--json")
+        assert json.loads(done.stdout)["rows"] == 3
+        assert read(path).column("a").to_pylist() == [1, 2, 3]
+        assert [one.name for one in tmp_path.iterdir()] == [path.name]
+        path.unlink()
+    assert run(Fake(SELECT=rows), "export", "SELECT 1", "--to", "x.txt").exit_code == 2
+
+
+def ipc_table(path):
+    with ipc.open_file(path) as file:
+        return file.read_all()
 
 
 def test_explain_and_why_not():
