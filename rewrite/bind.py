@@ -42,7 +42,7 @@ _ALLOWED = frozenset(
     }
 )
 
-_LIMIT_MAX = 2**31 - 1
+LIMIT_MAX = 2**31 - 1
 _AGGREGATES = (exp.AggFunc, exp.Anonymous, exp.Any)
 """What the parser makes of aggregates."""
 
@@ -123,15 +123,22 @@ def bind_output(item: exp.Expression, names: Names) -> Output:
 
 
 def output_aliases(outputs: tuple[Output, ...]) -> dict[str, Expr]:
-    """What each output's name stands for, in lower case."""
+    """What each output's name stands for, in lower case.
+
+    An alias that is given twice is ambiguous even where both are one expression; a column that
+    stands there twice isn't.
+    """
     aliases: dict[str, Expr] = {}
+    given: set[str] = set()
     for output in outputs:
         name = (
             output.alias or (output.name if isinstance(output.expr, Column) else None) or ""
         ).lower()
-        if name and aliases.get(name, output.expr) != output.expr:
+        if name and (name in given or aliases.get(name, output.expr) != output.expr):
             raise DeclinedError("name_ambiguous", f"Two outputs are called {name}.")
         aliases[name] = output.expr
+        if output.alias:
+            given.add(name)
     aliases.pop("", None)
     return aliases
 
@@ -218,7 +225,7 @@ def bind_limit(tree: exp.Select) -> int | None:
 
 def whole_number(node: exp.Expression, clause: str) -> int:
     """The number of a LIMIT or OFFSET; DeclinedError for an expression."""
-    if not _is_whole(node) or int(node.this) > _LIMIT_MAX:
+    if not _is_whole(node) or int(node.this) > LIMIT_MAX:
         raise DeclinedError("block_unsupported", f"{clause} with an expression, or beyond an int.")
     return int(node.this)
 

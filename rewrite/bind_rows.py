@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from rewrite.bind import (
+    LIMIT_MAX,
     bind_limit,
     bind_order,
     bind_output,
@@ -54,19 +55,15 @@ def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Ro
         check_alias(where.this)
     conditions = () if where is None else conjuncts(bind_condition(where.this, names))
     outputs = tuple(o for item in tree.expressions for o in _outputs(item, source))
-    over = OutputNames(names, output_aliases(_named_once(outputs)))
+    over = OutputNames(names, output_aliases(outputs))
     order = bind_order(tree, over, outputs)
     exprs = (*conditions, *(o.expr for o in outputs), *(k.expr for k in order))
     if any(has_aggregate(e) for e in exprs):
         raise DeclinedError("block_unsupported", "An aggregate among rows.")
-    return RowBlock(
-        occurrence=source.tables[0],
-        conjuncts=conditions,
-        outputs=outputs,
-        order=order,
-        limit=bind_limit(tree),
-        offset=_offset(tree),
-    )
+    limit, offset = bind_limit(tree), _offset(tree)
+    if (limit or 0) + offset > LIMIT_MAX:  # Spark raises for it
+        raise DeclinedError("block_unsupported", "LIMIT and OFFSET beyond an int.")
+    return RowBlock(source.tables[0], conditions, outputs, order, limit, offset)
 
 
 def _outputs(item: exp.Expression, source: From) -> Iterator[Output]:
@@ -90,11 +87,6 @@ def _all(table: Occurrence) -> Iterator[Output]:
     for facts in table.table.columns:
         column = Column(table.index, facts.field_id, facts.name, facts.type)
         yield Output(facts.name, None, column)
-
-
-def _named_once(outputs: tuple[Output, ...]) -> tuple[Output, ...]:
-    """Outputs without a column that stands there several times: it's one thing by any name."""
-    return tuple({(o.alias, o.name, o.expr): o for o in outputs}.values())
 
 
 def _offset(tree: exp.Select) -> int:

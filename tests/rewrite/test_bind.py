@@ -6,6 +6,7 @@ import pytest
 from sqlglot.errors import ParseError
 
 from rewrite.bind import bind_block
+from rewrite.bind_rows import bind_rows
 from rewrite.block import Block
 from rewrite.expr import Aggregate, Call, Column, Literal, canonical, from_json, to_json
 from rewrite.facts import At
@@ -217,6 +218,11 @@ def test_order_by_places_nulls_as_spark_does() -> None:
 
 def test_two_outputs_of_one_name() -> None:
     assert _code("SELECT sum(v) AS a, sum(w) AS a FROM f HAVING a > 1") == "name_ambiguous"
+    # Spark finds two of them, though they are one expression.
+    assert _code("SELECT k AS a, k AS A, count(*) FROM f GROUP BY k") == "name_ambiguous"
+    bind_rows(parse("SELECT k, k, k AS a FROM f ORDER BY k, a LIMIT 1"), Star())
+    with pytest.raises(DeclinedError, match="Two outputs are called a"):
+        bind_rows(parse("SELECT k AS a, k AS a FROM f ORDER BY a LIMIT 1"), Star())
 
 
 @pytest.mark.parametrize(
@@ -475,6 +481,10 @@ def test_positions_in_parentheses() -> None:
 def test_a_limit_beyond_an_int_is_sparks_error() -> None:
     assert block("SELECT count(*) n FROM f LIMIT 2147483647").limit == 2**31 - 1
     assert _code("SELECT count(*) n FROM f LIMIT 2147483648") == "block_unsupported"
+    rows = "SELECT k FROM f ORDER BY k LIMIT 2147483647 OFFSET {}"
+    assert bind_rows(parse(rows.format(0)), Star()).limit == 2**31 - 1
+    with pytest.raises(DeclinedError):
+        bind_rows(parse(rows.format(1)), Star())
 
 
 def test_the_smallest_int_is_one_only_without_parentheses() -> None:
