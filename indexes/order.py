@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, total_ordering
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from indexes.bounds import ColumnBounds, Flags, Numbers, flags
 
 _BEFORE_ALL, _NULL_FIRST, _NULL_LAST, _AFTER_ALL = -1, 0, 3, 4
+_REPLACED = "\ufffd".encode()
 Place = tuple[int, Any]
 Tiers = npt.NDArray[np.int8]
 
@@ -62,6 +63,7 @@ class Direction:
         return _Falling(value) if isinstance(value, bytes) else -value
 
 
+@total_ordering
 @dataclass(frozen=True, slots=True)
 class _Falling:
     """A text under the reversed order."""
@@ -169,10 +171,17 @@ def _ranks(keys: Sequence[Key], places: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _known(bound: pa.Array) -> pa.Array:
-    """Without NaNs, which writers once took for bounds."""
-    if not pa.types.is_floating(bound.type):
+    """Without NaNs, which writers once took for bounds, and texts that may have been altered.
+
+    Of a text that isn't UTF-8 a writer's bound has U+FFFD for what it couldn't read.
+    """
+    if pa.types.is_floating(bound.type):
+        odd = pc.is_nan(bound)
+    elif pa.types.is_binary(bound.type):
+        odd = pc.match_substring(bound, _REPLACED)
+    else:
         return bound
-    return pc.if_else(pc.is_nan(bound), pa.scalar(None, bound.type), bound)
+    return pc.if_else(odd, pa.scalar(None, bound.type), bound) if pc.any(odd).as_py() else bound
 
 
 def _dense_ranks(texts: pa.Array) -> Numbers:

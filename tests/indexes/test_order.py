@@ -150,3 +150,18 @@ def test_a_nan_is_no_bound():
         key = Key(ColumnBounds(nan, nan, two, two * 0, two // 2, True), direction)
         assert key.first(0) <= min(direction.place(v) for v in (-math.inf, math.inf))
         assert key.last_tiers[0] > max(direction.place(v)[0] for v in (math.inf, math.nan))
+
+
+def test_a_text_that_was_altered_is_no_bound():
+    """What isn't UTF-8 is U+FFFD in a writer's bounds: the text itself may stand anywhere."""
+    altered, one = pa.array(["\ufffd".encode()]), np.array([1], dtype=np.int64)
+    for direction in (Direction(False, False), Direction(True, True)):
+        key = Key(ColumnBounds(altered, altered, one, one * 0, one * 0), direction)
+        assert key.first(0) < min(direction.place(v) for v in (b"", b"\xff"))
+        assert key.last_tiers[0] > direction.place(b"")[0]
+
+
+def test_places_of_texts_compare_by_every_operator():
+    first, last = (Direction(True, True).place(text) for text in (b"b", b"a"))
+    assert first < last and first <= last and last > first and last >= first
+    assert first <= first and not last <= first and max(first, last) == last
