@@ -179,7 +179,7 @@ class ColumnStatistics:
     `tight`: whether a bound of the file, where it is known, is a value of it. `fixed`: the file's
     rows all have the value that is both bounds, or all are NULL. `contradicts`: some file's bounds
     don't hold the value that its partition fixes. `unproven`: a partition fixes the value, and no
-    bound says that the file's own is the same. `buckets`: by their number, the bucket of each
+    tight bounds say that the file's own is the same. `buckets`: by their number, the bucket of each
     file's values, -1 where it isn't known; no such file has a NULL.
     """
 
@@ -326,7 +326,9 @@ class FileStatistics:
             lower_known, upper_known = flags(lower.is_valid()), flags(upper.is_valid())
             valued = lower_known | upper_known
             contradicts = bool((given & (flags(outside) | (is_null & valued))).any())
-            proven = (lower_known & upper_known) | (is_null & (told.nulls == rows))
+            # Bounds that only enclose the value, or a NULL, leave room for others in the file.
+            same = flags(pc.and_(pc.equal(constant, lower), pc.equal(constant, upper)))
+            proven = (same & (nulls == 0)) | (is_null & (told.nulls == rows))
             unproven = given & ~proven
             mask = pa.array(given)
             lower = pc.if_else(mask, constant, lower)

@@ -107,6 +107,11 @@ def test_a_partition_is_proven_by_bounds_of_the_file() -> None:
         _file(None),
     ]
     assert _column(files, "int").unproven.tolist() == [False, True, False, True, False]
+    one, nine = struct.pack("<i", 1), struct.pack("<i", 9)
+    wide = _column([_file((one, nine), partition=(7,)), _file((seven, seven), nulls=2)], "int")
+    assert wide.unproven.tolist() == [True, False] and not wide.contradicts
+    some = _column([_file((seven, seven), partition=(7,), nulls=1)], "int")
+    assert some.unproven.tolist() == [True]
 
 
 def test_a_partition_of_floats_claims_nothing() -> None:
