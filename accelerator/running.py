@@ -18,7 +18,6 @@ from accelerator.errors import EngineError
 from accelerator.plan import CELLS, CoverPlan, DuckDBRun, RowsPlan
 from cubes.build_sql import stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
-from rewrite.render import quote
 from rewrite.rows_sql import rows_sql
 
 if TYPE_CHECKING:
@@ -112,11 +111,12 @@ def _rows_frame(plan: RowsPlan, engine: SparkEngine, sql: str, leases: ExitStack
 
 def _named(frame: DataFrame, plain: StructType) -> DataFrame:
     """The answer's columns under Spark's own names, with its types."""
+    # No text of the type: of a struct it may be cut, or have names that don't parse.
     items = [
-        f"CAST(c{index} AS {field.dataType.simpleString()}) AS {quote(field.name, 'spark')}"
+        frame[f"c{index}"].cast(field.dataType).alias(field.name)
         for index, field in enumerate(plain.fields)
     ]
-    return frame.selectExpr(*items)
+    return frame.select(*items)
 
 
 def _staged(plan: CoverPlan, engine: SparkEngine, occurrence: int, leases: ExitStack) -> str:
