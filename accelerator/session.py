@@ -291,7 +291,7 @@ class Accelerator:
         with self._lock:
             self._tags.add(tag)
         try:
-            with interruptible(lambda: self.interrupt(tag)):
+            with self.duckdb.stoppable(tag), interruptible(lambda: self.interrupt(tag)):
                 yield tag
         finally:
             with self._lock:
@@ -355,7 +355,7 @@ class Accelerator:
             plan, _ = self.plan(sql)  # once more: only now nothing that it names is deleted
             rows = self._streamed(plan)
             if rows is None or rows.schema != schema:
-                yield from self.query(sql, user=user).arrow().cast(schema).to_batches()
+                yield from _whole(self.query(sql, user=user).arrow(), schema)
                 return
             self._pin_snapshots(rows.plan)
             pieces, given = rows.pieces(), False
@@ -372,7 +372,7 @@ class Accelerator:
                             f"the rows after the first ones can't be read: {declined.detail}",
                             hint="`query` gives all rows or none, and falls back to plain Spark",
                         ) from error
-                    yield from self.query(sql, user=user).arrow().to_batches()
+                    yield from _whole(self.query(sql, user=user).arrow(), schema)
                     return
                 if piece is None:
                     return
@@ -542,6 +542,21 @@ class SparkSource:
         """Stops a session of our own."""
         if self._engine is not None:
             self._engine.stop()
+
+
+def _whole(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """An answer that came at once, for a reader that was promised that schema.
+
+    Spark's own differs from it in columns that can't be NULL.
+    """
+    try:
+        batches: list[pa.RecordBatch] = table.cast(schema).to_batches()
+        return batches
+    except (ValueError, pa.ArrowInvalid) as error:
+        raise EngineError(
+            f"the answer has other columns than when the stream was opened: {error}",
+            hint="open the stream again",
+        ) from error
 
 
 def _ms(since: float) -> float:

@@ -52,6 +52,7 @@ class DuckDBEngine:
         self._root: duckdb.DuckDBPyConnection | None = None
         self._local = threading.local()
         self._running: dict[str, set[duckdb.DuckDBPyConnection]] = {}
+        self._begun: dict[str, bool] = {}
         self._lock = threading.Lock()
         self._has_functions = self._ending = False
         self.hot = HotSegments(self._open, cache_bytes)
@@ -92,9 +93,27 @@ class DuckDBEngine:
             except duckdb.Error as error:
                 raise EngineError(f"DuckDB: {error}") from error
 
+    @contextmanager
+    def stoppable(self, tag: str) -> Iterator[None]:
+        """Inside, an interrupt of the tag isn't lost on what happens between two statements."""
+        with self._lock:
+            self._begun[tag] = False
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._begun[tag]
+
+    def check(self, tag: str) -> None:
+        """CancelledError where work that is `stoppable` under the tag was interrupted."""
+        if self._begun.get(tag):
+            raise CancelledError("the statement was cancelled")
+
     def interrupt(self, tag: str) -> None:
         """Stops what runs under the tag, from any thread."""
         with self._lock:
+            if tag in self._begun:
+                self._begun[tag] = True
             running = list(self._running.get(tag, ()))
         for cursor in running:
             cursor.interrupt()
@@ -127,6 +146,7 @@ class DuckDBEngine:
     def _tracked(self, cursor: duckdb.DuckDBPyConnection, tag: str) -> Iterator[None]:
         with self._lock:
             self._check_ending()
+            self.check(tag)
             self._running.setdefault(tag, set()).add(cursor)
         try:
             yield

@@ -148,6 +148,11 @@ class PinnedTable:
         """Ids of the fields by which some spec of the table partitions it as they are."""
         return frozenset().union(*self._identity.values())
 
+    def fixed_values(self, file: LiveFile) -> dict[int, object]:
+        """By field id what the file's spec fixes: to Spark every row of it has that value."""
+        places = self._identity[file.spec_id]
+        return {field_id: file.partition[place.index] for field_id, place in places.items()}
+
     @property
     def partition_columns(self) -> tuple[str, ...]:
         """Columns that the table's current spec partitions by, through whatever transform."""

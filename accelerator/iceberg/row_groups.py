@@ -2,21 +2,25 @@
 
 A Parquet file is cut into its row groups where every wanted column stands in it under its field id,
 with a type that becomes the table's without loss. Any other file is one group, read whole the way
-`rows.py` does. Row numbers are counted within a group. Deletes are applied.
+`rows.py` does. What the partition spec fixes is taken from the manifest, as Spark does. Row numbers
+are counted within a group. Deletes are applied. ValueError for a text that isn't UTF-8, which
+DuckDB sorts otherwise than Spark.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.types import UUIDType
 
 from accelerator.arrow_types import arrow_type
 from accelerator.iceberg.files import LiveFile
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
 
 _THREADS_MAX = 8
+_OPEN_MAX = 100
+"""Files that stay open; of more only the footers are kept. Processes may open 1,024 at once."""
 _FEW = 4
 """Where so many times fewer rows stand before the last wanted one, only those are decoded."""
 _ID = b"PARQUET:field_id"
@@ -49,13 +55,23 @@ class Counted:
 
 
 class GroupReader:
-    """Opens files of one pinned table; `columns` are all that will be asked for."""
+    """Opens files of one pinned table; `columns` are all that will be asked for.
 
-    def __init__(self, pinned: PinnedTable, columns: Sequence[Column]) -> None:
-        self._pinned, self._columns = pinned, columns
+    `check` raises where the work is to stop; it's called before each file or item.
+    """
+
+    def __init__(
+        self, pinned: PinnedTable, columns: Sequence[Column], check: Callable[[], None]
+    ) -> None:
+        self._pinned, self._columns, self._check = pinned, columns, check
+        self._kept: WeakSet[_Cut] = WeakSet()
         self._io = inputs_for(pinned.metadata_location, pinned.io_properties)
-        self._deletes = PositionDeletes(self._io)
+        self.deletes = PositionDeletes(self._io)
         fields = pinned.schema.fields
+        uuids = {f.field_id for f in fields if isinstance(f.field_type, UUIDType)}
+        self._types = {
+            c.field_id: arrow_type(c.type or "") for c in columns if c.field_id not in uuids
+        }
         self._defaulted = {f.field_id for f in fields if f.initial_default is not None}
         self._pool = ThreadPoolExecutor(_THREADS_MAX)
         self.counted = Counted()
@@ -66,34 +82,54 @@ class GroupReader:
 
     def open(self, files: Sequence[LiveFile]) -> list[OpenFile]:
         """The files, side by side; only their footers are read."""
-        return list(self._pool.map(self._open, files))
+        return self.map(self._open, files)
 
     def map(self, task: Callable[[_Item], _Made], items: Sequence[_Item]) -> list[_Made]:
         """What the task gives for each item, side by side."""
-        return list(self._pool.map(task, items))
+
+        def checked(item: _Item) -> _Made:
+            self._check()
+            return task(item)
+
+        return list(self._pool.map(checked, items))
 
     def _open(self, file: LiveFile) -> OpenFile:
+        fixed = {
+            field_id: pa.scalar(value, self._types[field_id])
+            for field_id, value in self._pinned.fixed_values(file).items()
+            if field_id in self._types
+        }
         if file.file_format == "parquet":
-            path = local_path(file.path)
-            source = self._io.new_input(file.path).open() if path is None else path
-            parquet = pq.ParquetFile(cast(BinaryIO | str, source), pre_buffer=path is None)
+            parquet = self.parquet(file)
             if parquet.metadata.num_rows != file.record_count:
                 raise ValueError(
                     f"{file.path} has {parquet.metadata.num_rows} rows, its manifest says"
                     f" {file.record_count}"
                 )
-            names = _names(parquet, self._columns, self._defaulted)
+            stored = [c for c in self._columns if c.field_id not in fixed]
+            names = _names(parquet, stored, self._defaulted)
             if names is not None:
-                return _Cut(file, parquet, names, self._deletes, self.counted)
-            parquet.close()
-        return _Whole(file, self._pinned, self.counted)
+                cut = _Cut(file, self, parquet, names, fixed)
+                if len(self._kept) < _OPEN_MAX:
+                    self._kept.add(cut)
+                else:
+                    cut.close()
+                return cut
+            parquet.close(force=True)
+        return _Whole(file, self._pinned, fixed, self.counted)
+
+    def parquet(self, file: LiveFile, known: pq.FileMetaData | None = None) -> pq.ParquetFile:
+        """The file, to be closed; its footer isn't read where it's known."""
+        path = local_path(file.path)
+        source = self._io.new_input(file.path).open() if path is None else path
+        return pq.ParquetFile(cast(BinaryIO | str, source), metadata=known, pre_buffer=path is None)
 
 
 class OpenFile:
-    """A data file as groups of rows."""
+    """A data file as groups of rows; `fixed` is what its partition fixes, by field id."""
 
-    def __init__(self, file: LiveFile, counted: Counted) -> None:
-        self.file, self._counted = file, counted
+    def __init__(self, file: LiveFile, fixed: Mapping[int, pa.Scalar], counted: Counted) -> None:
+        self.file, self._fixed, self._counted = file, fixed, counted
         self._lock = threading.Lock()
 
     @property
@@ -113,6 +149,20 @@ class OpenFile:
         """Those columns of the rows of these numbers, in that order."""
         raise NotImplementedError
 
+    def _conformed(self, table: pa.Table | None, rows: int, columns: Sequence[Column]) -> pa.Table:
+        """The columns as the table has them; those that the file lacks are NULL."""
+        made = {}
+        for column in columns:
+            target = arrow_type(column.type or "")
+            if column.field_id in self._fixed:
+                value = self._fixed[column.field_id]
+                made[column.name] = pa.chunked_array([pa.repeat(value, rows)])
+            elif table is None or column.name not in table.column_names:
+                made[column.name] = pa.chunked_array([pa.nulls(rows, target)])
+            else:
+                made[column.name] = _as(table.column(column.name), target)
+        return pa.table(made) if made else pa.table({"": pa.nulls(rows)})
+
     def _count(self, group: int, size: int) -> None:
         with self._lock:
             self._counted.files.add(self.file.path)
@@ -123,8 +173,14 @@ class OpenFile:
 class _Whole(OpenFile):
     """A file that is read as one group."""
 
-    def __init__(self, file: LiveFile, pinned: PinnedTable, counted: Counted) -> None:
-        super().__init__(file, counted)
+    def __init__(
+        self,
+        file: LiveFile,
+        pinned: PinnedTable,
+        fixed: Mapping[int, pa.Scalar],
+        counted: Counted,
+    ) -> None:
+        super().__init__(file, fixed, counted)
         self._pinned = pinned
 
     @property
@@ -132,9 +188,7 @@ class _Whole(OpenFile):
         return (self.file.record_count,)
 
     def bounds(self, column: Column) -> ColumnBounds:
-        unknown, none = np.array([UNKNOWN]), pa.nulls(1, arrow_kind(column.type or ""))
-        floating = column.type in _FLOATING
-        return ColumnBounds(none, none, unknown, unknown, unknown, floating)
+        return _unknown(1, column.type or "")
 
     def sought(self, group: int, columns: Sequence[Column]) -> tuple[pa.Table, Positions]:
         table = self._read(group, columns)
@@ -145,10 +199,9 @@ class _Whole(OpenFile):
 
     def _read(self, group: int, columns: Sequence[Column]) -> pa.Table:
         self._count(group, self.file.size_bytes)
-        table = self._pinned.arrow([c.name for c in columns], [self.file])
-        types = [arrow_type(c.type or "") for c in columns]
-        pairs = zip(table.columns, types, strict=True)
-        return pa.table([_as(column, type_) for column, type_ in pairs], table.column_names)
+        stored = [c.name for c in columns if c.field_id not in self._fixed]
+        table = self._pinned.arrow(stored, [self.file])
+        return self._conformed(table, table.num_rows, columns)
 
 
 class _Cut(OpenFile):
@@ -157,17 +210,24 @@ class _Cut(OpenFile):
     def __init__(
         self,
         file: LiveFile,
+        reader: GroupReader,
         parquet: pq.ParquetFile,
         names: dict[int, str],
-        deletes: PositionDeletes,
-        counted: Counted,
+        fixed: Mapping[int, pa.Scalar],
     ) -> None:
-        super().__init__(file, counted)
-        self._parquet, self._names, self._deletes = parquet, names, deletes
-        schema = parquet.metadata.schema
+        super().__init__(file, fixed, reader.counted)
+        self._reader, self._names = reader, names
+        self._parquet: pq.ParquetFile | None = parquet
+        self._metadata = metadata = parquet.metadata
+        schema = metadata.schema
         self._leaves = {schema.column(i).path: i for i in range(len(schema))}
-        metadata = parquet.metadata
         self._chunks = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+
+    def close(self) -> None:
+        """Until it's read again."""
+        if self._parquet is not None:
+            self._parquet.close(force=True)
+            self._parquet = None
 
     @cached_property
     def groups(self) -> Sequence[int]:
@@ -175,6 +235,8 @@ class _Cut(OpenFile):
 
     def bounds(self, column: Column) -> ColumnBounds:
         name, type_ = self._names.get(column.field_id), column.type or ""
+        if column.field_id in self._fixed:  # the manifest's statistics tell it
+            return _unknown(len(self._chunks), type_)
         count, rows = len(self._chunks), np.array(self.groups, dtype=np.int64)
         unknown = np.full(count, UNKNOWN, dtype=np.int64)
         if name is None:  # added to the table after the file: NULL on every row
@@ -222,41 +284,44 @@ class _Cut(OpenFile):
 
     @cached_property
     def _positions(self) -> Positions:
-        return self._deletes.of(self.file)
+        return self._reader.deletes.of(self.file)
 
     def _read(self, group: int, columns: Sequence[Column], end: int | None = None) -> pa.Table:
         """The columns as the table has them, of the group's first rows or all."""
         wanted = [self._names[c.field_id] for c in columns if c.field_id in self._names]
         rows = self.groups[group] if end is None else end
         with self._lock:
-            if not wanted:
-                table = None
-            elif end is None:
-                table = self._parquet.read_row_group(group, columns=wanted, use_threads=False)
-            else:
-                table = self._first_rows(group, wanted, end)
+            table = self._stored(group, wanted, end) if wanted else None
         chunk = self._chunks[group]
         sizes = (chunk.column(self._leaves[n]).total_compressed_size for n in wanted)
         self._count(group, sum(sizes))
-        made = {}
-        for column in columns:
-            name, target = self._names.get(column.field_id), arrow_type(column.type or "")
-            if name is None or table is None:
-                made[column.name] = pa.chunked_array([pa.nulls(rows, target)])
-            else:
-                made[column.name] = _as(table.column(name), target)
-        return pa.table(made) if made else pa.table({"": pa.nulls(rows)})
+        if table is not None:
+            by_name = {
+                self._names[c.field_id]: c.name for c in columns if c.field_id in self._names
+            }
+            table = table.rename_columns([by_name[name] for name in table.column_names])
+        return self._conformed(table, rows, columns)
 
-    def _first_rows(self, group: int, names: list[str], end: int) -> pa.Table:
-        batches, left = [], end
-        for batch in self._parquet.iter_batches(
-            end, row_groups=[group], columns=names, use_threads=False
-        ):
-            batches.append(batch.slice(0, left))
-            left -= len(batch)
-            if left <= 0:
-                break
-        return pa.Table.from_batches(batches)
+    def _stored(self, group: int, names: list[str], end: int | None) -> pa.Table:
+        kept = self._parquet
+        parquet = kept or self._reader.parquet(self.file, self._metadata)
+        try:
+            if end is None:
+                return parquet.read_row_group(group, columns=names, use_threads=False)
+            return _first_rows(parquet, group, names, end)
+        finally:
+            if kept is None:
+                parquet.close(force=True)
+
+
+def _first_rows(parquet: pq.ParquetFile, group: int, names: list[str], end: int) -> pa.Table:
+    batches, left = [], end
+    for batch in parquet.iter_batches(end, row_groups=[group], columns=names, use_threads=False):
+        batches.append(batch.slice(0, left))
+        left -= len(batch)
+        if left <= 0:
+            break
+    return pa.Table.from_batches(batches)
 
 
 def _names(
@@ -298,7 +363,14 @@ def _widens(stored: pa.DataType, type_: str) -> bool:
 
 
 def _as(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_string(target):
+        column.validate(full=True)
     return column if column.type == target else column.cast(target)
+
+
+def _unknown(groups: int, type_: str) -> ColumnBounds:
+    unknown, none = np.full(groups, UNKNOWN), pa.nulls(groups, arrow_kind(type_))
+    return ColumnBounds(none, none, unknown, unknown, unknown, type_ in _FLOATING)
 
 
 def _raw_bounds(statistics: Any, type_: str) -> tuple[Any, Any]:

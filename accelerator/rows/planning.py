@@ -142,9 +142,8 @@ def _reading(block: RowBlock, statistics: FileStatistics) -> Reading | Declined:
     verdict, alive = judge(block.conjuncts, statistics), statistics.alive
     chosen = ~(verdict.none_true | (alive == 0))
     for column in block.used:
-        # What reads the file here takes such a column from it, Spark from the partition.
-        found = statistics.column(column.field_id, column.type or "unknown")
-        if found.contradicts or (found.unproven & chosen).any():
+        # Which rows Spark finds there depends on how it plans the predicate.
+        if statistics.column(column.field_id, column.type or "unknown").contradicts:
             return Declined("metadata_contradicts")
     sure = np.where(verdict.all_true & (alive != UNKNOWN) & statistics.source.single, alive, 0)
     wanted = None if block.limit is None else block.limit + block.offset

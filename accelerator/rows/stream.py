@@ -29,7 +29,7 @@ class SortedRows:
     def __init__(self, plan: RowsPlan, engine: DuckDBEngine, tag: str = "") -> None:
         self.plan, self.tag = plan, tag
         self._block, self._engine = plan.block, engine
-        self._reader = GroupReader(plan.pinned[0], plan.block.used)
+        self._reader = GroupReader(plan.pinned[0], plan.block.used, lambda: engine.check(self.tag))
         self._queue = GroupQueue(plan, self._reader)
         self._places = RowPlaces(plan)
         self._types = [o.expr.type or "" for o in plan.block.outputs]
@@ -75,8 +75,10 @@ class SortedRows:
 
     def _next(self, rows: int) -> list[Group]:
         found: list[Group] = []
-        while sum(g.rows for g in found) < rows and self._queue.first(_all) is not None:
+        left = rows
+        while left > 0 and self._queue.first(_all) is not None:
             found.append(self._queue.pop())
+            left -= found[-1].rows
         return found
 
     def _sorted(self, groups: list[Group], left: pa.Table | None) -> pa.Table:

@@ -7,7 +7,7 @@ the rows that are left at the end. No order inside of files is believed: what is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,6 @@ from rewrite.render import quote
 from rewrite.rows_sql import order_sql, renderer, rows_sql, where_sql
 
 _GROUPS_MAX = 64
-_GROUP, _NUMBER = "#group", "#number"
 
 
 class TopRows:
@@ -34,12 +33,14 @@ class TopRows:
         self._plan, self._block = plan, plan.block
         self._engine, self._tag, self._bytes_max = engine, tag, bytes_max
         self._wanted = (plan.block.limit or 0) + plan.block.offset
-        self._reader = GroupReader(plan.pinned[0], plan.block.used)
+        self._reader = GroupReader(plan.pinned[0], plan.block.used, lambda: engine.check(tag))
         self._queue = GroupQueue(plan, self._reader)
         self._places = RowPlaces(plan)
         self._groups: list[Group] = []
         self._best: pa.Table | None = None
         self._last: Places | None = None
+        taken = {column.name.lower() for column in plan.block.sought}
+        self._group, self._number = _free("#group", taken), _free("#number", taken)
 
     @property
     def counted(self) -> Counted:
@@ -96,7 +97,8 @@ class TopRows:
             group = self._groups[place]
             table, numbers = group.file.sought(group.number, sought)
             places = pa.array(np.full(len(numbers), place))
-            return table.append_column(_GROUP, places).append_column(_NUMBER, pa.array(numbers))
+            table = table.append_column(self._group, places)
+            return table.append_column(self._number, pa.array(numbers))
 
         tables = self._reader.map(read, range(first, len(self._groups)))
         rows = {"acc_rows": pa.concat_tables(tables)}
@@ -110,7 +112,7 @@ class TopRows:
         render, block = renderer("duckdb"), self._block
         names = [f"k{i}" for i in range(len(block.order))]
         items = [f"{render.text(k.expr)} AS {n}" for k, n in zip(block.order, names, strict=True)]
-        places = [quote(_GROUP, "duckdb"), quote(_NUMBER, "duckdb")]
+        places = [quote(name, "duckdb") for name in (self._group, self._number)]
         text = f"SELECT {', '.join([*places, *items])} FROM acc_rows{where_sql(block, 'duckdb')}"
         if self._best is not None:
             text += f" UNION ALL SELECT {', '.join([*places, *names])} FROM acc_best"
@@ -125,8 +127,8 @@ class TopRows:
         if best is None or best.num_rows == 0:
             empty = [pa.array([], arrow_type(t)) for t in types]
             return pa.Table.from_arrays(empty, names=names)
-        groups = best.column(_GROUP).to_numpy()
-        numbers = best.column(_NUMBER).to_numpy()
+        groups = best.column(self._group).to_numpy()
+        numbers = best.column(self._number).to_numpy()
 
         def rows(place: int) -> pa.Table:
             group = self._groups[place]
@@ -145,3 +147,8 @@ class TopRows:
             return conform(columns.take(pa.array(back)), names, types)
         text = rows_sql(block, "duckdb", "acc_rows")
         return conform(self._engine.run(text, {"acc_rows": found}, tag=self._tag), names, types)
+
+
+def _free(name: str, taken: Set[str]) -> str:
+    """The name, or a longer one that no column of the table has; DuckDB knows no case."""
+    return name if name not in taken else _free(f"{name}#", taken)
