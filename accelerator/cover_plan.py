@@ -19,7 +19,7 @@ from cubes.definition import CubeDefinition
 from cubes.freshness import Coverage
 from cubes.plan import Match
 from rewrite.block import Block
-from rewrite.expr import columns
+from rewrite.expr import Column, columns
 from rewrite.reason import Declined, DeclinedError
 
 _COPIED_WHOLE = 4 * 1024 * 1024
@@ -159,9 +159,14 @@ def _copy(best: Candidate, segments: Sequence[SegmentRecord], scan: str) -> Copy
     return None if rolled is None else Copy(rolled, size, rows, cells_count(names, scan))
 
 
-def used_columns(block: Block, occurrence: int) -> list[str]:
-    """Names of the columns of a table occurrence that the block uses; one at least."""
+def fields_used(block: Block, occurrence: int) -> set[Column]:
+    """The columns of a table occurrence that the block uses."""
     exprs = [*block.conjuncts, *block.keys, *block.results]
     exprs += [c for edge in block.left_edges for c in edge.on]
-    names = sorted({c.name for e in exprs for c in columns(e) if c.occurrence == occurrence})
+    return {c for e in exprs for c in columns(e) if c.occurrence == occurrence}
+
+
+def used_columns(block: Block, occurrence: int) -> list[str]:
+    """Their names; one at least."""
+    names = sorted({c.name for c in fields_used(block, occurrence)})
     return names or [block.occurrences[occurrence].table.columns[0].name]

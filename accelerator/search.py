@@ -13,7 +13,14 @@ from sqlglot import exp
 
 from accelerator.config import Config
 from accelerator.context import SessionContext
-from accelerator.cover_plan import Candidate, candidate, cheapest, duckdb_run, nearest
+from accelerator.cover_plan import (
+    Candidate,
+    candidate,
+    cheapest,
+    duckdb_run,
+    fields_used,
+    nearest,
+)
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
@@ -257,6 +264,7 @@ class CubeSearch:
         run: DuckDBRun | None = None
         declined: Declined | None = None
         try:
+            _check_partitions(block, best, pinned)
             run = duckdb_run(block, best)
         except DeclinedError as error:
             declined = error.declined
@@ -312,6 +320,24 @@ def _pruned(coverage: Coverage, block: Block, fact: int, table: PinnedTable) -> 
     out = unneeded(own, table.statistics_of(coverage.uncovered))
     left = tuple(f for f, leaves in zip(coverage.uncovered, out, strict=True) if not leaves)
     return replace(coverage, uncovered=left, left_out=len(coverage.uncovered) - len(left))
+
+
+def _check_partitions(block: Block, best: Candidate, pinned: tuple[PinnedTable, ...]) -> None:
+    """DeclinedError where raw files may hold other values than their partitions say.
+
+    What reads files here takes the files' own values, Spark takes the partition's.
+    """
+    if not best.coverage.uncovered:
+        return
+    for number, table in enumerate(pinned):
+        used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
+        if not used:
+            continue
+        is_fact = number == best.match.fact
+        told = table.statistics_of(best.coverage.uncovered) if is_fact else table.statistics()
+        for column in used:
+            if told.column(column.field_id, column.type or "unknown").unproven.any():
+                raise DeclinedError("metadata_contradicts", f"The column {column.name}.")
 
 
 def _pinned(pin: Pin, parts: tuple[str, ...], at: At) -> PinnedTable:

@@ -9,6 +9,7 @@ ends of everything. Ties are decided by what the caller knows: a place says noth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, total_ordering
 from typing import Any
@@ -101,6 +102,15 @@ class Key:
         first[bounds.always_null] = last[bounds.always_null] = null
         self.first_tiers: Tiers = first.astype(np.int8)
         self.last_tiers: Tiers = last.astype(np.int8)
+
+    def of(self, files: Numbers) -> Key:
+        """The key over those files alone, in that order."""
+        taken = copy(self)
+        taken.__dict__.pop("values", None)
+        places = pa.array(files)
+        taken._first, taken._last = self._first.take(places), self._last.take(places)
+        taken.first_tiers, taken.last_tiers = self.first_tiers[files], self.last_tiers[files]
+        return taken
 
     @cached_property
     def values(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

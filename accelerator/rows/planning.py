@@ -33,8 +33,8 @@ from rewrite.rows_sql import rows_sql
 class Reading:
     """The files that may hold rows of the answer, those first whose rows can come first.
 
-    `keys` are the sort keys that bounds tell of, a prefix of the order; `files` are numbers of the
-    statistics' files.
+    `keys` are the sort keys that bounds tell of, a prefix of the order, over these files alone;
+    `files` are numbers of the statistics' files.
     """
 
     statistics: FileStatistics
@@ -51,7 +51,7 @@ class Reading:
 
     def first(self, place: int) -> tuple[Place, ...]:
         """Where no row of the file at that place of the reading comes before."""
-        return tuple(key.first(int(self.files[place])) for key in self.keys)
+        return tuple(key.first(place) for key in self.keys)
 
     def live(self, begin: int, end: int) -> list[LiveFile]:
         """The files from one place to another."""
@@ -153,4 +153,5 @@ def _reading(block: RowBlock, statistics: FileStatistics) -> Reading | Declined:
         for k, d in zip(sorted_by, directions(sorted_by), strict=True)
     )
     chosen = needed(keys, chosen, sure, wanted)
-    return Reading(statistics, keys, reading_order(keys, chosen))
+    files = reading_order(keys, chosen)
+    return Reading(statistics, tuple(key.of(files) for key in keys), files)

@@ -93,6 +93,8 @@ def test_no_row_stands_before_its_files_first_place(case):
     order = reading_order(keys, np.ones(len(counts), dtype=bool)).tolist()
     assert sorted(order) == list(range(len(counts)))
     firsts = [tuple(key.first(file) for key in keys) for file in order]
+    taken = [key.of(np.array(order)) for key in keys]
+    assert firsts == [tuple(key.first(place) for key in taken) for place in range(len(order))]
     assert firsts == sorted(firsts)
     assert all(one <= other for one, other in pairwise(firsts))
     for (files, _, direction), key in zip(found, keys, strict=True):

@@ -6,6 +6,8 @@ these are answered both ways, and the files that were read are counted.
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from accelerator.plan import PlainPlan
@@ -54,3 +56,34 @@ def test_raw_files_are_left_out_by_their_bounds(spark_warehouse, acc) -> None:
     raising = f"SELECT sum(v) AS s FROM {table} WHERE k < 50 AND 100 / (k - 400) < 1"
     plan, _ = acc.plan(raising)
     assert isinstance(plan, PlainPlan) or not plan.coverage.left_out
+
+
+def test_a_raw_file_of_other_values_than_its_partition_is_read_by_spark(
+    spark_warehouse, acc, tmp_path
+) -> None:
+    wh = spark_warehouse
+    name = wh.table("k INT, v INT", version=2, clauses="PARTITIONED BY (k)")
+    table = f"lake.d.{name}"
+    wh.sql(f"INSERT INTO {table} VALUES (5, 101), (6, 7)")
+    _add(wh, name, tmp_path / "usual", 9, [9])  # the first one changes how columns are found
+    acc.execute(f"CREATE CUBE odd_{name} AS SELECT k, sum(v) AS s FROM {table} GROUP BY k")
+    wh.sql(f"INSERT INTO {table} VALUES (7, 1)")
+    sql = f"SELECT k, sum(v) AS s FROM {table} GROUP BY k"
+    usual = acc.query(sql).metrics
+    assert usual.cubes and usual.engine == "duckdb"
+    _add(wh, name, tmp_path / "odd", 5, range(1, 11))
+    for more in ("", " HAVING s > 40"):
+        mine = acc.query(sql + more)
+        assert differ(mine.arrow(), wh.spark.sql(sql + more).toArrow()) == []
+        assert mine.metrics.cubes and mine.metrics.engine == "spark"
+
+
+def _add(wh, name: str, folder, partition: int, keys) -> None:
+    """A file of those keys, added under the partition."""
+    (folder / f"k={partition}").mkdir(parents=True)
+    rows = {"k": pa.array(keys, pa.int32()), "v": pa.array(range(len(keys)), pa.int32())}
+    pq.write_table(pa.table(rows), folder / f"k={partition}" / "a.parquet")
+    wh.sql(
+        f"CALL lake.system.add_files(table => 'd.{name}',"
+        f" source_table => '`parquet`.`file:{folder}`')"
+    )
