@@ -215,9 +215,10 @@ def test_few_files_stay_open(spark_warehouse, acc, monkeypatch) -> None:
 
     def counts(self: GroupReader, *args: Any) -> pq.ParquetFile:
         nonlocal most
-        made.append(real(self, *args))
+        opened = real(self, *args)
+        made.append(opened)
         most = max(most, sum(not one.closed for one in made))
-        return made[-1]
+        return opened
 
     monkeypatch.setattr(GroupReader, "parquet", counts)
     for rest in ("LIMIT 150", "", "DESC LIMIT 30"):
