@@ -40,6 +40,7 @@ from accelerator.statements.kinds import (
     ShowConstraints,
     ShowCubes,
     ShowRecycleBin,
+    ShowStatistics,
     Statement,
     TableName,
     UndropCube,
@@ -57,7 +58,14 @@ if TYPE_CHECKING:
 __all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build", "vacuum"]
 
 # These name a table, and no statement of Spark's begins as they do.
-_ALWAYS_OURS = (BuildAll, PublishCube, ShowConstraints, ShowCubes, ShowRecycleBin)
+_ALWAYS_OURS = (
+    BuildAll,
+    PublishCube,
+    ShowConstraints,
+    ShowCubes,
+    ShowRecycleBin,
+    ShowStatistics,
+)
 _UNKNOWN = "table_unknown"
 _COLUMN = "The column name "
 
@@ -241,6 +249,15 @@ def _table_uuid(session: Accelerator, table: TableName | None) -> str | None:
     return facts.uuid
 
 
+def _show_statistics(statement: ShowStatistics, session: Accelerator) -> pa.Table:
+    from accelerator.table_statistics import shown  # imports Arrow's compute module
+
+    pinned = session.lake.pin().pinned(statement.table)
+    if pinned is None:
+        raise no_such_table(session, joined(statement.table))
+    return shown(pinned)
+
+
 def _show_cubes(statement: ShowCubes, session: Accelerator) -> pa.Table:
     wanted = _table_uuid(session, statement.table)
     rows = [
@@ -374,6 +391,7 @@ _RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
     UndropCube: _undrop,
     ShowCubes: _show_cubes,
     ShowRecycleBin: _show_bin,
+    ShowStatistics: _show_statistics,
     AddConstraint: _add_constraint,
     DropConstraint: _drop_constraint,
     ValidateConstraint: _validate,

@@ -87,12 +87,12 @@ def _cells(cube: CubeDefinition, serves: Flags, statistics: FileStatistics) -> p
     for index, dimension in enumerate(cube.dimensions):
         found = _statistics(dimension.expr, statistics)
         values = None if found is None else found.bounds.lower
-        made[f"d{index}"] = _typed(values, dimension.expr.type, mask)
+        made[f"d{index}"] = typed(values, dimension.expr.type, mask)
     merges = {}
     for index, state in enumerate(cube.states):
         merges[f"s{index}"] = "sum" if state.kind in _ADDED else state.kind
         values = pa.array(statistics.alive) if state.kind == "rows" else _values(state, statistics)
-        made[f"s{index}"] = _typed(values, state.type, mask)
+        made[f"s{index}"] = typed(values, state.type, mask)
     table = pa.table(made)
     keys = [name for name in made if name not in merges]
     if not table.num_rows:
@@ -113,8 +113,8 @@ def _values(state: State, statistics: FileStatistics) -> pa.Array | None:
     return values
 
 
-def _typed(values: pa.Array | None, type_: str | None, mask: pa.Array) -> pa.Array:
-    """The chosen files' values as the engine has them, out of how bounds are kept."""
+def typed(values: pa.Array | None, type_: str | None, mask: pa.Array) -> pa.Array:
+    """The chosen values as the engine has them, out of how bounds are kept."""
     target = arrow_type(type_ or "")
     if values is None:
         return pa.nulls(mask.true_count, target)

@@ -1,18 +1,24 @@
 """EXPLAIN CREATE CUBE: what a cube would cost, from building one data file's cells for real.
 
-An estimate, and said to be one: the sampled file stands for all files, by their row counts.
+An estimate, and said to be one: the sampled file stands for all files, by their row counts. Beside
+it, where the tables have sketches, how many cells are left at most once all segments are merged.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from accelerator.errors import BuildError
+from accelerator.iceberg import Sketched
 from cubes.definition import CubeDefinition
+from rewrite.expr import Column, columns
 
 if TYPE_CHECKING:
     from accelerator.builds.builder import Target
@@ -24,6 +30,17 @@ _NUMBER_BYTES = 8
 _SKETCH_ITEMS = 3  # times its size: what a KLL sketch of very many rows holds
 
 
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Cells of the merged cube at most, as sketches say; None where one is missing.
+
+    `basis` says what that rests on, or what is missing.
+    """
+
+    cells_max: int | None
+    basis: str
+
+
 def estimate(session: Accelerator, target: Target) -> pa.Table:
     """Cells, bytes and build minutes of a cube over all of its fact's live files."""
     from cubes.build_sql import OWN_SEGMENT
@@ -31,8 +48,9 @@ def estimate(session: Accelerator, target: Target) -> pa.Table:
 
     live = target.pinned[0].live_files()
     rows_total = sum(f.record_count for f in live)
+    merged = merged_cells(target.cube, [p.sketched() for p in target.pinned])
     if not live:
-        return _table(0, 0, 0.0, 0, 0)
+        return _table(0, 0, 0.0, (0, 0), merged)
     sample = sorted(live, key=lambda f: f.record_count)[len(live) // 2]
     engine = session.engine
     with ExitStack() as stack:
@@ -55,7 +73,7 @@ def estimate(session: Accelerator, target: Target) -> pa.Table:
     share = rows_total / max(sample.record_count, 1)
     rows = round(cells * share)
     size = rows * _width(target.cube, sample.record_count / max(cells, 1))
-    return _table(rows, round(size), seconds * share / 60, len(live), rows_total)
+    return _table(rows, round(size), seconds * share / 60, (len(live), rows_total), merged)
 
 
 def _width(cube: CubeDefinition, rows_per_cell: float) -> float:
@@ -67,7 +85,34 @@ def _width(cube: CubeDefinition, rows_per_cell: float) -> float:
     )
 
 
-def _table(rows: int, size: int, minutes: float, files: int, fact_rows: int) -> pa.Table:
+def merged_cells(cube: CubeDefinition, sketched: Sequence[Mapping[int, Sketched]]) -> Merged:
+    """The product of the distinct values of the columns that the dimensions are made of.
+
+    `sketched`: of each of the cube's tables. Every column counts once, and NULL as a value of it:
+    files and outer joins may have it.
+    """
+    used: dict[tuple[int, int], Column] = {}
+    for dimension in cube.dimensions:
+        for column in sorted(columns(dimension.expr), key=lambda c: (c.occurrence, c.field_id)):
+            used.setdefault((column.occurrence, column.field_id), column)
+    found = {key: sketched[key[0]].get(key[1]) for key in used}
+    missing = [used[key].name for key, one in found.items() if one is None]
+    if missing:
+        return Merged(None, f"no sketch of {', '.join(missing)}")
+    told = {key: one for key, one in found.items() if one is not None}
+    basis = [
+        f"{used[key].name} {one.distinct}"
+        + ("" if one.pinned else f" (as of snapshot {one.snapshot_id})")
+        for key, one in told.items()
+    ]
+    return Merged(prod(one.distinct + 1 for one in told.values()), ", ".join(basis))
+
+
+def _table(rows: int, size: int, minutes: float, fact: tuple[int, int], merged: Merged) -> pa.Table:
+    files, fact_rows = fact
+    cells = merged.cells_max
+    if cells is not None:
+        cells = min(cells, 2**63 - 1)
     return pa.table(
         {
             "rows": pa.array([rows], pa.int64()),
@@ -75,5 +120,7 @@ def _table(rows: int, size: int, minutes: float, files: int, fact_rows: int) -> 
             "minutes": pa.array([round(minutes, 2)], pa.float64()),
             "files": pa.array([files], pa.int64()),
             "fact_rows": pa.array([fact_rows], pa.int64()),
+            "merged_rows_max": pa.array([cells], pa.int64()),
+            "distinct_values": pa.array([merged.basis], pa.string()),
         }
     )

@@ -226,11 +226,16 @@ def verify_command(sql: str | None, file: TextIO | None, *, options: Options) ->
 
 
 @main.command("show")
-@click.argument("what", type=click.Choice(["cubes", "constraints", "recycle-bin"]))
+@click.argument("what", type=click.Choice(["cubes", "constraints", "recycle-bin", "statistics"]))
 @click.argument("table", required=False)
 @_common
 def show_command(what: str, table: str | None, *, options: Options) -> None:
-    """List cubes, constraints or what is in the recycle bin, of all tables or of one."""
+    """List cubes, constraints or what is in the recycle bin, of all tables or of one.
+
+    Or what metadata says of one table and its columns.
+    """
+    if what == "statistics" and not table:
+        raise click.UsageError("name the table whose statistics to show")
     with options.session() as session:
         on = f" ON {table}" if table else ""
         _print([session.query(f"SHOW {what.upper().replace('-', ' ')}{on}")], options)

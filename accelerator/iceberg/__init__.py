@@ -11,6 +11,7 @@ from accelerator.iceberg.errors import (
 )
 from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.lake import Lake, ManifestCacheSettings, Pin, PinnedTable
+from accelerator.iceberg.sketches import Sketched, TableSizes
 
 __all__ = [
     "CatalogError",
@@ -24,4 +25,6 @@ __all__ = [
     "NeedsSparkError",
     "Pin",
     "PinnedTable",
+    "Sketched",
+    "TableSizes",
 ]

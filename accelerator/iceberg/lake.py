@@ -35,6 +35,7 @@ from accelerator.iceberg.files import FileCache, LiveFile
 from accelerator.iceberg.identity import Identity, decimal_fields, identity_of, unpartitioned
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.schema import resolve_state, table_facts
+from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
 from accelerator.recent import Recent
 from rewrite.dotted import joined
@@ -165,6 +166,19 @@ class PinnedTable:
     def newest_sequence_number(self) -> int:
         """That of the last commit; files with a higher one are of snapshots not known here."""
         return max(0, self.metadata.next_sequence_number() - 1)  # 0 in tables of format 1
+
+    def sketched(self) -> Mapping[int, Sketched]:
+        """How many distinct values columns have by sketches, by field id; no file is read."""
+        return sketched(self.metadata, self.snapshot)
+
+    def sizes(self) -> TableSizes:
+        """Rows, bytes and data files, from the manifests; CatalogError as for `statistics`."""
+        told = self.statistics()
+        untold = told.alive == -1
+        written = told.rows[untold]
+        counted = int(told.alive[~untold].sum()) + int(written.sum())
+        rows = None if (written == -1).any() else counted
+        return TableSizes(len(told), int(told.sizes.sum()), rows, not untold.any())
 
     def statistics(self) -> FileStatistics:
         """Counts and bounds of the live files, as columns; kept, so that others may get the same.

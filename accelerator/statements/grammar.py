@@ -32,6 +32,7 @@ from accelerator.statements.kinds import (
     ShowConstraints,
     ShowCubes,
     ShowRecycleBin,
+    ShowStatistics,
     Statement,
     UndropCube,
     VacuumTable,
@@ -166,6 +167,11 @@ def _show(reader: Reader) -> Statement | None:
     if reader.take("RECYCLE", "BIN"):
         reader.meant(EXAMPLES["SHOW RECYCLE BIN"])
         return ShowRecycleBin(_shown_table(reader))
+    if reader.take("STATISTICS"):
+        reader.meant(EXAMPLES["SHOW STATISTICS"])
+        if not (reader.take("IN") or reader.take("FROM")):
+            reader.expect("ON")
+        return reader.ended(ShowStatistics(reader.table()))
     for what in (("INDEXES",), ("RELATE", "COLUMNS")):
         if reader.take(*what):
             return NotBuilt(f"SHOW {' '.join(what)}")

@@ -26,6 +26,7 @@ EXAMPLES: dict[str, str] = {
     "UNDROP CUBE": "UNDROP CUBE sales AS sales_before",
     "SHOW RECYCLE BIN": "SHOW RECYCLE BIN ON orders",
     "SHOW CUBES": "SHOW CUBES ON orders",
+    "SHOW STATISTICS": "SHOW STATISTICS ON orders",
     "VACUUM": "VACUUM orders RETAIN 24 HOURS DRY RUN",
     "ADD CONSTRAINT": (
         "ALTER TABLE orders ADD CONSTRAINT orders_pk PRIMARY KEY (order_id) NOT ENFORCED"
@@ -111,6 +112,13 @@ class ShowCubes:
     """SHOW CUBES, of all tables or of one."""
 
     table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStatistics:
+    """SHOW STATISTICS ON: what metadata says of a table and its columns."""
+
+    table: TableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +231,7 @@ Statement = (
     | UndropCube
     | ShowRecycleBin
     | ShowCubes
+    | ShowStatistics
     | ShowConstraints
     | AddConstraint
     | DropConstraint

@@ -299,6 +299,13 @@ def test_vacuum_is_a_statement():
     ]
 
 
+def test_statistics_are_of_one_table():
+    fake = Fake()
+    run(fake, "show", "statistics", "d.t")
+    assert fake.asked == ["SHOW STATISTICS ON d.t"]
+    assert run(Fake(), "show", "statistics").exit_code == 2
+
+
 def test_undrop_is_a_statement():
     fake = Fake()
     run(fake, "undrop", "sales")

@@ -31,6 +31,7 @@ from accelerator.statements.kinds import (
     ShowConstraints,
     ShowCubes,
     ShowRecycleBin,
+    ShowStatistics,
     UndropCube,
     VacuumTable,
     ValidateConstraint,
@@ -63,6 +64,8 @@ OURS = [
     ("SHOW CUBES", ShowCubes()),
     ("SHOW CUBES ON d.`o.x`", ShowCubes(("d", "o.x"))),
     ("show cubes in 2020_orders", ShowCubes(("2020_orders",))),
+    ("SHOW STATISTICS ON d.orders", ShowStatistics(("d", "orders"))),
+    ("show statistics from `o.x`;", ShowStatistics(("o.x",))),
     ("SHOW CONSTRAINTS FROM d.2020_orders", ShowConstraints(("d", "2020_orders"))),
     (
         "ALTER TABLE d.t ADD CONSTRAINT pk PRIMARY KEY (a, `b c`) NOT ENFORCED RELY",

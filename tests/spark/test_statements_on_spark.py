@@ -132,6 +132,37 @@ def test_estimates_and_figures(shop: Shop) -> None:
     assert sum(row["hits"] for row in shown.values()) == 1
 
 
+def test_statistics_of_sketches_that_spark_makes(shop: Shop) -> None:
+    made = f"CALL lake.system.compute_table_stats(table => 'd.{shop.name}', columns => array({{}}))"
+    shop.wh.sql(made.format("'g', 'v'"))
+    explain = f"EXPLAIN CREATE CUBE shop AS {shop.select}"
+    estimate = shop.acc.query(explain).arrow().to_pylist()[0]
+    cells = shop.wh.sql(f"SELECT count(*) AS n FROM (SELECT g FROM {shop.table} GROUP BY g)")[0].n
+    assert estimate["merged_rows_max"] == cells < estimate["rows"]
+    assert estimate["distinct_values"] == "g 3"
+    shown = {
+        row["column"]: row
+        for row in shop.acc.query(f"SHOW STATISTICS ON {shop.table}").arrow().to_pylist()
+    }
+    assert (shown["g"]["distinct_values"], shown["g"]["distinct_current"]) == (3, True)
+    assert (shown["v"]["distinct_values"], shown["x"]["distinct_values"]) == (100, None)
+    truth = shop.wh.sql(
+        f"SELECT count_if(g IS NULL), min(v), max(v), min(x), max(x), max(g) FROM {shop.table}"
+    )[0]
+    told = [shown["g"]["nulls"], shown["v"]["min"], shown["v"]["max"]]
+    assert [*map(str, told), shown["x"]["min"], shown["x"]["max"]] == [str(v) for v in truth[:5]]
+    assert shown["g"]["max"] == truth[5] and shown["g"]["max_exact"]  # of a partition
+    assert (shown["g"]["rows"], shown["g"]["files"], shown["g"]["rows_exact"]) == (100, 8, True)
+    shop.wh.sql(f"DELETE FROM {shop.table} WHERE v = 0")  # by a delete file
+    old = {
+        row["column"]: row
+        for row in shop.acc.query(f"SHOW STATISTICS ON {shop.table}").arrow().to_pylist()
+    }
+    assert not old["v"]["distinct_current"] and old["v"]["distinct_values"] == 100
+    assert (old["v"]["min"], old["v"]["min_exact"], old["v"]["max_exact"]) == ("0", False, True)
+    assert (old["v"]["rows"], old["v"]["rows_exact"]) == (100, False)
+
+
 def test_cubes_and_constraints_leave_no_trace_in_the_table(shop: Shop) -> None:
     before = shop.wh.pinned(shop.name)
     shop.create()

@@ -1,0 +1,76 @@
+"""How many distinct values columns have, as the table's metadata says from theta sketches.
+
+Writers (Spark's `compute_table_stats`, say) keep a sketch of a column in a Puffin file, and its
+estimate, NULL not counted, as the property `ndv` of the blob in the table's metadata; so no Puffin
+file is opened. Promises: a figure is of the pinned snapshot or of an ancestor, the nearest there
+is, and says of which; what isn't a whole number of 0 or more, or is of several columns at once, is
+no figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
+
+THETA = "apache-datasketches-theta-v1"
+_NDV = "ndv"
+
+
+@dataclass(frozen=True, slots=True)
+class Sketched:
+    """About how many values a column has, NULL not counted, in the snapshot of that id.
+
+    `pinned`: whether that is the one that the table is pinned to; else rows came or went since.
+    """
+
+    distinct: int
+    snapshot_id: int
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableSizes:
+    """A pinned table in figures. `rows` None: some file's aren't counted.
+
+    `rows_exact`: else there are at most so many, since deletes aren't counted off.
+    """
+
+    files: int
+    bytes: int
+    rows: int | None
+    rows_exact: bool
+
+
+def sketched(metadata: TableMetadata, snapshot: Snapshot | None) -> Mapping[int, Sketched]:
+    """What sketches say of the columns, by field id."""
+    told: dict[int, dict[int, int]] = {}  # by snapshot and field
+    for file in metadata.statistics:
+        for blob in file.blob_metadata:
+            distinct = _figure((blob.properties or {}).get(_NDV))
+            if blob.type == THETA and len(blob.fields) == 1 and distinct is not None:
+                by_field = told.setdefault(blob.snapshot_id, {})
+                by_field[blob.fields[0]] = max(distinct, by_field.get(blob.fields[0], 0))
+    found: dict[int, Sketched] = {}
+    if not told or snapshot is None:
+        return found
+    for one in _ancestry(metadata, snapshot):
+        for field_id, distinct in told.get(one, {}).items():
+            found.setdefault(field_id, Sketched(distinct, one, one == snapshot.snapshot_id))
+    return found
+
+
+def _figure(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+def _ancestry(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[int]:
+    """The ids of the snapshot and of the ancestors that the table still has, the nearest first."""
+    there = {one.snapshot_id: one for one in metadata.snapshots}
+    one: Snapshot | None = snapshot
+    while one is not None:
+        yield one.snapshot_id
+        parent = one.parent_snapshot_id
+        one = None if parent is None else there.pop(parent, None)  # a circle ends
