@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from accelerator.rows.stream import SortedRows
 
 _log = logging.getLogger("accelerator")
+_INSIST_S = 0.2
 _OF_FILES = "What its manifests say is read by Spark."
 
 
@@ -253,6 +254,9 @@ class Accelerator:
             tags = list(self._tags)
         for tag in tags:
             self.interrupt(tag)
+        if tags:
+            insist = threading.Thread(target=self._insist, args=(tags,), name="cancel", daemon=True)
+            insist.start()
 
     def close(self) -> None:
         """Ends the session: pins, DuckDB, and Spark if it was started here."""
@@ -279,19 +283,27 @@ class Accelerator:
         return self._context.settings()
 
     def interrupt(self, tag: str) -> None:
-        """Stops what runs under the tag, in either engine."""
+        """Stops what runs under the tag, in either engine or where it asks `check`."""
         self.duckdb.interrupt(tag)
         if self._spark.started:
             self._spark.engine().interrupt(tag)
 
+    def check(self, tag: str) -> None:
+        """CancelledError once what runs under the tag was told to stop."""
+        self.duckdb.check(tag)
+
     @contextmanager
-    def tracked(self) -> Iterator[str]:
-        """A tag under which what runs inside can be cancelled."""
+    def tracked(self, *, ctrl_c: bool = True) -> Iterator[str]:
+        """A tag under which what runs inside can be cancelled; by Ctrl-C too, unless that's False.
+
+        Then Ctrl-C is for who called: a daemon ends in its own way.
+        """
         tag = f"acc-{uuid.uuid4().hex}"
         with self._lock:
             self._tags.add(tag)
         try:
-            with self.duckdb.stoppable(tag), interruptible(lambda: self.interrupt(tag)):
+            heard = interruptible(lambda: self.interrupt(tag)) if ctrl_c else nullcontext()
+            with self.duckdb.stoppable(tag), heard:
                 yield tag
         finally:
             with self._lock:
@@ -322,6 +334,14 @@ class Accelerator:
                 return spark_frame(plan, engine, sql, leases).toArrow(), "spark", None
 
     # Inside
+
+    def _insist(self, tags: list[str]) -> None:
+        """Interrupts until all have ended: a job may be about to start, which none stops."""
+        while self._tags.intersection(tags):
+            for tag in self._tags.intersection(tags):
+                with suppress(Exception):  # the engine may just be closing
+                    self.interrupt(tag)
+            threading.Event().wait(_INSIST_S)
 
     def _guarded(self, sql: str, user: str | None) -> Statement:
         """The statement, past the guards where it's a query, in Spark's FROM … SELECT too."""

@@ -6,7 +6,7 @@ deletes a file by itself. Failures are `EngineError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -23,10 +23,13 @@ _EXPIRY = "org.apache.iceberg.ExpireSnapshots"
 
 
 class Procedures:
-    """The procedures of one session, run under a tag by which they can be stopped."""
+    """The procedures of one session, run under a tag by which they can be stopped.
 
-    def __init__(self, engine: SparkEngine, tag: str) -> None:
-        self._engine, self._tag = engine, tag
+    `check` raises CancelledError once they were: what runs outside of Spark's jobs, no tag reaches.
+    """
+
+    def __init__(self, engine: SparkEngine, tag: str, check: Callable[[], None]) -> None:
+        self._engine, self._tag, self._check = engine, tag, check
 
     def expirable(self, parts: tuple[str, ...], older_than_ms: int) -> frozenset[int]:
         """Ids of the snapshots that an expiry would remove; changes nothing."""
@@ -60,8 +63,11 @@ class Procedures:
     def _errors(self, parts: tuple[str, ...], what: str) -> Iterator[None]:
         try:
             with self._engine.tagged(self._tag), job_errors():
+                self._check()
                 yield
+            self._check()
         except (JobError, JvmError) as error:
+            self._check()
             if isinstance(error, JobError) and error.cancelled:
                 raise CancelledError(f"{what} was cancelled") from error
             raise EngineError(

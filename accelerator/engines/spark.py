@@ -8,6 +8,7 @@ pinned schema, and is removed when closed.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import uuid
@@ -121,7 +122,8 @@ class SparkEngine:
         with self._lock:
             if self._session is None:
                 self._shared = self._owned and SparkContext._active_spark_context is not None
-                self._session = self._start()
+                with _handler_kept():
+                    self._session = self._start()
             return self._session
 
     @property
@@ -318,6 +320,22 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
             hint="its own messages stand above; without a network, put the jars of"
             " spark.jars.packages into ~/.ivy2.5.2 or name them by spark.jars",
         ) from error
+
+
+@contextmanager
+def _handler_kept() -> Iterator[None]:
+    """A statement or daemon that runs has a handler of Ctrl-C, which PySpark would replace.
+
+    Where there is none but Python's own, or that of a session that has ended, PySpark's stays.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    made_by = str(getattr(before, "__module__", ""))
+    theirs = before in (None, signal.default_int_handler) or made_by.startswith("pyspark")
+    try:
+        yield
+    finally:
+        if not theirs and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _beside(running: SparkSession, conf: Mapping[str, str]) -> SparkSession:

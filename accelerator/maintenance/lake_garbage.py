@@ -9,26 +9,36 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from accelerator.errors import AcceleratorError
+from accelerator.errors import AcceleratorError, CancelledError
 from accelerator.iceberg import Lake, PinnedTable
 from accelerator.store import SegmentRecord
 from rewrite.dotted import joined
 
 _log = logging.getLogger("accelerator")
+_CHECKED = 4096  # so many files from one look at whether to go on to the next
 
 
 class LakeGarbage:
     """Finds them for one table; snapshots whose ids are `gone` count as expired.
+
+    `check` is called now and then, and raises CancelledError where nobody wants to know any more.
 
     The table's metadata is read at the first question, so it's newer than the segments that are
     asked about: a segment is made of the files of a snapshot that was there before it.
     """
 
     def __init__(
-        self, lake: Lake, parts: tuple[str, ...], table_uuid: str, gone: Collection[int] = ()
+        self,
+        lake: Lake,
+        parts: tuple[str, ...],
+        table_uuid: str,
+        gone: Collection[int] = (),
+        *,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        self._check = check
         self._lake, self._parts, self._uuid, self._gone = lake, parts, table_uuid, gone
         self._pinned: PinnedTable | None = None
         self._doubt = False
@@ -51,6 +61,8 @@ class LakeGarbage:
             return None
         try:
             unheld = self._unheld(hashes, numbers)
+        except CancelledError:
+            raise
         except AcceleratorError as error:
             self._doubt = True
             name = joined(self._parts)
@@ -65,7 +77,9 @@ class LakeGarbage:
             return set()
         newest = self._pinned.newest_sequence_number
         left = {h for h, number in zip(hashes, numbers, strict=True) if number <= newest}
-        for key in self._pinned.held(without=self._gone):
+        for number, key in enumerate(self._pinned.held(without=self._gone)):
+            if not number % _CHECKED:
+                self._check()
             left.discard(hash(key))
             if not left:
                 break

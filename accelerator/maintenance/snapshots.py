@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from accelerator.errors import StatementError
@@ -64,10 +65,12 @@ def vacuum_lake(
     hours: float | None,
     full: bool,
     dry_run: bool,
+    tag: str,
 ) -> Served:
     """Expires snapshots; with `full` removes orphan files too. `hours` None: the table's own rule.
 
-    Spark is started only where something may go.
+    Stopped under the tag it ends between two procedures, or in a job of one. Spark is started only
+    where something may go.
     """
     if full:
         _check_place(session, table)
@@ -76,27 +79,30 @@ def vacuum_lake(
     if table.properties.get("gc.enabled", "true").lower() != "true":
         served.kept.append(("snapshot", "the table has gc.enabled false", len(snapshots)))
         return served
+    now_ms = int(time.time() * 1000)
+    cut = _older_than(now_ms, table.properties, hours)
+    pinned = session.store.oldest_snapshot_ms(table.facts.uuid)
+    before = cut if pinned is None else min(cut, pinned)
+    held = sum(before <= one.timestamp_ms < cut for one in snapshots)
+    served.kept.append(("snapshot", "pinned by a statement or build", held))
+    current = table.metadata.current_snapshot_id
+    if any(s.timestamp_ms < before and s.snapshot_id != current for s in snapshots):
+        _expire(_procedures(session, tag), table, (before, pinned), served)
+    left = len(snapshots) - len(served.gone) - held
+    reason = "within the retention, or of a branch or tag"
+    served.kept.append(("snapshot", reason, max(0, left)))
+    if full:
+        kept = _ORPHAN_HOURS if hours is None else max(hours, _ORPHAN_HOURS_MIN)
+        procedures = _procedures(session, tag)
+        found = procedures.remove_orphans(table.parts, _before(now_ms, kept), dry_run=dry_run)
+        served.deleted.append(("orphan file", "no metadata of the table names it", found))
+    return served
+
+
+def _procedures(session: Accelerator, tag: str) -> Procedures:
     from accelerator.engines.procedures import Procedures
 
-    now_ms = int(time.time() * 1000)
-    with session.tracked() as tag:
-        cut = _older_than(now_ms, table.properties, hours)
-        pinned = session.store.oldest_snapshot_ms(table.facts.uuid)
-        before = cut if pinned is None else min(cut, pinned)
-        held = sum(before <= one.timestamp_ms < cut for one in snapshots)
-        served.kept.append(("snapshot", "pinned by a statement or build", held))
-        current = table.metadata.current_snapshot_id
-        if any(s.timestamp_ms < before and s.snapshot_id != current for s in snapshots):
-            _expire(Procedures(session.engine, tag), table, (before, pinned), served)
-        left = len(snapshots) - len(served.gone) - held
-        reason = "within the retention, or of a branch or tag"
-        served.kept.append(("snapshot", reason, max(0, left)))
-        if full:
-            kept = _ORPHAN_HOURS if hours is None else max(hours, _ORPHAN_HOURS_MIN)
-            procedures = Procedures(session.engine, tag)
-            found = procedures.remove_orphans(table.parts, _before(now_ms, kept), dry_run=dry_run)
-            served.deleted.append(("orphan file", "no metadata of the table names it", found))
-    return served
+    return Procedures(session.engine, tag, partial(session.check, tag))
 
 
 def _expire(

@@ -1,12 +1,14 @@
 """VACUUM of one table, from the lake to the store: snapshots, then segments, then files.
 
 In that order, so that one pass makes garbage of what the lake no longer holds. Nothing of the store
-is deleted where a part before it failed.
+is deleted where a part before it failed. One that is cancelled stops before its next request, with
+whatever it has done; the next vacuum goes on from there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from accelerator.config import Config
@@ -42,23 +44,33 @@ def retention_of(config: Config, hours: float | None = None) -> Retention:
     )
 
 
-def vacuum(session: Accelerator, table: PinnedTable, scope: Scope) -> Report:
-    """Vacuums a table that is there."""
+def vacuum(
+    session: Accelerator, table: PinnedTable, scope: Scope, *, ctrl_c: bool = True
+) -> Report:
+    """Vacuums a table that is there; CancelledError where it's cancelled meanwhile.
+
+    `ctrl_c`: Ctrl-C cancels it too, and is raised once it has stopped.
+    """
     if not scope.dry_run:
         session.store.check_writable()  # before a snapshot has gone
-    served = Served(scope.dry_run)
-    if scope.snapshots:
-        served = vacuum_lake(
-            session, table, hours=scope.hours, full=scope.full, dry_run=scope.dry_run
+    with session.tracked(ctrl_c=ctrl_c) as tag:
+        served = Served(scope.dry_run)
+        if scope.snapshots:
+            served = vacuum_lake(
+                session, table, hours=scope.hours, full=scope.full, dry_run=scope.dry_run, tag=tag
+            )
+        gone = served.gone if scope.dry_run else ()
+        check = partial(session.check, tag)
+        report = session.store.vacuum(
+            table.facts.uuid,
+            retention_of(session.config, scope.hours),
+            full=scope.full,
+            dry_run=scope.dry_run,
+            unusable=LakeGarbage(
+                session.lake, table.parts, table.facts.uuid, gone, check=check
+            ).unusable,
+            check=check,
         )
-    gone = served.gone if scope.dry_run else ()
-    report = session.store.vacuum(
-        table.facts.uuid,
-        retention_of(session.config, scope.hours),
-        full=scope.full,
-        dry_run=scope.dry_run,
-        unusable=LakeGarbage(session.lake, table.parts, table.facts.uuid, gone).unusable,
-    )
     served.tell(report)
     return report
 
@@ -69,15 +81,22 @@ def vacuum_stored(
     """Vacuums what the store has of a table; of one that is gone from the lake, that alone.
 
     `parts` are its name by its cubes, none where it has no cube. A full vacuum moves the cubes of
-    a table that is gone to the recycle bin first.
+    a table that is gone to the recycle bin first. Ctrl-C is the caller's business.
     """
     table = session.lake.pin(fresh=True).pinned(parts) if len(parts) > 1 else None
     if table is not None and table.facts.uuid == table_uuid:
-        return vacuum(session, table, scope)
+        return vacuum(session, table, scope, ctrl_c=False)
     moved: list[str] = []
     if len(parts) > 1 and scope.full and not scope.dry_run:
         moved = recycle_of_gone_table(session, table_uuid, parts[0])
     retention = retention_of(session.config, scope.hours)
-    report = session.store.vacuum(table_uuid, retention, full=scope.full, dry_run=scope.dry_run)
+    with session.tracked(ctrl_c=False) as tag:
+        report = session.store.vacuum(
+            table_uuid,
+            retention,
+            full=scope.full,
+            dry_run=scope.dry_run,
+            check=partial(session.check, tag),
+        )
     report.kept("cube", "moved to the recycle bin, since its table is gone", len(moved))
     return report

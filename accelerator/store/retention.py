@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from accelerator.store.entries import Entry
@@ -73,10 +73,15 @@ class Report:
 
 
 class CountedFiles:
-    """`Files` that count the requests of one vacuum, in all of its threads."""
+    """`Files` that count the requests of one vacuum, in all of its threads.
 
-    def __init__(self, files: Files, report: Report) -> None:
-        self._files, self._report = files, report
+    `check` may end it, by raising before any of them.
+    """
+
+    def __init__(
+        self, files: Files, report: Report, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self._files, self._report, self._check = files, report, check
         self._lock = threading.Lock()
 
     def create(self, path: str, data: bytes) -> bool:
@@ -112,6 +117,7 @@ class CountedFiles:
 
     def list(self, prefix: str) -> list[str]:
         """See `Files.list`; a listing has a request per thousand files."""
+        self._check()
         found = self._files.list(prefix)
         self._count(1 + len(found) // DELETE_MAX)
         return found
@@ -128,5 +134,6 @@ class CountedFiles:
         return self._files.uri(path)
 
     def _count(self, requests: int = 1) -> None:
+        self._check()
         with self._lock:
             self._report.requests += requests

@@ -298,17 +298,19 @@ class Store:
         full: bool = False,
         dry_run: bool = False,
         unusable: Unusable | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> Report:
         """Deletes one table's garbage; see `vacuum.py`.
 
         With `full` orphans of dead writers too, and old versions of the registry. `unusable` tells
-        which segments no snapshot of the table can use: they're forgotten first.
+        which segments no snapshot of the table can use: they're forgotten first. `check` is called
+        before each request, in any thread; what it raises ends the vacuum as a failed request does.
         """
         if not dry_run:
             self.check_writable()
             self._leases.narrow(table_uuid)
         report = Report(table_uuid, dry_run)
-        files = CountedFiles(self._files, report)
+        files = CountedFiles(self._files, report, check)
         # Eyes of its own: nothing that this process remembers decides what goes.
         own = Store(files, clock=self._clock, sleep=self._sleep, now_ms=self._now_ms)
         log = own._table_log(table_uuid)

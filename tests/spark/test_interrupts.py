@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.spark.processes import agreed
 
@@ -77,3 +82,92 @@ print("agreed")
 
 def test_ctrl_c_stops_builds_and_queries(tmp_path: Path) -> None:
     agreed(SCRIPT, tmp_path)
+
+
+VACUUM = """
+import os, signal, sys, threading
+import accelerator
+from accelerator.engines.procedures import Procedures
+from accelerator.errors import CancelledError
+
+conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
+acc = accelerator.open(sys.argv[1], spark_master="local[2]", spark_driver_memory="1g",
+                       vacuum_retain_hours=0, spark_conf=conf)
+press = lambda: os.kill(os.getpid(), signal.SIGINT)
+
+def stopped(error, work):
+    try:
+        work()
+    except error:
+        return
+    sys.exit("it wasn't stopped")
+
+def at(name, act):
+    '''From now on that is done when a procedure begins; the tag is what it stops by.'''
+    plain = getattr(Procedures, name)
+    def begin(self, *args, **more):
+        setattr(Procedures, name, plain)
+        act()
+        while not acc._stopped:
+            threading.Event().wait(0.01)
+        return plain(self, *args, **more)
+    setattr(Procedures, name, begin)
+
+def snapshots():
+    return len(acc.lake.pin(fresh=True).pinned(("lake", "d", "t")).metadata.snapshots)
+
+vacuum = lambda **more: acc.vacuum("d.t", snapshots=True, retain_hours=0, **more)
+assert not acc.spark_started
+source = acc._spark
+start = source.engine
+def starting():
+    source.engine = start
+    press()
+    return start()
+source.engine = starting  # the handler of the statement is there, and PySpark's will be
+stopped(KeyboardInterrupt, vacuum)
+for name in ("expirable", "expire"):
+    for act, error in ((press, KeyboardInterrupt), (acc.cancel, CancelledError)):
+        at(name, act)
+        stopped(error, lambda: acc.query("VACUUM d.t SNAPSHOTS RETAIN 0 HOURS"))
+        assert snapshots() == 3, name
+at("remove_orphans", acc.cancel)
+stopped(CancelledError, lambda: vacuum(full=True))
+assert snapshots() == 1
+assert not acc._tags and not acc._stopped
+assert vacuum(full=True).files("deleted") == 0
+assert acc.store.damages() == ()
+rows = acc.query("SELECT a FROM d.t").arrow()
+assert rows.num_rows == 3, rows
+acc.close()
+print("agreed")
+"""
+
+
+def _three_snapshots(folder: Path) -> None:
+    properties = {"uri": f"sqlite:///{folder / 'catalog.db'}", "warehouse": f"file://{folder}/"}
+    catalog = SqlCatalog("lake", **properties)
+    catalog.create_namespace("d")
+    table = catalog.create_table("d.t", pa.schema([("a", pa.int64())]))
+    for number in range(3):
+        table.append(pa.table({"a": [number]}))
+
+
+def test_vacuums_of_the_lake_stop_between_procedures(tmp_path: Path) -> None:
+    _three_snapshots(tmp_path)
+    agreed(VACUUM, tmp_path)
+
+
+def test_ctrl_c_ends_the_command_without_a_traceback(tmp_path: Path) -> None:
+    """Pressed once Spark says its first word, which is in the middle of the vacuum."""
+    _three_snapshots(tmp_path)
+    words = ["vacuum", "d.t", "--snapshots", "--retain-hours", "0", "--warehouse", str(tmp_path)]
+    command = [sys.executable, "-m", "accelerator.cli.main", *words]
+    where = Path(__file__).parents[2]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=where) as running:
+        assert running.stderr is not None
+        said = running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        said += running.stderr.read()
+    assert running.returncode == 130, said
+    assert said.rstrip().endswith("cancelled") and "Traceback" not in said, said
