@@ -103,7 +103,7 @@ def test_a_vacuum_stops_at_any_request(acc, monkeypatch, how, full):
             else:
                 press()
                 # The listener's thread hears of it; only then is it sure that the vacuum has.
-                while not acc._stopped:
+                while not any(acc.duckdb._begun.values()):
                     threading.Event().wait(0.001)
 
         with monkeypatch.context() as patch:
@@ -131,7 +131,7 @@ def test_a_cancelled_statement_does_not_cancel_the_next_one(acc, monkeypatch):
             acc.vacuum("lake.d.t")
     acc.cancel()  # with nothing that runs
     assert acc.vacuum("lake.d.t").files() > 0
-    assert not acc._stopped and not acc._tags
+    assert not acc.duckdb._begun and not acc._tags
 
 
 def test_ctrl_c_does_not_stop_a_daemons_vacuum(acc, monkeypatch):
