@@ -116,6 +116,18 @@ class Config:
         "So much of that folder's disk; what was used longest ago goes first. 0: none is used.",
         kind="whole number",
     )
+    manifest_jobs: str = _setting(
+        "auto",
+        "Whether Spark jobs may decode the manifests that aren't kept: `auto`, where a session runs"
+        " already and a job is twice as quick; `always`, whenever there are any; `never`.",
+        kind="choice",
+        choices=("auto", "always", "never"),
+    )
+    manifest_jobs_bytes_min: int = _setting(
+        128 * 1024**2,
+        "With `auto`, fewer bytes of manifests than this are decoded in the driver.",
+        kind="bytes",
+    )
     spark_master: str = _setting(
         "local[*]", "Master of the Spark that an embedded session starts.", kind="text"
     )

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from accelerator.plan import MANIFESTS, CoverPlan, PlainPlan, Plan, RowsPlan, Tried
+from accelerator.plan import (
+    MANIFESTS,
+    CoverPlan,
+    PlainPlan,
+    Plan,
+    RowsPlan,
+    Tried,
+    decoding_of,
+)
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.manifest_jobs import Decoding
 
 WHY_NOT = pa.schema([("cube", pa.string()), ("code", pa.string()), ("reason", pa.string())])
 
@@ -66,6 +78,9 @@ def as_text(plan: Plan) -> str:
     else:
         lines = _rows_lines(plan) if isinstance(plan, RowsPlan) else _cube_lines(plan)
     used = _used(plan)
+    decoding = decoding_of(plan)
+    if decoding is not None and decoding.manifests:
+        lines.append(_decoding_line(decoding))
     others = [t for t in plan.tried if t.cube != used]
     if others:
         lines.append("considered:")
@@ -152,6 +167,19 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
     return lines + _not_by_duckdb(plan)
 
 
+def _decoding_line(decoding: Decoding) -> str:
+    """Where manifests were decoded, and why."""
+    what = f"  {decoding.manifests} manifests ({decoding.bytes:,} bytes)"
+    if decoding.by == "spark":
+        return (
+            f"{what} decoded by a Spark job of {decoding.tasks} tasks, which left"
+            f" {decoding.left} of {decoding.entries} entries: {decoding.why}"
+        )
+    if decoding.failed is not None:
+        return f"{what} decoded here, since the Spark job failed: {decoding.failed}"
+    return f"{what} decoded here: {decoding.why}"
+
+
 def _tried_line(tried: Tried) -> str:
     if tried.declined is None:
         return f"{tried.cube}: would read {tried.bytes:,} bytes, {tried.uncovered} files raw"
@@ -168,6 +196,7 @@ def _tried(tried: Tried) -> dict[str, Any]:
         "segments": tried.segments,
         "files_raw": tried.uncovered,
         "segments_refused": dict(tried.refused),
+        "decoding": None if tried.decoding is None else asdict(tried.decoding),
     }
 
 

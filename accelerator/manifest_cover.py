@@ -53,13 +53,20 @@ def manifest_candidate(
     # What reads the file here takes such a column from it, Spark from the partition.
     if any(found is not None and (found.unproven & read).any() for found in used):
         return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, count)
-    if count and read.all():
+    if count and not statistics.left_out and read.all():
         return Tried(MANIFESTS, Declined("metadata_no_file"), 0, 0, count)
     size = int(statistics.sizes[read].sum())
     tried = Tried(MANIFESTS, None, size, 0, int(read.sum()))
-    manifests = Manifests(_cells(cube, serves, statistics), int(serves.sum()), int(left_out.sum()))
+    manifests = Manifests(
+        _cells(cube, serves, statistics), int(serves.sum()), _left_out(statistics, left_out)
+    )
     coverage = Coverage((), statistics.source.live(read))
     return Candidate(MANIFESTS, None, cube, told.match, coverage, 0, size, tried, manifests)
+
+
+def _left_out(statistics: FileStatistics, here: Flags) -> int:
+    """Files without a row that passes, those that aren't among the statistics too."""
+    return int(here.sum()) + statistics.left_out
 
 
 def _statistics(expr: Expr | None, statistics: FileStatistics) -> ColumnStatistics | None:

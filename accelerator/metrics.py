@@ -17,7 +17,9 @@ class Metrics:
     rows of an order are read in process, only what was read counts, and `row_groups_read` tells of
     how many row groups. `planning_ms`:
     parse to plan, metadata included. `plan_cached`: the plan of this very statement was known, not
-    just that of its shape. `execution_ms`: the engine. `fallback`: why the plain statement
+    just that of its shape. `manifests_here`, `manifests_by_spark`: manifests that were decoded for
+    this statement's plan, in the driver or by a Spark job; `manifests_why`: why there, None where
+    there were none. `execution_ms`: the engine. `fallback`: why the plain statement
     answered, `code: sentence`, None where it was rewritten or nothing was considered.
     """
 
@@ -32,6 +34,9 @@ class Metrics:
     planning_ms: float = 0.0
     execution_ms: float = 0.0
     plan_cached: bool = False
+    manifests_here: int = 0
+    manifests_by_spark: int = 0
+    manifests_why: str | None = None
     fallback: str | None = None
 
     def to_dict(self) -> dict[str, Any]:

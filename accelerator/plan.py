@@ -18,6 +18,7 @@ from rewrite.reason import Declined
 from rewrite.row_block import RowBlock
 
 if TYPE_CHECKING:
+    from accelerator.iceberg.manifest_jobs import Decoding
     from accelerator.rows.planning import Reading
 
 MANIFESTS = "table metadata"
@@ -29,7 +30,10 @@ CELLS = "manifest_cells"
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One candidate of the search: a cube, and its cost in bytes or why it isn't used."""
+    """One candidate of the search: a cube, and its cost in bytes or why it isn't used.
+
+    `decoding` says where manifests were decoded, where these were tried.
+    """
 
     cube: str
     declined: Declined | None
@@ -37,6 +41,7 @@ class Tried:
     segments: int = 0
     uncovered: int = 0
     refused: tuple[tuple[str, int], ...] = ()
+    decoding: Decoding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,7 @@ class RowsPlan:
     @property
     def files_total(self) -> int:
         """Live data files of the table."""
-        return len(self.reading.statistics)
+        return len(self.reading.statistics) + self.reading.statistics.left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +143,8 @@ class PlainPlan:
 
 
 Plan = CoverPlan | RowsPlan | PlainPlan
+
+
+def decoding_of(plan: Plan) -> Decoding | None:
+    """Where the manifests were decoded for the plan; None where none were tried."""
+    return next((one.decoding for one in plan.tried if one.decoding is not None), None)

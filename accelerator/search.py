@@ -22,6 +22,7 @@ from accelerator.cover_plan import (
     nearest,
 )
 from accelerator.iceberg import Pin, PinnedTable
+from accelerator.iceberg.question import Question
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
 from accelerator.store import CubeRecord, RegistryVersion, Store, TableVersion
@@ -207,7 +208,14 @@ class CubeSearch:
         # Imports Arrow's compute module, which answers from cubes have no use for.
         from accelerator.manifest_cover import manifest_candidate
 
-        return manifest_candidate(block, told, pinned[0].statistics())
+        cube = told.cube
+        used = (*(d.expr for d in cube.dimensions), *(s.argument for s in cube.states))
+        question = Question.of(block.conjuncts, used)
+        statistics, decoding = pinned[0].statistics_for(question)
+        found = manifest_candidate(block, told, statistics)
+        if isinstance(found, Tried):
+            return replace(found, decoding=decoding)
+        return replace(found, tried=replace(found.tried, decoding=decoding))
 
     def _coverage(
         self,

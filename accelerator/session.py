@@ -22,15 +22,17 @@ from accelerator.builds.builder import Builder
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.manifest_jobs import SparkJobs
 from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.guards import Guards
 from accelerator.iceberg import Lake, NeedsSparkError
+from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
 from accelerator.interrupts import interruptible
 from accelerator.maintenance import recycle_bin
 from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
-from accelerator.plan import CoverPlan, PlainPlan, Plan, RowsPlan
+from accelerator.plan import CoverPlan, PlainPlan, Plan, RowsPlan, decoding_of
 from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("accelerator")
 _INSIST_S = 0.2
+_JOB_HINT = "manifest_jobs=never keeps Spark out of it"
 _OF_FILES = "What its manifests say is read by Spark."
 
 
@@ -93,6 +96,8 @@ class Accelerator:
         self.builder = Builder(
             lake, store, config, spark.engine, self.duckdb, lambda: dict(context.settings())
         )
+        rule = Rule(config.manifest_jobs, config.manifest_jobs_bytes_min)
+        lake.use_jobs(ManifestJobs(rule, SparkJobs(spark, self.tracked)))
         self.uses = Uses()
         self.fallbacks: dict[str, int] = {}
         self._leases = ExitStack()
@@ -354,11 +359,17 @@ class Accelerator:
 
     def _planned(self, sql: str, only: str | None = None) -> tuple[Plan, bool]:
         try:
-            return self.planner.plan(sql, only=only)
+            plan, cached = self.planner.plan(sql, only=only)
+        except CancelledError:  # of a job that decodes manifests
+            raise
         except AcceleratorError as error:
             return PlainPlan(self._failed("metadata_unavailable", error)), False
         except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
             return PlainPlan(self._failed("planning_failed", error)), False
+        decoding = decoding_of(plan)
+        if decoding is not None and decoding.failed is not None and not cached:
+            self._failed("manifest_job_failed", EngineError(decoding.failed, hint=_JOB_HINT))
+        return plan, cached
 
     def _sorted_rows(self, plan: RowsPlan, tag: str) -> tuple[pa.Table, str, Counted | None]:
         everything = self._streamed(plan)
@@ -460,6 +471,7 @@ class Accelerator:
             return None
         if isinstance(plan, PlainPlan):
             metrics = Metrics(planning_ms=planned, fallback=_shown(plan.declined))
+            metrics = _with_decoding(metrics, plan, cached)
             return self._plain(statement.bare, metrics, plan)
         began = time.perf_counter()
         try:
@@ -473,9 +485,8 @@ class Accelerator:
                 return None
             declined = self._failed("engine_failed", error)
             self._forget_damaged(plan)
-            return self._plain(
-                statement.bare, Metrics(planning_ms=planned, fallback=_shown(declined)), plan
-            )
+            metrics = Metrics(planning_ms=planned, fallback=_shown(declined))
+            return self._plain(statement.bare, _with_decoding(metrics, plan, cached), plan)
         if not holds():
             return None
         self.uses.record(plan)
@@ -486,6 +497,7 @@ class Accelerator:
             execution_ms=_ms(began),
             plan_cached=cached,
         )
+        metrics = _with_decoding(metrics, plan, cached)
         return Result(table, metrics, lambda: explain.as_text(plan))
 
     def _forget_damaged(self, plan: CoverPlan | RowsPlan) -> None:
@@ -585,6 +597,20 @@ def _ms(since: float) -> float:
 
 def _shown(declined: Declined) -> str:
     return f"{declined.code}: {declined.sentence}"
+
+
+def _with_decoding(metrics: Metrics, plan: Plan, cached: bool) -> Metrics:
+    """With the manifests that were decoded for the plan, if it's of this statement."""
+    decoding = None if cached else decoding_of(plan)
+    if decoding is None or not decoding.manifests:
+        return metrics
+    there = decoding.by == "spark"
+    return replace(
+        metrics,
+        manifests_here=0 if there else decoding.manifests,
+        manifests_by_spark=decoding.manifests if there else 0,
+        manifests_why=decoding.why if decoding.failed is None else decoding.failed,
+    )
 
 
 def _metrics(plan: CoverPlan) -> Metrics:

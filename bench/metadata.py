@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 
 import accelerator
-from bench import top_n
+from bench import remote, top_n
 from bench.big_table import ROWS, SPAN, BigTable
 from bench.report import Report
 from bench.steps import Steps
@@ -55,6 +55,9 @@ def run(options: argparse.Namespace) -> int:
             table = BigTable(folder, options.columns)
             table.append(options.files, tell)
             report.figures["generate_s"] = time.perf_counter() - began
+        if not options.no_spark:
+            with steps.step("Ask for the first time with a local cluster, and without its help"):
+                remote.measure(folder, report)
         with _session(folder) as acc:
             _answers(acc, table, steps, report)
             if not options.no_spark:

@@ -30,6 +30,7 @@ REASONS: dict[str, str] = {
     "join_differs": "A join of the cube doesn't follow from the statement.",
     "join_not_counted": "A join of the cube can't be left out: rows without a partner, or several.",
     "join_unsupported": "A join is of a kind that isn't matched: full, semi, anti, natural.",
+    "manifest_job_failed": "The Spark job that decodes manifests failed; they were decoded here.",
     "may_raise": "A predicate can raise an error, so it is matched only whole.",
     "metadata_contradicts": "A file's bounds don't prove the value that its partition says.",
     "metadata_lacks": "The manifests don't tell a group key or an aggregate of the statement.",

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JError
@@ -36,7 +37,7 @@ from accelerator.engines.session_state import SessionState
 from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSettings, embedded_conf
 from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
-from cubes.spark import CANCELLED
+from cubes.spark import CANCELLED, JobError, job_errors
 
 __all__ = ["PACKAGES", "SparkEngine", "SparkSettings", "Staged"]
 
@@ -270,6 +271,26 @@ class SparkEngine:
         if self._session is not None:
             self._session.sparkContext.cancelJobsWithTag(tag)
 
+    def run_tasks(self, task: Callable[[Any], Any], items: Sequence[Any], tag: str) -> list[Any]:
+        """The function's values of these items, each by a task of one job under that tag.
+
+        Workers import what the function names, so this package must be there.
+
+        Raises:
+            EngineError: the job failed, or Spark can't be started.
+            CancelledError: it was stopped.
+        """
+        context = self.session.sparkContext
+        try:
+            with job_errors(), self.tagged(tag):
+                found: list[Any] = context.parallelize(items, len(items)).map(task).collect()
+        except JobError as error:
+            raise EngineError(
+                f"a Spark job failed: {error}",
+                hint="its workers need this package, of the same release; the log says more",
+            ) from error
+        return found
+
     def _is_itself(self, table: Java, parts: tuple[str, ...]) -> bool:
         """False for names inside a table, which Spark loads too: `t.files`, `t.branch_b`."""
         if self.jvm.type("org.apache.iceberg.BaseMetadataTable").isInstance(table):
@@ -310,7 +331,7 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     if SparkContext._active_spark_context is not None and running is not None:
         return _beside(running, conf)
     builder = SparkSession.builder.appName("lakehouse-accelerator").master(master)
-    for key, value in conf.items():
+    for key, value in (_workers_path(master) | dict(conf)).items():
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
@@ -336,6 +357,16 @@ def _handler_kept() -> Iterator[None]:
     finally:
         if not theirs and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)
+
+
+def _workers_path(master: str) -> dict[str, str]:
+    """Workers on this machine import the package from where it was imported here."""
+    if not master.startswith("local"):
+        return {}
+    here = str(Path(__file__).parents[2])
+    given = os.environ.get("PYTHONPATH")
+    path = f"{here}{os.pathsep}{given}" if given else here
+    return {"spark.executorEnv.PYTHONPATH": path}
 
 
 def _beside(running: SparkSession, conf: Mapping[str, str]) -> SparkSession:

@@ -98,6 +98,11 @@ class ColumnarFiles:
         applied = 0 if self._applied is None else self._applied.nbytes
         return arrays + hashes + single + applied + _KEY_BYTES * len(self._manifests)
 
+    @property
+    def manifests(self) -> frozenset[manifest_file.Identity]:
+        """The manifests that it is of."""
+        return frozenset(map(manifest_file.Identity.of, self._manifests))
+
     @cached_property
     def single(self) -> Flags:
         """See `Source.single`. Paths whose hashes differ are different: most need no other look."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,8 +46,10 @@ if TYPE_CHECKING:
 
     from accelerator.iceberg.delete_columns import DeleteFiles
     from accelerator.iceberg.file_metadata import FileMetadata
+    from accelerator.iceberg.manifest_jobs import Decoding, ManifestJobs
     from accelerator.iceberg.manifests.cache import ManifestCache
     from accelerator.iceberg.manifests.columns import ManifestColumns
+    from accelerator.iceberg.question import Question
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.iceberg.statistics_cache import StatisticsCache
 
@@ -82,6 +84,7 @@ class _Columns:
 
     def __init__(self, settings: ManifestCacheSettings) -> None:
         self._settings = settings
+        self.jobs: ManifestJobs | None = None
 
     @cached_property
     def cache(self) -> ManifestCache:
@@ -180,13 +183,16 @@ class PinnedTable:
         rows = None if (written == -1).any() else counted
         return TableSizes(len(told), int(told.sizes.sum()), rows, not untold.any())
 
-    def statistics(self) -> FileStatistics:
+    def statistics(self, listed: Sequence[ManifestFile] | None = None) -> FileStatistics:
         """Counts and bounds of the live files, as columns; kept, so that others may get the same.
 
+        `listed` are the snapshot's manifests, where they're known.
         Raises CatalogError where a manifest can't be read, now or when a column is asked for.
         """
         name = self.metadata_location, self.facts.snapshot_id
-        return self._columns.statistics.get_or(self.facts.uuid, name, self._statistics)
+        return self._columns.statistics.get_or(
+            self.facts.uuid, name, lambda earlier: self._statistics(listed, earlier)
+        )
 
     def statistics_of(self, files: Sequence[LiveFile]) -> FileStatistics:
         """Counts and bounds of those of the live files; for a few, since nothing is kept."""
@@ -194,14 +200,116 @@ class PinnedTable:
 
         return FileStatistics(ListedFiles(files, self._identity), *self._odd())
 
+    def statistics_for(self, question: Question) -> tuple[FileStatistics, Decoding]:
+        """Those of all files that may hold a match at least, with the columns of the question.
+
+        By a Spark job where that's better for the manifests that aren't kept; then of these files
+        alone, and `left_out` counts the others. CatalogError as with `statistics`.
+        """
+        from accelerator.iceberg.manifest_jobs import KEPT, JobFailedError
+
+        name, jobs = (self.metadata_location, self.facts.snapshot_id), self._columns.jobs
+        if jobs is None or self.snapshot is None:
+            return self.statistics(), KEPT
+        latest, is_this = self._columns.statistics.latest(self.facts.uuid, name)
+        made = latest is not None and latest.has(question.columns)
+        if is_this and made:
+            return self.statistics(), KEPT
+        with self._read_errors():
+            inputs = inputs_for(self.metadata_location, self.io_properties)
+            listed = self._files.manifests(inputs, self.snapshot)
+        data = [one for one in listed if one.content == ManifestContent.DATA]
+        missing = self._missing(data, latest if made else None)
+        decoding = jobs.choose(self.facts.uuid, missing, question)
+        if decoding.by == "spark":
+            try:
+                return self._surviving(question, listed, missing, decoding)
+            except JobFailedError as error:
+                decoding = replace(decoding, by="here", failed=str(error))
+        return self.statistics(listed), decoding
+
+    def _missing(
+        self, manifests: Sequence[ManifestFile], made: FileStatistics | None
+    ) -> list[ManifestFile]:
+        """Those that aren't kept; whatever is of a state with the columns in question is."""
+        from accelerator.iceberg.columnar_files import ColumnarFiles
+        from accelerator.iceberg.manifests.file import Identity as Name
+
+        source = None if made is None else made.source
+        known = source.manifests if isinstance(source, ColumnarFiles) else frozenset()
+        cache = self._columns.cache
+        return [one for one in manifests if Name.of(one) not in known and not cache.holds(one)]
+
+    def _surviving(
+        self,
+        question: Question,
+        listed: Sequence[ManifestFile],
+        missing: Sequence[ManifestFile],
+        decoding: Decoding,
+    ) -> tuple[FileStatistics, Decoding]:
+        """By a job over the missing ones; the others are judged here alike. Keeps nothing."""
+        from accelerator import __version__
+        from accelerator.iceberg.columnar_files import ColumnarFiles
+        from accelerator.iceberg.manifest_jobs import JobFailedError
+        from accelerator.iceberg.manifests.file import Identity as Name
+        from accelerator.iceberg.statistics import FileStatistics
+        from accelerator.iceberg.survivors import Asked, from_bytes, surviving, survivors
+        from accelerator.iceberg.transforms import transforms_of
+
+        jobs = self._columns.jobs
+        if jobs is None:
+            raise JobFailedError("there is no Spark")
+        uuids, misnamed = self._odd()
+        asked = Asked(
+            __version__,
+            self.metadata_location,
+            dict(self.io_properties),
+            self._identity,
+            transforms_of(self.metadata),
+            frozenset(uuids),
+            frozenset(misnamed),
+            question,
+        )
+        given, tasks = jobs.run(self.facts.uuid, partial(surviving, asked), missing)
+        data = [one for one in listed if one.content == ManifestContent.DATA]
+        found = {}
+        for manifest in data:
+            name = Name.of(manifest)
+            if name in given:
+                found[name] = from_bytes(given[name], question.field_ids)
+            else:
+                found[name] = survivors(asked, manifest, self._manifest_columns(manifest))
+        left = sum(found[name].columns.count for name in given)
+        inputs = inputs_for(self.metadata_location, self.io_properties)
+
+        def files(manifest: ManifestFile) -> Sequence[LiveFile]:
+            every = self._files.listed(inputs, manifest)
+            return [every[place] for place in found[Name.of(manifest)].places.tolist()]
+
+        deletes = [one for one in listed if one.content != ManifestContent.DATA]
+        with self._read_errors():
+            source = ColumnarFiles(
+                data,
+                lambda manifest: found[Name.of(manifest)].columns,
+                self._identity,
+                files,
+                deletes=self._delete_files(deletes) if deletes else None,
+                transforms=asked.transforms,
+            )
+        out = sum(one.total for one in found.values()) - len(source.rows)
+        statistics = FileStatistics(source, uuids, misnamed, left_out=out)
+        return statistics, replace(decoding, tasks=tasks, left=left)
+
     def _odd(self) -> tuple[set[int], set[int]]:
-        """Ids of fields that are uuids, and of those that names don't lead to any more."""
+        """Fields that are uuids, and those of which nothing is told."""
         from accelerator.iceberg.statistics import misnamed
 
         uuids = {f.field_id for f in self.schema.fields if isinstance(f.field_type, UUIDType)}
         return uuids, misnamed(self.metadata)
 
-    def _statistics(self, earlier: FileStatistics | None) -> FileStatistics:
+    def _statistics(
+        self, listed: Sequence[ManifestFile] | None, earlier: FileStatistics | None
+    ) -> FileStatistics:
         # Imports Arrow's compute module.
         from accelerator.iceberg.columnar_files import ColumnarFiles
         from accelerator.iceberg.statistics import FileStatistics
@@ -209,7 +317,9 @@ class PinnedTable:
 
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
-            listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
+            if listed is None and self.snapshot is not None:
+                listed = self._files.manifests(inputs, self.snapshot)
+            listed = listed or ()
             deletes = [one for one in listed if one.content != ManifestContent.DATA]
             before = earlier.source if earlier is not None else None
             source = ColumnarFiles(
@@ -316,6 +426,10 @@ class Lake:
     def manifest_bytes(self) -> ManifestBytes:
         """Memory that decoded manifests take."""
         return self._columns.nbytes
+
+    def use_jobs(self, jobs: ManifestJobs) -> None:
+        """From now on manifests may be decoded by Spark jobs, where their rule says so."""
+        self._columns.jobs = jobs
 
     def pin(self, *, fresh: bool = False) -> Pin:
         """A new pin; one per statement. With `fresh`, `metadata_max_age_s` doesn't count."""

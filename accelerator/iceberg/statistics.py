@@ -215,7 +215,8 @@ class ColumnStatistics:
 class FileStatistics:
     """The statistics of a snapshot's live files; columns made when asked for. Threads may share it.
 
-    `alive`: rows that are left of each file, `UNKNOWN` where only a reader can tell.
+    `alive`: rows that are left of each file, `UNKNOWN` where only a reader can tell. `left_out`:
+    files of the snapshot that aren't among these, since no row of them passes a predicate.
     """
 
     def __init__(
@@ -224,13 +225,14 @@ class FileStatistics:
         uuids: Set[int] = frozenset(),
         misnamed: Set[int] = frozenset(),
         earlier: FileStatistics | None = None,
+        left_out: int = 0,
     ) -> None:
         """Of fields in `uuids` bounds aren't told, of those in `misnamed` nothing is.
 
         `earlier` are those of the state that the source was made after: their columns are used
         again, as long as somebody else keeps them.
         """
-        self.source = source
+        self.source, self.left_out = source, left_out
         self._odd = uuids, misnamed
         self.rows, self.sizes = source.rows, source.sizes
         known = (source.vectored != UNKNOWN) & (source.rows != UNKNOWN)
@@ -263,6 +265,10 @@ class FileStatistics:
                 known = self._columns[key] = self._joined(key) or self._made(key, self.source)
             self._columns.move_to_end(key)
             return known
+
+    def has(self, keys: Set[tuple[int, str]]) -> bool:
+        """Whether these columns are made already."""
+        return keys <= self._columns.keys()
 
     def shrink(self, bytes_max: int) -> None:
         """Drops the columns used longest ago until it takes no more than that, if that can be."""

@@ -34,6 +34,12 @@ class StatisticsCache:
         with self._lock:
             return next((state.nbytes for state in reversed(self._states.values())), 0)
 
+    def latest(self, table: Hashable, name: Hashable) -> tuple[FileStatistics | None, bool]:
+        """What `get_or` gives or makes a state after, and whether it's of that very name."""
+        with self._lock:
+            known = self._states.get((table, name))
+            return known or self._last_of(table), known is not None
+
     def get_or(self, table: Hashable, name: Hashable, make: Make) -> FileStatistics:
         """The kept state, or a new one; `make` is given the one of the table used last, if any.
 
@@ -42,15 +48,17 @@ class StatisticsCache:
         """
         with self._lock:
             known = self._states.get((table, name))
-            earlier = known or next(
-                (state for (of, _), state in reversed(self._states.items()) if of == table), None
-            )
+            earlier = known or self._last_of(table)
         made = make(earlier) if known is None else known
         with self._lock:
             made = self._states.setdefault((table, name), made)
             self._states.move_to_end((table, name))
             self._keep_budget(made)
         return made
+
+    def _last_of(self, table: Hashable) -> FileStatistics | None:
+        found = (state for (of, _), state in reversed(self._states.items()) if of == table)
+        return next(found, None)
 
     def _keep_budget(self, newest: FileStatistics) -> None:
         sizes = {key: state.nbytes for key, state in self._states.items()}

@@ -9,13 +9,14 @@ places: under a limit until no file left can hold a row that comes before the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from accelerator.arrow_types import arrow_type
 from accelerator.config import Config
 from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.iceberg.question import Question
 from accelerator.iceberg.statistics import FileStatistics, is_ordered
 from accelerator.plan import MANIFESTS, PlainPlan, RowsPlan, Tried
 from accelerator.pruning import judge
@@ -69,24 +70,27 @@ def plan_rows(block: RowBlock, pinned: PinnedTable, config: Config) -> RowsPlan 
     declined = _unsafe(block)
     if declined is not None:
         return PlainPlan(declined, (Tried(MANIFESTS, declined),))
-    reading = _reading(block, pinned.statistics())
+    used = (*block.used, *(k.expr for k in bounded_keys(block)))
+    statistics, decoding = pinned.statistics_for(Question.of(block.conjuncts, used))
+    reading = _reading(block, statistics)
     if isinstance(reading, Declined):
-        return PlainPlan(reading, (Tried(MANIFESTS, reading),))
+        return PlainPlan(reading, (Tried(MANIFESTS, reading, decoding=decoding),))
     undone = _not_in_process(block)
     # Under a limit what is read is known only when it's read.
     small = block.limit is not None or reading.bytes <= config.duckdb_bytes_max
     wanted = config.engine == "duckdb" or (config.engine != "spark" and small)
     in_process = undone is None and wanted
-    if not in_process and len(reading) == len(reading.statistics):
+    tried = Tried(MANIFESTS, None, reading.bytes, 0, len(reading), decoding=decoding)
+    if not in_process and len(reading) == len(statistics) + statistics.left_out:
         declined = undone or Declined("metadata_no_file")
-        return PlainPlan(declined, (Tried(MANIFESTS, declined, 0, 0, len(reading)),))
+        return PlainPlan(declined, (replace(tried, declined=declined, bytes=0),))
     return RowsPlan(
         block=block,
         pinned=(pinned,),
         reading=reading,
         duckdb_declined=undone,
         engine="duckdb" if in_process else "spark",
-        tried=(Tried(MANIFESTS, None, reading.bytes, 0, len(reading)),),
+        tried=(tried,),
         names=tuple(o.name for o in block.outputs),
     )
 

@@ -1,4 +1,4 @@
-"""Executors in processes of their own, not in the driver's JVM: staged selections and builds."""
+"""Executors in processes of their own: staged selections, builds, and manifests decoded there."""
 
 from __future__ import annotations
 
@@ -77,6 +77,44 @@ assert acc.fallbacks == {}, acc.fallbacks
 acc.close()
 print("agreed")
 """
+
+DECODE = """
+import sys
+import accelerator
+from accelerator.verification import differ
+
+conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
+acc = accelerator.open(sys.argv[1], spark_master="local-cluster[2,1,1024]",
+                       spark_driver_memory="1g", spark_conf=conf, manifest_jobs="always")
+run = lambda text: acc.spark.sql(text).collect()
+run("CREATE NAMESPACE d")
+run("CREATE TABLE d.t (k INT, g STRING, v DOUBLE) USING iceberg"
+    " PARTITIONED BY (truncate(2, g)) TBLPROPERTIES ("
+    "'format-version'='3', 'write.delete.mode'='merge-on-read')")
+for start in (0, 100, 200):
+    run("INSERT INTO d.t SELECT id, concat('g', id % 3), IF(id % 9 = 0, NULL, id / 4)"
+        f" FROM range({start}, {start + 100}, 1, 1)")
+run("DELETE FROM d.t WHERE k = 17")
+answered = 0
+for where in ("k >= 150", "g = 'g1' AND k < 120", "k IN (5, 250)", "v > 70D"):
+    for what in ("count(*) AS n, max(k) AS hi", "k, g"):
+        end = " ORDER BY k LIMIT 5" if what == "k, g" else ""
+        sql = f"SELECT {what} FROM d.t WHERE {where}{end}"
+        found = acc.query(sql)
+        assert differ(found.arrow(), acc.plain_table(sql)) == [], sql
+        if found.metrics.rewritten:
+            answered += 1
+            assert found.metrics.manifests_by_spark == 3, found.metrics
+            assert found.metrics.files_total == 9, found.metrics
+assert acc.fallbacks == {}, acc.fallbacks
+assert answered >= 5, answered
+acc.close()
+print("agreed")
+"""
+
+
+def test_executors_decode_manifests(tmp_path: Path) -> None:
+    agreed(DECODE, tmp_path)
 
 
 def test_executors_build_cubes(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pyiceberg.manifest import ManifestFile
 from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.manifests.columns import ManifestColumns
-from accelerator.iceberg.manifests.file import Identity, read_file, trim, write_file
+from accelerator.iceberg.manifests.file import Identity, file_of, read_file, trim, write_file
 from accelerator.iceberg.manifests.reader import decode_manifest
 
 FOLDER_BYTES = 4 * 1024**3
@@ -59,6 +59,15 @@ class ManifestCache:
         """Bytes of memory that are accounted for."""
         return self._bytes
 
+    def holds(self, manifest: ManifestFile) -> bool:
+        """Whether its columns are in memory, or seem to be in the folder; reads nothing."""
+        identity = Identity.of(manifest)
+        with self._lock:
+            entry = self._entries.get(identity)
+        if entry is not None and entry.columns is not None:
+            return True
+        return self._folder is not None and file_of(self._folder, identity).exists()
+
     def columns(self, inputs: Inputs, manifest: ManifestFile) -> ManifestColumns:
         """The live files of the manifest.
 
@@ -81,7 +90,7 @@ class ManifestCache:
 
     def _load(self, inputs: Inputs, manifest: ManifestFile, identity: Identity) -> ManifestColumns:
         def decode() -> ManifestColumns:
-            return decode_manifest(_bytes_of(inputs, manifest), manifest)
+            return read_manifest(inputs, manifest)
 
         folder = self._folder
         if folder is None:
@@ -130,6 +139,11 @@ class ManifestCache:
     def _resize(self, entry: _Entry, size: int) -> None:
         self._bytes += size - entry.bytes
         entry.bytes = size
+
+
+def read_manifest(inputs: Inputs, manifest: ManifestFile) -> ManifestColumns:
+    """The live files of the manifest, decoded anew; errors as `ManifestCache.columns` has them."""
+    return decode_manifest(_bytes_of(inputs, manifest), manifest)
 
 
 def _bytes_of(inputs: Inputs, manifest: ManifestFile) -> bytes:

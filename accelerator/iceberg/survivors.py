@@ -1,0 +1,143 @@
+"""Files of a manifest that a predicate may be true of, as a few columns: what a Spark job gives.
+
+Runs in Spark's Python workers and here alike, over the same decoder and the same judgement, so that
+both keep the same files. A file is left out only where no row of it passes. Where a manifest's own
+partition values contradict its bounds all of its files are kept: whoever asks declines then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyiceberg.manifest import ManifestFile
+
+from accelerator.iceberg.columnar_files import ColumnarFiles
+from accelerator.iceberg.errors import ManifestError
+from accelerator.iceberg.identity import Identity
+from accelerator.iceberg.io import inputs_for
+from accelerator.iceberg.manifest_jobs import JobFailedError
+from accelerator.iceberg.manifests.cache import read_manifest
+from accelerator.iceberg.manifests.columns import (
+    PARTITION,
+    InMemory,
+    ManifestColumns,
+    stats_column,
+)
+from accelerator.iceberg.question import Question
+from accelerator.iceberg.statistics import FileStatistics
+from accelerator.iceberg.transforms import Transforms
+from accelerator.pruning import judge
+from indexes.bounds import Flags
+
+_KEPT = ("path", "record_count", "size_bytes", "sequence_number")
+_PLACE = "place"
+_COUNT = b"count"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and all that must be known of the table to answer it from its manifests.
+
+    `release` is that of the package: workers that have another one refuse.
+    """
+
+    release: str
+    location: str
+    io_properties: Mapping[str, str]
+    identity: Identity
+    transforms: Transforms
+    uuids: frozenset[int]
+    misnamed: frozenset[int]
+    question: Question
+
+
+@dataclass(frozen=True)
+class Survivors:
+    """Files of one manifest that are left, their places among all of its `total` live ones."""
+
+    columns: ManifestColumns
+    places: npt.NDArray[np.int64]
+    total: int
+
+
+def surviving(asked: Asked, manifests: Sequence[ManifestFile]) -> list[bytes]:
+    """What is left of each of the manifests, for `from_bytes`; a task of the job.
+
+    Raises:
+        ManifestError: a manifest is damaged, or the worker has another release of the package.
+        CatalogError: one can't be read.
+    """
+    from accelerator import __version__  # the package's door; not needed for anything else
+
+    if asked.release != __version__:
+        raise ManifestError(
+            f"the worker has release {__version__} of the package, the driver {asked.release}",
+            hint="install the same release on all machines",
+        )
+    inputs = inputs_for(asked.location, asked.io_properties)
+    return [
+        to_bytes(survivors(asked, manifest, read_manifest(inputs, manifest)))
+        for manifest in manifests
+    ]
+
+
+def survivors(asked: Asked, manifest: ManifestFile, columns: ManifestColumns) -> Survivors:
+    """What is left of one manifest."""
+    keep = _kept(asked, manifest, columns)
+    field_ids = tuple(sorted(asked.question.field_ids & set(columns.field_ids)))
+    names = (*_KEPT, PARTITION, *map(stats_column, field_ids))
+    found = {name: columns.source.column(name) for name in names}
+    places = np.flatnonzero(keep)
+    if len(places) < columns.count:
+        found = {name: _filtered(column, keep) for name, column in found.items()}
+    left = ManifestColumns(len(places), field_ids, InMemory(found))
+    return Survivors(left, places, columns.count)
+
+
+def to_bytes(left: Survivors) -> bytes:
+    """An Arrow IPC stream of one batch; `count` in its metadata is that of all live files."""
+    columns = left.columns
+    names = (*_KEPT, PARTITION, *map(stats_column, columns.field_ids))
+    arrays = [pa.array(left.places), *map(columns.source.column, names)]
+    fields = [pa.field(n, a.type) for n, a in zip((_PLACE, *names), arrays, strict=True)]
+    schema = pa.schema(fields, {_COUNT: str(left.total).encode()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.record_batch(arrays, schema=schema))
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def from_bytes(data: bytes, field_ids: frozenset[int]) -> Survivors:
+    """What `to_bytes` wrote, without a copy; JobFailedError where it isn't that."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
+            batch = stream.read_next_batch()
+        total = int(batch.schema.metadata[_COUNT])
+        found = {name: batch.column(name) for name in batch.schema.names}
+        places = found.pop(_PLACE).to_numpy()
+    except (KeyError, OSError, StopIteration, TypeError, ValueError) as error:
+        raise JobFailedError(f"the job's answer can't be read: {error}") from error
+    there = tuple(sorted(i for i in field_ids if stats_column(i) in found))
+    return Survivors(ManifestColumns(len(places), there, InMemory(found)), places, total)
+
+
+def _kept(asked: Asked, manifest: ManifestFile, columns: ManifestColumns) -> Flags:
+    source = ColumnarFiles(
+        [manifest], lambda _: columns, asked.identity, lambda _: (), transforms=asked.transforms
+    )
+    statistics = FileStatistics(source, asked.uuids, asked.misnamed)
+    if any(statistics.column(*key).contradicts for key in asked.question.columns):
+        return np.ones(columns.count, dtype=bool)
+    kept: Flags = ~judge(asked.question.conjuncts, statistics).none_true
+    return kept
+
+
+def _filtered(column: pa.Array, keep: Flags) -> pa.Array:
+    if pa.types.is_struct(column.type) and not column.type.num_fields:
+        return pa.array([{}] * int(keep.sum()), column.type)
+    return column.filter(pa.array(keep))
