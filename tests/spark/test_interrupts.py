@@ -108,7 +108,7 @@ def at(name, act):
     def begin(self, *args, **more):
         setattr(Procedures, name, plain)
         act()
-        while not acc._stopped:
+        while not any(acc.duckdb._begun.values()):
             threading.Event().wait(0.01)
         return plain(self, *args, **more)
     setattr(Procedures, name, begin)
@@ -134,7 +134,7 @@ for name in ("expirable", "expire"):
 at("remove_orphans", acc.cancel)
 stopped(CancelledError, lambda: vacuum(full=True))
 assert snapshots() == 1
-assert not acc._tags and not acc._stopped
+assert not acc._tags and not acc.duckdb._begun
 assert vacuum(full=True).files("deleted") == 0
 assert acc.store.damages() == ()
 rows = acc.query("SELECT a FROM d.t").arrow()
