@@ -41,8 +41,8 @@ def _ordered(asked: Asked, number: int) -> None:
 @pytest.mark.parametrize(
     ("version", "clauses"),
     [
-        (2, "PARTITIONED BY (o, s)"),
-        (2, "PARTITIONED BY (months(d), bucket(4, a))"),
+        pytest.param(2, "PARTITIONED BY (o, s)", marks=pytest.mark.slow),
+        pytest.param(2, "PARTITIONED BY (months(d), bucket(4, a))", marks=pytest.mark.slow),
         (3, "PARTITIONED BY (c, truncate(1, s))"),
     ],
 )

@@ -190,9 +190,19 @@ def _instants(monkeypatch: pytest.MonkeyPatch) -> None:
     ("version", "metrics", "specs"),
     [
         (2, "none", ["bucket(4, a)", "truncate(2, s)", "days(t)", "c"]),
-        (1, "counts", ["truncate(10, a)", "months(d)", "bucket(3, s)", "hours(n)", "o"]),
+        pytest.param(
+            *(1, "counts", ["truncate(10, a)", "months(d)", "bucket(3, s)", "hours(n)", "o"]),
+            marks=pytest.mark.slow,
+        ),
         (2, "full", ["years(t)", "bucket(5, c)", "truncate(7, b)", "d", "bucket(4, d)"]),
-        (2, "truncate(2)", ["truncate(50, c)", "bucket(3, t)", "s", "years(d)", "f", "days(d)"]),
+        pytest.param(
+            *(
+                2,
+                "truncate(2)",
+                ["truncate(50, c)", "bucket(3, t)", "s", "years(d)", "f", "days(d)"],
+            ),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_no_fewer_than_match_and_no_more_than_iceberg(
