@@ -17,6 +17,7 @@ from rewrite.block import Block
 from rewrite.expr import CUBE, Aggregate, Call, Column, Expr, Literal, transform
 from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, Renderer, duckdb_type, quote
+from rewrite.rows_sql import order_sql
 from rewrite.types import decimal_parts
 
 
@@ -236,12 +237,11 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
 def _ordered(block: Block, text: str, hidden: list[Expr], dialect: Dialect) -> str:
     """Sorts from outside where need be: Spark can't always find an aggregated column to sort by."""
     named = [o.expr for o in block.outputs]
-    items = []
-    for key in block.order:
-        found = f"c{named.index(key.expr)}" if key.expr in named else f"o{hidden.index(key.expr)}"
-        direction = "DESC" if key.descending else "ASC"
-        items.append(f"{found} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
-    order = f" ORDER BY {', '.join(items)}"
+    found = [
+        f"c{named.index(k.expr)}" if k.expr in named else f"o{hidden.index(k.expr)}"
+        for k in block.order
+    ]
+    order = order_sql(block.order, found)
     if dialect == "duckdb" and not hidden:
         return text + order
     columns = ", ".join(f"c{i}" for i in range(len(named)))

@@ -29,16 +29,6 @@ class RowBlock:
         return (self.occurrence,)
 
     @cached_property
-    def sorted_by(self) -> tuple[SortKey, ...]:
-        """The leading sort keys that are columns."""
-        found = []
-        for key in self.order:
-            if not isinstance(key.expr, Column):
-                break
-            found.append(key)
-        return tuple(found)
-
-    @cached_property
     def expressions(self) -> tuple[Expr, ...]:
         """Everything that is computed: predicate, outputs, sort keys."""
         keys = (k.expr for k in self.order)

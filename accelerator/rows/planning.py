@@ -8,7 +8,6 @@ places: under a limit until no file left can hold a row that comes before the la
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +22,6 @@ from accelerator.pruning import judge
 from cubes.manifest import may_raise, unsafe
 from indexes.bounds import UNKNOWN, Numbers
 from indexes.order import Direction, Key, Place, needed, reading_order
-from rewrite.block import SortKey
 from rewrite.expr import Column
 from rewrite.reason import Declined, DeclinedError
 from rewrite.row_block import RowBlock
@@ -70,8 +68,7 @@ def plan_rows(block: RowBlock, pinned: PinnedTable, config: Config) -> RowsPlan 
     declined = _unsafe(block)
     if declined is not None:
         return PlainPlan(declined, (Tried(MANIFESTS, declined),))
-    used = (*block.used, *(k.expr for k in bounded_keys(block)))
-    statistics, decoding = pinned.statistics_for(Question.of(block.conjuncts, used))
+    statistics, decoding = pinned.statistics_for(Question.of(block.conjuncts, block.used))
     reading = _reading(block, statistics)
     if isinstance(reading, Declined):
         return PlainPlan(reading, (Tried(MANIFESTS, reading, decoding=decoding),))
@@ -95,26 +92,14 @@ def plan_rows(block: RowBlock, pinned: PinnedTable, config: Config) -> RowsPlan 
     )
 
 
-def directions(keys: Sequence[SortKey]) -> list[Direction]:
-    """How these keys are sorted."""
-    return [Direction(key.descending, key.nulls_first) for key in keys]
-
-
-def bounded_keys(block: RowBlock) -> tuple[SortKey, ...]:
-    """The leading sort keys whose types have bounds."""
+def bounded_keys(block: RowBlock) -> tuple[tuple[Column, Direction], ...]:
+    """The leading sort keys that are columns of types that have bounds, and how each is sorted."""
     found = []
-    for key in block.sorted_by:
-        if not is_ordered(key.expr.type or ""):
+    for key in block.order:
+        if not isinstance(key.expr, Column) or not is_ordered(key.expr.type or ""):
             break
-        found.append(key)
+        found.append((key.expr, Direction(key.descending, key.nulls_first)))
     return tuple(found)
-
-
-def column_of(key: SortKey) -> Column:
-    """The column that a key of `bounded_keys` is."""
-    if not isinstance(key.expr, Column):
-        raise TypeError("not a column")
-    return key.expr
 
 
 def _unsafe(block: RowBlock) -> Declined | None:
@@ -151,10 +136,9 @@ def _reading(block: RowBlock, statistics: FileStatistics) -> Reading | Declined:
             return Declined("metadata_contradicts")
     sure = np.where(verdict.all_true & (alive != UNKNOWN) & statistics.source.single, alive, 0)
     wanted = None if block.limit is None else block.limit + block.offset
-    sorted_by = bounded_keys(block)
     keys = tuple(
-        Key(statistics.column(column_of(k).field_id, column_of(k).type or "").bounds, d)
-        for k, d in zip(sorted_by, directions(sorted_by), strict=True)
+        Key(statistics.column(column.field_id, column.type or "").bounds, direction)
+        for column, direction in bounded_keys(block)
     )
     chosen = needed(keys, chosen, sure, wanted)
     files = reading_order(keys, chosen)

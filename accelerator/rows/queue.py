@@ -17,7 +17,7 @@ from accelerator.iceberg.row_groups import GroupReader, OpenFile
 from accelerator.iceberg.statistics import Buckets
 from accelerator.plan import RowsPlan
 from accelerator.pruning import judge
-from accelerator.rows.planning import bounded_keys, column_of, directions
+from accelerator.rows.planning import bounded_keys
 from indexes.bounds import ColumnBounds
 from indexes.order import Key, Place
 from rewrite.expr import Column
@@ -48,7 +48,6 @@ class GroupQueue:
         self._reading, self._reader = plan.reading, reader
         self._conjuncts = plan.block.conjuncts
         self._keys = bounded_keys(plan.block)
-        self._directions = directions(self._keys)
         self._waiting: list[tuple[Places, int, Group]] = []
         self._order = count()
         self._opened = 0
@@ -88,8 +87,7 @@ class GroupQueue:
 
     def _add(self, file: OpenFile, file_first: Places) -> None:
         passing = ~judge(self._conjuncts, _GroupStatistics(file)).none_true
-        bounds = [file.bounds(column_of(key)) for key in self._keys]
-        keys = [Key(b, d) for b, d in zip(bounds, self._directions, strict=True)]
+        keys = [Key(file.bounds(column), direction) for column, direction in self._keys]
         for number in np.flatnonzero(passing).tolist():
             firsts = zip(keys, file_first, strict=True)
             first = tuple(max(whole, key.first(number)) for key, whole in firsts)
@@ -122,16 +120,15 @@ class RowPlaces:
     """Places of rows, by the columns of a table that hold the sort keys that bounds tell of."""
 
     def __init__(self, plan: RowsPlan) -> None:
-        keys = bounded_keys(plan.block)
-        self._pairs = list(zip(keys, directions(keys), strict=True))
+        self._keys = bounded_keys(plan.block)
         # With every key among them rows that tie may stand for each other.
-        self.is_whole_order = len(keys) == len(plan.block.order)
+        self.is_whole_order = len(self._keys) == len(plan.block.order)
 
     def of(self, table: pa.Table, row: int) -> Places:
         """The place of a row; key i is the column `k{i}`."""
         return tuple(
-            direction.place(_bound(table.column(f"k{i}")[row], column_of(key).type or ""))
-            for i, (key, direction) in enumerate(self._pairs)
+            direction.place(_bound(table.column(f"k{i}")[row], column.type or ""))
+            for i, (column, direction) in enumerate(self._keys)
         )
 
 
