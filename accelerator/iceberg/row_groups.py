@@ -34,7 +34,8 @@ from rewrite.types import decimal_parts
 if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
 
-_THREADS_MAX = 8
+_THREADS = ThreadPoolExecutor(8, "row-groups")
+"""Of the process: starting threads anew costs as much as decoding what they're for."""
 _OPEN_MAX = 100
 """Files that stay open; of more only the footers are kept. Processes may open 1,024 at once."""
 _FEW = 4
@@ -73,12 +74,7 @@ class GroupReader:
             c.field_id: arrow_type(c.type or "") for c in columns if c.field_id not in uuids
         }
         self._defaulted = {f.field_id for f in fields if f.initial_default is not None}
-        self._pool = ThreadPoolExecutor(_THREADS_MAX)
         self.counted = Counted()
-
-    def close(self) -> None:
-        """Lets the threads go."""
-        self._pool.shutdown()
 
     def open(self, files: Sequence[LiveFile]) -> list[OpenFile]:
         """The files, side by side; only their footers are read."""
@@ -91,7 +87,7 @@ class GroupReader:
             self._check()
             return task(item)
 
-        return list(self._pool.map(checked, items))
+        return list(_THREADS.map(checked, items))
 
     def _open(self, file: LiveFile) -> OpenFile:
         fixed = {

@@ -53,25 +53,22 @@ class SortedRows:
 
     def pieces(self) -> Iterator[pa.Table]:
         """The rows in order; closing the iterator ends the reading."""
-        try:
-            left: pa.Table | None = None
-            skip = self._block.offset
-            while True:
-                groups = self._next(_ROWS if left is None else max(_ROWS, left.num_rows))
-                if groups:
-                    left = self._sorted(groups, left)
-                if left is None:
-                    return
-                first = self._queue.first(_all)
-                end = left.num_rows if first is None else self._before(left, first)
-                if end > skip:
-                    yield self._given(left.slice(skip, end - skip))
-                skip = max(0, skip - end)
-                left = left.slice(end)
-                if first is None:
-                    return
-        finally:
-            self._reader.close()
+        left: pa.Table | None = None
+        skip = self._block.offset
+        while True:
+            groups = self._next(_ROWS if left is None else max(_ROWS, left.num_rows))
+            if groups:
+                left = self._sorted(groups, left)
+            if left is None:
+                return
+            first = self._queue.first(_all)
+            end = left.num_rows if first is None else self._before(left, first)
+            if end > skip:
+                yield self._given(left.slice(skip, end - skip))
+            skip = max(0, skip - end)
+            left = left.slice(end)
+            if first is None:
+                return
 
     def _next(self, rows: int) -> list[Group]:
         found: list[Group] = []

@@ -49,12 +49,6 @@ class TopRows:
 
     def run(self) -> pa.Table:
         """The answer, with Spark's names and types; NeedsSparkError where it reads too much."""
-        try:
-            return self._run()
-        finally:
-            self._reader.close()
-
-    def _run(self) -> pa.Table:
         round_max = 1
         while self._wanted and self._block.limit:
             groups = self._next(round_max)
