@@ -1,0 +1,99 @@
+"""The one interface of index kinds: what a kind takes, how it builds, what its blobs are.
+
+A kind is trained on one column of one data file, row group after row group, and gives blobs.
+*Light* blobs are split-block Bloom filters (`sbbf.py`): the planner has those of many files side by
+side, and a question becomes `Clauses` of hashes. *Heavy* blobs stay in the file's sidecar and are
+read by range. Neither knows of deletes. What a kind can't tell, it doesn't claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from indexes.question import Question
+from indexes.rows import RowVerdict
+
+Clauses = tuple[tuple[int, ...], ...]
+"""Hashes (64 bits, unsigned): of each clause at least one is in every file that holds a match."""
+Options = Mapping[str, str | int | float | bool]
+Read = Callable[[int, int], bytes]
+"""(offset, length) within a blob → its bytes there."""
+
+
+class OptionError(ValueError):
+    """An option that a kind doesn't have, or a value out of its range; says what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The indexed column in one data file: its Spark type, and rows of each row group."""
+
+    type: str
+    row_groups: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """Of the file."""
+        return sum(self.row_groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes as a sidecar keeps them; `type` names the format and its version, e.g. `acc-sbbf-v1`.
+
+    `light`: whether the planner wants it at hand. `properties` say all that reading it takes.
+    """
+
+    type: str
+    data: bytes
+    light: bool
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+class Builder(Protocol):
+    """Takes one column of one file in order."""
+
+    def add(self, values: pa.Array) -> None:
+        """The values of the next row group, or the next part of it, in their domain."""
+        ...
+
+    def finish(self) -> Sequence[Blob]:
+        """The blobs; none where an index of this kind couldn't skip anything."""
+        ...
+
+
+class Kind(Protocol):
+    """A sort of index."""
+
+    @property
+    def name(self) -> str:
+        """As in `CREATE INDEX … USING`."""
+        ...
+
+    def options(self, type_: str, given: Options) -> Options:
+        """All options of an index over a column of that Spark type, defaults filled in.
+
+        OptionError for one that isn't known or is out of range, NotIndexableError for the type.
+        """
+        ...
+
+    def builder(self, column: Column, options: Options) -> Builder:
+        """To build one file's index."""
+        ...
+
+    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
+        """What a light blob of any file must hold where a row may answer; None: it can't tell."""
+        ...
+
+    def probe(
+        self, blob: Blob, read: Read, question: Question, column: Column
+    ) -> RowVerdict | None:
+        """What a heavy blob tells of the rows of its file; None: it can't tell.
+
+        `blob` comes without its data. ValueError for bytes that aren't such a blob.
+        """
+        ...
