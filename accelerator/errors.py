@@ -30,6 +30,24 @@ class CubeNotFoundError(AcceleratorError):
     code = "cube_not_found"
 
 
+class IndexExistsError(AcceleratorError):
+    """CREATE INDEX with a name in use."""
+
+    code = "index_exists"
+
+
+class IndexNotFoundError(AcceleratorError):
+    """A statement names an index that isn't there."""
+
+    code = "index_not_found"
+
+
+class IndexDefinitionError(AcceleratorError):
+    """An index can't be as it was asked for: its column's type, or an option."""
+
+    code = "index_invalid"
+
+
 class ConstraintError(AcceleratorError):
     """A constraint is declared wrongly, is there already, or isn't there."""
 
@@ -128,6 +146,9 @@ __all__ = [
     "EngineError",
     "FilesGuardError",
     "GuardError",
+    "IndexDefinitionError",
+    "IndexExistsError",
+    "IndexNotFoundError",
     "NotIcebergError",
     "PartitionGuardError",
     "RowsGuardError",

@@ -46,11 +46,15 @@ class LakeGarbage:
     def unusable(self, segments: Iterable[SegmentRecord]) -> Sequence[int] | None:
         """Ids of the segments that have a data file which no snapshot holds; None: can't be told.
 
+        A bundle is of use until no snapshot holds any of its files.
+
         Of each data file a few numbers are kept, since there may be millions. Two files of one hash
         count as one: at worst a segment stays.
         """
-        ids, numbers, hashes = array("q"), array("q"), array("q")
+        ids, numbers, hashes, bundles = array("q"), array("q"), array("q"), set[int]()
         for segment in segments:
+            if segment.is_bundle:
+                bundles.add(segment.id)
             for file in segment.files:
                 ids.append(segment.id)
                 numbers.append(file.sequence_number)
@@ -68,7 +72,9 @@ class LakeGarbage:
             name = joined(self._parts)
             _log.warning("what %s has in no snapshot isn't known, so it stays: %s", name, error)
             return None
-        return list(dict.fromkeys(i for i, h in zip(ids, hashes, strict=True) if h in unheld))
+        held = {i for i, h in zip(ids, hashes, strict=True) if h not in unheld} & bundles
+        found = (i for i, h in zip(ids, hashes, strict=True) if h in unheld and i not in held)
+        return list(dict.fromkeys(found))
 
     def _unheld(self, hashes: Iterable[int], numbers: Iterable[int]) -> set[int]:
         if self._pinned is None:

@@ -20,9 +20,12 @@ from accelerator.statements.kinds import (
     EXAMPLES,
     BuildAll,
     BuildCube,
+    BuildIndex,
     CompactCube,
     CreateCube,
+    CreateIndex,
     DropCube,
+    DropIndex,
     ExplainAccelerate,
     ExplainWhyNot,
     NotBuilt,
@@ -31,6 +34,7 @@ from accelerator.statements.kinds import (
     Query,
     ShowConstraints,
     ShowCubes,
+    ShowIndexes,
     ShowRecycleBin,
     ShowStatistics,
     Statement,
@@ -44,6 +48,9 @@ from accelerator.statements.text import first_word, without_plain_hint
 INDEX_KINDS = frozenset(
     ("BITMAP", "BLOOM", "RANGE", "TOKEN_BLOOM", "TOKEN_BITMAP", "NGRAM_BLOOM", "NGRAM_BITMAP")
 )
+
+BUILT_KINDS = frozenset(("BITMAP", "BLOOM", "NGRAM_BLOOM"))
+"""Those of this release."""
 
 # What can't be tokenized is still known to be ours by words that no statement of Spark's has.
 _OURS = re.compile(
@@ -89,9 +96,7 @@ def _create(reader: Reader) -> Statement | None:
     if reader.take("CUBE"):
         return _create_cube(reader, or_replace)
     if reader.take("INDEX"):
-        # Spark has the same words for other sources, so only our kinds make it ours.
-        with suppress(StatementError):
-            return _create_index(reader)
+        return _create_index(reader, or_replace)
     return None
 
 
@@ -106,14 +111,33 @@ def _create_cube(reader: Reader, or_replace: bool) -> CreateCube:
     return CreateCube(name, reader.query(), or_replace, if_not_exists, deferred)
 
 
-def _create_index(reader: Reader) -> NotBuilt | None:
-    reader.take("IF", "NOT", "EXISTS")
-    reader.name("the index's name")
-    reader.expect("ON")
-    table = reader.table()
-    reader.expect("USING")
-    kind = reader.name("an index kind").upper()
-    return NotBuilt(f"CREATE INDEX … USING {kind}", table) if kind in INDEX_KINDS else None
+def _create_index(reader: Reader, or_replace: bool) -> Statement | None:
+    # Spark has the same words for other sources, so only our kinds make it ours.
+    with suppress(StatementError):
+        if_not_exists = reader.take("IF", "NOT", "EXISTS")
+        name = reader.name("the index's name")
+        reader.expect("ON")
+        table = reader.table()
+        reader.expect("USING")
+        kind = reader.name("an index kind").upper()
+        if kind in INDEX_KINDS:
+            return _index(reader, CreateIndex(name, table, kind, (), (), or_replace, if_not_exists))
+    return None
+
+
+def _index(reader: Reader, created: CreateIndex) -> Statement:
+    """The rest, once it's known to be ours."""
+    if created.kind not in BUILT_KINDS:
+        return NotBuilt(f"CREATE INDEX … USING {created.kind}", created.table)
+    reader.meant(EXAMPLES["CREATE INDEX"])
+    if created.replace and created.if_not_exists:
+        raise reader.error("either OR REPLACE or IF NOT EXISTS, not both")
+    reader.expect("(")
+    column = reader.path("a column's name")
+    reader.expect(")")
+    options = reader.options() if reader.take("WITH") else ()
+    deferred = reader.take("DEFERRED")
+    return reader.ended(replace(created, column=column, options=options, deferred=deferred))
 
 
 def _build(reader: Reader) -> Statement:
@@ -125,8 +149,9 @@ def _build(reader: Reader) -> Statement:
         reader.expect("ON")
         return reader.ended(BuildAll(reader.table()))
     if reader.take("INDEX"):
-        return NotBuilt("BUILD INDEX")
-    raise reader.error("CUBE or ALL")
+        reader.meant(EXAMPLES["BUILD INDEX"])
+        return reader.ended(BuildIndex(reader.name("the index's name")))
+    raise reader.error("CUBE, INDEX or ALL")
 
 
 def _compact(reader: Reader) -> Statement | None:
@@ -150,10 +175,9 @@ def _drop(reader: Reader) -> Statement | None:
         if_exists, name = reader.take("IF", "EXISTS"), reader.cube()
         return reader.ended(DropCube(name, if_exists, reader.take("FORCE")))
     if reader.take("INDEX"):
-        reader.take("IF", "EXISTS")
+        if_exists = reader.take("IF", "EXISTS")
         with suppress(StatementError):  # with ON … it is Spark's
-            reader.name("the index's name")
-            return reader.ended(NotBuilt("DROP INDEX"))
+            return reader.ended(DropIndex(reader.name("the index's name"), if_exists))
     return None
 
 
@@ -172,10 +196,10 @@ def _show(reader: Reader) -> Statement | None:
         if not (reader.take("IN") or reader.take("FROM")):
             reader.expect("ON")
         return reader.ended(ShowStatistics(reader.table()))
-    for what in (("INDEXES",), ("RELATE", "COLUMNS")):
-        if reader.take(*what):
-            return NotBuilt(f"SHOW {' '.join(what)}")
-    return None
+    if reader.take("INDEXES"):
+        reader.meant(EXAMPLES["SHOW INDEXES"])
+        return ShowIndexes(_shown_table(reader))
+    return NotBuilt("SHOW RELATE COLUMNS") if reader.take("RELATE", "COLUMNS") else None
 
 
 def _shown_table(reader: Reader) -> tuple[str, ...] | None:

@@ -23,6 +23,10 @@ EXAMPLES: dict[str, str] = {
     "COMPACT CUBE": "COMPACT CUBE sales",
     "PUBLISH CUBE": "PUBLISH CUBE sales AS shop.sales_cube",
     "DROP CUBE": "DROP CUBE IF EXISTS sales",
+    "CREATE INDEX": "CREATE INDEX needle ON logs USING BLOOM (trace_id) WITH (bits_per_value = 12)",
+    "BUILD INDEX": "BUILD INDEX needle",
+    "DROP INDEX": "DROP INDEX IF EXISTS needle",
+    "SHOW INDEXES": "SHOW INDEXES ON orders",
     "UNDROP CUBE": "UNDROP CUBE sales AS sales_before",
     "SHOW RECYCLE BIN": "SHOW RECYCLE BIN ON orders",
     "SHOW CUBES": "SHOW CUBES ON orders",
@@ -55,6 +59,42 @@ class CreateCube:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """CREATE INDEX; `options` as written, numbers as numbers."""
+
+    name: str
+    table: TableName
+    kind: str
+    column: tuple[str, ...]
+    options: tuple[tuple[str, str | float | bool], ...] = ()
+    replace: bool = False
+    if_not_exists: bool = False
+    deferred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BuildIndex:
+    """BUILD INDEX."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    """DROP INDEX."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowIndexes:
+    """SHOW INDEXES, of all tables or of one."""
+
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BuildCube:
     """BUILD CUBE."""
 
@@ -63,7 +103,7 @@ class BuildCube:
 
 @dataclass(frozen=True, slots=True)
 class BuildAll:
-    """BUILD ALL ON: every cube whose fact table this is."""
+    """BUILD ALL ON: every cube whose fact table this is, and every index of it."""
 
     table: TableName
 
@@ -223,6 +263,10 @@ class Other:
 
 Statement = (
     CreateCube
+    | CreateIndex
+    | BuildIndex
+    | DropIndex
+    | ShowIndexes
     | BuildCube
     | BuildAll
     | CompactCube

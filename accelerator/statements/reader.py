@@ -107,6 +107,38 @@ class Reader:
             parts.append(self.name("a name behind the dot"))
         return tuple(parts)
 
+    def path(self, what: str) -> tuple[str, ...]:
+        """A column's name, or a field's inside it."""
+        parts = [self.name(what)]
+        while self.take("."):
+            parts.append(self.name("a field's name behind the dot"))
+        return tuple(parts)
+
+    def options(self) -> tuple[tuple[str, str | float | bool], ...]:
+        """`(name = value, …)`: numbers, true, false, texts in quotes."""
+        self.expect("(")
+        found = [self._option()]
+        while self.take(","):
+            found.append(self._option())
+        if not self.take(")"):
+            raise self.error(", or )")
+        return tuple(found)
+
+    def _option(self) -> tuple[str, str | float | bool]:
+        name = self.name("an option's name").lower()
+        self.expect("=")
+        if self.take("TRUE"):
+            return name, True
+        if self.take("FALSE"):
+            return name, False
+        word = self._words[self._next] if self._next < len(self._words) else None
+        if word is not None and not word.key and not word.is_name:  # in quotes
+            self._next += 1
+            self._previous_end = word.end
+            return name, word.text
+        sign = -1 if self.take("-") else 1
+        return name, sign * self.number("a number, true, false or a text in quotes")
+
     def number(self, what: str) -> float:
         """A number without a sign; its digits, dot and digits are words of their own."""
         text = self._digits()

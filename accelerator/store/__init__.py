@@ -9,6 +9,7 @@ from accelerator.store.records import (
     CubeRecord,
     DroppedCube,
     EdgeCount,
+    IndexRecord,
     Job,
     SegmentRecord,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "CubeRecord",
     "DroppedCube",
     "EdgeCount",
+    "IndexRecord",
     "Job",
     "Line",
     "RegistryVersion",

@@ -13,6 +13,8 @@ from typing import Any
 # `Any` below is always a value of JSON: its shape belongs to whoever wrote it, not to the store.
 Json = dict[str, Any]
 CoveredKey = tuple[str, int, str]
+BUNDLE = "bundle"
+"""The fact that tells a bundle of light blobs of an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,53 @@ class DroppedCube:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexRecord:
+    """A registered index over one column of a table; `options` are JSON values by their names.
+
+    `column` is the name when it was made: what counts is the field id.
+    """
+
+    id: str
+    name: str
+    table: str
+    table_uuid: str
+    kind: str
+    field_id: int
+    column: str
+    created_ms: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> Json:
+        """The record as JSON values."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "table": self.table,
+            "table_uuid": self.table_uuid,
+            "kind": self.kind,
+            "field_id": self.field_id,
+            "column": self.column,
+            "created_ms": self.created_ms,
+            "options": dict(self.options),
+        }
+
+    @classmethod
+    def from_json(cls, raw: Json) -> IndexRecord:
+        """The inverse of `to_json`."""
+        return cls(
+            id=_text(raw["id"]),
+            name=_text(raw["name"]),
+            table=_text(raw["table"]),
+            table_uuid=_text(raw["table_uuid"]),
+            kind=_text(raw["kind"]),
+            field_id=int(raw["field_id"]),
+            column=_text(raw["column"]),
+            created_ms=int(raw["created_ms"]),
+            options=dict(raw["options"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class CoveredFile:
     """A data file as a segment was built from it; `deletes_key` stands for the deletes applied."""
 
@@ -149,6 +198,10 @@ class SegmentRecord:
     `dimensions`: (occurrence, table uuid, snapshot id); `fields`: (table uuid, field id, type,
     required) of every column that the build read; `facts`: further JSON, e.g. column bounds.
     Several segments may share one `path`: their rows are told apart by `id`.
+
+    An index's artifacts are recorded alike: `cube_id` is the index's, `files` those that a sidecar
+    or a bundle tells of, whatever is deleted of them, and `facts` say what is where in it. Of a
+    `bundle` each file is of use by itself.
     """
 
     id: int
@@ -164,6 +217,11 @@ class SegmentRecord:
     format: int = 1
     inputs: tuple[int, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_bundle(self) -> bool:
+        """Whether it's of use as long as any of its files is."""
+        return BUNDLE in self.facts
 
     def to_json(self) -> Json:
         """The record as JSON values."""

@@ -1,4 +1,4 @@
-"""The registry's state, all cubes by name and the recycle bin, and how it changes.
+"""The registry's state, all cubes and indexes by name, the recycle bin, and how it changes.
 
 Pure: every change takes a state and returns the next one, or raises the typed error that says why
 not. The log runs a change again on the newer state when another writer was first.
@@ -10,12 +10,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from accelerator.errors import CubeExistsError, CubeNotFoundError
+from accelerator.errors import (
+    CubeExistsError,
+    CubeNotFoundError,
+    IndexExistsError,
+    IndexNotFoundError,
+)
 from accelerator.store.chunks import compact_json
-from accelerator.store.records import CubeRecord, DroppedCube, Json
+from accelerator.store.records import CubeRecord, DroppedCube, IndexRecord, Json
 
 # Where its versions are, under the store's root.
 FOLDER = "registry"
+_SINCE = {"bin": 2, "indexes": 3}
+"""Keys of the state that older formats haven't."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +37,18 @@ class RegistryVersion:
     number: int = 0
     cubes: Mapping[str, CubeRecord] = field(default_factory=lambda: MappingProxyType({}))
     bin: tuple[DroppedCube, ...] = ()
+    indexes: Mapping[str, IndexRecord] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def building(self) -> frozenset[str]:
+        """The ids of all cubes and indexes that a build may bring something for."""
+        cubes = frozenset(cube.id for cube in self.cubes.values())
+        return cubes | {index.id for index in self.indexes.values()}
 
     @property
     def owned(self) -> frozenset[str]:
-        """The ids of all cubes whose segments are kept, in the bin or not."""
-        dropped = (one.cube.id for one in self.bin)
-        return frozenset((*(cube.id for cube in self.cubes.values()), *dropped))
+        """The ids of all cubes and indexes whose artifacts are kept, in the bin or not."""
+        return self.building | {one.cube.id for one in self.bin}
 
     def numbered(self, number: int) -> RegistryVersion:
         """The same state under another version number."""
@@ -44,14 +57,18 @@ class RegistryVersion:
     def to_text(self) -> str:
         """The state as JSON, in a fixed order."""
         cubes = [self.cubes[name].to_json() for name in sorted(self.cubes)]
-        return compact_json({"bin": [one.to_json() for one in self.bin], "cubes": cubes})
+        indexes = [self.indexes[name].to_json() for name in sorted(self.indexes)]
+        dropped = [one.to_json() for one in self.bin]
+        return compact_json({"bin": dropped, "cubes": cubes, "indexes": indexes})
 
     @classmethod
     def from_json(cls, number: int, raw: Json) -> RegistryVersion:
         """The inverse of `to_json`."""
         cubes = [CubeRecord.from_json(one) for one in raw["cubes"]]
         dropped = tuple(DroppedCube.from_json(one) for one in raw["bin"])
-        return cls(number, MappingProxyType({cube.name: cube for cube in cubes}), dropped)
+        indexes = {one["name"]: IndexRecord.from_json(one) for one in raw["indexes"]}
+        by_name = {cube.name: cube for cube in cubes}
+        return cls(number, MappingProxyType(by_name), dropped, MappingProxyType(indexes))
 
     def with_cube(self, record: CubeRecord, *, replace_old: bool = False) -> RegistryVersion:
         """One cube more; a name in use is refused unless it's to be replaced."""
@@ -126,23 +143,53 @@ class RegistryVersion:
             )
         return found[-1]
 
+    def with_index(self, record: IndexRecord) -> RegistryVersion:
+        """One index more; a name in use is refused."""
+        if record.name in self.indexes:
+            raise IndexExistsError(
+                f"an index named {record.name} exists",
+                hint="drop it, choose another name, or say CREATE OR REPLACE INDEX",
+            )
+        indexes = {**self.indexes, record.name: record}
+        return replace(self, indexes=MappingProxyType(indexes))
+
+    def with_index_renamed(self, name: str, new_name: str) -> RegistryVersion:
+        """The index under another name, in place of the one that has it."""
+        record = replace(self.index(name), name=new_name)
+        others = {key: one for key, one in self.indexes.items() if key not in (name, new_name)}
+        return replace(self, indexes=MappingProxyType({**others, new_name: record}))
+
+    def without_index(self, name: str) -> RegistryVersion:
+        """One index fewer."""
+        self.index(name)
+        others = {key: one for key, one in self.indexes.items() if key != name}
+        return replace(self, indexes=MappingProxyType(others))
+
+    def index(self, name: str) -> IndexRecord:
+        """The index of that name, or the typed error."""
+        if name not in self.indexes:
+            known = ", ".join(sorted(self.indexes)) or "none"
+            raise IndexNotFoundError(f"no index named {name}", hint=f"indexes here: {known}")
+        return self.indexes[name]
+
     def _with(self, cubes: dict[str, CubeRecord]) -> RegistryVersion:
         return replace(self, cubes=MappingProxyType(cubes))
 
 
 class RegistryCodec:
-    """Reads registries of both formats and writes whole ones: there are few cubes.
+    """Reads registries of all formats and writes whole ones: there are few cubes.
 
-    Format 1 has no recycle bin. A release that knows only that one refuses format 2; it would
-    lose the bin by its next commit.
+    Format 1 has no recycle bin, format 2 no indexes. A release that knows an older one refuses the
+    newer; it would lose the bin, or the indexes, by its next commit.
     """
 
     kind = "registry"
-    format = 2
+    format = 3
 
     def decode(self, number: int, format: int, raw: Json) -> RegistryVersion:
         """See `Codec.decode`."""
-        return RegistryVersion.from_json(number, {"bin": [], **raw} if format == 1 else raw)
+        missing = [key for key, since in _SINCE.items() if format < since]
+        return RegistryVersion.from_json(number, raw | {key: [] for key in missing})
 
     def prepare(
         self, _before: RegistryVersion, after: RegistryVersion, number: int

@@ -24,7 +24,7 @@ from accelerator.store.files import Files, local_path, open_files
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log import VersionedLog
 from accelerator.store.orphans import sweep
-from accelerator.store.records import CubeRecord, Job, SegmentRecord
+from accelerator.store.records import CubeRecord, IndexRecord, Job, SegmentRecord
 from accelerator.store.registry import FOLDER, RegistryCodec, RegistryVersion
 from accelerator.store.registry_vacuum import vacuum_registry
 from accelerator.store.retention import CountedFiles, Report, Retention
@@ -205,6 +205,44 @@ class Store:
         version = self._registry.commit(lambda registry: registry.with_undropped(name, wanted))
         return version.cubes[wanted]
 
+    # Changing indexes
+
+    def create_index(self, record: IndexRecord) -> RegistryVersion:
+        """Registers an index; a name in use raises IndexExistsError."""
+        self.check_writable()
+        return self._registry.commit(lambda registry: registry.with_index(record))
+
+    def rename_index(self, name: str, new_name: str) -> RegistryVersion:
+        """Puts an index in the place of another, by one commit; the other's artifacts are garbage.
+
+        IndexNotFoundError where there's none of that name.
+        """
+        self.check_writable()
+        replaced: list[IndexRecord] = []
+
+        def change(registry: RegistryVersion) -> RegistryVersion:
+            old = registry.indexes.get(new_name)
+            replaced[:] = [old] if old and old.name != name else []
+            return registry.with_index_renamed(name, new_name)
+
+        version = self._registry.commit(change)
+        for old in replaced:
+            self._forget(old)
+        return version
+
+    def drop_index(self, name: str) -> IndexRecord:
+        """Removes an index; what it had built is garbage at once, as in `drop_cube`."""
+        self.check_writable()
+        dropped: list[IndexRecord] = []
+
+        def change(registry: RegistryVersion) -> RegistryVersion:
+            dropped[:] = [registry.index(name)]
+            return registry.without_index(name)
+
+        self._registry.commit(change)
+        self._forget(dropped[0])
+        return dropped[0]
+
     # Changing segments
 
     def add_segments(
@@ -285,6 +323,14 @@ class Store:
         """All bytes of an artifact; FileNotFoundError where it's gone."""
         return self._files.read(self._relative(uri))
 
+    def write_artifact(self, job: Job, name: str, data: bytes) -> str:
+        """Writes a whole file under a job's prefix; its URI. A name is written once."""
+        self.check_writable()
+        uri = f"{job.uri}/{name}"
+        if not self._files.create(self._relative(uri), data):
+            raise StoreError(f"{uri} is there already", hint="begin another job")
+        return uri
+
     def delete_artifacts(self, uris: Iterable[str]) -> None:
         """Deletes artifacts; the caller knows that no committed record and no query needs them."""
         self.check_writable()
@@ -346,7 +392,7 @@ class Store:
             now_ms=self._now_ms,
         )
 
-    def _forget(self, cube: CubeRecord) -> None:
+    def _forget(self, cube: CubeRecord | IndexRecord) -> None:
         self._table(cube.table_uuid).commit(lambda table: table.without_cube(cube.id))
 
     def _check_job(self, job: Job) -> None:
@@ -361,7 +407,7 @@ class Store:
                 hint="build again; if it was only slow, give the vacuum a longer retention",
             )
         registry = self._registry.listed()
-        if all(cube.id != job.cube_id for cube in registry.cubes.values()):
+        if job.cube_id not in registry.building:
             raise _dropped(recycled=job.cube_id in registry.owned)
 
     def _check_owner(self, job: Job) -> None:
@@ -416,9 +462,9 @@ def segment_id() -> int:
 
 
 def _dropped(*, recycled: bool = False) -> CubeNotFoundError:
-    again = "UNDROP CUBE and BUILD CUBE go on" if recycled else "create the cube again"
+    again = "UNDROP CUBE and BUILD CUBE go on" if recycled else "create it again"
     return CubeNotFoundError(
-        "the cube was dropped while it was built", hint=f"if it's wanted, {again}"
+        "the cube or index was dropped while it was built", hint=f"if it's wanted, {again}"
     )
 
 

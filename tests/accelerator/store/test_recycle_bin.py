@@ -16,7 +16,7 @@ from samples import TABLE, cube, segment
 from test_vacuum_machine import HOUR, Crash, Door, World
 
 from accelerator.errors import CubeExistsError, CubeNotFoundError, StoreError
-from accelerator.store import DroppedCube, Retention, Store
+from accelerator.store import DroppedCube, IndexRecord, Retention, Store
 from accelerator.store.files import open_files
 from accelerator.store.log import VersionedLog
 from accelerator.store.registry import RegistryCodec, RegistryVersion
@@ -294,26 +294,43 @@ def test_a_release_that_has_read_before_the_bin_came_commits_nothing_over_it(bin
     log = VersionedLog(files, "registry", Older(), RegistryVersion())
     log.commit(lambda registry: registry.with_cube(cube()))
     Store(files).recycle_cube("sales", DAY)
-    with pytest.raises(StoreError, match="format 2"):
+    with pytest.raises(StoreError, match="format 3"):
         log.commit(lambda registry: registry.with_cube(cube("new", "e" * 32)))
     assert len(Store(files).registry().bin) == 1
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_format_1_is_read_and_the_next_commit_writes_format_2(tmp_path, version):
+def test_format_1_is_read_and_the_next_commit_writes_format_3(tmp_path, version):
     shutil.copytree(GOLDEN / version / "registry", tmp_path / "registry")
     store = Store.open(str(tmp_path))
     old = store.registry()
     assert old.bin == () and "sales" in old.cubes
     store.recycle_cube("sales", DAY)
     newest = sorted((tmp_path / "registry").iterdir())[-1]
-    assert newest.read_bytes().startswith(b'{"format":2,"kind":"registry",')
+    assert newest.read_bytes().startswith(b'{"format":3,"kind":"registry",')
     again = Store.open(str(tmp_path)).registry()
     assert [one.cube for one in again.bin] == [old.cubes["sales"]]
     assert dict(again.cubes) == {k: v for k, v in old.cubes.items() if k != "sales"}
 
 
+def test_format_2_is_read_and_has_no_indexes(tmp_path):
+    shutil.copytree(GOLDEN / "registry_v2", tmp_path, dirs_exist_ok=True)
+    registry = Store.open(str(tmp_path)).registry()
+    assert registry.cubes == {"again": replace(cube(), name="again")}
+    assert len(registry.bin) == 1 and not registry.indexes
+
+
+def index(name="needle"):
+    options = {"bits_per_value": 10.5}
+    return IndexRecord(
+        "e" * 32, name, "shop.orders", TABLE, "BLOOM", 3, "käufer", 1_750_000_000_000, options
+    )
+
+
 def write_golden(store):
+    store.create_index(index())
+    store.create_index(replace(index("old"), id="f" * 32))
+    store.rename_index("needle", "old")
     store.create_cube(cube())
     store.create_cube(cube("spaß", "d" * 32))
     store.recycle_cube("sales", DAY)
@@ -324,11 +341,12 @@ def write_golden(store):
 def test_golden_bytes_of_the_registry(tmp_path):
     """Renewed by calling `write_golden` on an empty folder, for a new format alone."""
     write_golden(Store.open(str(tmp_path), now_ms=lambda: 1_750_000_000_000))
-    registry = Store.open(str(GOLDEN / "registry_v2")).registry()
+    registry = Store.open(str(GOLDEN / "registry_v3")).registry()
     assert registry.cubes == {"again": replace(cube(), name="again")}
+    assert registry.indexes == {"old": index("old")}
     spass = DroppedCube(cube("spaß", "d" * 32), 1_750_000_000_000, 1_750_000_000_000)
     assert registry.bin == (spass,)
-    assert shapes(GOLDEN / "registry_v2") == shapes(tmp_path), "changed bytes need format 3"
+    assert shapes(GOLDEN / "registry_v3") == shapes(tmp_path), "changed bytes need format 4"
 
 
 def shapes(root):
