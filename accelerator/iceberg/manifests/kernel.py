@@ -9,13 +9,10 @@ Importing this module imports numba, which takes a good part of a second; see `r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numba
 import numpy as np
 
 from accelerator.iceberg.manifests import program as ops
+from indexes.compiled import compiled
 
 # What `run` returns. DONE, or which array must grow, or (below zero) what is wrong.
 DONE = 0
@@ -43,15 +40,7 @@ COUNTS, BOUNDS, LONGS, SKIP_LONGS = ops.COUNTS, ops.BOUNDS, ops.LONGS, ops.SKIP_
 KEY, VALUE, COUNT_MAPS = ops.KEY, ops.VALUE, ops.COUNT_MAPS
 
 
-def _compiled(function: Callable[..., Any]) -> Any:
-    """By numba, kept on disk where there's a place for it."""
-    try:
-        return numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # neither beside this file nor in the user's cache folder
-        return numba.njit(nogil=True)(function)
-
-
-@_compiled
+@compiled
 def _varint(data, at, end):
     """A zigzag number and the place behind it; -1 for the place if it's cut off or too long."""
     value = np.int64(0)
@@ -69,7 +58,7 @@ def _varint(data, at, end):
     return ((value >> 1) & _MAX) ^ -(value & 1), found
 
 
-@_compiled
+@compiled
 def _slot(keys, used, guess, key):
     """Where the key stands, looked for from the guess on; `used` if it's nowhere."""
     for place in range(guess, used):
@@ -81,7 +70,7 @@ def _slot(keys, used, guess, key):
     return used
 
 
-@_compiled
+@compiled
 def _text_key(data, start, length):
     """A field id written in decimal digits; -1 if it isn't one."""
     if length < 1 or length > 10:
@@ -95,7 +84,7 @@ def _text_key(data, start, length):
     return value
 
 
-@_compiled
+@compiled
 def _items(data, at, end):
     """How many items the array's next block has, 0 at its end, and the place of the first."""
     count, at = _varint(data, at, end)
@@ -107,7 +96,7 @@ def _items(data, at, end):
     return count, at
 
 
-@_compiled
+@compiled
 def _pairs(data, at, end, bounds, keys, used, cells, entry):  # noqa: PLR0912 - see below
     """An array of (key, long) or (key, bytes) into a column of cells.
 
@@ -164,7 +153,7 @@ def _pairs(data, at, end, bounds, keys, used, cells, entry):  # noqa: PLR0912 - 
             guess += 1
 
 
-@_compiled
+@compiled
 def _skip_longs(data, at, end, width):
     """The place behind an array whose items are so many numbers each, -1 if it's cut off."""
     while True:
@@ -187,7 +176,7 @@ def _skip_longs(data, at, end, width):
             at += 1
 
 
-@_compiled
+@compiled
 def _longs(data, at, end, listed, used):
     """An array of numbers, put behind the used ones. Returns the place behind it, or FULL."""
     while True:
@@ -204,7 +193,7 @@ def _longs(data, at, end, listed, used):
             used += 1
 
 
-@_compiled
+@compiled
 def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
     program, data, blocks, state, stack, scalars, seen, keys, stats, listed, list_ends
 ):
@@ -401,7 +390,7 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
     return DONE
 
 
-@_compiled
+@compiled
 def gather(data, spans, width, out):
     """Copy the spans (start << 32 | length + 1, 0 for none) to `out`, one behind the other.
 
@@ -420,7 +409,7 @@ def gather(data, spans, width, out):
         target += length
 
 
-@_compiled
+@compiled
 def survey(cells, bounds_from):
     """For each map and key: how many entries have a cell, the least, the largest and their sum.
 
@@ -448,7 +437,7 @@ def survey(cells, bounds_from):
     return found
 
 
-@_compiled
+@compiled
 def gather_all(data, spans, widths, places, out):
     """As `gather`, for spans[map, key, entry] at once, from each one's place in `out` on.
 
