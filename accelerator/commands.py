@@ -25,20 +25,25 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
+from accelerator.indexing import statements as indexing
 from accelerator.maintenance import recycle_bin, vacuuming
 from accelerator.maintenance.vacuuming import Scope
 from accelerator.statements.kinds import (
     AddConstraint,
     BuildAll,
     BuildCube,
+    BuildIndex,
     CompactCube,
     CreateCube,
+    CreateIndex,
     DropConstraint,
     DropCube,
+    DropIndex,
     NotBuilt,
     PublishCube,
     ShowConstraints,
     ShowCubes,
+    ShowIndexes,
     ShowRecycleBin,
     ShowStatistics,
     Statement,
@@ -63,6 +68,7 @@ _ALWAYS_OURS = (
     PublishCube,
     ShowConstraints,
     ShowCubes,
+    ShowIndexes,
     ShowRecycleBin,
     ShowStatistics,
 )
@@ -207,7 +213,29 @@ def _build_all(statement: BuildAll, session: Accelerator) -> pa.Table:
         raise no_such_table(session, joined(statement.table))
     names = [r.name for r, _ in session.planner.cubes_of(facts.uuid)]
     built = [start_build(session, n, wait=True, progress=None).wait() for n in sorted(names)]
-    return _built_table(*built)
+    registry = session.store.registry(fresh=True)
+    indexes = [r for _, r in sorted(registry.indexes.items()) if r.table_uuid == facts.uuid]
+    made = indexing.build(session, indexes, None) if indexes else []
+    return _built_table(*built, *(Built(b.index, b.files, 0, b.rows, b.bytes) for b in made))
+
+
+def _create_index(statement: CreateIndex, session: Accelerator) -> pa.Table:
+    pinned = session.lake.pin().pinned(statement.table)
+    if pinned is None:
+        raise no_such_table(session, joined(statement.table))
+    return indexing.create(statement, session, pinned, None)
+
+
+def _build_index(statement: BuildIndex, session: Accelerator) -> pa.Table:
+    return indexing.build_named(statement, session)
+
+
+def _drop_index(statement: DropIndex, session: Accelerator) -> pa.Table:
+    return indexing.drop(statement, session)
+
+
+def _show_indexes(statement: ShowIndexes, session: Accelerator) -> pa.Table:
+    return indexing.show(session, _table_uuid(session, statement.table))
 
 
 def _compact(statement: CompactCube, session: Accelerator) -> pa.Table:
@@ -388,6 +416,10 @@ _RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
     CompactCube: _compact,
     PublishCube: _publish,
     DropCube: _drop,
+    CreateIndex: _create_index,
+    BuildIndex: _build_index,
+    DropIndex: _drop_index,
+    ShowIndexes: _show_indexes,
     UndropCube: _undrop,
     ShowCubes: _show_cubes,
     ShowRecycleBin: _show_bin,

@@ -20,6 +20,7 @@ from accelerator.plan import (
 
 if TYPE_CHECKING:
     from accelerator.iceberg.manifest_jobs import Decoding
+    from accelerator.indexing.probing import Skipped
 
 WHY_NOT = pa.schema([("cube", pa.string()), ("code", pa.string()), ("reason", pa.string())])
 
@@ -38,6 +39,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "files_total": plan.files_total,
             "files_raw": len(plan.reading),
             "bytes": {"segments": 0, "raw": plan.reading.bytes},
+            "indexes": [asdict(one) for one in plan.reading.skipped],
             "duckdb_declined": _code(plan),
             "considered": tried,
         }
@@ -115,12 +117,20 @@ def _rows_lines(plan: RowsPlan) -> list[str]:
     found, total = len(plan.reading), plan.files_total
     lines = [
         f"{MANIFESTS}, by {plan.engine}",
-        f"  {found} of {total} data files may hold one of the first rows"
+        f"  {found} of {total} data files may hold one of the"
+        f" {'first rows' if plan.block.limit is not None else 'rows'}"
         f" ({plan.reading.bytes:,} bytes)",
     ]
-    if plan.engine == "duckdb":
+    lines += map(_skipped_line, plan.reading.skipped)
+    if plan.engine == "duckdb" and plan.block.order:
         lines.append("  read in the order of their bounds, until no row left can come before")
     return lines + _not_by_duckdb(plan)
+
+
+def _skipped_line(skipped: Skipped) -> str:
+    """What an index has left out; light blobs are asked here, heavy ones by whoever reads."""
+    by = "coordinator" if skipped.blobs == "light" else "reader, by rows"
+    return f"  index {skipped.index} ({skipped.kind}, {by}): {skipped.files} more left out"
 
 
 def _not_by_duckdb(plan: CoverPlan | RowsPlan) -> list[str]:
@@ -136,6 +146,7 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
             f"{plan.title}, by {plan.engine}",
             f"  {found.serve} of {plan.files_total} data files by their manifests,"
             f" {found.left_out} without a row that passes",
+            *map(_skipped_line, found.skipped),
         ]
     else:
         lines = [
@@ -200,10 +211,13 @@ def _tried(tried: Tried) -> dict[str, Any]:
     }
 
 
-def _manifests(plan: CoverPlan) -> dict[str, int] | None:
+def _manifests(plan: CoverPlan) -> dict[str, Any] | None:
     """Data files that are answered by their manifests, and those that no row of passes."""
     found = plan.manifests
-    return None if found is None else {"serve": found.serve, "left_out": found.left_out}
+    if found is None:
+        return None
+    skipped = [asdict(one) for one in found.skipped]
+    return {"serve": found.serve, "left_out": found.left_out, "indexes": skipped}
 
 
 def _code(plan: CoverPlan | RowsPlan) -> str | None:

@@ -8,6 +8,8 @@ the others are read.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
@@ -24,16 +26,23 @@ from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns
 from rewrite.reason import Declined
 
+if TYPE_CHECKING:
+    from accelerator.indexing.probing import Skipped, TableIndexes
+
 _BOUND = {"min": "lower", "max": "upper"}
 _ADDED = frozenset({"rows", "count"})
 
 
 def manifest_candidate(
-    block: Block, told: Manifested, statistics: FileStatistics
+    block: Block, told: Manifested, statistics: FileStatistics, indexes: TableIndexes | None
 ) -> Tried | Candidate:
     """The candidate; `Tried` with a reason where the manifests spare no file."""
     count, cube, alive = len(statistics), told.cube, statistics.alive
-    verdict = judge(block.conjuncts, statistics)
+    skipped: tuple[Skipped, ...] = ()
+    if indexes is None:
+        verdict = judge(block.conjuncts, statistics)
+    else:
+        verdict, skipped = indexes.judged(block.conjuncts, statistics)
     left_out = verdict.none_true | (alive == 0)
     keys = [_statistics(d.expr, statistics) for d in cube.dimensions]
     states = [(s, _statistics(s.argument, statistics)) for s in cube.states]
@@ -58,7 +67,10 @@ def manifest_candidate(
     size = int(statistics.sizes[read].sum())
     tried = Tried(MANIFESTS, None, size, 0, int(read.sum()))
     manifests = Manifests(
-        _cells(cube, serves, statistics), int(serves.sum()), _left_out(statistics, left_out)
+        _cells(cube, serves, statistics),
+        int(serves.sum()),
+        _left_out(statistics, left_out),
+        skipped,
     )
     coverage = Coverage((), statistics.source.live(read))
     return Candidate(MANIFESTS, None, cube, told.match, coverage, 0, size, tried, manifests)

@@ -19,6 +19,7 @@ from rewrite.row_block import RowBlock
 
 if TYPE_CHECKING:
     from accelerator.iceberg.manifest_jobs import Decoding
+    from accelerator.indexing.probing import Skipped
     from accelerator.rows.planning import Reading
 
 MANIFESTS = "table metadata"
@@ -59,11 +60,15 @@ class DuckDBRun:
 
 @dataclass(frozen=True)
 class Manifests:
-    """Data files that need not be read: `cells` are the states of those that `serve`."""
+    """Data files that need not be read: `cells` are the states of those that `serve`.
+
+    `skipped` says what of them indexes have left out.
+    """
 
     cells: pa.Table
     serve: int
     left_out: int
+    skipped: tuple[Skipped, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ that was made without a look at their constants. Nothing here runs a query.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -26,6 +27,9 @@ from rewrite.block import Block
 from rewrite.parse import parse
 from rewrite.reason import Declined
 from rewrite.shape import Shape, parametrised, shape_of
+
+if TYPE_CHECKING:
+    from accelerator.indexing.probing import Indexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,16 @@ class _Form:
 class Planner:
     """Plans statements over one lake and one store; threads may share it."""
 
-    def __init__(self, lake: Lake, store: Store, config: Config, context: SessionContext) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        store: Store,
+        config: Config,
+        context: SessionContext,
+        indexes: Callable[[], Indexes],
+    ) -> None:
         self._lake, self._store, self._config, self._context = lake, store, config, context
-        self._search = CubeSearch(config, context)
+        self._search = CubeSearch(config, context, indexes)
         self._statements: Recent[_Statement] = Recent()
         self._plans: Recent[Plan] = Recent()
         self._forms: Recent[_Form] = Recent()
@@ -155,7 +166,13 @@ class Planner:
         states = tuple([(p.metadata_location, p.parts) if p else None for p in pinned])
         registry = scene.stored.registry
         uuids = {
-            p.facts.uuid for p in pinned if p and self._search.cubes_of(p.facts.uuid, registry)
+            p.facts.uuid
+            for p in pinned
+            if p
+            and (
+                self._search.cubes_of(p.facts.uuid, registry)
+                or scene.stored.indexes_of(p.facts.uuid)
+            )
         }
         stores = tuple([(uuid, scene.stored.table(uuid).number) for uuid in sorted(uuids)])
         settings = tuple(scene.settings.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Context, Decimal
 from functools import reduce
@@ -12,9 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from accelerator.iceberg.statistics import Buckets, FileStatistics
+from accelerator.iceberg.statistics import Absences, Buckets, FileStatistics
 from accelerator.iceberg.transforms import bucket_of
 from indexes.bounds import ColumnBounds, Flags, Verdict, among, compare, is_null
+from indexes.question import Among, Compare, IsNull, Like, Question
+from indexes.rows import RowVerdict
 from rewrite import types
 from rewrite.expr import Call, Column, Expr, Literal, columns
 from rewrite.instant import micros_of
@@ -30,14 +32,29 @@ _EXACTLY = Context(prec=64)
 """Wider than any constant: Python's own context rounds to 28 digits."""
 
 
-def unneeded(conjuncts: Sequence[Expr], statistics: FileStatistics) -> Flags:
+def unneeded(
+    conjuncts: Sequence[Expr], statistics: FileStatistics, indexes: Judge | None = None
+) -> Flags:
     """Files without a row that passes; none where a partition may say other than a file's rows."""
-    verdict = judge(conjuncts, statistics)
+    if indexes is None:
+        verdict = judge(conjuncts, statistics)
+    else:
+        verdict = indexes.judged(conjuncts, statistics)[0]
     used = {c for e in conjuncts for c in columns(e)}
     found = [statistics.column(c.field_id, c.type or "unknown") for c in used]
     if any(f.contradicts or f.unproven.any() for f in found):
         return np.zeros(len(statistics), dtype=bool)
     return verdict.none_true
+
+
+class Judge(Protocol):
+    """Whoever knows more of the files than their statistics."""
+
+    def judged(
+        self, conjuncts: Sequence[Expr], statistics: FileStatistics
+    ) -> tuple[Verdict, object]:
+        """What is proven, and how."""
+        ...
 
 
 class Told(Protocol):
@@ -51,6 +68,11 @@ class Told(Protocol):
     @property
     def buckets(self) -> Mapping[int, Buckets]:
         """By their number, the bucket of each file's rows; negative where it isn't known."""
+        ...
+
+    @property
+    def absences(self) -> Sequence[Absences]:
+        """What indexes know of the column."""
         ...
 
 
@@ -93,7 +115,7 @@ def _compare(expr: Expr, statistics: Statistics) -> Verdict:
     """A predicate over one column."""
     match expr:
         case Call(op="is_null", args=(Column() as column,)):
-            return is_null(_statistics(column, statistics).bounds)
+            return _is_null(column, statistics)
         case Call(op="in", args=(Column() as column, *items)):
             if len(items) > _ITEMS_MAX:
                 return _among(column, items, statistics)
@@ -113,6 +135,79 @@ def _compare(expr: Expr, statistics: Statistics) -> Verdict:
     return Verdict.unknown(len(statistics))
 
 
+def _is_null(column: Column, statistics: Statistics) -> Verdict:
+    known = _statistics(column, statistics)
+    found = is_null(known.bounds)
+    for absences in known.absences:
+        absent = absences.absent(IsNull())
+        if absent is not None:  # never unknown itself
+            no = np.zeros(len(absent), dtype=bool)
+            found = found.also(Verdict(no, absent, absent, no))
+    return found
+
+
+def judge_rows(
+    conjuncts: Sequence[Expr],
+    rows: int,
+    asked: Callable[[Column, Question], RowVerdict | None],
+) -> RowVerdict:
+    """What is proven of the conjunction for each row of a file; `asked` answers for one column."""
+    verdicts = (_rows_judged(c, rows, asked) for c in conjuncts)
+    return reduce(and_, verdicts, RowVerdict.constant(rows, True))
+
+
+def _rows_judged(
+    expr: Expr, rows: int, asked: Callable[[Column, Question], RowVerdict | None]
+) -> RowVerdict:
+    match expr:
+        case Literal(value=value, type="boolean"):
+            return RowVerdict.constant(rows, value == "true")
+        case Literal(type="void"):
+            return RowVerdict.constant(rows, None)
+        case Call(op="and", args=args):
+            return reduce(and_, (_rows_judged(a, rows, asked) for a in args))
+        case Call(op="or", args=args):
+            return reduce(or_, (_rows_judged(a, rows, asked) for a in args))
+        case Call(op="not", args=(inner,)):
+            return ~_rows_judged(inner, rows, asked)
+        case Call(op="<>", args=(left, right)):
+            return ~_rows_judged(Call("=", (left, right), "boolean"), rows, asked)
+    question = question_of(expr)
+    found = None if question is None else asked(*question)
+    return RowVerdict.unknown(rows) if found is None else found
+
+
+def question_of(expr: Expr) -> tuple[Column, Question] | None:
+    """What the predicate asks of one column, TRUE, FALSE and NULL alike; None for any other."""
+    match expr:
+        case Call(op="is_null", args=(Column() as column,)):
+            return column, IsNull()
+        case Call(op="in", args=(Column() as column, *items)):
+            values = [_constant(item, column) for item in items]
+            return None if any(v is _UNSURE for v in values) else (column, Among(tuple(values)))
+        case Call(op="like", args=(Column(type="string") as column, Literal() as pattern)):
+            return column, like_question(pattern.value)
+        case Column(type="boolean") as column:
+            return column, Among((1,))
+        case Call(op=op, args=(Column() as column, Literal() as literal)) if op in _FLIPPED:
+            return _comparison(column, op, literal)
+        case Call(op=op, args=(Literal() as literal, Column() as column)) if op in _FLIPPED:
+            return _comparison(column, _FLIPPED[op], literal)
+    return None
+
+
+def _comparison(column: Column, op: str, literal: Literal) -> tuple[Column, Question] | None:
+    value = _constant(literal, column)
+    if value is _UNSURE:
+        return None
+    return column, Among((value,)) if op == "=" else Compare(op, value)
+
+
+def _constant(item: Expr, column: Column) -> Any:
+    """Not of NULL: what's compared with it is NULL on every row."""
+    return _value(item, column.type or "") if isinstance(item, Literal) else _UNSURE
+
+
 def _among(column: Column, items: Sequence[Expr], statistics: Statistics) -> Verdict:
     """A long list, looked through once for all files."""
     values = [
@@ -122,7 +217,19 @@ def _among(column: Column, items: Sequence[Expr], statistics: Statistics) -> Ver
     if any(value is _UNSURE for value in values):
         return Verdict.unknown(files)
     known = _statistics(column, statistics)
-    return among(known.bounds, values).also(_outside(known, values, column.type or ""))
+    found = among(known.bounds, values).also(_outside(known, values, column.type or ""))
+    return _also_absent(found, known, Among(tuple(values)))
+
+
+def _also_absent(verdict: Verdict, known: Told, question: Question) -> Verdict:
+    """With what indexes prove: files without a row that answers; the others may have NULLs."""
+    for absences in known.absences:
+        absent = absences.absent(question)
+        if absent is not None:
+            no = np.zeros(len(absent), dtype=bool)
+            false = absent & known.bounds.never_null
+            verdict = verdict.also(Verdict(no, false, absent, no))
+    return verdict
 
 
 def _outside(known: Told, values: Sequence[Any], type_: str) -> Verdict:
@@ -143,22 +250,34 @@ def _like(column: Column, pattern: str, statistics: Statistics) -> Verdict:
     if not rest:
         return _equal(known, start, "string")
     begins = compare(known.bounds, ">=", start) & compare(known.bounds, "<=", start + _BEHIND)
-    if rest == "%":
-        return begins
-    no = Verdict.unknown(len(statistics)).all_true
-    return Verdict(no, begins.all_false, begins.none_true, no)
+    if rest != "%":
+        no = Verdict.unknown(len(statistics)).all_true
+        begins = Verdict(no, begins.all_false, begins.none_true, no)
+    return _also_absent(begins, known, like_question(pattern))
+
+
+def like_question(pattern: str) -> Like:
+    """A pattern without escapes as indexes are asked for it.
+
+    >>> like_question("a%b_c%")
+    Like(runs=('a', 'b', 'c'), starts=True, ends=False, exact=False, folded=False)
+    """
+    runs = tuple(run for run in re.split("[%_]", pattern) if run)
+    starts, ends = pattern[:1] not in ("%", "_", ""), pattern[-1:] not in ("%", "_", "")
+    return Like(runs, starts, ends, exact="_" not in pattern)
 
 
 def _same(column: Column, literal: Literal, statistics: Statistics) -> Verdict:
     """`<=>`, which is never NULL."""
     if literal.type == "void":
-        return is_null(_statistics(column, statistics).bounds)
+        return _is_null(column, statistics)
     equal = _compared(column, "=", literal, statistics)
     return Verdict(equal.all_true, equal.none_true, equal.none_true, equal.all_true)
 
 
 def _equal(known: Told, value: Any, type_: str) -> Verdict:
-    return compare(known.bounds, "=", value).also(_outside(known, [value], type_))
+    found = compare(known.bounds, "=", value).also(_outside(known, [value], type_))
+    return _also_absent(found, known, Among((value,)))
 
 
 def _statistics(column: Column, statistics: Statistics) -> Told:
@@ -173,9 +292,9 @@ def _compared(column: Column, op: str, item: Expr, statistics: Statistics) -> Ve
     if value is _UNSURE:
         return Verdict.unknown(files)
     known = _statistics(column, statistics)
-    return (
-        _equal(known, value, column.type or "") if op == "=" else compare(known.bounds, op, value)
-    )
+    if op == "=":
+        return _equal(known, value, column.type or "")
+    return _also_absent(compare(known.bounds, op, value), known, Compare(op, value))
 
 
 def _value(literal: Literal, type_: str) -> Any:

@@ -101,10 +101,11 @@ def _frame(
 def _rows_frame(plan: RowsPlan, engine: SparkEngine, sql: str, leases: ExitStack) -> DataFrame:
     """The files that may hold the rows, read by Spark; the plain statement where all may."""
     session = engine.session
-    if len(plan.reading) == plan.files_total:
+    reading = plan.reading.selected()
+    if len(reading) == plan.files_total:
         return session.sql(sql)
     plain = session.sql(sql).schema
-    files = plan.reading.live(0, len(plan.reading))
+    files = reading.live(0, len(reading))
     staged = leases.enter_context(engine.stage(plan.pinned[0], files)).sql
     return _named(session.sql(rows_sql(plan.block, "spark", staged)), plain)
 

@@ -5,9 +5,10 @@ Pure but for its own cache of covers: pins and store versions come with the stat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -25,7 +26,7 @@ from accelerator.iceberg import Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
-from accelerator.store import CubeRecord, RegistryVersion, Store, TableVersion
+from accelerator.store import CubeRecord, IndexRecord, RegistryVersion, Store, TableVersion
 from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, cover
@@ -38,6 +39,10 @@ from rewrite.block import Block
 from rewrite.expr import occurrences
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.reason import Declined, DeclinedError
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.statistics import FileStatistics
+    from accelerator.indexing.probing import Indexes, TableIndexes
 
 _PRUNED_MAX = 20_000
 """Raw files that are looked at one by one; beyond so many a statement takes long anyway."""
@@ -74,6 +79,11 @@ class Stored:
         """All cubes."""
         return self._store.registry()
 
+    def indexes_of(self, table_uuid: str) -> Sequence[IndexRecord]:
+        """The table's indexes, by name."""
+        found = self.registry.indexes
+        return [found[name] for name in sorted(found) if found[name].table_uuid == table_uuid]
+
     def table(self, table_uuid: str) -> TableVersion:
         """All segments over a fact table."""
         version = self._tables.get(table_uuid)
@@ -103,8 +113,10 @@ class Found:
 class CubeSearch:
     """Tries cubes; threads may share it."""
 
-    def __init__(self, config: Config, context: SessionContext) -> None:
-        self._config, self._context = config, context
+    def __init__(
+        self, config: Config, context: SessionContext, indexes: Callable[[], Indexes]
+    ) -> None:
+        self._config, self._context, self._indexes = config, context, indexes
         self._covers: Recent[Coverage] = Recent()
         self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
         self._definitions = (-1, {})
@@ -147,8 +159,23 @@ class CubeSearch:
         # Imports Arrow's compute module.
         from accelerator.rows.planning import plan_rows
 
-        found = plan_rows(block, table, self._config)
+        found = plan_rows(block, table, self._config, self._over(table, scene))
         return Found(found, seen.names)
+
+    def _over(
+        self, table: PinnedTable, scene: Scene
+    ) -> Callable[[FileStatistics], TableIndexes | None]:
+        """What finds the table's indexes over some statistics of its files."""
+        uuid = table.facts.uuid
+
+        def over(statistics: FileStatistics) -> TableIndexes | None:
+            registered = scene.stored.indexes_of(uuid)
+            if not registered:
+                return None
+            version = scene.stored.table(uuid)
+            return self._indexes().over(statistics, table.facts, registered, version)
+
+        return over
 
     def plan_shape(self, tree: exp.Expression, scene: Scene) -> Found | None:
         """As `plan`, of a tree with parameters; None where a cube might look at their values."""
@@ -192,7 +219,7 @@ class CubeSearch:
                 found.append(result)
         reason = nearest(tried) or Declined("cubes_none")
         if scene.only is None:
-            by_manifests = self._by_manifests(block, pinned)
+            by_manifests = self._by_manifests(block, pinned, scene)
             tried.append(by_manifests if isinstance(by_manifests, Tried) else by_manifests.tried)
             if isinstance(by_manifests, Candidate):
                 found.append(by_manifests)
@@ -201,7 +228,9 @@ class CubeSearch:
             return PlainPlan(reason, tuple(tried))
         return self._cube_plan(block, best, pinned, tuple(tried))
 
-    def _by_manifests(self, block: Block, pinned: tuple[PinnedTable, ...]) -> Tried | Candidate:
+    def _by_manifests(
+        self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene
+    ) -> Tried | Candidate:
         told = manifested(block, pinned[0].fixed_fields)
         if isinstance(told, Declined):
             return Tried(MANIFESTS, told)
@@ -212,7 +241,8 @@ class CubeSearch:
         used = (*(d.expr for d in cube.dimensions), *(s.argument for s in cube.states))
         question = Question.of(block.conjuncts, used)
         statistics, decoding = pinned[0].statistics_for(question)
-        found = manifest_candidate(block, told, statistics)
+        indexes = self._over(pinned[0], scene)(statistics)
+        found = manifest_candidate(block, told, statistics, indexes)
         if isinstance(found, Tried):
             return replace(found, decoding=decoding)
         return replace(found, tried=replace(found.tried, decoding=decoding))
@@ -259,7 +289,8 @@ class CubeSearch:
             return Tried(record.name, found)
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
         coverage = self._coverage(record, cube, found, by_cube, scene)
-        coverage = _pruned(coverage, block, found.fact, pinned[found.fact])
+        fact = pinned[found.fact]
+        coverage = _pruned(coverage, block, found.fact, fact, self._over(fact, scene))
         return candidate(record, cube, found, coverage, pinned)
 
     def _cube_plan(
@@ -314,7 +345,13 @@ def _spark_declines(block: Block, best: Candidate) -> Declined | None:
     return None
 
 
-def _pruned(coverage: Coverage, block: Block, fact: int, table: PinnedTable) -> Coverage:
+def _pruned(
+    coverage: Coverage,
+    block: Block,
+    fact: int,
+    table: PinnedTable,
+    indexes_over: Callable[[FileStatistics], TableIndexes | None],
+) -> Coverage:
     """Without the raw files of which no row passes what WHERE says of the fact alone.
 
     The fact stands inner or preserved, so a conjunct of WHERE that isn't TRUE ends its row.
@@ -325,7 +362,8 @@ def _pruned(coverage: Coverage, block: Block, fact: int, table: PinnedTable) -> 
     # Imports Arrow's compute module, which answers from cubes alone have no use for.
     from accelerator.pruning import unneeded
 
-    out = unneeded(own, table.statistics_of(coverage.uncovered))
+    statistics = table.statistics_of(coverage.uncovered)
+    out = unneeded(own, statistics, indexes_over(statistics))
     left = tuple(f for f, leaves in zip(coverage.uncovered, out, strict=True) if not leaves)
     return replace(coverage, uncovered=left, left_out=len(coverage.uncovered) - len(left))
 

@@ -10,9 +10,10 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 
     from accelerator.engines.spark import SparkEngine
     from accelerator.iceberg.row_groups import Counted
+    from accelerator.indexing.builder import IndexBuilder
+    from accelerator.indexing.probing import Indexes, Skipped
     from accelerator.rows.stream import SortedRows
 
 _log = logging.getLogger("accelerator")
@@ -91,7 +94,7 @@ class Accelerator:
             memory=config.duckdb_memory,
             cache_bytes=config.cache_bytes,
         )
-        self.planner = Planner(lake, store, config, context)
+        self.planner = Planner(lake, store, config, context, lambda: self.indexes)
         self.guards = Guards(config, lake, context)
         self.builder = Builder(
             lake, store, config, spark.engine, self.duckdb, lambda: dict(context.settings())
@@ -110,6 +113,20 @@ class Accelerator:
     def spark(self) -> SparkSession:
         """The Spark session; started when first asked for."""
         return self._spark.engine().session
+
+    @cached_property
+    def indexes(self) -> Indexes:
+        """What the tables' indexes prove."""
+        from accelerator.indexing.probing import Indexes  # imports Arrow's compute module
+
+        return Indexes(self.store, lambda error: self._failed("index_unreadable", error))
+
+    @cached_property
+    def index_builder(self) -> IndexBuilder:
+        """Defines and builds indexes."""
+        from accelerator.indexing.builder import IndexBuilder
+
+        return IndexBuilder(self.lake, self.store, self.config, self._spark.engine)
 
     @property
     def engine(self) -> SparkEngine:
@@ -618,6 +635,7 @@ def _metrics(plan: CoverPlan) -> Metrics:
     return Metrics(
         rewritten=True,
         cubes=() if plan.cube is None else (plan.cube,),
+        indexes=_used_indexes(plan.manifests.skipped if plan.manifests else ()),
         files_total=plan.files_total,
         files_read=len(filled) + len(plan.uncovered),
         bytes_read=plan.segment_bytes + plan.raw_bytes,
@@ -625,15 +643,23 @@ def _metrics(plan: CoverPlan) -> Metrics:
 
 
 def _rows_metrics(plan: RowsPlan, counted: Counted | None) -> Metrics:
-    if counted is None:
-        size = plan.reading.bytes
-        return Metrics(
-            True, files_total=plan.files_total, files_read=len(plan.reading), bytes_read=size
-        )
-    return Metrics(
+    found = Metrics(
         rewritten=True,
+        indexes=_used_indexes(plan.reading.skipped),
         files_total=plan.files_total,
+        files_read=len(plan.reading),
+        bytes_read=plan.reading.bytes,
+    )
+    if counted is None:
+        return found
+    return replace(
+        found,
         files_read=len(counted.files),
         row_groups_read=len(counted.groups),
         bytes_read=counted.bytes,
     )
+
+
+def _used_indexes(skipped: Sequence[Skipped]) -> tuple[str, ...]:
+    """The indexes that let files be left out."""
+    return tuple(one.index for one in skipped if one.files)

@@ -22,6 +22,9 @@ _DOMAINS = {
 }
 
 
+_ARROW = {INT64: pa.int64(), FLOAT64: pa.float64(), BYTES: pa.large_binary()}
+
+
 class NotIndexableError(ValueError):
     """Values that a domain doesn't hold; such a file gets no index, and so nothing is skipped."""
 
@@ -37,13 +40,34 @@ def scale_of(type_: str) -> int:
     return int(found.group(2)) if found else 0
 
 
+def keeps_meaning(built: str, now: str) -> bool:
+    """Whether values of one type mean the same under the other: one domain, scale and unit.
+
+    A promotion changes none of them, but for that of a date to a timestamp.
+
+    >>> [keeps_meaning("int", "bigint"), keeps_meaning("date", "timestamp_ntz")]
+    [True, False]
+    """
+    same = domain_of(built) == domain_of(now) and scale_of(built) == scale_of(now)
+    return same and _unit(built) == _unit(now)
+
+
+def _unit(type_: str) -> str:
+    return {"date": "day", "timestamp": "us", "timestamp_ntz": "us"}.get(type_, "")
+
+
 def to_domain(values: pa.Array, type_: str) -> pa.Array:
     """The values, of a file's own type or the table's, as `int64`, `float64` or `large_binary`.
 
+    Values of Arrow's null type are NULLs of any.
     NULLs stay. Floats: −0.0 becomes 0.0, every NaN one NaN. Raises `NotIndexableError` for decimals
     beyond 64 bits, and for timestamps finer than microseconds.
     """
     domain = domain_of(type_)
+    if domain is None:
+        raise NotIndexableError(f"the type {type_}")
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), _ARROW[domain])
     if domain == BYTES:
         return values.cast(pa.large_binary())
     if domain == FLOAT64:
@@ -51,8 +75,6 @@ def to_domain(values: pa.Array, type_: str) -> pa.Array:
         numbers = plain.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
         numbers = np.where(np.isnan(numbers), np.nan, numbers)
         return pa.array(numbers, mask=_nulls(plain))
-    if domain != INT64:
-        raise NotIndexableError(f"the type {type_}")
     stored = values.type
     if pa.types.is_decimal(stored):
         return _unscaled(values, scale_of(type_))

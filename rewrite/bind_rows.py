@@ -31,14 +31,14 @@ _ALLOWED = frozenset({"expressions", "from_", "where", "order", "limit", "offset
 
 
 def selects_rows(tree: exp.Expression) -> bool:
-    """Whether the statement has the clauses of a SELECT of one table's rows in an order.
+    """Whether the statement has the clauses of a SELECT of one table's rows.
 
     >>> import sqlglot
     >>> [selects_rows(sqlglot.parse_one(f"SELECT a FROM t {more}", read="spark"))
-    ...  for more in ("ORDER BY b LIMIT 9", "GROUP BY a ORDER BY a", "ORDER BY b", "LIMIT 9")]
-    [True, False, True, False]
+    ...  for more in ("ORDER BY b LIMIT 9", "GROUP BY a ORDER BY a", "ORDER BY b", "WHERE a = 9")]
+    [True, False, True, True]
     """
-    if not isinstance(tree, exp.Select) or tree.args.get("order") is None:
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
         return False
     known = all(k in _ALLOWED for k, v in tree.args.items() if v)
     return known and not any(item.find(exp.AggFunc) for item in tree.expressions)
@@ -50,6 +50,8 @@ def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Ro
         raise DeclinedError("block_unsupported")
     source = bind_from(tree, facts, zone)
     names = source.names
+    if not tree.args.get("order") and (tree.args.get("limit") or tree.args.get("offset")):
+        raise DeclinedError("limit_unordered")
     where = tree.args.get("where")
     if where is not None:
         check_alias(where.this)

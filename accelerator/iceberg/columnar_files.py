@@ -232,6 +232,12 @@ class ColumnarFiles:
         ]
         return Derived(transform, np.concatenate(given), _concatenated(values, kind))
 
+    def keys(self) -> tuple[pa.StringArray, Numbers]:
+        """See `Source.keys`."""
+        columns = list(self._columns())
+        paths = _concatenated([one.path for one in columns], pa.string())
+        return paths, _numbers([one.sequence_number for one in columns])
+
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """See `Source.live`."""
         found: list[LiveFile] = []

@@ -103,7 +103,7 @@ class GroupReader:
                     f" {file.record_count}"
                 )
             stored = [c for c in self._columns if c.field_id not in fixed]
-            names = _names(parquet, stored, self._defaulted)
+            names = stored_names(parquet, stored, self._defaulted)
             if names is not None:
                 cut = _Cut(file, self, parquet, names, fixed)
                 if len(self._kept) < _OPEN_MAX:
@@ -320,7 +320,7 @@ def _first_rows(parquet: pq.ParquetFile, group: int, names: list[str], end: int)
     return pa.Table.from_batches(batches)
 
 
-def _names(
+def stored_names(
     parquet: pq.ParquetFile, columns: Sequence[Column], defaulted: Set[int]
 ) -> dict[int, str] | None:
     """The file's names of the columns, without those it lacks; None where it must be read whole."""

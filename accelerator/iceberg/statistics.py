@@ -29,6 +29,7 @@ from accelerator.iceberg.transforms import (
     range_of,
 )
 from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, flags
+from indexes.question import Question
 from rewrite.types import decimal_parts
 
 Buckets = npt.NDArray[np.int32]
@@ -110,8 +111,20 @@ class Source(Protocol):
         """What partitions say of the column: values as they are, or made by transforms."""
         ...
 
+    def keys(self) -> tuple[pa.StringArray, Numbers]:
+        """What artifacts know the files by: paths and data sequence numbers."""
+        ...
+
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """The files themselves."""
+        ...
+
+
+class Absences(Protocol):
+    """What an index knows of a column in n files."""
+
+    def absent(self, question: Question) -> Flags | None:
+        """Files without a row that answers the question; None where it can't tell of any."""
         ...
 
 
@@ -155,6 +168,11 @@ class ListedFiles:
         """See `Source.derived`: nothing is said."""
         return ()
 
+    def keys(self) -> tuple[pa.StringArray, Numbers]:
+        """See `Source.keys`."""
+        numbers = np.array([f.sequence_number for f in self._files], dtype=np.int64)
+        return pa.array([f.path for f in self._files], pa.string()), numbers
+
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """See `Source.live`."""
         return tuple(f for f, wanted in zip(self._files, chosen, strict=True) if wanted)
@@ -189,6 +207,7 @@ class ColumnStatistics:
     contradicts: bool
     unproven: Flags
     buckets: Mapping[int, Buckets] = field(default_factory=dict)
+    absences: Sequence[Absences] = ()
 
     def run(self, files: slice) -> ColumnStatistics:
         """Those of some files, one after the other."""

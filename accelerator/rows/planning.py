@@ -1,4 +1,4 @@
-"""Rows in an order: which files may hold them, and in what order to read these.
+"""Rows of one table: which files may hold them, and in what order to read these.
 
 Theory: `docs/rewriting.md`, 7. A file is left out where no row of it passes the predicate, or where
 its first place comes behind rows enough that surely pass. The rest is read in the order of first
@@ -8,6 +8,7 @@ places: under a limit until no file left can hold a row that comes before the la
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from accelerator.config import Config
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.iceberg.statistics import FileStatistics, is_ordered
+from accelerator.indexing.probing import RowSelection, Skipped, TableIndexes
 from accelerator.plan import MANIFESTS, PlainPlan, RowsPlan, Tried
 from accelerator.pruning import judge
 from cubes.manifest import may_raise, unsafe
@@ -33,12 +35,15 @@ class Reading:
     """The files that may hold rows of the answer, those first whose rows can come first.
 
     `keys` are the sort keys that bounds tell of, a prefix of the order, over these files alone;
-    `files` are numbers of the statistics' files.
+    `files` are numbers of the statistics' files. `skipped` says what indexes have left out,
+    `selection` which rows of a file may pass.
     """
 
     statistics: FileStatistics
     keys: tuple[Key, ...]
     files: Numbers
+    skipped: tuple[Skipped, ...] = ()
+    selection: RowSelection | None = None
 
     def __len__(self) -> int:
         return len(self.files)
@@ -52,6 +57,18 @@ class Reading:
         """Where no row of the file at that place of the reading comes before."""
         return tuple(key.first(place) for key in self.keys)
 
+    def selected(self) -> Reading:
+        """Without the files of which no row may pass, as their sidecars tell."""
+        if self.selection is None:
+            return self
+        told = self.selection.of_all(self.live(0, len(self)))
+        left = np.array([rows is None or bool(rows) for rows in told], dtype=bool)
+        kept = np.flatnonzero(left)
+        keys = tuple(key.of(kept) for key in self.keys)
+        asked = self.selection
+        heavy = Skipped(asked.indexes, asked.kinds, "heavy", int((~left).sum()))
+        return replace(self, keys=keys, files=self.files[kept], skipped=(*self.skipped, heavy))
+
     def live(self, begin: int, end: int) -> list[LiveFile]:
         """The files from one place to another."""
         wanted = self.files[begin:end]
@@ -63,13 +80,19 @@ class Reading:
         return [found[number] for number in wanted.tolist()]
 
 
-def plan_rows(block: RowBlock, pinned: PinnedTable, config: Config) -> RowsPlan | PlainPlan:
-    """The plan; a plain one with a reason where the manifests don't help."""
+def plan_rows(
+    block: RowBlock,
+    pinned: PinnedTable,
+    config: Config,
+    indexes_over: Callable[[FileStatistics], TableIndexes | None],
+) -> RowsPlan | PlainPlan:
+    """The plan; a plain one with a reason where neither manifests nor indexes help."""
     declined = _unsafe(block)
     if declined is not None:
         return PlainPlan(declined, (Tried(MANIFESTS, declined),))
     statistics, decoding = pinned.statistics_for(Question.of(block.conjuncts, block.used))
-    reading = _reading(block, statistics)
+    indexes = indexes_over(statistics)
+    reading = _reading(block, statistics, indexes)
     if isinstance(reading, Declined):
         return PlainPlan(reading, (Tried(MANIFESTS, reading, decoding=decoding),))
     undone = _not_in_process(block)
@@ -106,9 +129,8 @@ def _unsafe(block: RowBlock) -> Declined | None:
     """Why files can't be left out: that would hide an error, or there is no order to go by."""
     if may_raise(block.expressions):
         return Declined("may_raise")
-    return unsafe(block.conjuncts) or (
-        None if bounded_keys(block) else Declined("sort_not_bounded")
-    )
+    unbounded = block.order and not bounded_keys(block)
+    return unsafe(block.conjuncts) or (Declined("sort_not_bounded") if unbounded else None)
 
 
 def _not_in_process(block: RowBlock) -> Declined | None:
@@ -127,8 +149,14 @@ def _not_in_process(block: RowBlock) -> Declined | None:
     return None
 
 
-def _reading(block: RowBlock, statistics: FileStatistics) -> Reading | Declined:
-    verdict, alive = judge(block.conjuncts, statistics), statistics.alive
+def _reading(
+    block: RowBlock, statistics: FileStatistics, indexes: TableIndexes | None
+) -> Reading | Declined:
+    alive, skipped = statistics.alive, tuple[Skipped, ...]()
+    if indexes is None:
+        verdict = judge(block.conjuncts, statistics)
+    else:
+        verdict, skipped = indexes.judged(block.conjuncts, statistics)
     chosen = ~(verdict.none_true | (alive == 0))
     for column in block.used:
         # Which rows Spark finds there depends on how it plans the predicate.
@@ -142,4 +170,13 @@ def _reading(block: RowBlock, statistics: FileStatistics) -> Reading | Declined:
     )
     chosen = needed(keys, chosen, sure, wanted)
     files = reading_order(keys, chosen)
-    return Reading(statistics, tuple(key.of(files) for key in keys), files)
+    selection = None if indexes is None else indexes.selection(block.conjuncts)
+    found = Reading(statistics, tuple(key.of(files) for key in keys), files, skipped, selection)
+    if selection is None or wanted is not None or len(files) > _SELECTED_MAX:
+        return found
+    return found.selected()
+
+
+_SELECTED_MAX = 4_096
+"""Files whose sidecars are asked while a statement is planned; of a limited one when they're read.
+"""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow as pa
 from accelerator.iceberg import LiveFile
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.row_groups import GroupReader, OpenFile
-from accelerator.iceberg.statistics import Buckets
+from accelerator.iceberg.statistics import Absences, Buckets
 from accelerator.plan import RowsPlan
 from accelerator.pruning import judge
 from accelerator.rows.planning import bounded_keys
@@ -39,6 +39,26 @@ class Group:
     def rows(self) -> int:
         """Its rows, deleted ones included."""
         return self.file.groups[self.number]
+
+
+class Found:
+    """Where rows come from: two columns beside those that were read, under names that are free."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        taken = {column.name.lower() for column in columns}
+        self.group, self.number = _free("#group", taken), _free("#number", taken)
+
+    def read(self, group: Group, place: int, columns: Sequence[Column]) -> pa.Table:
+        """Those columns of a group's rows, and where each row stands: in group `place`, at n."""
+        table, numbers = group.file.sought(group.number, columns)
+        places = pa.array(np.full(len(numbers), place))
+        table = table.append_column(self.group, places)
+        return table.append_column(self.number, pa.array(numbers))
+
+
+def _free(name: str, taken: Set[str]) -> str:
+    """The name, or a longer one that no column of the table has; DuckDB knows no case."""
+    return name if name not in taken else _free(f"{name}#", taken)
 
 
 class GroupQueue:
@@ -88,6 +108,13 @@ class GroupQueue:
     def _add(self, file: OpenFile, file_first: Places) -> None:
         passing = ~judge(self._conjuncts, _GroupStatistics(file)).none_true
         keys = [Key(file.bounds(column), direction) for column, direction in self._keys]
+        selection = self._reading.selection
+        rows = None if selection is None else selection.of(file.file)
+        if rows is not None:
+            ends = np.cumsum([0, *file.groups]).tolist()
+            passing &= np.array(
+                [rows.range_cardinality(*span) > 0 for span in pairwise(ends)], dtype=bool
+            )
         for number in np.flatnonzero(passing).tolist():
             firsts = zip(keys, file_first, strict=True)
             first = tuple(max(whole, key.first(number)) for key, whole in firsts)
@@ -100,6 +127,7 @@ class _Told:
 
     bounds: ColumnBounds
     buckets: Mapping[int, Buckets] = field(default_factory=dict)
+    absences: Sequence[Absences] = ()
 
 
 class _GroupStatistics:

@@ -1,4 +1,6 @@
-"""All rows in an order, piece by piece: what no row left can come before is given at once.
+"""All rows of a predicate, in an order if one is asked for, piece by piece.
+
+What no row left can come before is given at once; without an order that is all that was read.
 
 Row groups are read in the order of their first places. The rows read so far are sorted, and those
 that stand before the first place of all that is left go out; the rest waits for the next round. So
@@ -8,15 +10,19 @@ overlaps. No order inside of files is believed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type, conform
 from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.row_groups import Counted, GroupReader
 from accelerator.plan import RowsPlan
-from accelerator.rows.queue import Group, GroupQueue, Places, RowPlaces
+from accelerator.rows.queue import Found, Group, GroupQueue, Places, RowPlaces
+from rewrite.expr import Column
+from rewrite.render import quote
 from rewrite.rows_sql import order_sql, renderer, where_sql
 
 _ROWS = 500_000
@@ -35,6 +41,7 @@ class SortedRows:
         self._types = [o.expr.type or "" for o in plan.block.outputs]
         self._names = [n or "" for n in plan.names]
         self._sql = self._sorting()
+        self._found = Found(plan.block.sought)
 
     @property
     def counted(self) -> Counted:
@@ -79,15 +86,43 @@ class SortedRows:
         return found
 
     def _sorted(self, groups: list[Group], left: pa.Table | None) -> pa.Table:
-        used = self._block.used
-        tables = self._reader.map(lambda g: g.file.sought(g.number, used)[0], groups)
-        rows = self._engine.run(self._sql, {"acc_rows": pa.concat_tables(tables)}, tag=self.tag)
+        rows = self._engine.run(self._sql, {"acc_rows": self._read(groups)}, tag=self.tag)
         if left is None or not left.num_rows:
             return rows
         keys = [f"k{i}" for i in range(len(self._block.order))]
         merged = "SELECT * FROM acc_rows UNION ALL SELECT * FROM acc_left"
         text = f"SELECT * FROM ({merged}) rows{order_sql(self._block.order, keys)}"
         return self._engine.run(text, {"acc_rows": rows, "acc_left": left}, tag=self.tag)
+
+    def _read(self, groups: list[Group]) -> pa.Table:
+        """All used columns of the groups' rows; with a predicate, of those alone that pass."""
+        used, sought = self._block.used, self._block.sought
+        others = [column for column in used if column not in sought]
+        if not self._block.conjuncts or not others:
+            tables = self._reader.map(lambda g: g.file.sought(g.number, used)[0], groups)
+            return pa.concat_tables(tables)
+
+        def read(place: int) -> pa.Table:
+            return self._found.read(groups[place], place, sought)
+
+        candidates = pa.concat_tables(self._reader.map(read, range(len(groups))))
+        where = where_sql(self._block, "duckdb")
+        text = f"SELECT * FROM acc_rows{where} ORDER BY {quote(self._found.group, 'duckdb')}"
+        passed = self._engine.run(text, {"acc_rows": candidates}, tag=self.tag)
+        places = passed.column(self._found.group).to_numpy()
+        numbers = passed.column(self._found.number).to_numpy()
+
+        def rest(place: int) -> pa.Table:
+            wanted: Positions = numbers[places == place]
+            return groups[place].file.rows(groups[place].number, others, wanted)
+
+        found = self._reader.map(rest, np.unique(places).tolist())
+        if not found:
+            return _no_rows(used)
+        more = pa.concat_tables(found)
+        for column in sought:
+            more = more.append_column(column.name, passed.column(column.name))
+        return more
 
     def _sorting(self) -> str:
         """SQL of outputs and keys of the rows just read, in the order."""
@@ -113,6 +148,10 @@ class SortedRows:
     def _given(self, rows: pa.Table) -> pa.Table:
         outputs = rows.select([f"c{i}" for i in range(len(self._types))])
         return conform(outputs, self._names, self._types)
+
+
+def _no_rows(columns: Sequence[Column]) -> pa.Table:
+    return pa.table({c.name: pa.array([], arrow_type(c.type or "")) for c in columns})
 
 
 def _all(_place: Places) -> bool:

@@ -7,7 +7,7 @@ the rows that are left at the end. No order inside of files is believed: what is
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.row_groups import Counted, GroupReader
 from accelerator.plan import RowsPlan
-from accelerator.rows.queue import Group, GroupQueue, Places, RowPlaces
+from accelerator.rows.queue import Found, Group, GroupQueue, Places, RowPlaces
 from rewrite.expr import Column
 from rewrite.render import quote
 from rewrite.rows_sql import order_sql, renderer, rows_sql, where_sql
@@ -39,8 +39,7 @@ class TopRows:
         self._groups: list[Group] = []
         self._best: pa.Table | None = None
         self._last: Places | None = None
-        taken = {column.name.lower() for column in plan.block.sought}
-        self._group, self._number = _free("#group", taken), _free("#number", taken)
+        self._found = Found(plan.block.sought)
 
     @property
     def counted(self) -> Counted:
@@ -88,11 +87,7 @@ class TopRows:
         sought = self._block.sought
 
         def read(place: int) -> pa.Table:
-            group = self._groups[place]
-            table, numbers = group.file.sought(group.number, sought)
-            places = pa.array(np.full(len(numbers), place))
-            table = table.append_column(self._group, places)
-            return table.append_column(self._number, pa.array(numbers))
+            return self._found.read(self._groups[place], place, sought)
 
         tables = self._reader.map(read, range(first, len(self._groups)))
         rows = {"acc_rows": pa.concat_tables(tables)}
@@ -106,7 +101,7 @@ class TopRows:
         render, block = renderer("duckdb"), self._block
         names = [f"k{i}" for i in range(len(block.order))]
         items = [f"{render.text(k.expr)} AS {n}" for k, n in zip(block.order, names, strict=True)]
-        places = [quote(name, "duckdb") for name in (self._group, self._number)]
+        places = [quote(name, "duckdb") for name in (self._found.group, self._found.number)]
         text = f"SELECT {', '.join([*places, *items])} FROM acc_rows{where_sql(block, 'duckdb')}"
         if self._best is not None:
             text += f" UNION ALL SELECT {', '.join([*places, *names])} FROM acc_best"
@@ -121,8 +116,8 @@ class TopRows:
         if best is None or best.num_rows == 0:
             empty = [pa.array([], arrow_type(t)) for t in types]
             return pa.Table.from_arrays(empty, names=names)
-        groups = best.column(self._group).to_numpy()
-        numbers = best.column(self._number).to_numpy()
+        groups = best.column(self._found.group).to_numpy()
+        numbers = best.column(self._found.number).to_numpy()
 
         def rows(place: int) -> pa.Table:
             group = self._groups[place]
@@ -141,8 +136,3 @@ class TopRows:
             return conform(columns.take(pa.array(back)), names, types)
         text = rows_sql(block, "duckdb", "acc_rows")
         return conform(self._engine.run(text, {"acc_rows": found}, tag=self._tag), names, types)
-
-
-def _free(name: str, taken: Set[str]) -> str:
-    """The name, or a longer one that no column of the table has; DuckDB knows no case."""
-    return name if name not in taken else _free(f"{name}#", taken)

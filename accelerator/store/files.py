@@ -30,6 +30,10 @@ class Files(Protocol):
         """All bytes of a file."""
         ...
 
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """So many bytes of a file; fewer where it ends before."""
+        ...
+
     def exists(self, path: str) -> bool:
         """Whether the file is there now; asked on every query, so the cheapest call there is."""
         ...

@@ -53,6 +53,12 @@ class LocalFiles:
         with _local_errors(self._root, may_miss=True):
             return Path(self._prefix + path).read_bytes()
 
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """See `Files.read_range`."""
+        with _local_errors(self._root, may_miss=True), Path(self._prefix + path).open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+
     def exists(self, path: str) -> bool:
         """See `Files.exists`; one `stat`."""
         return os.path.exists(self._prefix + path)  # noqa: PTH110 - a Path costs more than the stat

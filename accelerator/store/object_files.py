@@ -65,6 +65,11 @@ class ObjectFiles:
         with _remote_errors(self._root):
             return bytes(obstore.get(self._store, path).bytes())
 
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """See `Files.read_range`; one request."""
+        with _remote_errors(self._root):
+            return bytes(obstore.get_range(self._store, path, start=offset, length=length))
+
     def exists(self, path: str) -> bool:
         """See `Files.exists`; one head request."""
         with _remote_errors(self._root):

@@ -281,6 +281,11 @@ class Job:
     started_ms: int
     process: str = ""
 
+    @property
+    def prefix(self) -> str:
+        """The path of `uri` under the store's root."""
+        return f"tables/{self.table_uuid}/cubes/{self.cube_id}/{self.id}"
+
     def to_json(self) -> Json:
         """The record as JSON values; `uri` isn't kept, since a store may be moved."""
         return {

@@ -94,6 +94,11 @@ class CountedFiles:
         self._count()
         return self._files.read(path)
 
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """See `Files.read_range`."""
+        self._count()
+        return self._files.read_range(path, offset, length)
+
     def exists(self, path: str) -> bool:
         """See `Files.exists`."""
         self._count()

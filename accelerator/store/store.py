@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store.adding import Added, add_segments
@@ -289,9 +290,9 @@ class Store:
         """Writes the transaction log of a build, then hands out the prefix it may write under."""
         self.check_writable()
         job_id = uuid.uuid4().hex
-        prefix = f"tables/{table_uuid}/cubes/{cube_id}/{job_id}"
-        uri, process = self._files.uri(prefix), self._leases.process
-        job = Job(job_id, table_uuid, cube_id, uri, self._now_ms(), process)
+        process = self._leases.process
+        job = Job(job_id, table_uuid, cube_id, "", self._now_ms(), process)
+        job = replace(job, uri=self._files.uri(job.prefix))
         self.table(table_uuid)  # a build that reads holds a lease, by which it's known to live
         data = json.dumps(job.to_json(), sort_keys=True).encode()
         # Were the path taken, then by this very request, tried again after a lost reply.
@@ -322,6 +323,10 @@ class Store:
     def read_artifact(self, uri: str) -> bytes:
         """All bytes of an artifact; FileNotFoundError where it's gone."""
         return self._files.read(self._relative(uri))
+
+    def read_range(self, uri: str, offset: int, length: int) -> bytes:
+        """So many bytes of an artifact; fewer where it ends before, FileNotFoundError if gone."""
+        return self._files.read_range(self._relative(uri), offset, length)
 
     def write_artifact(self, job: Job, name: str, data: bytes) -> str:
         """Writes a whole file under a job's prefix; its URI. A name is written once."""
@@ -424,11 +429,15 @@ class Store:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
         try:
             raw = json.loads(self._files.read(path))
-            prefix = f"tables/{raw['table_uuid']}/cubes/{raw['cube_id']}/{raw['id']}"
-            uri, process = self._files.uri(prefix), raw.get("process", "")
-            return Job(
-                raw["id"], raw["table_uuid"], raw["cube_id"], uri, raw["started_ms"], process
+            job = Job(
+                raw["id"],
+                raw["table_uuid"],
+                raw["cube_id"],
+                "",
+                raw["started_ms"],
+                raw.get("process", ""),
             )
+            return replace(job, uri=self._files.uri(job.prefix))
         except (FileNotFoundError, KeyError, TypeError, ValueError):
             return None
 

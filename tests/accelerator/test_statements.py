@@ -18,10 +18,13 @@ from accelerator.statements.kinds import (
     AddConstraint,
     BuildAll,
     BuildCube,
+    BuildIndex,
     CompactCube,
     CreateCube,
+    CreateIndex,
     DropConstraint,
     DropCube,
+    DropIndex,
     ExplainAccelerate,
     ExplainWhyNot,
     NotBuilt,
@@ -30,6 +33,7 @@ from accelerator.statements.kinds import (
     Query,
     ShowConstraints,
     ShowCubes,
+    ShowIndexes,
     ShowRecycleBin,
     ShowStatistics,
     UndropCube,
@@ -166,12 +170,21 @@ def test_the_rest_goes_to_spark_untouched(sql):
     assert parse_statement(sql) == Other(sql)
 
 
+def test_index_statements():
+    text = "CREATE OR REPLACE INDEX i ON d.t USING bloom (a.b) WITH (x = 1.5, y = FALSE, z = 'w')"
+    options = (("x", 1.5), ("y", False), ("z", "w"))
+    found = CreateIndex("i", ("d", "t"), "BLOOM", ("a", "b"), options, replace=True)
+    assert parse_statement(text) == found
+    short = parse_statement("create index if not exists i on t using BLOOM (c) deferred")
+    assert short == CreateIndex("i", ("t",), "BLOOM", ("c",), if_not_exists=True, deferred=True)
+    assert parse_statement("BUILD INDEX i") == BuildIndex("i")
+    assert parse_statement("DROP INDEX IF EXISTS i") == DropIndex("i", if_exists=True)
+    assert parse_statement("SHOW INDEXES IN d.t") == ShowIndexes(("d", "t"))
+
+
 NOT_BUILT = [
     ("CREATE OR REPLACE INDEX i ON d.t USING token_bloom (c) WITH (x = 1)", ("d", "t")),
-    ("CREATE INDEX i ON t USING BITMAP (c)", ("t",)),
-    ("BUILD INDEX i", None),
-    ("DROP INDEX IF EXISTS i", None),
-    ("SHOW INDEXES ON t", None),
+    ("CREATE INDEX i ON t USING RANGE (c)", ("t",)),
     ("SHOW RELATE COLUMNS", None),
     ("ALTER TABLE f ADD RELATE COLUMN y FROM dates.y ON d = k", ("f",)),
     ("ALTER TABLE f DROP RELATE COLUMN y", ("f",)),
@@ -206,8 +219,8 @@ BAD = [
     ("CREATE CUBE 7 AS SELECT 1", 13, "the cube's name, found 7"),
     ("CREATE OR REPLACE CUBE IF NOT EXISTS c AS SELECT 1", 24, "exclude each other"),
     ("CREATE CUBE c AS SELECT 1; SELECT 2", 28, "second statement"),
-    ("BUILD", 6, "CUBE or ALL, found the end"),
-    ("BUILD CUBES", 7, "CUBE or ALL"),
+    ("BUILD", 6, "CUBE, INDEX or ALL, found the end"),
+    ("BUILD CUBES", 7, "CUBE, INDEX or ALL"),
     ("BUILD ALL t", 11, "expected ON"),
     ("PUBLISH c", 9, "expected CUBE"),
     ("COMPACT CUBE", 13, "the cube's name"),

@@ -1,0 +1,337 @@
+"""What indexes prove for a statement: files, and rows of files, that hold no match.
+
+Light blobs are asked of all files at once, one row of a bundle for each hash; heavy ones of the
+files that are left, side by side. What can't be read proves nothing, and is counted by `failed`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from accelerator.errors import StoreError
+from accelerator.iceberg import LiveFile
+from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
+from accelerator.indexing import records
+from accelerator.indexing.records import Group, Single
+from accelerator.pruning import judge, judge_rows
+from accelerator.recent import Recent
+from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
+from indexes.bounds import Flags, Numbers, Verdict
+from indexes.kind import Clauses, Read
+from indexes.kinds import KINDS
+from indexes.kinds.bloom import answers
+from indexes.puffin import within
+from indexes.question import Question
+from indexes.rows import RowVerdict
+from rewrite.expr import Column, Expr, columns
+from rewrite.facts import TableFacts
+
+_THREADS = 8
+_OPEN_MAX = 256
+_SAID_MAX = 1_000
+_UNREADABLE = (OSError, ValueError, StoreError)
+
+
+class IndexFiles:
+    """Reads artifacts of indexes by range; local ones stay open. Threads may share it.
+
+    `failed` is told what can't be read.
+    """
+
+    def __init__(self, store: Store, failed: Callable[[Exception], object]) -> None:
+        self._store, self.failed = store, failed
+        self._open: Recent[BinaryIO] = Recent(_OPEN_MAX)
+
+    def reader(self, uri: str) -> Read:
+        """Reads of an artifact, which never changes."""
+        if not uri.startswith("file://"):
+            return lambda offset, length: self._store.read_range(uri, offset, length)
+        # No mapping: who cuts a mapped file off kills the process that reads it.
+        file = self._open.get_or(uri, lambda: _opened(uri))
+        return lambda offset, length: os.pread(file.fileno(), length, offset)
+
+
+def _opened(uri: str) -> BinaryIO:
+    return Path(local_path(uri)).open("rb")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bundled:
+    """A bundle's group, and which files of the statistics are which of its filters."""
+
+    uri: str
+    group: Group
+    files: Numbers
+    places: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A filter of one file that stands by itself, and which of the statistics' files that is."""
+
+    uri: str
+    single: Single
+    file: int
+
+
+@dataclass(slots=True)
+class LightIndex:
+    """One index over the files of some statistics; remembers what it has said."""
+
+    record: IndexRecord
+    type: str
+    parts: Sequence[_Bundled | _Alone]
+    count: int
+    files: IndexFiles
+    said: dict[Clauses, Flags] = field(default_factory=dict)
+
+    def absent(self, question: Question) -> Flags | None:
+        """See `statistics.Absences`."""
+        kind = KINDS[self.record.kind]
+        clauses = kind.clauses(question, self.type, self.record.options)
+        if clauses is None or not self.parts:
+            return None
+        known = self.said.get(clauses)
+        if known is None:
+            known = np.zeros(self.count, dtype=bool)
+            for part in self.parts:
+                try:
+                    self._ask(part, clauses, known)
+                except _UNREADABLE as error:
+                    self.files.failed(error)
+            if len(self.said) >= _SAID_MAX:
+                self.said.clear()
+            self.said[clauses] = known
+        return known
+
+    def _ask(self, part: _Bundled | _Alone, clauses: Clauses, absent: Flags) -> None:
+        read = self.files.reader(part.uri)
+        if isinstance(part, _Alone):
+            absent[part.file] = not answers(part.single.whole(read), clauses)
+            return
+        may = part.group.bundle.may(clauses, part.group.within(read))
+        absent[part.files] = ~may[part.places]
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyIndex:
+    """One index's sidecars, by data file."""
+
+    record: IndexRecord
+    type: str
+    sidecars: Mapping[tuple[str, int], SegmentRecord]
+    files: IndexFiles
+
+    def rows(self, key: tuple[str, int], question: Question) -> RowVerdict | None:
+        """What the file's sidecar says of its rows; None where it can't tell, or isn't there."""
+        sidecar = self.sidecars.get(key)
+        if sidecar is None:
+            return None
+        kind = KINDS[self.record.kind]
+        found: RowVerdict | None = None
+        try:
+            read = self.files.reader(sidecar.path)
+            for one in records.heavy_of(sidecar):
+                told = kind.probe(one.blob, within(read, one.place), question, one.column)
+                if told is not None:
+                    found = told if found is None else found.also(told)
+        except _UNREADABLE as error:
+            self.files.failed(error)
+            return None
+        return found
+
+
+class RowSelection:
+    """Which rows of a file may pass a predicate, as sidecars tell; each file is asked once."""
+
+    def __init__(self, conjuncts: Sequence[Expr], heavy: Sequence[HeavyIndex]) -> None:
+        self._conjuncts, self._heavy = conjuncts, heavy
+        self._known: dict[tuple[str, int], BitMap | None] = {}
+
+    @property
+    def indexes(self) -> str:
+        """The names of the indexes that it asks."""
+        return ", ".join(dict.fromkeys(one.record.name for one in self._heavy))
+
+    @property
+    def kinds(self) -> str:
+        """Their kinds."""
+        return ", ".join(dict.fromkeys(one.record.kind for one in self._heavy))
+
+    def of(self, file: LiveFile) -> BitMap | None:
+        """Positions in the file, deleted ones among them; None where any may pass."""
+        if file.key in self._known:
+            return self._known[file.key]
+        told = False
+
+        def asked(column: Column, question: Question) -> RowVerdict | None:
+            nonlocal told
+            found: RowVerdict | None = None
+            for one in self._heavy:
+                if (one.record.field_id, one.type) == (column.field_id, column.type):
+                    said = one.rows(file.key, question)
+                    if said is not None and said.rows == file.record_count:
+                        found = said if found is None else found.also(said)
+            told = told or found is not None
+            return found
+
+        verdict = judge_rows(self._conjuncts, file.record_count, asked)
+        rows = verdict.true.upper if told else None
+        self._known[file.key] = rows
+        return rows
+
+    def of_all(self, files: Sequence[LiveFile]) -> list[BitMap | None]:
+        """`of` each, side by side."""
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return list(pool.map(self.of, files))
+
+
+@dataclass(frozen=True)
+class TableIndexes:
+    """The indexes of a table under one version of the store, over the files of some statistics."""
+
+    by_field: Mapping[int, Sequence[LightIndex]]
+    heavy: Sequence[HeavyIndex]
+
+    def selection(self, conjuncts: Sequence[Expr]) -> RowSelection | None:
+        """What sidecars tell of rows for that predicate; None where none is of its columns."""
+        used = {(c.field_id, c.type) for e in conjuncts for c in columns(e)}
+        heavy = [one for one in self.heavy if (one.record.field_id, one.type) in used]
+        return RowSelection(conjuncts, heavy) if heavy else None
+
+    def judged(
+        self, conjuncts: Sequence[Expr], statistics: FileStatistics
+    ) -> tuple[Verdict, tuple[Skipped, ...]]:
+        """What bounds and light indexes prove, and the files that each index let be left out."""
+        verdict = judge(conjuncts, statistics)
+        used = {(c.field_id, c.type) for e in conjuncts for c in columns(e)}
+        asked = [
+            one
+            for field_id, type_ in sorted(used, key=str)
+            for one in self.by_field.get(field_id, ())
+            if one.type == type_
+        ]
+        told: list[Skipped] = []
+        for number, one in enumerate(asked, start=1):
+            found = judge(conjuncts, IndexedStatistics(statistics, asked[:number]))
+            files = int((found.none_true & ~verdict.none_true).sum())
+            told.append(Skipped(one.record.name, one.record.kind, "light", files))
+            verdict = found
+        return verdict, tuple(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """How many files an index let be left out, which bounds hadn't, and what of it was asked."""
+
+    index: str
+    kind: str
+    blobs: str
+    files: int
+
+
+class IndexedStatistics:
+    """Statistics of files, with what some indexes know of them."""
+
+    def __init__(self, statistics: FileStatistics, indexes: Sequence[LightIndex]) -> None:
+        self._statistics, self._indexes = statistics, indexes
+
+    def __len__(self) -> int:
+        return len(self._statistics)
+
+    def column(self, field_id: int, type_: str) -> ColumnStatistics:
+        """The column of that Spark type."""
+        found = self._statistics.column(field_id, type_)
+        key = (field_id, type_)
+        known = [one for one in self._indexes if (one.record.field_id, one.type) == key]
+        return replace(found, absences=known) if known else found
+
+
+class Indexes:
+    """The indexes of a session's tables, as statements ask them. Threads may share it."""
+
+    def __init__(self, store: Store, failed: Callable[[Exception], object]) -> None:
+        self.files = IndexFiles(store, failed)
+        self._known: WeakKeyDictionary[FileStatistics, tuple[Hashable, TableIndexes]]
+        self._known = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def over(
+        self,
+        statistics: FileStatistics,
+        facts: TableFacts,
+        registered: Sequence[IndexRecord],
+        version: TableVersion,
+    ) -> TableIndexes | None:
+        """Those of the table over the files of the statistics; None where it has none."""
+        if not registered:
+            return None
+        types = {c.field_id: c.type for c in facts.columns}
+        key = (version.number, tuple(r.id for r in registered), tuple(sorted(types.items())))
+        with self._lock:
+            known = self._known.get(statistics)
+        if known is not None and known[0] == key:
+            return known[1]
+        built = [(r, version.of(r.id)) for r in registered]
+        found = _over(statistics, built, types, self.files)
+        with self._lock:
+            self._known[statistics] = key, found
+        return found
+
+
+def _over(
+    statistics: FileStatistics,
+    indexes: Sequence[tuple[IndexRecord, Sequence[SegmentRecord]]],
+    types: Mapping[int, str],
+    files: IndexFiles,
+) -> TableIndexes:
+    """The indexes over those files; `types` are the columns' own by field id."""
+    paths, numbers = statistics.source.keys()
+    by_field: dict[int, list[LightIndex]] = {}
+    heavy: list[HeavyIndex] = []
+    for record, built in indexes:
+        type_ = types.get(record.field_id)
+        if type_ is None:
+            continue
+        usable = [s for s in built if records.answers_for(s, type_)]
+        parts = [p for s in usable if s.is_bundle for p in _parts(s, paths, numbers)]
+        light = LightIndex(record, type_, parts, len(statistics), files)
+        by_field.setdefault(record.field_id, []).append(light)
+        sidecars = records.by_key(usable, lambda s: not s.is_bundle)
+        if sidecars:
+            heavy.append(HeavyIndex(record, type_, sidecars, files))
+    return TableIndexes(by_field, heavy)
+
+
+def _parts(
+    record: SegmentRecord, paths: pa.StringArray, numbers: Numbers
+) -> list[_Bundled | _Alone]:
+    """Where the bundle's filters stand among the files."""
+    own = pa.array([file.path for file in record.files], pa.string())
+    sequence = np.array([file.sequence_number for file in record.files], dtype=np.int64)
+    where = pc.fill_null(pc.index_in(paths, own), -1).to_numpy(zero_copy_only=False)
+    there = np.flatnonzero((where >= 0) & (sequence[where] == numbers))
+    told: list[Any] = [p or (-1, -1) for p in records.places_of(record)]
+    places = np.array(told, dtype=np.int64).reshape(-1, 2)[where[there]]
+    found: list[_Bundled | _Alone] = []
+    for number, group in enumerate(records.groups_of(record)):
+        mine = places[:, 0] == number
+        if mine.any():
+            found.append(_Bundled(record.path, group, there[mine], places[mine, 1]))
+    singles = records.singles_of(record)
+    for file, (group_number, place) in zip(there.tolist(), places.tolist(), strict=True):
+        if group_number == records.ALONE:
+            found.append(_Alone(record.path, singles[place], file))
+    return found

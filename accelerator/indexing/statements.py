@@ -1,0 +1,197 @@
+"""CREATE, BUILD, DROP INDEX and SHOW INDEXES, run against a session.
+
+CREATE OR REPLACE builds the new index beside the old one, under a name of its own, and takes its
+place by one commit: a build that fails leaves the old one in force.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from accelerator.errors import AcceleratorError, IndexExistsError, IndexNotFoundError
+from accelerator.iceberg import PinnedTable
+from accelerator.indexing import records
+from accelerator.indexing.builder import BuiltIndex, Target
+from accelerator.interrupts import interruptible
+from accelerator.progress import Progress
+from accelerator.statements.kinds import BuildIndex, CreateIndex, DropIndex
+from accelerator.store import IndexRecord, SegmentRecord
+
+if TYPE_CHECKING:
+    from accelerator.session import Accelerator
+
+_PROBES = 2_000
+_NEW = "#new"
+
+
+def create(
+    statement: CreateIndex, session: Accelerator, pinned: PinnedTable, progress: Progress | None
+) -> pa.Table:
+    """Registers an index and builds it, unless DEFERRED. IndexExistsError for a name in use."""
+    record = session.index_builder.define(statement, pinned)
+    existing = session.store.registry(fresh=True).indexes.get(statement.name)
+    if existing is not None and statement.if_not_exists:
+        return built_table([BuiltIndex(statement.name)])
+    if existing is not None and not statement.replace:
+        raise IndexExistsError(
+            f"an index named {statement.name} exists",
+            hint="drop it, choose another name, or say CREATE OR REPLACE INDEX",
+        )
+    if existing is None or statement.deferred:
+        if existing is not None:
+            session.store.drop_index(statement.name)
+        session.store.create_index(record)
+        built = [] if statement.deferred else build(session, [record], progress)
+        return built_table(built or [BuiltIndex(statement.name)])
+    beside = replace(record, name=f"{statement.name}{_NEW}")
+    with suppress(IndexNotFoundError):  # of a build that was killed
+        session.store.drop_index(beside.name)
+    session.store.create_index(beside)
+    try:
+        built = build(session, [beside], progress)
+        session.store.rename_index(beside.name, statement.name)
+    except BaseException:
+        with suppress(AcceleratorError):
+            session.store.drop_index(beside.name)
+        raise
+    return built_table([replace(one, index=statement.name) for one in built])
+
+
+def build(
+    session: Accelerator, wanted: Sequence[IndexRecord], progress: Progress | None
+) -> list[BuiltIndex]:
+    """Builds what indexes of one table lack; Ctrl-C and `cancel` stop it."""
+    stop = threading.Event()
+
+    def interrupt(tag: str) -> None:
+        stop.set()
+        session.interrupt(tag)
+
+    with session.tracked() as tag, interruptible(lambda: interrupt(tag)):
+        return session.index_builder.build(wanted, progress=progress, cancelled=stop, tag=tag)
+
+
+def build_named(
+    statement: BuildIndex, session: Accelerator, progress: Progress | None = None
+) -> pa.Table:
+    """Builds what an index lacks."""
+    record = session.store.registry(fresh=True).index(statement.name)
+    return built_table(build(session, [record], progress))
+
+
+def drop(statement: DropIndex, session: Accelerator) -> pa.Table:
+    """Removes an index."""
+    try:
+        session.store.drop_index(statement.name)
+    except IndexNotFoundError:
+        if not statement.if_exists:
+            raise
+        return pa.table({"index": pa.array([], pa.string())})
+    return pa.table({"index": [statement.name]})
+
+
+def built_table(built: Sequence[BuiltIndex]) -> pa.Table:
+    """What builds did, as rows."""
+    return pa.table(
+        {
+            "index": [b.index for b in built],
+            "files": pa.array([b.files for b in built], pa.int64()),
+            "rows": pa.array([b.rows for b in built], pa.int64()),
+            "bytes": pa.array([b.bytes for b in built], pa.int64()),
+            "files_skipped": pa.array([b.skipped for b in built], pa.int64()),
+        }
+    )
+
+
+_SHOWN = pa.schema(
+    [
+        ("index", pa.string()),
+        ("table", pa.string()),
+        ("kind", pa.string()),
+        ("column", pa.string()),
+        ("files_covered", pa.int64()),
+        ("files_total", pa.int64()),
+        ("bytes", pa.int64()),
+        ("bits_per_row", pa.float64()),
+        ("false_positive_rate", pa.float64()),
+        ("options", pa.string()),
+        ("created", pa.timestamp("ms", tz="UTC")),
+        ("status", pa.string()),
+    ]
+)
+
+
+def show(session: Accelerator, table_uuid: str | None) -> pa.Table:
+    """Every index, or those of a table.
+
+    The false-positive rate is measured: so many random hashes are looked up in every filter.
+    """
+    registry = session.store.registry(fresh=True)
+    rows = [
+        _row(session, record)
+        for _, record in sorted(registry.indexes.items())
+        if table_uuid in (None, record.table_uuid)
+    ]
+    return pa.Table.from_pylist(rows, schema=_SHOWN)
+
+
+def _row(session: Accelerator, record: IndexRecord) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "index": record.name,
+        "table": record.table,
+        "kind": record.kind,
+        "column": record.column,
+        "options": ", ".join(f"{k} = {v}" for k, v in sorted(record.options.items())),
+        "created": record.created_ms,
+    }
+    try:
+        with session.store.reading():
+            target = session.index_builder.target(record)
+            return row | _state(session, target)
+    except (AcceleratorError, OSError, ValueError) as error:
+        return row | {"status": str(error).splitlines()[0]}
+
+
+def _state(session: Accelerator, target: Target) -> dict[str, Any]:
+    built = session.store.table(target.record.table_uuid).of(target.record.id)
+    usable = [s for s in built if records.answers_for(s, target.type)]
+    total = {f.key for f in target.pinned.live_files()}
+    found = records.covered(usable, target.type) & total
+    column = next(c.name for c in target.pinned.facts.columns if c.field_id == _field(target))
+    size, rows = sum(s.bytes for s in usable), sum(s.rows for s in usable if s.is_bundle)
+    return {
+        "column": column,
+        "files_covered": len(found),
+        "files_total": len(total),
+        "bytes": size,
+        "bits_per_row": 8 * size / rows if rows else None,
+        "false_positive_rate": _measured(session, usable),
+        "status": "complete" if len(found) == len(total) else "partial",
+    }
+
+
+def _field(target: Target) -> int:
+    return target.record.field_id
+
+
+def _measured(session: Accelerator, built: Sequence[SegmentRecord]) -> float | None:
+    """The share of files that keep a random hash, over all filters; None without any."""
+    hashes = np.random.default_rng().integers(0, 2**64, _PROBES, dtype=np.uint64).tolist()
+    kept = asked = 0
+    for record in built:
+        if record.is_bundle:
+            read = session.indexes.files.reader(record.path)
+            for group in records.groups_of(record):
+                rows = group.within(read)
+                few = hashes[: max(100, _PROBES // max(1, group.bundle.files))]
+                for value in few:
+                    kept += int(group.bundle.may(((value,),), rows).sum())
+                asked += len(few) * group.bundle.files
+    return kept / asked if asked else None

@@ -1,0 +1,210 @@
+"""What one task of an index build does: reads columns of data files, and gives what they hold.
+
+Runs in Spark's Python workers and needs nothing of a session. A data file is opened once for all
+indexes; its values are read piece by piece, so that memory holds a piece and what the kinds keep.
+Heavy blobs are written beside each other into one sidecar for each index and file, light ones are
+given back. Rows that deletes have taken are indexed too: an index is of the file, not of a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from accelerator.iceberg.io import inputs_for, local_path
+from accelerator.iceberg.row_groups import stored_names
+from accelerator.store.files import open_files
+from indexes import puffin
+from indexes.domains import NotIndexableError, to_domain
+from indexes.kind import Blob, Builder, Options
+from indexes.kind import Column as IndexedColumn
+from indexes.kinds import KINDS
+from rewrite.expr import Column
+
+_BATCH = 65_536  # rows that are read at once
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One index to build: its column as the table has it now; sidecars go under `prefix`."""
+
+    index_id: str
+    kind: str
+    options: Options
+    field_id: int
+    type: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where data files and sidecars are; in files that lack a `defaulted` field it has a value."""
+
+    location: str
+    io_properties: Mapping[str, str]
+    store_root: str
+    store_options: Mapping[str, str]
+    defaulted: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class FileWork:
+    """A data file; `number` names its sidecars. `fixed`: fields that its partition fixes."""
+
+    path: str
+    format: str
+    record_count: int
+    number: int
+    fixed: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """A file of heavy blobs: where each stands, its bytes aren't kept."""
+
+    uri: str
+    bytes: int
+    blobs: tuple[tuple[Blob, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What came of one file for one index; without blobs the file is never skipped by it."""
+
+    index_id: str
+    row_groups: tuple[int, ...] = ()
+    light: tuple[Blob, ...] = ()
+    sidecar: Sidecar | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All of one file."""
+
+    path: str
+    indexed: tuple[Indexed, ...] = field(default=())
+
+
+def index_files(
+    source: Source, wanted: Sequence[Wanted], files: Sequence[FileWork]
+) -> list[Answer]:
+    """What the files hold, in their order. OSError and Arrow's errors where one can't be read."""
+    return [Answer(file.path, tuple(_index_file(source, wanted, file))) for file in files]
+
+
+def _index_file(source: Source, wanted: Sequence[Wanted], file: FileWork) -> Iterator[Indexed]:
+    if file.format != "parquet":
+        yield from (Indexed(one.index_id, why=f"a file of {file.format}") for one in wanted)
+        return
+    with _opened(source, file.path) as parquet:
+        metadata = parquet.metadata
+        groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+        if metadata.num_rows != file.record_count:
+            why = f"{metadata.num_rows} rows, where its manifest says {file.record_count}"
+            yield from (Indexed(one.index_id, why=why) for one in wanted)
+            return
+        running = [_Running(source, one, file, groups, parquet) for one in wanted]
+        names = sorted({one.name for one in running if one.name is not None})
+        for number, rows in enumerate(groups):
+            for batch in _batches(parquet, number, rows, names):
+                for one in running:
+                    one.add(batch)
+        for one in running:
+            yield one.finish()
+
+
+class _Running:
+    """One index of one file while it's built."""
+
+    def __init__(
+        self,
+        source: Source,
+        wanted: Wanted,
+        file: FileWork,
+        groups: tuple[int, ...],
+        parquet: pq.ParquetFile,
+    ) -> None:
+        self._source, self._wanted, self._file, self._groups = source, wanted, file, groups
+        self.name: str | None = None
+        self._why = ""
+        column = Column(0, wanted.field_id, "", wanted.type)
+        names = stored_names(parquet, [column], source.defaulted)
+        if wanted.field_id in file.fixed:
+            self._why = "its partition fixes the column"
+        elif names is None:
+            self._why = "its column has no field id, another type or a default"
+        else:
+            self.name = names.get(wanted.field_id)
+        self._kind = KINDS[wanted.kind]
+        self._builder: Builder | None = None
+        if not self._why:
+            indexed = IndexedColumn(wanted.type, groups)
+            self._builder = self._kind.builder(indexed, wanted.options)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """The next rows."""
+        if self._builder is None:
+            return
+        try:
+            stored = (
+                pa.nulls(batch.num_rows)
+                if self.name is None
+                else batch.column(batch.schema.get_field_index(self.name))
+            )
+            self._builder.add(to_domain(stored, self._wanted.type))
+        except NotIndexableError as error:
+            self._builder, self._why = None, str(error)
+
+    def finish(self) -> Indexed:
+        """The blobs; heavy ones are written."""
+        wanted = self._wanted
+        if self._builder is None:
+            return Indexed(wanted.index_id, self._groups, why=self._why)
+        blobs = self._builder.finish()
+        light = tuple(blob for blob in blobs if blob.light)
+        heavy = [blob for blob in blobs if not blob.light]
+        why = "" if blobs else "nothing could be skipped by it"
+        return Indexed(wanted.index_id, self._groups, light, self._written(heavy), why)
+
+    def _written(self, blobs: Sequence[Blob]) -> Sidecar | None:
+        if not blobs:
+            return None
+        data, places = puffin.write(
+            [(blob, self._wanted.field_id) for blob in blobs], self._file.record_count
+        )
+        files = open_files(self._source.store_root, self._source.store_options)
+        path = f"{self._wanted.prefix}/{self._file.number}.puffin"
+        # A task that runs again finds the same bytes there.
+        files.create(path, data)
+        told = [
+            (Blob(blob.type, b"", False, blob.properties), place.offset, place.length)
+            for blob, place in zip(blobs, places, strict=True)
+        ]
+        return Sidecar(files.uri(path), len(data), tuple(told))
+
+
+def _batches(
+    parquet: pq.ParquetFile, group: int, rows: int, names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The columns of a row group, piece by piece; pieces without columns where none is wanted."""
+    if not names:
+        for first in range(0, rows, _BATCH):
+            count = min(_BATCH, rows - first)
+            yield pa.RecordBatch.from_arrays([pa.nulls(count)], ["#"])
+        return
+    yield from parquet.iter_batches(
+        _BATCH, row_groups=[group], columns=list(names), use_threads=False
+    )
+
+
+def _opened(source: Source, path: str) -> pq.ParquetFile:
+    local = local_path(path)
+    if local is not None:
+        return pq.ParquetFile(local)
+    stream = inputs_for(source.location, source.io_properties).new_input(path).open()
+    return pq.ParquetFile(cast(BinaryIO, stream), pre_buffer=True)
