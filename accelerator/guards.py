@@ -31,7 +31,15 @@ from accelerator.statements.text import comments, first_word
 from rewrite.bind_from import occurrence_of
 from rewrite.block import Occurrence
 from rewrite.parse import parse
-from rewrite.query_form import Use, bound_filters, cross_join, filters_by, only_sorts, uses
+from rewrite.query_form import (
+    Use,
+    bound_filters,
+    cross_join,
+    filters_by,
+    names_by_value,
+    only_sorts,
+    uses,
+)
 from rewrite.reason import DeclinedError
 
 _log = logging.getLogger("accelerator")
@@ -102,6 +110,11 @@ class Guards:
                 f"the guards can't read the query: {str(error).splitlines()[0]}",
                 hint="write it otherwise, or ask for an exemption",
             ) from error
+        if names_by_value(tree):
+            raise UnreadableGuardError(
+                "the guards can't read the query: IDENTIFIER names a table of it",
+                hint="write the table's name, or ask for an exemption",
+            )
         if isinstance(tree, (exp.Query, exp.Values, exp.Insert)):
             return tree
         raise UnreadableGuardError(
@@ -119,7 +132,7 @@ class Guards:
             bare.set("alias", use.table.args.get("alias"))
             bare.set("version", use.table.args.get("version"))
             try:
-                occurrence = occurrence_of(0, bare, pin, zone)
+                occurrence = _occurrence(bare, pin, zone)
                 pinned = pin.pinned(occurrence.parts, occurrence.at)
             except (DeclinedError, AcceleratorError):
                 continue  # a view, a path, no table at all: Spark says what is wrong with it
@@ -155,10 +168,21 @@ class Guards:
                 )
 
 
+def _occurrence(table: exp.Table, pin: Pin, zone: str | None) -> Occurrence:
+    """The table in its state; in its newest one where the state isn't a literal."""
+    try:
+        return occurrence_of(0, table, pin, zone)
+    except DeclinedError as error:
+        if error.declined.code != "block_unsupported":
+            raise
+        table.set("version", None)
+        return occurrence_of(0, table, pin, zone)
+
+
 def _check_partitions(named: Sequence[_Named]) -> None:
     for one in named:
         columns = one.pinned.partition_columns
-        if columns and not filters_by(one.use, columns):
+        if columns and not filters_by(one.use, tuple(columns.values())):
             raise PartitionGuardError(
                 f"the query has no predicate on a partition column of {one.pinned.facts.name}",
                 hint=f"add one on {' or '.join(columns)}, where the table is named",
@@ -169,12 +193,12 @@ def _scanned(named: _Named, zone: str | None) -> Scanned:
     """From the manifests; nothing of a table whose manifests can't be read."""
     from accelerator.pruning import judge  # imports Arrow's compute module
 
+    filters = bound_filters(named.use, named.occurrence, zone)
     try:
         statistics = named.pinned.statistics()
+        read = ~judge(filters, statistics).none_true  # may read a manifest once more
     except AcceleratorError as error:
         _log.warning("a guard can't estimate %s: %s", named.pinned.facts.name, error)
         return Scanned()
-    filters = bound_filters(named.use, named.occurrence, zone)
-    read = ~judge(filters, statistics).none_true
     rows = statistics.rows[read]
     return Scanned(int(statistics.sizes[read].sum()), int(read.sum()), int(rows[rows > 0].sum()))

@@ -19,6 +19,7 @@ from rewrite.names import Names
 from rewrite.reason import DeclinedError
 
 _CORRELATED = (exp.Lateral, exp.Unnest, exp.Explode, exp.Posexplode)
+_BEFORE_OVER = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 _PADDING = ("RIGHT", "FULL")
 
 
@@ -37,14 +38,22 @@ class Use:
 
 
 def only_sorts(tree: exp.Expression) -> bool:
-    """Whether the whole result is a sort of rows: ORDER BY without LIMIT, grouping or aggregate."""
-    query = tree.unnest()
-    limit = query.args.get("limit")
-    if query.args.get("order") is None or (limit is not None and not _is_all(limit)):
-        return False
-    if not isinstance(query, exp.Select):
-        return True
-    if query.args.get("group") is not None or query.args.get("from_") is None:
+    """Whether the whole result is a sort of rows: ORDER BY without LIMIT, grouping or aggregate.
+
+    DISTINCT groups.
+    """
+    query, sorted_ = tree, False
+    while True:  # parentheses may have both behind them
+        limit = query.args.get("limit")
+        if limit is not None and not _is_all(limit):
+            return False
+        sorted_ = sorted_ or query.args.get("order") is not None
+        if not isinstance(query, exp.Subquery):
+            break
+        query = query.this
+    if not sorted_ or not isinstance(query, exp.Select):
+        return sorted_
+    if query.args.get("from_") is None or any(query.args.get(k) for k in ("group", "distinct")):
         return False
     return not any(_aggregates(item) for item in query.expressions)
 
@@ -62,7 +71,7 @@ def cross_join(tree: exp.Expression) -> str | None:
 def uses(tree: exp.Expression) -> Iterator[Use]:
     """Every table that the query names, but those that a WITH above defines."""
     for table in tree.find_all(exp.Table):
-        if not isinstance(table.this, exp.Identifier) or _is_defined(table):
+        if not isinstance(table.this, exp.Identifier) or _definition(table) is not None:
             continue
         select = table.find_ancestor(exp.Select)
         if select is None:
@@ -71,19 +80,25 @@ def uses(tree: exp.Expression) -> Iterator[Use]:
         joins = _joins(select)
         where = select.args.get("where")
         terms = tuple(_terms(where.this)) if where is not None else ()
-        own = next(
-            (j for j in joins if j.this is table or table in j.this.find_all(exp.Table)), None
+        padded = any(
+            _side(j) in _PADDING or (_side(j) == "LEFT" and _holds(j.this, table)) for j in joins
         )
-        sides = [_side(j) for j in joins]
-        padded = any(s in _PADDING for s in sides) or (own is not None and _side(own) == "LEFT")
         on = tuple(t for j in joins if j.args.get("on") is not None for t in _terms(j.args["on"]))
         yield Use(table, not joins, () if padded else terms, (*terms, *on))
 
 
+def names_by_value(tree: exp.Expression) -> bool:
+    """Whether it names a table by an expression: IDENTIFIER('t')."""
+    return any(
+        isinstance(table.this, exp.Anonymous) and table.this.name.upper() == "IDENTIFIER"
+        for table in tree.find_all(exp.Table)
+    )
+
+
 def filters_by(use: Use, names: Sequence[str]) -> bool:
-    """Whether some predicate is on a column of these names, in every branch of its ORs."""
+    """Whether some predicate is on one of these columns, in every branch of its ORs."""
     alias = use.table.alias_or_name.lower()
-    wanted = frozenset(name.lower().split(".")[0] for name in names)
+    wanted = frozenset(name.lower() for name in names)
     return any(_restricts(term, alias, wanted) for term in use.terms)
 
 
@@ -94,9 +109,14 @@ def bound_filters(use: Use, occurrence: Occurrence, zone: str | None) -> tuple[E
     for term in use.filters:
         try:
             found += conjuncts(bind_condition(term, names))
-        except DeclinedError:
+        except (DeclinedError, RecursionError):
             continue
     return tuple(found)
+
+
+def _holds(relation: exp.Expression, table: exp.Table) -> bool:
+    """Whether it's that very node; one that is written alike is another."""
+    return any(node is table for node in relation.find_all(exp.Table))
 
 
 def _is_all(limit: exp.Expression) -> bool:
@@ -105,23 +125,40 @@ def _is_all(limit: exp.Expression) -> bool:
 
 def _aggregates(item: exp.Expression) -> bool:
     return any(
-        node.find_ancestor(exp.Select) is item.find_ancestor(exp.Select)
-        and not isinstance(node.parent, exp.Window)
+        node.find_ancestor(exp.Select) is item.find_ancestor(exp.Select) and not _is_windowed(node)
         for node in item.find_all(exp.AggFunc)
     )
 
 
-def _is_defined(table: exp.Table) -> bool:
-    """Whether it's the name of a WITH; one of several parts never is."""
+def _is_windowed(node: exp.Expression) -> bool:
+    """Whether the function has an OVER, maybe behind FILTER or IGNORE NULLS."""
+    while isinstance(node.parent, _BEFORE_OVER):
+        node = node.parent
+    return isinstance(node.parent, exp.Window) and node.arg_key == "this"
+
+
+def _definition(table: exp.Table) -> exp.CTE | None:
+    """The item of a WITH that the name is of; one of several parts never is.
+
+    An item sees those before it, itself only under RECURSIVE.
+    """
     if table.args.get("db"):
-        return False
+        return None
+    seen: exp.Expression = table
     for above in (table, *_above(table)):
         defined = above.args.get("with_")
-        if defined is not None and any(
-            cte.alias.lower() == table.name.lower() for cte in defined.expressions
-        ):
-            return True
-    return False
+        if isinstance(above, exp.With) and isinstance(seen, exp.CTE):
+            place = next(i for i, cte in enumerate(above.expressions) if cte is seen)
+            visible = above.expressions[: place + bool(above.args.get("recursive"))]
+        elif defined is not None and defined is not seen:
+            visible = defined.expressions
+        else:
+            visible = []
+        for cte in reversed(visible):
+            if cte.alias.lower() == table.name.lower():
+                return cast(exp.CTE, cte)
+        seen = above
+    return None
 
 
 def _above(node: exp.Expression) -> Iterator[exp.Expression]:
@@ -150,14 +187,16 @@ def _side(join: exp.Join) -> str:
     return str(join.args.get("side") or "").upper()
 
 
-def _terms(node: exp.Expression) -> Iterator[exp.Expression]:
-    """The operands of nested ANDs."""
+def _terms(
+    node: exp.Expression, kind: type[exp.Expression] = exp.And
+) -> Iterator[exp.Expression]:
+    """The operands of nested ANDs, or ORs; without recursion, since there may be thousands."""
     stack = [node]
     while stack:
         current = stack.pop()
         if isinstance(current, exp.Paren):
             stack.append(current.this)
-        elif isinstance(current, exp.And):
+        elif isinstance(current, kind):
             stack += (current.expression, current.this)
         else:
             yield current
@@ -169,7 +208,7 @@ def _restricts(term: exp.Expression, alias: str, wanted: frozenset[str]) -> bool
     if isinstance(term, exp.And):
         return any(_restricts(t, alias, wanted) for t in _terms(term))
     if isinstance(term, exp.Or):
-        return all(_restricts(t, alias, wanted) for t in (term.this, term.expression))
+        return all(_restricts(t, alias, wanted) for t in _terms(term, exp.Or))
     return any(
         (not column.table or column.table.lower() == alias or column.table.lower() in wanted)
         and not wanted.isdisjoint(part.name.lower() for part in column.parts)
@@ -188,32 +227,49 @@ def _apart(node: exp.Expression) -> str | None:
     """Two relations of the node's FROM between which no predicate stands."""
     first = node.args["from_"].this if isinstance(node, exp.Select) else node
     joins: list[exp.Join] = node.args["joins"]
-    groups = [_aliases(first)]
+    relations = [(first, _is_one_row(first)), *((j.this, _is_joined(j)) for j in joins)]
+    groups = [_aliases(one) for one, joined in relations if not joined] or [set()]
+    groups[0] |= {name for one, joined in relations if joined for name in _aliases(one)}
+    around = _around(node) - set().union(*groups)
+    groups.append(around)
     where = node.args.get("where")
     terms = list(_terms(where.this)) if where is not None else []
     select = node if isinstance(node, exp.Select) else node.find_ancestor(exp.Select)
     if where is None and select is not None and select.args.get("where") is not None:
         terms += _terms(select.args["where"].this)
-    for join in joins:
-        names = _aliases(join.this)
-        if _is_joined(join):
-            groups[0] |= names
-        else:
-            groups.append(names)
-        if join.args.get("on") is not None:
-            terms += _terms(join.args["on"])
+    terms += [t for j in joins if j.args.get("on") is not None for t in _terms(j.args["on"])]
     for term in terms:
         groups = _connected(groups, term)
-    if len(groups) == 1:
+    groups = [group for group in groups if not group <= around]
+    if len(groups) < 2:
         return None
     return " and ".join(", ".join(sorted(g)) or "a relation" for g in groups[:2])
 
 
+def _around(node: exp.Expression) -> set[str]:
+    """The names of the relations of the queries around, which a subquery may name as well."""
+    selects = [above for above in _above(node) if isinstance(above, exp.Select)]
+    if not isinstance(node, exp.Select):
+        selects = selects[1:]
+    sources = [s.args["from_"].this for s in selects if s.args.get("from_") is not None]
+    sources += [join.this for select in selects for join in _joins(select)]
+    return {name for source in sources for name in _aliases(source)}
+
+
 def _connected(groups: list[set[str]], term: exp.Expression) -> list[set[str]]:
-    """The groups with those united that the term speaks of; a bare name may be of any."""
-    columns = list(_columns(term))
-    named = {column.table.lower() for column in columns if column.table}
-    bare = {column.name.lower() for column in columns if not column.table}
+    """The groups with those united that the term speaks of.
+
+    A bare name may be of any, and so may a field of a column, or a LATERAL VIEW's name.
+    """
+    known: set[str] = set().union(*groups)
+    named: set[str] = set()
+    bare: set[str] = set()
+    for column in _columns(term):
+        parts = [part.name.lower() for part in column.parts]
+        found = known.intersection(parts[:-1])
+        named |= found
+        if not found:
+            bare.add(".".join(parts))
     if bare and len(bare) + len(named) > 1:
         return [set().union(*groups)]
     touched = [g for g in groups if g & named]
@@ -235,8 +291,11 @@ def _is_joined(join: exp.Join) -> bool:
 
 
 def _is_one_row(relation: exp.Expression) -> bool:
-    """Whether it's a subquery of one row at most, by its form."""
-    query = relation.this if isinstance(relation, exp.Subquery) else None
+    """Whether it's a subquery, or one in WITH, of one row at most, by its form."""
+    query: object = relation.this if isinstance(relation, exp.Subquery) else None
+    if isinstance(relation, exp.Table) and isinstance(relation.this, exp.Identifier):
+        defined = _definition(relation)
+        query = None if defined is None else defined.this
     if not isinstance(query, exp.Select):
         return False
     if query.args.get("from_") is None:

@@ -158,12 +158,21 @@ class PinnedTable:
         return {field_id: file.partition[place.index] for field_id, place in places.items()}
 
     @property
-    def partition_columns(self) -> tuple[str, ...]:
-        """Columns that the table's current spec partitions by, through whatever transform."""
-        schema, spec = self.metadata.schema(), self.metadata.spec()
+    def partition_columns(self) -> Mapping[str, str]:
+        """What the table's current spec partitions by, through whatever transform.
+
+        By full names, as this state of the table has them, the columns that hold these fields. A
+        field that the state doesn't have isn't among them.
+        """
+        spec = self.metadata.spec()
         fields = (f for f in spec.fields if not isinstance(f.transform, VoidTransform))
-        names = (schema.find_column_name(f.source_id) for f in fields)
-        return tuple(dict.fromkeys(name for name in names if name is not None))
+        names = (self.schema.find_column_name(f.source_id) for f in fields)
+        return {name: self._column_of(name) for name in names if name is not None}
+
+    def _column_of(self, name: str) -> str:
+        """The column that a field of that full name is in; a name may have dots of its own."""
+        columns = (f.name for f in self.schema.fields)
+        return max((c for c in columns if f"{name}.".startswith(f"{c}.")), key=len)
 
     @property
     def newest_sequence_number(self) -> int:

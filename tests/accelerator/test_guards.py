@@ -13,11 +13,13 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform, IdentityTransform
-from pyiceberg.types import LongType, NestedField
+from pyiceberg.types import LongType, NestedField, StructType
 
 import accelerator
 from accelerator.cli.main import main
 from accelerator.errors import AcceleratorError, GuardError
+from accelerator.iceberg.errors import CatalogError
+from accelerator.iceberg.statistics import FileStatistics
 from accelerator.session import Accelerator
 from accelerator.statements.text import comments
 
@@ -50,6 +52,14 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with evolved.update_spec() as change:
         change.remove_field("p")
         change.add_field("k", BucketTransform(4))
+    fields = StructType(NestedField(3, "z", LongType()))
+    dotted = Schema(NestedField(1, "x.y", LongType()), NestedField(2, "r", fields))
+    both = (PartitionField(n, 1000 + n, IdentityTransform(), f"f{n}") for n in (1, 3))
+    catalog.create_table("s.dotted", dotted, partition_spec=PartitionSpec(*both))
+    renamed = catalog.create_table("s.renamed", schema, partition_spec=spec)
+    renamed.append(pa.table({"p": [1], "k": [1], "v": [1]}))
+    with renamed.update_schema() as update:
+        update.rename_column("p", "q")
     catalog.close()
     return root
 
@@ -98,6 +108,10 @@ def _code(acc: Accelerator, sql: str, **arguments: Any) -> str | None:
         ("SELECT * FROM s.t WHERE p == ==", "guard_unreadable"),
         ("VALUES (1), (2)", None),
         ("WITH w AS (SELECT 1 AS k) INSERT INTO s.t SELECT k, k, k FROM w", None),
+        ("SELECT * FROM IDENTIFIER('s.' || 't') WHERE p = 1", "guard_unreadable"),
+        ("SELECT * FROM s.t TIMESTAMP AS OF current_timestamp()", "guard_partition"),
+        ("SELECT * FROM s.t TIMESTAMP AS OF now() WHERE p >= 1", "guard_files"),
+        ("SELECT * FROM s.t WHERE " + " OR ".join(f"p = {i}" for i in range(3000)), "guard_files"),
     ],
 )
 def test_what_is_refused(acc: Accelerator, sql: str, code: str | None) -> None:
@@ -122,6 +136,35 @@ def test_a_spec_that_was_given_up(warehouse: Path) -> None:
     with _session(warehouse, guard_partitions=True) as acc:
         assert _code(acc, "SELECT * FROM s.evolved WHERE p = 1") == "guard_partition"
         assert _code(acc, "SELECT * FROM s.evolved WHERE v = 1 AND k IN (1, 2)") is None
+
+
+def test_names_of_partition_columns(warehouse: Path) -> None:
+    """With dots of their own, of fields, and as the state of the table has them."""
+    with _session(warehouse, guard_partitions=True) as acc:
+        assert _code(acc, "SELECT * FROM s.dotted WHERE `x.y` = 1 AND r.z = 2") is None
+        assert _code(acc, "SELECT * FROM s.dotted WHERE x.y = 1") == "guard_partition"
+        state = f"s.renamed VERSION AS OF {_first_snapshot(acc)}"
+        assert _code(acc, "SELECT * FROM s.renamed WHERE q = 1") is None
+        assert _code(acc, f"SELECT * FROM {state} WHERE p = 1") is None
+        assert _code(acc, f"SELECT * FROM {state} WHERE k = 1") == "guard_partition"
+
+
+def _first_snapshot(acc: Accelerator) -> int:
+    table = acc.lake.pin().pinned(("s", "renamed"))
+    assert table is not None
+    return table.metadata.snapshots[0].snapshot_id
+
+
+def test_a_manifest_that_is_gone_counts_nothing(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where that shows only when a column is asked for."""
+
+    def gone(*_: object) -> None:
+        raise CatalogError("a manifest can't be read", hint="")
+
+    monkeypatch.setattr(FileStatistics, "column", gone)
+    assert _code(acc, "SELECT * FROM s.t WHERE p >= 0") is None
 
 
 def test_exemptions(warehouse: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rewrite.parse import parse
-from rewrite.query_form import cross_join, filters_by, only_sorts, uses
+from rewrite.query_form import cross_join, filters_by, names_by_value, only_sorts, uses
 
 _CROSS = (
     "SELECT * FROM a, b",
@@ -26,6 +26,10 @@ _CROSS = (
     "SELECT * FROM a, (SELECT k FROM b GROUP BY k) x",
     "SELECT * FROM a, range(10) r",
     "SELECT * FROM a, b WHERE k = 1",
+    "SELECT * FROM (SELECT max(k) m FROM a) x, b, c",
+    "WITH w AS (SELECT k FROM a) SELECT * FROM b, w",
+    "SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b, c WHERE b.k = a.k)",
+    "SELECT * FROM a WHERE a.k IN (SELECT b.k FROM b, c)",
 )
 _JOINED = (
     "SELECT * FROM a",
@@ -51,6 +55,14 @@ _JOINED = (
     "SELECT * FROM (a JOIN b ON a.k = b.k) JOIN c ON c.k = a.k",
     "SELECT * FROM (a CROSS JOIN b) WHERE a.k = b.k",
     "SELECT * FROM a JOIN (b JOIN c ON b.k = c.k) ON a.k = c.k",
+    "SELECT * FROM a JOIN b ON a.k = b.record.k",
+    "SELECT * FROM a JOIN b ON record.k = b.k",
+    "SELECT * FROM a, b LATERAL VIEW explode(a.x) e AS y WHERE e.y = b.k",
+    "SELECT * FROM (SELECT max(k) m FROM a) x, b",
+    "SELECT * FROM (SELECT max(k) m FROM a) x, b, c WHERE b.k = c.k",
+    "WITH w AS (SELECT max(k) m FROM a) SELECT * FROM b, w",
+    "WITH w AS (SELECT max(k) m FROM a) SELECT * FROM w x CROSS JOIN b",
+    "SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b, c WHERE b.k = a.k AND c.k = a.k)",
 )
 
 
@@ -85,6 +97,14 @@ def test_a_cross_join_names_its_relations() -> None:
         ("SELECT max(k) + 1 FROM a ORDER BY 1", False),
         ("SELECT * FROM a SORT BY k", False),
         ("SELECT * FROM a", False),
+        ("(SELECT * FROM a) ORDER BY k", True),
+        ("((SELECT * FROM a ORDER BY k) LIMIT 5)", False),
+        ("(SELECT * FROM a ORDER BY k) LIMIT ALL", True),
+        ("(SELECT k FROM a LIMIT 5) ORDER BY k", False),
+        ("SELECT DISTINCT k FROM a ORDER BY k", False),
+        ("SELECT sum(v) FILTER (WHERE v > 1) OVER () FROM a ORDER BY k", True),
+        ("SELECT first(v) IGNORE NULLS OVER (ORDER BY k) FROM a ORDER BY k", True),
+        ("SELECT sum(count(*)) OVER (ORDER BY max(k)) FROM a ORDER BY 1", False),
     ],
 )
 def test_only_sorts(sql: str, sorts: bool) -> None:
@@ -109,6 +129,11 @@ def test_only_sorts(sql: str, sorts: bool) -> None:
         ("WITH w AS (SELECT * FROM t WHERE p = 1) SELECT * FROM w", [True]),
         ("SELECT * FROM t WHERE p = 1 UNION SELECT * FROM t", [True, False]),
         ("SELECT * FROM (a JOIN t ON a.k = t.k) WHERE t.p = 1", [False, True]),
+        ("WITH t AS (SELECT * FROM t) SELECT * FROM t WHERE p = 1", [False]),
+        ("WITH a AS (SELECT * FROM t), t AS (SELECT 1) SELECT * FROM a, t", [False]),
+        ("WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT * FROM t) SELECT * FROM t", []),
+        ("WITH t AS (SELECT 1 p) SELECT * FROM (WITH b AS (SELECT * FROM t) SELECT * FROM b)", []),
+        ("SELECT * FROM t WHERE " + " OR ".join(["p = 1"] * 3000), [True]),
     ],
 )
 def test_filters_where_a_table_is_named(sql: str, filtered: list[bool]) -> None:
@@ -122,3 +147,18 @@ def test_filters_of_padded_rows_prune_nothing() -> None:
     assert filters == {"a": 2, "b": 0}
     full = sql.replace("LEFT", "FULL")
     assert not any(use.filters for use in uses(parse(full)))
+
+
+def test_filters_of_padded_rows_in_parentheses() -> None:
+    sql = "SELECT * FROM a JOIN (b LEFT JOIN c ON b.k = c.k) ON a.k = b.k WHERE c.x IS NULL"
+    assert {use.table.name: len(use.filters) for use in uses(parse(sql))} == {"a": 1, "b": 1, "c": 0}
+
+
+def test_a_table_that_is_mentioned_twice_alike() -> None:
+    sql = "SELECT * FROM t LEFT JOIN (SELECT k FROM t) b ON t.k = b.k WHERE t.p = 1"
+    assert sorted(len(use.filters) for use in uses(parse(sql))) == [0, 1]
+
+
+def test_names_by_value() -> None:
+    assert names_by_value(parse("SELECT * FROM a JOIN identifier('b') x ON a.k = x.k"))
+    assert not names_by_value(parse("SELECT identifier('k') FROM a, range(3)"))
