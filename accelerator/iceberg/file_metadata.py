@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import (
@@ -28,7 +29,6 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import (
     BinaryType,
-    DateType,
     DecimalType,
     DoubleType,
     FixedType,
@@ -36,8 +36,11 @@ from pyiceberg.types import (
     LongType,
     PrimitiveType,
     StringType,
+    TimestampNanoType,
     TimestampType,
+    TimestamptzNanoType,
     TimestamptzType,
+    TimeType,
     UUIDType,
 )
 
@@ -72,7 +75,9 @@ _ARROW = {
     "array<bigint>": pa.list_(pa.int64()),
     "array<int>": pa.list_(pa.int32()),
 }
-_EPOCH = date(1970, 1, 1)
+_TEXTS = (TimeType, TimestampNanoType, TimestamptzNanoType)
+_EXACTLY = Context(prec=64)
+"""Wider than any decimal: Python's own context rounds to 28 digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +247,10 @@ def _rows(count: int, columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def _partition_fields(metadata: TableMetadata) -> list[_Leaf]:
-    """The fields of every spec, by id; of one in several specs the newest name counts."""
+    """The fields of every spec, by id; of one in several specs the newest name counts.
+
+    Where two have one name, the earlier ones have their ids behind it.
+    """
     found: dict[int, _Leaf] = {}
     schemas = [*metadata.schemas, metadata.schema()]
     for spec in sorted(metadata.partition_specs, key=lambda s: s.spec_id):
@@ -252,6 +260,13 @@ def _partition_fields(metadata: TableMetadata) -> list[_Leaf]:
                 continue
             kind = field.transform.result_type(sources[-1]) if sources else StringType()
             found[field.field_id] = _Leaf(field.name, field.field_id, kind)
+    names: set[str] = set()
+    for field_id, leaf in reversed(tuple(found.items())):
+        name = leaf.name
+        while name.lower() in names:
+            name = f"{name}_{field_id}"
+        names.add(name.lower())
+        found[field_id] = replace(leaf, name=name)
     return list(found.values())
 
 
@@ -303,14 +318,22 @@ def _bound(raw: bytes | None, kind: IcebergType) -> Any:
         return None
 
 
+def _text(raw: int, kind: IcebergType) -> str:
+    """A time of a type that Spark lacks: `10:00:01.250000`, `2020-01-01 10:00:01.250000000Z`."""
+    if isinstance(kind, TimeType):
+        return (datetime.min + timedelta(microseconds=raw)).time().isoformat("microseconds")
+    zone = "Z" if isinstance(kind, TimestamptzNanoType) else ""
+    return np.datetime_as_string(np.datetime64(raw, "ns")).replace("T", " ") + zone
+
+
 def _value(raw: Any, kind: IcebergType) -> Any:
     """A manifest's value, by either decoder, as Arrow takes it for the type."""
     if raw is None:
         return None
-    if isinstance(kind, DateType) and isinstance(raw, int):
-        return _EPOCH + timedelta(days=raw)
     if isinstance(kind, DecimalType) and isinstance(raw, bytes):
-        return Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-kind.scale)
+        return Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-kind.scale, _EXACTLY)
+    if isinstance(kind, _TEXTS) and isinstance(raw, int):
+        return _text(raw, kind)
     if isinstance(kind, UUIDType):
         return str(raw if isinstance(raw, UUID) else UUID(bytes=raw))
     if isinstance(kind, (BinaryType, FixedType, TimestampType, TimestamptzType)):
