@@ -125,7 +125,8 @@ def _is_all(limit: exp.Expression) -> bool:
 
 def _aggregates(item: exp.Expression) -> bool:
     return any(
-        node.find_ancestor(exp.Select) is item.find_ancestor(exp.Select) and not _is_windowed(node)
+        node.find_ancestor(exp.Select) is item.find_ancestor(exp.Select)
+        and not _is_windowed(cast(exp.Expression, node))
         for node in item.find_all(exp.AggFunc)
     )
 
@@ -133,7 +134,7 @@ def _aggregates(item: exp.Expression) -> bool:
 def _is_windowed(node: exp.Expression) -> bool:
     """Whether the function has an OVER, maybe behind FILTER or IGNORE NULLS."""
     while isinstance(node.parent, _BEFORE_OVER):
-        node = node.parent
+        node = cast(exp.Expression, node.parent)
     return isinstance(node.parent, exp.Window) and node.arg_key == "this"
 
 
@@ -187,9 +188,7 @@ def _side(join: exp.Join) -> str:
     return str(join.args.get("side") or "").upper()
 
 
-def _terms(
-    node: exp.Expression, kind: type[exp.Expression] = exp.And
-) -> Iterator[exp.Expression]:
+def _terms(node: exp.Expression, kind: type[exp.Expression] = exp.And) -> Iterator[exp.Expression]:
     """The operands of nested ANDs, or ORs; without recursion, since there may be thousands."""
     stack = [node]
     while stack:

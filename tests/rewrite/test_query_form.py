@@ -151,7 +151,11 @@ def test_filters_of_padded_rows_prune_nothing() -> None:
 
 def test_filters_of_padded_rows_in_parentheses() -> None:
     sql = "SELECT * FROM a JOIN (b LEFT JOIN c ON b.k = c.k) ON a.k = b.k WHERE c.x IS NULL"
-    assert {use.table.name: len(use.filters) for use in uses(parse(sql))} == {"a": 1, "b": 1, "c": 0}
+    assert {use.table.name: len(use.filters) for use in uses(parse(sql))} == {
+        "a": 1,
+        "b": 1,
+        "c": 0,
+    }
 
 
 def test_a_table_that_is_mentioned_twice_alike() -> None:
