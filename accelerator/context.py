@@ -200,8 +200,8 @@ def refusal(settings: Mapping[str, str]) -> Declined | None:
 
 
 def time_zone(config: Config) -> str:
-    """The session's time zone: configured, or the machine's as the JVM would find it."""
-    given = config.session_time_zone or config.spark_conf.get("spark.sql.session.timeZone")
+    """The session's time zone: Spark's own setting, ours, or the machine's as the JVM finds it."""
+    given = config.spark_conf.get("spark.sql.session.timeZone") or config.session_time_zone
     return given or machine_time_zone()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accelerator.config import Config
-from accelerator.context import SessionContext
+from accelerator.context import SessionContext, time_zone
 
 
 class _State:
@@ -83,3 +83,13 @@ def test_an_interrupted_wait_isnt_begun_again(context: SessionContext, state: _S
     state.answer = lambda: True
     with context.assumed() as holds:
         assert holds() and context.catalog() == "lake"
+
+
+def test_the_zone_is_the_one_that_spark_will_have() -> None:
+    """Before it starts too, where both settings name one."""
+    spark_conf = {"spark.sql.session.timeZone": "Asia/Tokyo"}
+    assert time_zone(Config(session_time_zone="Europe/Paris")) == "Europe/Paris"
+    both = Config(session_time_zone="Europe/Paris", spark_conf=spark_conf)
+    assert time_zone(both) == "Asia/Tokyo"
+    given = SessionContext(both, lambda: None).settings()
+    assert given["time_zone"] == "Asia/Tokyo"
