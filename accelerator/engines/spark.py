@@ -149,8 +149,16 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
-        return int(self.session.sparkContext.defaultParallelism)
+        """How many tasks run at once; EngineError where the session was stopped."""
+        return int(self._running_context().defaultParallelism)
+
+    def _running_context(self) -> SparkContext:
+        context = self.session.sparkContext
+        if context._jsc is None:  # its own methods fail in ways that say nothing
+            raise EngineError(
+                "the Spark session was stopped", hint="open or attach a session once more"
+            )
+        return context
 
     def register_functions(self) -> None:
         """Make the set functions of cube states callable in the session's SQL."""
@@ -280,7 +288,7 @@ class SparkEngine:
             EngineError: the job failed, or Spark can't be started.
             CancelledError: it was stopped.
         """
-        context = self.session.sparkContext
+        context = self._running_context()
         try:
             with job_errors(), self.tagged(tag):
                 found: list[Any] = context.parallelize(items, len(items)).map(task).collect()

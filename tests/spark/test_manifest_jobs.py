@@ -137,3 +137,19 @@ def test_a_job_that_is_cancelled_cancels_its_statement(
     with pytest.raises(CancelledError):
         acc.query(f"SELECT count(*) AS n FROM {asked.table}")
     assert acc.fallbacks == {}
+
+
+def test_a_session_that_was_stopped_decodes_here(
+    spark_warehouse, acc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wh = spark_warehouse
+    asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS)}", 7)
+    _append(asked, 0)
+    _append(asked, 100)
+    acc.query(f"SELECT count(*) AS n FROM {asked.table}")
+    monkeypatch.setattr(wh.spark.sparkContext, "_jsc", None)
+    answer = acc.query(f"SELECT count(*) AS n FROM {asked.table} WHERE a >= 100")
+    monkeypatch.undo()
+    assert answer.arrow().to_pylist() == [{"n": 40}]
+    assert "was stopped" in str(answer.metrics.manifests_why)
+    assert acc.fallbacks == {"manifest_job_failed": 1}
