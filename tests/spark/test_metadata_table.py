@@ -130,7 +130,8 @@ def test_days_past_pythons_years(spark_warehouse, acc: Accelerator) -> None:
     wh = spark_warehouse
     name = wh.table("d DATE", clauses="PARTITIONED BY (d)")
     days = ("+12000-01-01", "-0005-01-01")
-    wh.sql(f"INSERT INTO lake.d.{name} VALUES {', '.join(f"(DATE '{day}')" for day in days)}")
+    for day in days:
+        wh.sql(f"INSERT INTO lake.d.{name} VALUES (DATE '{day}')")
     found = acc.query(
         "SELECT CAST(partition_data.d AS STRING) AS p, CAST(column_stats.d.upper_bound AS STRING)"
         f" AS u FROM lake.d.`{name}$logical_iceberg_metadata` ORDER BY 1"
