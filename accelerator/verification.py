@@ -160,8 +160,18 @@ def _with_sort_keys(sql: str, block: RowBlock, dialect: str) -> str:
 
 
 def _rows(table: pa.Table, places: Sequence[int]) -> list[tuple[Any, ...]]:
-    columns = [table.column(i).to_pylist() for i in places]
+    columns = [_values(table.column(i)) for i in places]
     return list(zip(*columns, strict=True)) if columns else []
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values; times past Python's years as numbers."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        whole = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+        values = column.cast(whole).to_pylist()
+    return values
 
 
 def _rows_differ(mine: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> list[str]:
