@@ -37,7 +37,7 @@ from rewrite.query_form import (
     bound_filters,
     cross_join,
     filters_by,
-    names_by_value,
+    hides_tables,
     only_sorts,
     uses,
 )
@@ -114,9 +114,9 @@ class Guards:
                 f"the guards can't read the query: {told[0]}",
                 hint="write it otherwise, or ask for an exemption",
             ) from error
-        if names_by_value(tree):
+        if hides_tables(tree):
             raise UnreadableGuardError(
-                "the guards can't read the query: IDENTIFIER names a table of it",
+                "the guards can't read the query: IDENTIFIER or TABLE(…) names a table of it",
                 hint="write the table's name, or ask for an exemption",
             )
         if isinstance(tree, (exp.Query, exp.Values, exp.Insert)):

@@ -6,7 +6,7 @@ counts in the query's favour, since these facts serve to refuse queries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import cast
 
@@ -87,19 +87,23 @@ def uses(tree: exp.Expression) -> Iterator[Use]:
         yield Use(table, not joins, () if padded else terms, (*terms, *on))
 
 
-def names_by_value(tree: exp.Expression) -> bool:
-    """Whether it names a table by an expression: IDENTIFIER('t')."""
+def hides_tables(tree: exp.Expression) -> bool:
+    """Whether it names a table where none is seen: IDENTIFIER('t'), or a function's TABLE(t)."""
+    sources = (table.this for table in tree.find_all(exp.Table))
     return any(
-        isinstance(table.this, exp.Anonymous) and table.this.name.upper() == "IDENTIFIER"
-        for table in tree.find_all(exp.Table)
+        source.name.upper() == "IDENTIFIER"
+        or any(call.name.upper() == "TABLE" for call in source.find_all(exp.Anonymous))
+        for source in sources
+        if isinstance(source, exp.Anonymous)
     )
 
 
 def filters_by(use: Use, names: Sequence[str]) -> bool:
     """Whether some predicate is on one of these columns, in every branch of its ORs."""
-    alias = use.table.alias_or_name.lower()
+    around = (above for above in _above(use.table) if isinstance(above, exp.Subquery))
+    aliases = {use.table.alias_or_name.lower(), *(one.alias.lower() for one in around)}
     wanted = frozenset(name.lower() for name in names)
-    return any(_restricts(term, alias, wanted) for term in use.terms)
+    return any(_restricts(term, aliases, wanted) for term in use.terms)
 
 
 def bound_filters(use: Use, occurrence: Occurrence, zone: str | None) -> tuple[Expr, ...]:
@@ -201,15 +205,15 @@ def _terms(node: exp.Expression, kind: type[exp.Expression] = exp.And) -> Iterat
             yield current
 
 
-def _restricts(term: exp.Expression, alias: str, wanted: frozenset[str]) -> bool:
+def _restricts(term: exp.Expression, aliases: Set[str], wanted: frozenset[str]) -> bool:
     if isinstance(term, exp.Paren):
-        return _restricts(term.this, alias, wanted)
+        return _restricts(term.this, aliases, wanted)
     if isinstance(term, exp.And):
-        return any(_restricts(t, alias, wanted) for t in _terms(term))
+        return any(_restricts(t, aliases, wanted) for t in _terms(term))
     if isinstance(term, exp.Or):
-        return all(_restricts(t, alias, wanted) for t in _terms(term, exp.Or))
+        return all(_restricts(t, aliases, wanted) for t in _terms(term, exp.Or))
     return any(
-        (not column.table or column.table.lower() == alias or column.table.lower() in wanted)
+        (not column.table or column.table.lower() in aliases or column.table.lower() in wanted)
         and not wanted.isdisjoint(part.name.lower() for part in column.parts)
         for column in _columns(term)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rewrite.parse import parse
-from rewrite.query_form import cross_join, filters_by, names_by_value, only_sorts, uses
+from rewrite.query_form import cross_join, filters_by, hides_tables, only_sorts, uses
 
 _CROSS = (
     "SELECT * FROM a, b",
@@ -130,6 +130,8 @@ def test_only_sorts(sql: str, sorts: bool) -> None:
         ("SELECT * FROM t WHERE p = 1 UNION SELECT * FROM t", [True, False]),
         ("SELECT * FROM (a JOIN t ON a.k = t.k) WHERE t.p = 1", [False, True]),
         ("WITH t AS (SELECT * FROM t) SELECT * FROM t WHERE p = 1", [False]),
+        ("SELECT * FROM (t) x WHERE x.p = 1", [True]),
+        ("SELECT * FROM (a JOIN t ON a.k = t.k) x WHERE x.p = 1 AND y.k = 2", [True, True]),
         ("WITH a AS (SELECT * FROM t), t AS (SELECT 1) SELECT * FROM a, t", [False]),
         ("WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT * FROM t) SELECT * FROM t", []),
         ("WITH t AS (SELECT 1 p) SELECT * FROM (WITH b AS (SELECT * FROM t) SELECT * FROM b)", []),
@@ -163,6 +165,7 @@ def test_a_table_that_is_mentioned_twice_alike() -> None:
     assert sorted(len(use.filters) for use in uses(parse(sql))) == [0, 1]
 
 
-def test_names_by_value() -> None:
-    assert names_by_value(parse("SELECT * FROM a JOIN identifier('b') x ON a.k = x.k"))
-    assert not names_by_value(parse("SELECT identifier('k') FROM a, range(3)"))
+def test_hidden_tables() -> None:
+    assert hides_tables(parse("SELECT * FROM a JOIN identifier('b') x ON a.k = x.k"))
+    assert hides_tables(parse("SELECT * FROM f(TABLE(b))"))
+    assert not hides_tables(parse("SELECT identifier('k') FROM a, range(3), f(g(1))"))
