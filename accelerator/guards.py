@@ -44,6 +44,8 @@ from rewrite.query_form import (
 from rewrite.reason import DeclinedError
 
 _log = logging.getLogger("accelerator")
+_PARSER_FAILS = (SqlglotError, RecursionError, AttributeError, LookupError, TypeError, ValueError)
+"""Over what it doesn't know the parser fails in ways of its own too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class Guards:
         text = f"SELECT * FROM {sql[first.end :]}" if first.text == "TABLE" else sql
         try:
             tree = parse(text, self._config.dialect)
-        except Exception as error:  # the parser fails in many ways over what it doesn't know
+        except _PARSER_FAILS as error:
             told = str(error).splitlines() or [type(error).__name__]
             raise UnreadableGuardError(
                 f"the guards can't read the query: {told[0]}",
