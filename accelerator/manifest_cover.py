@@ -52,6 +52,7 @@ def manifest_candidate(
         return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, count)
     # A path that stands twice is left to the rows. A deletion vector leaves only their count known.
     serves = verdict.all_true & ~left_out & (alive != UNKNOWN) & statistics.source.single
+    serves &= told.tells
     if any(state.kind != "rows" for state in cube.states):
         serves &= alive == statistics.rows
     for key in keys:

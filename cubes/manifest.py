@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
-from cubes.definition import CubeDefinition, Dimension, State, Table
+from cubes.definition import CubeDefinition, Dimension, State, Table, define
 from cubes.express import RAISING
 from cubes.match import match
 from cubes.plan import Match
-from rewrite.block import Block
+from rewrite.block import Block, Output
+from rewrite.errors import DefinitionError
 from rewrite.expr import Call, Column, Expr, columns, walk
+from rewrite.facts import At
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import check_duckdb
 
@@ -27,10 +29,15 @@ _OF_VALUES = frozenset({"count_if", "sum", "avg"})
 
 @dataclass(frozen=True, slots=True)
 class Manifested:
-    """The cube that the manifests are for a block, and how it answers the block."""
+    """The cube that the manifests are for a block, and how it answers the block.
+
+    Where they don't tell its keys or states, `tells` is False: then they say at most which files
+    need not be read.
+    """
 
     cube: CubeDefinition
     match: Match
+    tells: bool = True
 
     def is_certain(self, fixed: Set[int]) -> bool:
         """Whether files surely have one value in the cube's dimensions: those of `fixed` fields."""
@@ -51,10 +58,39 @@ def manifested(block: Block, fixed: Set[int]) -> Manifested | Declined:
     cube = _cube(block, fixed)
     matched = match(replace(block, conjuncts=()), cube)
     if isinstance(matched, Declined):
-        return Declined("metadata_lacks", matched.sentence)
-    if matched.needs.bounded:
-        return Declined("metadata_lacks", "The bounds of a sum of two columns.")
-    return Manifested(cube, matched)
+        declined = Declined("metadata_lacks", matched.sentence)
+    elif matched.needs.bounded:
+        declined = Declined("metadata_lacks", "The bounds of a sum of two columns.")
+    else:
+        return Manifested(cube, matched)
+    return _untold(block) or declined
+
+
+def _untold(block: Block) -> Manifested | None:
+    """The cube that is the block itself, of which manifests tell nothing."""
+    if not block.conjuncts or may_raise((*block.conjuncts, *block.keys, *block.results)):
+        return None
+    bare = replace(block, conjuncts=())
+    keys = [Output(f"k{i}", None, key) for i, key in enumerate(block.keys)]
+    measures = [Output(f"m{i}", None, call) for i, call in enumerate(block.aggregates)]
+    fact = replace(block.occurrences[0], at=At())
+    try:
+        cube = define(
+            replace(
+                bare,
+                occurrences=(fact,),
+                outputs=(*keys, *measures),
+                having=None,
+                order=(),
+                limit=None,
+            )
+        )
+    except DefinitionError:
+        return None
+    matched = match(bare, cube)
+    if isinstance(matched, Declined) or matched.needs.bounded:
+        return None
+    return Manifested(cube, matched, tells=False)
 
 
 def unsafe(exprs: Sequence[Expr]) -> Declined | None:

@@ -21,8 +21,6 @@ from accelerator.errors import (
     CancelledError,
     EngineError,
     IndexDefinitionError,
-    IndexNotFoundError,
-    StoreConflictError,
     UnknownColumnError,
     UnknownTableError,
 )
@@ -192,9 +190,9 @@ class IndexBuilder:
         try:
             answers = self._run(due, jobs, files, tag)
             for target in due:
-                job = jobs.pop(target.record.id)
                 made = _made(target, files, answers, lacking[target.record.id])
-                built = self._commit(target, job, made)
+                built = self._commit(target, jobs[target.record.id], made)
+                del jobs[target.record.id]
                 before = done[target.record.id]
                 done[target.record.id] = BuiltIndex(
                     before.index,
@@ -204,7 +202,7 @@ class IndexBuilder:
                     before.skipped + built.skipped,
                 )
         finally:
-            for job in jobs.values():  # of a job that failed
+            for job in jobs.values():  # it failed, or nobody wants what it made
                 self._discard(job, ())
 
     def _run(
@@ -251,13 +249,9 @@ class IndexBuilder:
 
     def _commit(self, target: Target, job: Job, made: records.Made) -> BuiltIndex:
         record = target.record
-        try:
-            bundle = records.write_bundle(self._store, job, made)
-            segments = records.segments(target.pinned, record, target.type, made, bundle)
-            lost = self._store.add_segments(record.table_uuid, segments, job=job).lost
-        except (StoreConflictError, IndexNotFoundError):
-            self._discard(job, ())
-            raise
+        bundle = records.write_bundle(self._store, job, made)
+        segments = records.segments(target.pinned, record, target.type, made, bundle)
+        lost = self._store.add_segments(record.table_uuid, segments, job=job).lost
         kept = [s for s in segments if s.id not in lost]
         if lost:
             self._discard(job, kept)

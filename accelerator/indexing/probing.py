@@ -47,12 +47,19 @@ _UNREADABLE = (OSError, ValueError, StoreError)
 class IndexFiles:
     """Reads artifacts of indexes by range; local ones stay open. Threads may share it.
 
-    `failed` is told what can't be read.
+    `failed` is told what can't be read, once for each artifact.
     """
 
     def __init__(self, store: Store, failed: Callable[[Exception], object]) -> None:
-        self._store, self.failed = store, failed
+        self._store, self._failed = store, failed
         self._open: Recent[BinaryIO] = Recent(_OPEN_MAX)
+        self._told: set[str] = set()
+
+    def failed(self, uri: str, error: Exception) -> None:
+        """The artifact can't be read."""
+        if uri not in self._told:
+            self._told.add(uri)
+            self._failed(error)
 
     def reader(self, uri: str) -> Read:
         """Reads of an artifact, which never changes."""
@@ -110,7 +117,7 @@ class LightIndex:
                 try:
                     self._ask(part, clauses, known)
                 except _UNREADABLE as error:
-                    self.files.failed(error)
+                    self.files.failed(part.uri, error)
             if len(self.said) >= _SAID_MAX:
                 self.said.clear()
             self.said[clauses] = known
@@ -148,7 +155,7 @@ class HeavyIndex:
                 if told is not None:
                     found = told if found is None else found.also(told)
         except _UNREADABLE as error:
-            self.files.failed(error)
+            self.files.failed(sidecar.path, error)
             return None
         return found
 
