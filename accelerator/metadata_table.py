@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from accelerator.engines.spark import SparkEngine
     from accelerator.iceberg import Pin, PinnedTable
 
@@ -30,6 +32,8 @@ _STATE = re.compile(
     r"(?:TIMESTAMP\s*)?(?:'[^'\\]*'|\"[^\"\\]*\"|\d+)",
     re.IGNORECASE,
 )
+_STATS, _INNER = re.compile("column_stats"), re.compile(r"`?\s*\.\s*[`\w]")
+_REGEX = "spark.sql.parser.quotedRegexColumnNames"
 _HINT = f"docs/reference/metadata-table.md says how `t{SUFFIX}` is written"
 
 
@@ -53,32 +57,74 @@ def with_views(
         raise StatementError(
             f"the query can't be read: {str(error).splitlines()[0]}", hint=_HINT
         ) from error
-    text, wanted = sql, _wants_stats(tree)
-    found = [table for table in tree.find_all(exp.Table) if _place(table) is not None]
+    text = sql
+    found = [table for table in tree.find_all(exp.Table) if is_table(table)]
     with ExitStack() as views:
         for table in sorted(found, key=_start, reverse=True):
-            rows = _pinned(table, pin, zone).file_metadata(with_stats=wanted)
             name = f"acc_{uuid.uuid4().hex}"
-            frame = engine.session.createDataFrame(rows.rows, rows.ddl)
-            frame.createOrReplaceTempView(name)
+            _frame(_pinned(table, pin, zone), sql, tree, engine).createOrReplaceTempView(name)
             views.callback(engine.session.catalog.dropTempView, name)
             text = _replaced(text, table, name)
         yield text
 
 
-def _place(table: exp.Table) -> int | None:
-    """Which part of the name has the suffix; the last, or the one before the name of a state."""
-    for place, part in enumerate(table.parts):
-        if isinstance(part, exp.Identifier) and part.name.lower().endswith(SUFFIX):
-            return place
-    return None
+def is_table(node: exp.Expression) -> bool:
+    """Whether the node names such a table: by its last part, or the one before a state's name."""
+    return isinstance(node, exp.Table) and any(
+        isinstance(part, exp.Identifier) and part.name.lower().endswith(SUFFIX)
+        for part in node.parts
+    )
 
 
-def _wants_stats(tree: exp.Expression) -> bool:
-    """Whether the query may look at the statistics: by their name, or by a star."""
-    if any(name.name.lower() == "column_stats" for name in tree.find_all(exp.Identifier)):
+def _frame(pinned: PinnedTable, sql: str, tree: exp.Expression, engine: SparkEngine) -> DataFrame:
+    """The rows, of each column that the query doesn't use NULL."""
+    from accelerator.iceberg.file_metadata import PLAIN, nested  # imports Arrow's compute
+
+    table, session = pinned.file_table(), engine.session
+    everything = _needs_everything(tree) or session.conf.get(_REGEX, "false").lower() == "true"
+    text = None if everything else sql.lower().replace("``", "`")
+    # A name for the rows to be counted by, if the query has none.
+    used = {n: text is None or n == "content" or _names(text, n) for n in PLAIN}
+    leaves = list(table.leaves) if text is None else _named_stats(text, table.leaves)
+    paths = [path for name in PLAIN for path in table.paths(name, leaves) if used[name]]
+    names = [name for name in PLAIN if used[name]]
+    rows = nested(pinned.file_metadata(table, paths), names, paths)
+    ddl = ", ".join(f"{name} {table.ddl(name, paths)}" for name in names)
+    unused = {name: table.ddl(name, table.paths(name)) for name in PLAIN if not used[name]}
+    items = [f"CAST(NULL AS {unused[n]}) AS {n}" if n in unused else n for n in PLAIN]
+    return session.createDataFrame(rows, ddl).selectExpr(*items)
+
+
+def _needs_everything(tree: exp.Expression) -> bool:
+    """Whether the query may use a column that it doesn't name."""
+    if any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)):
         return True
-    return any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star))
+    if any(tree.find_all(exp.Pivot)) or any(
+        alias.args.get("columns") and isinstance(alias.parent, exp.Table)
+        for alias in tree.find_all(exp.TableAlias)
+    ):
+        return True
+    natural = (str(join.args.get("method") or "").upper() for join in tree.find_all(exp.Join))
+    return "NATURAL" in natural or "identifier" in {
+        f.name.lower() for f in tree.find_all(exp.Anonymous)
+    }
+
+
+def _named_stats(text: str, leaves: Collection[str]) -> list[str]:
+    """The columns whose statistics the query may use: their names are in its text.
+
+    All where one isn't asked for by its name.
+    """
+    whole = any(not _INNER.match(text, found.end()) for found in _STATS.finditer(text))
+    if whole:
+        return list(leaves)
+    found = [name for name in leaves if not name.isascii() or _names(text, name)]
+    return found or list(leaves)
+
+
+def _names(text: str, name: str) -> bool:
+    """Whether the name is among the words of the text."""
+    return re.search(rf"(?<!\w){re.escape(name.lower())}(?!\w)", text) is not None
 
 
 def _pinned(table: exp.Table, pin: Pin, zone: str | None) -> PinnedTable:

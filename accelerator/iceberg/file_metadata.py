@@ -1,54 +1,43 @@
 """What a snapshot's manifests say of its files, as a table: a row for each data and delete file.
 
-Data files come from the cached columns of their manifests, delete files from the entries of theirs.
+All of it comes from the cached columns of the manifests, value by value only where a column's type
+is one that Spark lacks. Of `equality_ids` alone these say nothing: delete manifests' entries do.
 A partition's values and the bounds of columns have the types of the table.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
-from decimal import Context, Decimal
-from typing import Any
+from typing import TypeVar
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.conversions import from_bytes
-from pyiceberg.manifest import (
-    DATA_FILE_TYPE,
-    ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
-    ManifestFile,
-)
+from pyiceberg.manifest import DATA_FILE_TYPE, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import (
-    BinaryType,
-    DecimalType,
-    DoubleType,
-    FixedType,
     IcebergType,
-    LongType,
     PrimitiveType,
     StringType,
     TimestampNanoType,
-    TimestampType,
     TimestamptzNanoType,
-    TimestamptzType,
     TimeType,
     UUIDType,
 )
 
 from accelerator.arrow_types import arrow_type
-from accelerator.iceberg.files import live_entries, sequence_number
+from accelerator.iceberg.files import live_entries
 from accelerator.iceberg.io import Inputs
-from accelerator.iceberg.manifests.columns import ManifestColumns
+from accelerator.iceberg.manifests.columns import Bools, Int64s, ManifestColumns, Stats, validity
 from accelerator.iceberg.schema import spark_type
+from accelerator.iceberg.statistics import arrow_kind, decoded, joined_bytes
 from rewrite.render import quote
 
 PLAIN = {
@@ -68,24 +57,37 @@ PLAIN = {
     "key_metadata": "binary",
 }
 """The columns in order, and their Spark types; two of them have a struct of the table's own."""
-_AT = {field.name: place for place, field in enumerate(DATA_FILE_TYPE[3].fields)}
-_COUNTS = ("value_count", "null_value_count", "nan_value_count")
-_COUNT_MAPS = ("value_counts", "null_value_counts", "nan_value_counts")
-_ARROW = {
-    "array<bigint>": pa.list_(pa.int64()),
-    "array<int>": pa.list_(pa.int32()),
+PARTITION, STATS = STRUCTS = ("partition_data", "column_stats")
+COUNTS, BOUNDS = (
+    ("value_count", "null_value_count", "nan_value_count"),
+    ("lower_bound", "upper_bound"),
+)
+UInt64s = npt.NDArray[np.uint64]
+_T = TypeVar("_T")
+Path = tuple[str, ...]
+"""A column's name, or those that lead to an inner one."""
+_STORED = {
+    "file_path": "path",
+    "record_count": "record_count",
+    "file_size_in_bytes": "size_bytes",
+    "split_offsets": "split_offsets",
+    "sort_id": "sort_order_id",
+    "file_sequence_number": "file_sequence_number",
+    "data_sequence_number": "sequence_number",
+    "key_metadata": "key_metadata",
 }
-_TEXTS = (TimeType, TimestampNanoType, TimestamptzNanoType)
-_EXACTLY = Context(prec=64)
-"""Wider than any decimal: Python's own context rounds to 28 digits."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileMetadata:
-    """The rows, and their columns' names and types as Spark's DDL."""
-
-    rows: pa.Table
-    ddl: str
+"""Columns that the manifest's own are, as they are."""
+_EQUALITY_IDS = next(
+    place for place, f in enumerate(DATA_FILE_TYPE[3].fields) if f.name == "equality_ids"
+)
+_ARRAYS = {"array<bigint>": pa.list_(pa.int64()), "array<int>": pa.list_(pa.int32())}
+_DECIMAL_BYTES = 16
+_DAY = 24 * 60 * 60 * 1_000_000
+_TIMES: Mapping[type, pa.DataType] = {
+    TimeType: pa.time64("us"),
+    TimestampNanoType: pa.timestamp("ns"),
+    TimestamptzNanoType: pa.timestamp("ns", tz="UTC"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,143 +109,253 @@ class _Leaf:
         return word
 
 
+@dataclass(frozen=True, slots=True)
+class FileTable:
+    """The table's columns: `parts` are the fields of partitions, `leaves` have statistics."""
+
+    parts: Mapping[str, _Leaf]
+    leaves: Mapping[str, _Leaf]
+
+    @classmethod
+    def of(cls, metadata: TableMetadata, schema: Schema) -> FileTable:
+        """The table of a table's files, under that schema."""
+        parts = {leaf.name: leaf for leaf in _partition_fields(metadata)}
+        return cls(parts, {leaf.name: leaf for leaf in _leaves(schema)})
+
+    def paths(self, name: str, leaves: Collection[str] | None = None) -> list[Path]:
+        """The innermost fields of a column, its own name where it has none; statistics of `leaves`.
+
+        Of all that have them where that is None.
+        """
+        if name == PARTITION:
+            return [(PARTITION, part) for part in self.parts]
+        if name == STATS:
+            found = self.leaves if leaves is None else leaves
+            return [(STATS, leaf, told) for leaf in found for told in (*COUNTS, *BOUNDS)]
+        return [(name,)]
+
+    def find(self, names: Sequence[str]) -> Path | None:
+        """The innermost field that the names lead to, compared without case; None if not one."""
+        wanted = [name.lower() for name in names]
+        paths = self.paths(wanted[0])
+        found = [path for path in paths if [part.lower() for part in path] == wanted]
+        return found[0] if len(found) == 1 else None
+
+    def type_of(self, path: Path) -> str:
+        """The Spark type of an innermost field, or of a column without any."""
+        if path[0] == PARTITION:
+            return self.parts[path[1]].word
+        if path[0] == STATS:
+            return self.leaves[path[1]].word if path[2] in BOUNDS else "bigint"
+        return PLAIN[path[0]]
+
+    def ddl(self, name: str, paths: Iterable[Path]) -> str:
+        """Spark's type of a column; of a struct with these innermost fields alone."""
+        if name not in STRUCTS:
+            return self.type_of((name,))
+        return self._struct([path for path in paths if path[0] == name], 1)
+
+    def _struct(self, paths: Sequence[Path], depth: int) -> str:
+        fields = []
+        for name, below in _by_name([(path[depth:], path) for path in paths]).items():
+            (rest, path), *_ = below
+            inner = self._struct([p for _, p in below], depth + 1) if rest else self.type_of(path)
+            fields.append(f"{quote(name, 'spark')}: {inner}")
+        return f"struct<{', '.join(fields)}>"
+
+
 def file_metadata(
     inputs: Inputs,
     manifests: Iterable[ManifestFile],
     columns: Callable[[ManifestFile], ManifestColumns],
-    metadata: TableMetadata,
-    schema: Schema,
-    with_stats: bool,
-) -> FileMetadata:
-    """The table, `column_stats` NULL without `with_stats`; `columns` decodes a data manifest."""
-    parts, leaves = _partition_fields(metadata), _leaves(schema)
-    found: dict[str, list[Any]] = {name: [] for name in PLAIN}
-    for manifest in manifests:
-        if manifest.content == ManifestContent.DATA:
-            rows = _of_columns(manifest, columns(manifest), parts, leaves if with_stats else None)
-        else:
-            entries = live_entries(inputs, manifest)
-            order = metadata.specs()[manifest.partition_spec_id].fields
-            places = {field.field_id: place for place, field in enumerate(order)}
-            stats = leaves if with_stats else None
-            rows = _of_entries(manifest, entries, places, parts, stats)
-        for name, values in rows.items():
-            found[name] += values
-    partition = _struct([(f.name, f.word) for f in parts])
-    stats_fields = [(f.name, _stats_type(f)) for f in leaves]
-    types = PLAIN | {"partition_data": partition[0], "column_stats": _ddl(stats_fields)}
-    structs = {"partition_data": partition[1], "column_stats": _stats_arrow(leaves)}
-    arrow = {name: _ARROW.get(word) or arrow_type(word) for name, word in PLAIN.items() if word}
-    arrow |= structs
-    arrays = [pa.array(values, arrow[name]) for name, values in found.items()]
-    ddl = ", ".join(f"{name} {type_}" for name, type_ in types.items())
-    return FileMetadata(pa.table(arrays, names=list(found)), ddl)
+    table: FileTable,
+    wanted: Collection[Path],
+) -> pa.Table:
+    """A row for each file; a column for each path, in that order, called by its parts and dots.
+
+    `columns` decodes a manifest.
+    """
+    names = [".".join(path) for path in wanted]
+    types = [_arrow(table.type_of(path)) for path in wanted]
+    pieces = [
+        pa.table(_of_manifest(inputs, manifest, columns(manifest), table, wanted), names=names)
+        for manifest in manifests
+    ]
+    empty = pa.table([pa.array([], type_) for type_ in types], names=names)
+    return pa.concat_tables([empty, *pieces])
 
 
-def _of_columns(
+def nested(rows: pa.Table, names: Iterable[str], paths: Iterable[Path]) -> pa.Table:
+    """The columns of these names out of `file_metadata`'s for the paths, structs put together."""
+    known = list(paths)
+
+    def column(name: str) -> pa.Array:
+        if name not in STRUCTS:
+            return rows.column(name)
+        inner = [(p[1:], rows.column(".".join(p))) for p in known if p[0] == name]
+        return _struct([(p, one.combine_chunks()) for p, one in inner], rows.num_rows)
+
+    return pa.table({name: column(name) for name in names})
+
+
+def _struct(inner: Sequence[tuple[Path, pa.Array]], count: int) -> pa.StructArray:
+    if not inner:
+        return pa.array([{}] * count, pa.struct([]))
+    groups = _by_name(inner)
+    fields = [
+        below[0][1] if not below[0][0] else _struct(below, count) for below in groups.values()
+    ]
+    return pa.StructArray.from_arrays(fields, names=list(groups))
+
+
+def _by_name(inner: Iterable[tuple[Path, _T]]) -> dict[str, list[tuple[Path, _T]]]:
+    """By the first part of the path, which the paths then lack."""
+    found: dict[str, list[tuple[Path, _T]]] = {}
+    for path, value in inner:
+        found.setdefault(path[0], []).append((path[1:], value))
+    return found
+
+
+def _of_manifest(
+    inputs: Inputs,
     manifest: ManifestFile,
     columns: ManifestColumns,
-    parts: Sequence[_Leaf],
-    leaves: Sequence[_Leaf] | None,
-) -> dict[str, list[Any]]:
-    count = columns.count
-    children = {field.name for field in columns.partition.type}
-    fixed = {
-        part.name: [_value(v, part.kind) for v in columns.partition.field(name).to_pylist()]
-        for part in parts
-        if (name := str(part.field_id)) in children
-    }
-    return {
-        "content": [0] * count,
-        "file_path": columns.path.to_pylist(),
-        "file_format": [text.upper() for text in columns.format.to_pylist()],
-        "spec_id": [manifest.partition_spec_id] * count,
-        "partition_data": _rows(count, fixed),
-        "record_count": columns.record_count.to_pylist(),
-        "file_size_in_bytes": columns.size_bytes.to_pylist(),
-        "split_offsets": columns.split_offsets.to_pylist(),
-        "sort_id": columns.sort_order_id.to_pylist(),
-        "equality_ids": [None] * count,
-        "file_sequence_number": columns.file_sequence_number.to_pylist(),
-        "data_sequence_number": columns.sequence_number.to_pylist(),
-        "column_stats": [None] * count if leaves is None else _stats(columns, leaves),
-        "key_metadata": columns.key_metadata.to_pylist(),
-    }
+    table: FileTable,
+    wanted: Iterable[Path],
+) -> list[pa.Array]:
+    told: dict[str, Stats] = {}
+    found = []
+    for path in wanted:
+        if path[0] == PARTITION:
+            found.append(_partition_values(columns, table.parts[path[1]]))
+        elif path[0] == STATS:
+            leaf = table.leaves[path[1]]
+            if leaf.name not in told:
+                told[leaf.name] = columns.stats(leaf.field_id)
+            found.append(_statistic(told[leaf.name], path[2], leaf))
+        else:
+            found.append(_plain(inputs, manifest, columns, path[0]))
+    return found
 
 
-def _stats(columns: ManifestColumns, leaves: Sequence[_Leaf]) -> list[dict[str, Any]]:
-    by_column = {}
-    for leaf in leaves:
-        told = columns.stats(leaf.field_id)
-        counts = [c.to_pylist() for c in (told.value_counts, told.null_counts, told.nan_counts)]
-        bounds = [
-            [_bound(b, leaf.kind) for b in bound.to_pylist()] for bound in (told.lower, told.upper)
-        ]
-        names = (*_COUNTS, "lower_bound", "upper_bound")
-        by_column[leaf.name] = _rows(
-            columns.count, dict(zip(names, (*counts, *bounds), strict=True))
+def _plain(inputs: Inputs, manifest: ManifestFile, columns: ManifestColumns, name: str) -> pa.Array:
+    if name in _STORED:
+        return columns.source.column(_STORED[name])
+    if name == "file_format":
+        return pc.utf8_upper(columns.format)
+    if name == "spec_id":
+        return pa.repeat(pa.scalar(manifest.partition_spec_id, pa.int32()), columns.count)
+    if name == "content":
+        zero = pa.scalar(0, pa.int32())
+        return (
+            columns.content.cast(pa.int32()) if columns.deletes else pa.repeat(zero, columns.count)
         )
-    return _rows(columns.count, by_column)
+    type_ = _arrow(PLAIN[name])
+    if not columns.deletes:
+        return pa.nulls(columns.count, type_)
+    return pa.array([e.data_file[_EQUALITY_IDS] for e in live_entries(inputs, manifest)], type_)
 
 
-def _of_entries(
-    manifest: ManifestFile,
-    entries: Sequence[ManifestEntry],
-    places: dict[int, int],
-    parts: Sequence[_Leaf],
-    leaves: Sequence[_Leaf] | None,
-) -> dict[str, list[Any]]:
-    rows: dict[str, list[Any]] = {name: [] for name in PLAIN}
-    for entry in entries:
-        data = entry.data_file
-        number = entry.file_sequence_number
-        if number is None and entry.status == ManifestEntryStatus.ADDED:
-            number = manifest.sequence_number
-        partition = {
-            part.name: _value(data.partition[places[part.field_id]], part.kind)
-            for part in parts
-            if part.field_id in places
-        }
-        values = {
-            "content": int(data.content),
-            "file_path": data.file_path,
-            "file_format": data.file_format.value.upper(),
-            "spec_id": manifest.partition_spec_id,
-            "partition_data": partition,
-            "record_count": data.record_count,
-            "file_size_in_bytes": data.file_size_in_bytes,
-            "split_offsets": data[_AT["split_offsets"]],
-            "sort_id": data[_AT["sort_order_id"]],
-            "equality_ids": data[_AT["equality_ids"]],
-            "file_sequence_number": number,
-            "data_sequence_number": sequence_number(entry, manifest),
-            "column_stats": None if leaves is None else _entry_stats(data, leaves),
-            "key_metadata": data[_AT["key_metadata"]],
-        }
-        for name, value in values.items():
-            rows[name].append(value)
-    return rows
+def _statistic(stats: Stats, name: str, leaf: _Leaf) -> pa.Array:
+    if name in BOUNDS:
+        return _bounds(stats.lower if name == "lower_bound" else stats.upper, leaf)
+    counts = (stats.value_counts, stats.null_counts, stats.nan_counts)
+    return counts[COUNTS.index(name)]
 
 
-def _entry_stats(data: Any, leaves: Sequence[_Leaf]) -> dict[str, Any]:
-    maps = [data[_AT[name]] or {} for name in _COUNT_MAPS]
-    lower, upper = (data[_AT[name]] or {} for name in ("lower_bounds", "upper_bounds"))
-    return {
-        leaf.name: {
-            **{n: m.get(leaf.field_id) for n, m in zip(_COUNTS, maps, strict=True)},
-            "lower_bound": _bound(lower.get(leaf.field_id), leaf.kind),
-            "upper_bound": _bound(upper.get(leaf.field_id), leaf.kind),
-        }
-        for leaf in leaves
-    }
+def _bounds(raw: pa.BinaryArray, leaf: _Leaf) -> pa.Array:
+    """Bounds as values of the type; null where the bytes aren't one."""
+    target, word = arrow_type(leaf.word), leaf.word
+    if pa.types.is_decimal(target):
+        return _decimals(raw, target)
+    if word == "binary":
+        return raw
+    if isinstance(leaf.kind, tuple(_TIMES)):
+        return _times(decoded(raw, "timestamp_ntz", pa.int64()), leaf.kind)
+    if word == "string":
+        return _texts(raw) if isinstance(leaf.kind, StringType) else _spelled(raw, leaf.kind)
+    kept = decoded(raw, word, arrow_kind(word))
+    return (kept.cast(pa.int32()) if pa.types.is_date(target) else kept).cast(target)
 
 
-def _rows(count: int, columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Columns as one dict a row, empty ones where there is no column."""
-    if not columns:
-        return [{} for _ in range(count)]
-    names = tuple(columns)
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def _partition_values(columns: ManifestColumns, part: _Leaf) -> pa.Array:
+    """The field's values, null where the file's spec hasn't it."""
+    target, name = arrow_type(part.word), str(part.field_id)
+    place = columns.partition.type.get_field_index(name)
+    if place < 0:
+        return pa.nulls(columns.count, target)
+    raw = columns.partition.field(place)
+    if isinstance(part.kind, tuple(_TIMES)) and pa.types.is_int64(raw.type):
+        return _times(raw, part.kind)
+    if pa.types.is_binary(raw.type):
+        if pa.types.is_decimal(target):
+            return _decimals(raw, target)
+        if isinstance(part.kind, UUIDType):
+            return _spelled(raw, part.kind)
+    return (raw.cast(pa.int32()) if pa.types.is_date(target) else raw).cast(target)
+
+
+def _texts(raw: pa.BinaryArray) -> pa.StringArray:
+    try:
+        return raw.cast(pa.string())
+    except pa.ArrowInvalid:  # bytes that are no UTF-8
+        return pa.array([_text(one, StringType()) for one in raw.to_pylist()], pa.string())
+
+
+def _times(raw: pa.Int64Array, kind: IcebergType) -> pa.StringArray:
+    """Of types that Spark lacks: `10:00:01.250000`, `2020-01-01 10:00:01.250000000Z`."""
+    if isinstance(kind, TimeType):
+        of_day = pc.and_(pc.greater_equal(raw, 0), pc.less(raw, _DAY))
+        raw = pc.if_else(of_day, raw, pa.scalar(None, pa.int64()))
+    return raw.cast(_TIMES[type(kind)]).cast(pa.string())
+
+
+def _spelled(raw: pa.BinaryArray, kind: IcebergType) -> pa.StringArray:
+    """Values of a type that Spark lacks."""
+    return pa.array([_text(one, kind) for one in raw.to_pylist()], pa.string())
+
+
+def _text(raw: bytes | None, kind: IcebergType) -> str | None:
+    if raw is None or not isinstance(kind, PrimitiveType):
+        return None
+    try:
+        value = UUID(bytes=raw) if isinstance(kind, UUIDType) else from_bytes(kind, raw)
+    except (ValueError, struct.error):
+        return None
+    return None if value is None else str(value)
+
+
+def _decimals(raw: pa.BinaryArray, target: pa.Decimal128Type) -> pa.Array:
+    """Two's complement numbers, the most significant byte first; null for too many digits."""
+    count = len(raw)
+    wide = np.zeros((count, _DECIMAL_BYTES), dtype=np.uint8)
+    there = np.zeros(count, dtype=bool)
+    lengths = pc.fill_null(pc.binary_length(raw), 0).to_numpy(zero_copy_only=False)
+    for width in np.unique(lengths).tolist():
+        if not 0 < width <= _DECIMAL_BYTES:
+            continue
+        chosen = lengths == width
+        digits = np.frombuffer(joined_bytes(raw.filter(pa.array(chosen))), dtype=np.uint8)
+        digits = digits.reshape(-1, width)
+        whole = np.repeat(np.where(digits[:, :1] >= 128, 255, 0).astype(np.uint8), 16, axis=1)
+        whole[:, _DECIMAL_BYTES - width :] = digits
+        wide[chosen], there[chosen] = whole[:, ::-1], True
+    low, high = wide.view("<u8")[:, 0], wide.view("<i8")[:, 1]
+    there &= _below(low, high, 10**target.precision)
+    there &= ~_below(low, high, 1 - 10**target.precision)
+    wide[~there] = 0
+    return pa.Array.from_buffers(target, count, [validity(there), pa.py_buffer(wide)])
+
+
+def _below(low: UInt64s, high: Int64s, limit: int) -> Bools:
+    """Whether numbers of two halves are less than the limit."""
+    top, rest = divmod(limit, 1 << 64)
+    below: Bools = (high < top) | ((high == top) & (low < np.uint64(rest)))
+    return below
+
+
+def _arrow(type_: str) -> pa.DataType:
+    return _ARRAYS[type_] if type_ in _ARRAYS else arrow_type(type_)
 
 
 def _partition_fields(metadata: TableMetadata) -> list[_Leaf]:
@@ -282,61 +394,3 @@ def _leaves(schema: Schema) -> list[_Leaf]:
         if isinstance(kind := schema.find_type(field_id), PrimitiveType)
         and (name := schema.find_column_name(field_id)) is not None
     ]
-
-
-def _struct(fields: Sequence[tuple[str, str]]) -> tuple[str, pa.DataType]:
-    return _ddl(fields), pa.struct([(name, arrow_type(word)) for name, word in fields])
-
-
-def _ddl(fields: Sequence[tuple[str, str]]) -> str:
-    return "struct<" + ", ".join(f"{quote(n, 'spark')}: {t}" for n, t in fields) + ">"
-
-
-def _stats_type(leaf: _Leaf) -> str:
-    bounds = [("lower_bound", leaf.word), ("upper_bound", leaf.word)]
-    return _ddl([*((name, "bigint") for name in _COUNTS), *bounds])
-
-
-def _stats_arrow(leaves: Sequence[_Leaf]) -> pa.DataType:
-    def one(leaf: _Leaf) -> pa.DataType:
-        word = arrow_type(leaf.word)
-        counts = [(name, pa.int64()) for name in _COUNTS]
-        return pa.struct([*counts, ("lower_bound", word), ("upper_bound", word)])
-
-    return pa.struct([(leaf.name, one(leaf)) for leaf in leaves])
-
-
-def _bound(raw: bytes | None, kind: IcebergType) -> Any:
-    """A bound as a value of the type; None where its bytes aren't one."""
-    if raw is None or not isinstance(kind, PrimitiveType):
-        return None
-    if isinstance(kind, (LongType, DoubleType)) and len(raw) == 4:  # written before a promotion
-        return struct.unpack("<i" if isinstance(kind, LongType) else "<f", raw)[0]
-    try:
-        return _value(from_bytes(kind, raw), kind)
-    except (ValueError, OverflowError, ArithmeticError, struct.error):
-        return None
-
-
-def _text(raw: int, kind: IcebergType) -> str:
-    """A time of a type that Spark lacks: `10:00:01.250000`, `2020-01-01 10:00:01.250000000Z`."""
-    if isinstance(kind, TimeType):
-        return (datetime.min + timedelta(microseconds=raw)).time().isoformat("microseconds")
-    zone = "Z" if isinstance(kind, TimestamptzNanoType) else ""
-    return np.datetime_as_string(np.datetime64(raw, "ns")).replace("T", " ") + zone
-
-
-def _value(raw: Any, kind: IcebergType) -> Any:
-    """A manifest's value, by either decoder, as Arrow takes it for the type."""
-    if raw is None:
-        return None
-    if isinstance(kind, DecimalType) and isinstance(raw, bytes):
-        return Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-kind.scale, _EXACTLY)
-    if isinstance(kind, _TEXTS) and isinstance(raw, int):
-        return _text(raw, kind)
-    if isinstance(kind, UUIDType):
-        return str(raw if isinstance(raw, UUID) else UUID(bytes=raw))
-    if isinstance(kind, (BinaryType, FixedType, TimestampType, TimestamptzType)):
-        return raw
-    known = isinstance(raw, (bool, int, float, str, Decimal, date, datetime))
-    return raw if known else str(raw)

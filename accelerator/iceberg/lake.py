@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from accelerator.iceberg.delete_columns import DeleteFiles
-    from accelerator.iceberg.file_metadata import FileMetadata
+    from accelerator.iceberg.file_metadata import FileTable
     from accelerator.iceberg.manifest_jobs import Decoding, ManifestJobs
     from accelerator.iceberg.manifests.cache import ManifestCache
     from accelerator.iceberg.manifests.columns import ManifestColumns
@@ -353,19 +353,25 @@ class PinnedTable:
             inputs = inputs_for(self.metadata_location, self.io_properties)
             return self._columns.cache.columns(inputs, manifest)
 
-    def file_metadata(self, *, with_stats: bool) -> FileMetadata:
-        """The snapshot's data and delete files as a table, as their manifests have them.
+    def file_table(self) -> FileTable:
+        """The columns of the table that `file_metadata` gives."""
+        from accelerator.iceberg.file_metadata import FileTable  # imports Arrow's compute
 
-        Without statistics of columns where nobody asks. CatalogError where a manifest can't be
+        return FileTable.of(self.metadata, self.schema)
+
+    def file_metadata(self, table: FileTable, wanted: Collection[tuple[str, ...]]) -> pa.Table:
+        """Of the snapshot's data and delete files these columns, as their manifests have them.
+
+        A column's path names it, and the field inside it. CatalogError where a manifest can't be
         read.
         """
-        from accelerator.iceberg.file_metadata import file_metadata  # imports Arrow's compute
+        from accelerator.iceberg.file_metadata import file_metadata
 
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
             listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
             columns = partial(self._columns.cache.columns, inputs)
-            return file_metadata(inputs, listed, columns, self.metadata, self.schema, with_stats)
+            return file_metadata(inputs, listed, columns, table, wanted)
 
     def held(self, *, without: Collection[int] = ()) -> Iterator[tuple[str, int]]:
         """The keys of all data files that some snapshot of the table holds, the newest first.

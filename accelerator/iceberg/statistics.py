@@ -335,7 +335,7 @@ class FileStatistics:
         elif not ordered:
             unbounded = pa.nulls(files, pa.binary())
             told = replace(told, lower=unbounded, upper=unbounded)
-        lower, upper = _decoded(told.lower, type_, arrow), _decoded(told.upper, type_, arrow)
+        lower, upper = decoded(told.lower, type_, arrow), decoded(told.upper, type_, arrow)
         # What doesn't count the file's rows says nothing of them.
         nulls, nans = np.where(told.values == rows, told.nulls, UNKNOWN), told.nans
         given, constant = source.fixed(field_id, type_)
@@ -487,7 +487,7 @@ def arrow_kind(type_: str) -> pa.DataType:
     return pa.binary() if type_ == "string" else pa.int64()
 
 
-def _decoded(binary: pa.Array, type_: str, arrow: pa.DataType) -> pa.Array:
+def decoded(binary: pa.Array, type_: str, arrow: pa.DataType) -> pa.Array:
     """Iceberg's single values as numbers; null for a width that the type doesn't have."""
     if type_ == "string":
         return binary
@@ -500,13 +500,13 @@ def _decoded(binary: pa.Array, type_: str, arrow: pa.DataType) -> pa.Array:
         kind = (
             {1: "u1", 4: "<i4", 8: "<i8"}[width] if type_ in _WHOLE else {4: "<f4", 8: "<f8"}[width]
         )
-        numbers = np.frombuffer(_joined(binary.filter(chosen)), dtype=kind)
+        numbers = np.frombuffer(joined_bytes(binary.filter(chosen)), dtype=kind)
         wide = numbers.astype(np.int64 if type_ in _WHOLE else np.float64)
         result = pc.replace_with_mask(result, chosen, pa.array(wide))
     return result
 
 
-def _joined(binary: pa.Array) -> bytes:
+def joined_bytes(binary: pa.Array) -> bytes:
     """The bytes of all values one after the other."""
     if not len(binary):
         return b""
@@ -521,7 +521,7 @@ def big_endian(binary: pa.Array) -> pa.Array:
     lengths = pc.fill_null(pc.binary_length(binary), UNKNOWN)
     for width in range(1, 9):
         chosen = pc.equal(lengths, width)
-        digits = np.frombuffer(_joined(binary.filter(chosen)), dtype=np.uint8)
+        digits = np.frombuffer(joined_bytes(binary.filter(chosen)), dtype=np.uint8)
         if not len(digits):
             continue
         digits = digits.reshape(-1, width)

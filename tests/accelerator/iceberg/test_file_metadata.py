@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from datetime import time
 from decimal import Decimal
@@ -19,13 +20,14 @@ from pyiceberg.types import (
     DecimalType,
     LongType,
     NestedField,
+    PrimitiveType,
     TimestampNanoType,
     TimestamptzNanoType,
     TimeType,
 )
 
 import accelerator
-from accelerator.iceberg.file_metadata import _value
+from accelerator.iceberg.file_metadata import PLAIN, _bounds, _Leaf, nested
 from accelerator.session import Accelerator
 
 _WIDE = Decimal("-1234567890123456789012345678.0123456789")
@@ -64,7 +66,9 @@ def _append(table: Table, k: int) -> None:
 def _files(acc: Accelerator) -> pa.Table:
     table = acc.lake.pin().pinned(("d", "t"))
     assert table is not None
-    return table.file_metadata(with_stats=True).rows
+    files = table.file_table()
+    paths = [path for name in PLAIN for path in files.paths(name)]
+    return nested(table.file_metadata(files, paths), PLAIN, paths)
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
@@ -102,6 +106,14 @@ def test_a_name_that_partition_fields_had_one_after_the_other(
 
 
 def test_values_past_pythons_own() -> None:
-    assert pa.array([_value(_FAR, DateType())], pa.date32())[0].value == _FAR
-    assert _value(1, TimestampNanoType()) == "1970-01-01 00:00:00.000000001"
-    assert _value(-1, TimestamptzNanoType()) == "1969-12-31 23:59:59.999999999Z"
+    def shown(kind: PrimitiveType, width: str, *values: int) -> list[str]:
+        raw = pa.array([struct.pack(width, value) for value in values], pa.binary())
+        return [str(one) for one in _bounds(raw, _Leaf("x", 1, kind)).cast(pa.string())]
+
+    assert shown(DateType(), "<i", _FAR) == ["11998-12-15"]
+    assert shown(TimestampNanoType(), "<q", 1) == ["1970-01-01 00:00:00.000000001"]
+    assert shown(TimestamptzNanoType(), "<q", -1) == ["1969-12-31 23:59:59.999999999Z"]
+    assert shown(TimeType(), "<q", 86_399_999_999, 86_400_000_000, -1) == [
+        "23:59:59.999999",
+        *("None", "None"),
+    ]
