@@ -11,6 +11,7 @@ import pyarrow as pa
 from accelerator.plan import (
     MANIFESTS,
     CoverPlan,
+    FilesPlan,
     PlainPlan,
     Plan,
     RowsPlan,
@@ -31,6 +32,15 @@ def as_dict(plan: Plan) -> dict[str, Any]:
     if isinstance(plan, PlainPlan):
         reason = {"code": plan.declined.code, "reason": plan.declined.sentence}
         return {"rewritten": False, "engine": "spark", **reason, "considered": tried}
+    if isinstance(plan, FilesPlan):
+        return {
+            "rewritten": True,
+            "engine": plan.engine,
+            "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
+            "columns": _columns(plan),
+            "sql": plan.sql,
+            "considered": tried,
+        }
     if isinstance(plan, RowsPlan):
         return {
             "rewritten": True,
@@ -77,6 +87,9 @@ def as_text(plan: Plan) -> str:
     """The plan for people."""
     if isinstance(plan, PlainPlan):
         lines = [f"plain Spark, because: {plan.declined.sentence} [{plan.declined.code}]"]
+    elif isinstance(plan, FilesPlan):
+        made = ", ".join(_columns(plan))
+        lines = [f"{MANIFESTS}, by {plan.engine}", f"  columns of the table of files: {made}"]
     else:
         lines = _rows_lines(plan) if isinstance(plan, RowsPlan) else _cube_lines(plan)
     used = _used(plan)
@@ -108,9 +121,13 @@ def why_not(plan: Plan) -> list[dict[str, str | None]]:
 
 def _used(plan: Plan) -> str | None:
     """The name of the candidate that answers."""
-    if isinstance(plan, RowsPlan):
+    if isinstance(plan, (RowsPlan, FilesPlan)):
         return MANIFESTS
     return plan.title if isinstance(plan, CoverPlan) else None
+
+
+def _columns(plan: FilesPlan) -> list[str]:
+    return [".".join(path) for path in plan.paths]
 
 
 def _rows_lines(plan: RowsPlan) -> list[str]:

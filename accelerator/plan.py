@@ -18,6 +18,7 @@ from rewrite.reason import Declined
 from rewrite.row_block import RowBlock
 
 if TYPE_CHECKING:
+    from accelerator.iceberg.file_metadata import FileTable
     from accelerator.iceberg.manifest_jobs import Decoding
     from accelerator.indexing.probing import Skipped
     from accelerator.rows.planning import Reading
@@ -140,6 +141,23 @@ class RowsPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesPlan:
+    """A query of the table of a table's files, which DuckDB answers by `sql` over some columns.
+
+    `pinned` is the one table whose files they are; `paths` name the columns that are made.
+    """
+
+    pinned: tuple[PinnedTable, ...]
+    table: FileTable
+    paths: tuple[tuple[str, ...], ...]
+    sql: str
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    engine: str = "duckdb"
+    tried: tuple[Tried, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PlainPlan:
     """A statement that goes to Spark as it is, and why."""
 
@@ -147,7 +165,7 @@ class PlainPlan:
     tried: tuple[Tried, ...] = field(default=())
 
 
-Plan = CoverPlan | RowsPlan | PlainPlan
+Plan = CoverPlan | RowsPlan | FilesPlan | PlainPlan
 
 
 def decoding_of(plan: Plan) -> Decoding | None:

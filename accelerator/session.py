@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from sqlglot.errors import SqlglotError
 
 from accelerator import commands, explain, metadata_table, verification
 from accelerator.builds.builder import Builder
@@ -33,7 +34,7 @@ from accelerator.maintenance import recycle_bin
 from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
-from accelerator.plan import CoverPlan, PlainPlan, Plan, RowsPlan, decoding_of
+from accelerator.plan import CoverPlan, FilesPlan, PlainPlan, Plan, RowsPlan, decoding_of
 from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("accelerator")
 _INSIST_S = 0.2
 _JOB_HINT = "manifest_jobs=never keeps Spark out of it"
-_OF_FILES = "What its manifests say is read by Spark."
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Uses:
     hits: dict[str, int] = field(default_factory=dict)
     last: dict[str, float] = field(default_factory=dict)
 
-    def record(self, plan: CoverPlan | RowsPlan) -> None:
+    def record(self, plan: Plan) -> None:
         """One more, if it's a cube that answered."""
         if isinstance(plan, CoverPlan) and plan.cube_id is not None:
             self.hits[plan.cube_id] = self.hits.get(plan.cube_id, 0) + 1
@@ -339,8 +339,15 @@ class Accelerator:
             with engine.tagged(tag):
                 return session.sql(sql).toArrow()
 
-    def run(self, plan: CoverPlan | RowsPlan, sql: str) -> tuple[pa.Table, str, Counted | None]:
+    def run(
+        self, plan: CoverPlan | RowsPlan | FilesPlan, sql: str
+    ) -> tuple[pa.Table, str, Counted | None]:
         """Runs a plan; the answer, the engine that gave it, and what was read if it was counted."""
+        if isinstance(plan, FilesPlan):
+            from accelerator.metadata_query import run_files
+
+            with self.tracked() as tag:
+                return run_files(plan, self.duckdb, tag), plan.engine, None
         self._pin_snapshots(plan)
         with self.tracked() as tag:
             if plan.engine == "duckdb":
@@ -376,6 +383,8 @@ class Accelerator:
 
     def _planned(self, sql: str, only: str | None = None) -> tuple[Plan, bool]:
         try:
+            if metadata_table.is_named(sql):
+                return self._files_plan(sql), False
             plan, cached = self.planner.plan(sql, only=only)
         except CancelledError:  # of a job that decodes manifests
             raise
@@ -387,6 +396,18 @@ class Accelerator:
         if decoding is not None and decoding.failed is not None and not cached:
             self._failed("manifest_job_failed", EngineError(decoding.failed, hint=_JOB_HINT))
         return plan, cached
+
+    def _files_plan(self, sql: str) -> FilesPlan | PlainPlan:
+        if self.config.engine == "spark":
+            return PlainPlan(Declined("engine_unavailable", "The setting `engine` is spark."))
+        from accelerator.metadata_query import plan_files  # imports Arrow's compute
+
+        try:
+            return plan_files(sql, self.lake.pin(), self.config.dialect, self.settings())
+        except DeclinedError as error:
+            return PlainPlan(error.declined)
+        except SqlglotError as error:
+            return PlainPlan(Declined("parse_failed", str(error).splitlines()[0]))
 
     def _sorted_rows(self, plan: RowsPlan, tag: str) -> tuple[pa.Table, str, Counted | None]:
         everything = self._streamed(plan)
@@ -453,19 +474,19 @@ class Accelerator:
 
     def _query(self, statement: Query) -> Result:
         started = time.perf_counter()
-        if metadata_table.is_named(statement.bare):
-            return self._of_files(statement.bare)
         if statement.plain or not self.config.enabled:
-            return self._plain(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
+            return self._plain_query(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
         with self.store.reading():
             with self._context.assumed() as holds:
                 answer = self._accelerated(statement, started, holds)
             return answer if answer is not None else self._query(statement)
 
-    def _of_files(self, sql: str) -> Result:
-        """A query that names tables of files: Spark's answer, over views of their manifests."""
+    def _plain_query(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
+        """Spark's answer; where it names tables of files, over views of their manifests."""
+        if not metadata_table.is_named(sql):
+            return self._plain(sql, metrics, plan)
         with self._metadata_views(sql) as text:
-            return self._plain(text, Metrics(), PlainPlan(Declined("table_unknown", _OF_FILES)))
+            return self._plain(text, metrics, plan)
 
     @contextmanager
     def _metadata_views(self, sql: str) -> Iterator[str]:
@@ -489,7 +510,7 @@ class Accelerator:
         if isinstance(plan, PlainPlan):
             metrics = Metrics(planning_ms=planned, fallback=_shown(plan.declined))
             metrics = _with_decoding(metrics, plan, cached)
-            return self._plain(statement.bare, metrics, plan)
+            return self._plain_query(statement.bare, metrics, plan)
         began = time.perf_counter()
         try:
             table, engine, counted = self.run(plan, statement.bare)
@@ -503,12 +524,12 @@ class Accelerator:
             declined = self._failed("engine_failed", error)
             self._forget_damaged(plan)
             metrics = Metrics(planning_ms=planned, fallback=_shown(declined))
-            return self._plain(statement.bare, _with_decoding(metrics, plan, cached), plan)
+            return self._plain_query(statement.bare, _with_decoding(metrics, plan, cached), plan)
         if not holds():
             return None
         self.uses.record(plan)
         metrics = replace(
-            _rows_metrics(plan, counted) if isinstance(plan, RowsPlan) else _metrics(plan),
+            _metrics(plan, counted),
             engine=engine,
             planning_ms=planned,
             execution_ms=_ms(began),
@@ -517,9 +538,9 @@ class Accelerator:
         metrics = _with_decoding(metrics, plan, cached)
         return Result(table, metrics, lambda: explain.as_text(plan))
 
-    def _forget_damaged(self, plan: CoverPlan | RowsPlan) -> None:
+    def _forget_damaged(self, plan: Plan) -> None:
         """Segments that failed a statement for their own damage fail no other one."""
-        if isinstance(plan, RowsPlan):
+        if not isinstance(plan, CoverPlan):
             return
         try:
             broken = self.builder.forget_unreadable(plan.definition.fact.uuid, plan.segments)
@@ -547,7 +568,7 @@ class Accelerator:
         with ExitStack() as leases:
             leases.enter_context(self.store.reading())
             plan, _ = self._planned(statement.bare)
-            if isinstance(plan, PlainPlan):
+            if isinstance(plan, (PlainPlan, FilesPlan)):
                 return session.sql(statement.bare)
             try:
                 self._pin_snapshots(plan)
@@ -630,7 +651,11 @@ def _with_decoding(metrics: Metrics, plan: Plan, cached: bool) -> Metrics:
     )
 
 
-def _metrics(plan: CoverPlan) -> Metrics:
+def _metrics(plan: CoverPlan | RowsPlan | FilesPlan, counted: Counted | None) -> Metrics:
+    if isinstance(plan, FilesPlan):
+        return Metrics(rewritten=True)
+    if isinstance(plan, RowsPlan):
+        return _rows_metrics(plan, counted)
     filled = {s.path for s in plan.segments if s.rows}
     return Metrics(
         rewritten=True,
