@@ -135,7 +135,7 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
         sources.append(SegmentSource(scan, segment_condition(filled)))
     raw: RawSource | None = None
     tables: tuple[tuple[str, int], ...] = ()
-    if best.manifests is not None:
+    if best.manifests is not None and best.manifests.cells is not None:
         sources.append(SegmentSource(CELLS, ""))
     if best.coverage.uncovered or not sources:
         if any(d.content == "equality" for f in best.coverage.uncovered for d in f.deletes):

@@ -52,13 +52,12 @@ def manifest_candidate(
         return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, count)
     # A path that stands twice is left to the rows. A deletion vector leaves only their count known.
     serves = verdict.all_true & ~left_out & (alive != UNKNOWN) & statistics.source.single
-    serves &= told.tells
     if any(state.kind != "rows" for state in cube.states):
         serves &= alive == statistics.rows
     for key in keys:
         serves &= np.zeros(count, dtype=bool) if key is None else key.fixed
     for state, found in states:
-        serves &= _tells(state, found, count)
+        serves &= told.tells and _tells(state, found, count)
     read = ~(serves | left_out)
     # What reads the file here takes such a column from it, Spark from the partition.
     if any(found is not None and (found.unproven & read).any() for found in used):
@@ -68,7 +67,7 @@ def manifest_candidate(
     size = int(statistics.sizes[read].sum())
     tried = Tried(MANIFESTS, None, size, 0, int(read.sum()))
     manifests = Manifests(
-        _cells(cube, serves, statistics),
+        _cells(cube, serves, statistics) if told.tells else None,
         int(serves.sum()),
         _left_out(statistics, left_out),
         skipped,

@@ -61,12 +61,12 @@ class DuckDBRun:
 
 @dataclass(frozen=True)
 class Manifests:
-    """Data files that need not be read: `cells` are the states of those that `serve`.
+    """Data files that need not be read: `cells` are the states of those that `serve`, if any can.
 
     `skipped` says what of them indexes have left out.
     """
 
-    cells: pa.Table
+    cells: pa.Table | None
     serve: int
     left_out: int
     skipped: tuple[Skipped, ...] = ()

@@ -31,7 +31,8 @@ def run_duckdb(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> pa.Table:
     """The answer from DuckDB, with Spark's names and types."""
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
-    tables = {} if plan.manifests is None else {CELLS: plan.manifests.cells}
+    cells = None if plan.manifests is None else plan.manifests.cells
+    tables = {} if cells is None else {CELLS: cells}
     for name, occurrence in plan.duckdb.raw:
         files = plan.uncovered if occurrence == plan.match.fact else None
         tables[name] = plan.pinned[occurrence].arrow(used_columns(plan.block, occurrence), files)
@@ -82,7 +83,7 @@ def _frame(
         )
         views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, segment_condition(filled)))
-    if plan.manifests is not None:
+    if plan.manifests is not None and plan.manifests.cells is not None:
         view = f"acc_{uuid.uuid4().hex}"
         session.createDataFrame(plan.manifests.cells).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)

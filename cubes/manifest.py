@@ -68,7 +68,7 @@ def manifested(block: Block, fixed: Set[int]) -> Manifested | Declined:
 
 def _untold(block: Block) -> Manifested | None:
     """The cube that is the block itself, of which manifests tell nothing."""
-    if not block.conjuncts or may_raise((*block.conjuncts, *block.keys, *block.results)):
+    if not block.conjuncts:
         return None
     bare = replace(block, conjuncts=())
     keys = [Output(f"k{i}", None, key) for i, key in enumerate(block.keys)]
