@@ -63,6 +63,13 @@ def test_one_by_one_as_in_bulk(blocks: int, values: list[int], others: list[int]
     assert [again.may(value) for value in asked] == [found.may(value) for value in asked]
 
 
+def test_the_lower_half_never_moves_a_hash_to_another_block() -> None:
+    edges = [-(-(b << 32) // 9) - 1 << 32 | 0xFFFFFFFF for b in range(1, 9)]
+    found = _filter(9, edges)
+    assert all(found.may(value) for value in edges)
+    assert [int(row.any()) for row in found.words] == [1] * 8 + [0]
+
+
 @settings(deadline=None)
 @given(BLOCKS, st.lists(WORD, max_size=300), st.lists(WORD, max_size=50))
 def test_folding_is_building_smaller(blocks: int, values: list[int], others: list[int]) -> None:
@@ -101,6 +108,13 @@ def test_a_bundle_answers_as_its_filters(
 
     assert bundle.may(clauses, read).tolist() == [one.answers(clauses) for one in filters]
     assert set(reads) <= {32 * len(files)}
+
+
+def test_a_bundle_of_crowded_filters() -> None:
+    filters = [_filter(9, _random(130, seed).tolist()) for seed in range(8)]
+    stored, asked = transpose(filters), _random(2000, 99).tolist()
+    rows = [Bundle(9, 8).may(((v,),), lambda at, n: stored[at : at + n]).tolist() for v in asked]
+    assert rows == [[one.may(value) for one in filters] for value in asked]
 
 
 def test_a_bundle_in_a_mapped_file(tmp_path: Path) -> None:
