@@ -97,9 +97,15 @@ class Filter:
         pairs = self.words.reshape(-1, 2, 8)
         return Filter(pairs[:, 0] | pairs[:, 1])
 
-    def unfolded(self, blocks: int) -> Filter:
-        """One of 2, 4, 8, … times as many blocks that answers just as this one."""
-        return Filter(np.repeat(self.words, blocks // self.blocks, axis=0))
+    def of_size(self, blocks: int) -> Filter:
+        """One of so many blocks, which are z times or divided by a power of two.
+
+        Larger, it answers just as this one; smaller, it's the one that the hashes would have made.
+        """
+        found = self
+        while found.blocks > blocks:
+            found = found.folded()
+        return Filter(np.repeat(found.words, blocks // found.blocks, axis=0))
 
     @property
     def fill(self) -> float:
@@ -192,6 +198,13 @@ def blocks_for(values: float, bits_per_value: float) -> int:
     step = 1 << (math.ceil(wanted).bit_length() - 4)
     found = math.ceil(wanted / step) * step
     return min(found, MOST_BLOCKS)
+
+
+def blocks_within(size: int) -> int:
+    """The largest number of blocks, of those allowed, that takes no more bytes; or the least."""
+    most = min(max(size // BLOCK_BYTES, LEAST_BLOCKS), MOST_BLOCKS)
+    step = most.bit_length() - 4
+    return most >> step << step
 
 
 def false_positive_rate(distinct: float, blocks: int) -> float:

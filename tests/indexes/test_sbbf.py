@@ -17,6 +17,7 @@ from indexes.sbbf import (
     Bundle,
     Filter,
     blocks_for,
+    blocks_within,
     false_positive_rate,
     read_filter,
     transpose,
@@ -77,7 +78,9 @@ def test_folding_is_building_smaller(blocks: int, values: list[int], others: lis
     half, quarter = large.folded(), large.folded().folded()
     assert half.to_bytes() == _filter(blocks * 2, values).to_bytes()
     assert quarter.to_bytes() == _filter(blocks, values).to_bytes()
-    spread, asked = quarter.unfolded(blocks * 4), values + others
+    assert large.of_size(blocks).to_bytes() == quarter.to_bytes()
+    assert half.of_size(blocks * 2).to_bytes() == half.to_bytes()
+    spread, asked = quarter.of_size(blocks * 4), values + others
     assert [spread.may(value) for value in asked] == [quarter.may(value) for value in asked]
 
 
@@ -156,6 +159,8 @@ def test_rates_at_the_ends() -> None:
 @given(st.floats(0, 1e8), st.floats(4, 40))
 def test_sizes_are_of_few_sorts(values: float, bits: float) -> None:
     blocks = blocks_for(values, bits)
+    assert blocks_within(32 * blocks) == blocks_within(32 * blocks + 31) == blocks
+    assert blocks_within(32 * blocks - 1) < blocks or blocks == 8
     odd = blocks
     while odd > 15:
         assert odd % 2 == 0
