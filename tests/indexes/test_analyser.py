@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 
 import numpy as np
 import numpy.typing as npt
@@ -132,8 +131,10 @@ def test_the_table_agrees_with_unicode() -> None:
     for code in range(sys.maxunicode + 1):
         if 0xD800 <= code <= 0xDFFF:
             continue
-        (folded,) = (analyser._FOLD.get(code, code),)
-        lowered = [ord(character) for character in chr(code).lower()]
+        folded, lower = analyser._FOLD.get(code, code), chr(code).lower()
+        if folded == code and lower == chr(code):
+            continue
+        lowered = [ord(character) for character in lower]
         if code == 0x130:
             assert folded == ord("i") and lowered == [ord("i"), 0x307]
             continue
@@ -141,7 +142,6 @@ def test_the_table_agrees_with_unicode() -> None:
         if is_certain(code):
             assert folded == (0x3C3 if code == 0x3C2 else lowered[0]) and len(lowered) == 1
             assert is_certain(folded)
-            assert unicodedata.category(chr(code)) not in ("Lu", "Lt") or folded != code
     for code in (0x307, 0x130, 0x131, 0xB5, 0x17F, 0x19B, 0x264, 0x10428, 0x10D0, 0x24D0, 0x378):
         assert not is_certain(code)
     assert all(is_certain(ord(one)) for one in "aZ09 é中かüÜЖжΣς😀한ไ")
