@@ -1,0 +1,329 @@
+"""BITMAP: which rows have which value, by a sorted dictionary of the file's distinct values.
+
+Exact for equality, IN, comparisons, IS NULL and LIKE, and so for what NOT makes of them, where the
+blob has rows and few enough bytes are to be read; else what is told encloses the answer. NaN is a
+value, above all numbers. `counts` gives what an answer from the index alone is made of. No blob is
+built for a file of more than `ndv_max` values, or of more than 64 MB of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyroaring import BitMap
+
+from indexes.dictionary import Key, key_of, to_values
+from indexes.domains import BYTES, NotIndexableError, domain_of, scale_of
+from indexes.inverted import Inverted
+from indexes.inverted_writer import Codes, Shape, write
+from indexes.kind import Blob, Builder, Clauses, Column, OptionError, Options, Read
+from indexes.postings import decode
+from indexes.question import Among, Compare, IsNull, Like, Question
+from indexes.rows import Between, RowVerdict
+
+TYPE = "acc-bitmap-v1"
+TEXTS_MAX = 1 << 20  # bytes of a dictionary whose texts are compared one by one
+_REPLACEMENT = "\ufffd"  # what Spark may see in place of bytes that aren't UTF-8
+_WHOLE = {  # option: default, least, most
+    "bins": (64, 0, 1024),
+    "block_rows": (8192, 0, 1 << 20),
+    "ndv_max": (100_000, 1, 10_000_000),
+}
+_BLOCK_ROWS_LEAST = 64  # but for 0
+
+
+class Light(Protocol):
+    """The seam for a light blob beside the heavy one: a filter over the distinct values."""
+
+    def blobs(self, distinct: pa.Array, column: Column, nulls: int) -> Sequence[Blob]:
+        """Of distinct values in their domain, none of them NULL, and of so many NULL rows."""
+        ...
+
+    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
+        """As `Kind.clauses`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bitmap:
+    """The kind. `light`: makes the light blob and answers for it; without it there's none."""
+
+    light: Light | None = None
+    name: str = "BITMAP"
+
+    def options(self, type_: str, given: Options) -> Options:
+        """All options.
+
+        `rows`: whether rows are kept, or blocks of rows alone; `bins`: parts of the values' range,
+        0 to 1024; `block_rows`: rows of a block, 64 to 1,048,576, or 0 for row groups; `ndv_max`:
+        distinct values of a file at most, 1 to 10,000,000.
+        """
+        if domain_of(type_) is None:
+            raise NotIndexableError(f"the type {type_}")
+        unknown = sorted(set(given) - {"rows", *_WHOLE})
+        if unknown:
+            raise OptionError(f"BITMAP has no option {unknown[0]}: rows, {', '.join(_WHOLE)}")
+        rows = str(given.get("rows", True)).lower()
+        if rows not in ("true", "false"):
+            raise OptionError(f"rows is true or false, not {given['rows']!r}")
+        found: dict[str, int | bool] = {"rows": rows == "true"}
+        for name, (default, least, most) in _WHOLE.items():
+            found[name] = _whole(name, given.get(name, default), least, most)
+        if 0 < found["block_rows"] < _BLOCK_ROWS_LEAST:
+            raise OptionError(f"block_rows is 0 or at least {_BLOCK_ROWS_LEAST}")
+        return found
+
+    def builder(self, column: Column, options: Options) -> Builder:
+        return _Builder(column, dict(options), self.light)
+
+    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
+        return None if self.light is None else self.light.clauses(question, type_, options)
+
+    def probe(
+        self, blob: Blob, read: Read, question: Question, column: Column
+    ) -> RowVerdict | None:
+        opened = _open(blob, read, column)
+        return None if opened is None else _told(opened, question, column.type, blocks=False)
+
+    def probe_blocks(
+        self, blob: Blob, read: Read, question: Question, column: Column
+    ) -> RowVerdict | None:
+        """As `probe`, by blocks of rows alone: less is read, and row groups can be skipped."""
+        opened = _open(blob, read, column)
+        return None if opened is None else _told(opened, question, column.type, blocks=True)
+
+
+def counts(
+    blob: Blob, read: Read, column: Column, deleted: BitMap | None = None
+) -> tuple[pa.Array, npt.NDArray[np.int64], int] | None:
+    """The distinct values in their order and domain, the rows that have each, and the NULL rows.
+
+    Without the rows that are deleted; a value whose rows all are is left out. None: it can't tell,
+    as rows are deleted and the blob keeps blocks alone, or the blob is of another type.
+    """
+    opened = _open(blob, read, column)
+    if opened is None or (deleted and not opened.head.row_level):
+        return None
+    every = (0, opened.head.ndv)
+    blocks = opened.blocks(every)
+    found = np.concatenate([np.empty(0, np.int64), *(block.counts for block in blocks)])
+    values = to_values(_keys(opened, every), opened.head.domain)
+    if not deleted:
+        return values, found, len(opened.nulls)
+    gone = BitMap(deleted)
+    for code, (data, form) in enumerate(opened.sets(every)):
+        found[code] -= decode(data, form, opened.head.rows).intersection_cardinality(gone)
+    left = found > 0
+    nulls = len(opened.nulls) - opened.nulls.intersection_cardinality(gone)
+    return values.filter(pa.array(left)), found[left], nulls
+
+
+class _Builder:
+    def __init__(self, column: Column, options: dict[str, Any], light: Light | None) -> None:
+        domain = domain_of(column.type)
+        if domain is None:
+            raise NotIndexableError(f"the type {column.type}")
+        starts = _starts(column.row_groups, options["block_rows"])
+        self._shape = Shape(domain, starts, options["rows"], options["bins"], options["ndv_max"])
+        self._column, self._light, self._codes = column, light, Codes(self._shape)
+
+    def add(self, values: pa.Array) -> None:
+        self._codes.add(values)
+
+    def finish(self) -> Sequence[Blob]:
+        if self._codes.rows != self._column.rows:
+            raise ValueError(f"{self._codes.rows} rows were given of {self._column.rows}")
+        finished = self._codes.finish()
+        if finished is None or not self._column.rows:
+            return ()
+        shape = self._shape
+        written = write(*finished, shape)
+        properties = {
+            "head": str(written.head),
+            "rows": str(self._column.rows),
+            "nulls": str(written.nulls),
+            "ndv": str(written.ndv),
+            "domain": shape.domain,
+            "scale": str(scale_of(self._column.type)),
+            "level": "rows" if shape.row_level else "blocks",
+        }
+        heavy = Blob(TYPE, written.data, False, properties)
+        if self._light is None:
+            return (heavy,)
+        keys = written.keys
+        distinct = to_values(
+            keys.to_pylist() if shape.domain == BYTES else keys.to_numpy(), shape.domain
+        )
+        return (heavy, *self._light.blobs(distinct, self._column, written.nulls))
+
+
+def _whole(name: str, given: str | float | bool, least: int, most: int) -> int:
+    text = str(given)
+    if isinstance(given, bool) or not text.isascii() or not text.isdigit():
+        raise OptionError(f"{name} is a whole number, not {given!r}")
+    if not least <= int(text) <= most:
+        raise OptionError(f"{name} is from {least} to {most}, not {text}")
+    return int(text)
+
+
+def _starts(row_groups: Sequence[int], block_rows: int) -> npt.NDArray[np.int64]:
+    """The first rows of the blocks, each within a row group, and the number of rows."""
+    starts: list[int] = []
+    at = 0
+    for rows in row_groups:
+        starts += range(at, at + rows, block_rows or max(rows, 1))
+        at += rows
+    return np.array([*starts, at], np.int64)
+
+
+def _open(blob: Blob, read: Read, column: Column) -> Inverted | None:
+    """None for values of another type than the column's."""
+    if blob.type != TYPE:
+        raise ValueError(f"a blob of type {blob.type}, not {TYPE}")
+    try:
+        length, domain = int(blob.properties["head"]), blob.properties["domain"]
+        scale = int(blob.properties["scale"])
+    except KeyError as error:
+        raise ValueError(f"the blob has no property {error}") from None
+    if (domain, scale) != (domain_of(column.type), scale_of(column.type)):
+        return None
+    opened = Inverted.open(read, length, domain)
+    if opened.head.rows != column.rows:
+        raise ValueError(f"the blob is of {opened.head.rows} rows, the file has {column.rows}")
+    return opened
+
+
+def _told(opened: Inverted, question: Question, type_: str, blocks: bool) -> RowVerdict | None:
+    if isinstance(question, IsNull):
+        return RowVerdict.exactly(opened.head.rows, opened.nulls, BitMap())
+    ranges: list[tuple[int, int]] | None
+    exact = True
+    if isinstance(question, Among):
+        keys = [key_of(value, opened.head.domain) for value in question.values]
+        ranges = None if any(key is None for key in keys) else _among(opened, keys)
+    elif isinstance(question, Compare):
+        ranges = _compared(opened, question)
+    elif type_ == "string" and (found := _like(opened, question)) is not None:
+        ranges, exact = found
+    else:
+        ranges = None
+    if ranges is None:
+        return None
+    told = opened.by_blocks(ranges) if blocks else opened.verdict(ranges)
+    return told if exact else _at_most(told)
+
+
+def _at_most(told: RowVerdict) -> RowVerdict:
+    """Where the rows that were found needn't all be TRUE."""
+    none, valued = BitMap(), told.true.upper | told.false.upper
+    return RowVerdict(told.rows, Between(none, told.true.upper), Between(told.false.lower, valued))
+
+
+def _among(opened: Inverted, keys: Sequence[Key | None]) -> list[tuple[int, int]]:
+    found = sorted(
+        code for key in set(keys) if key is not None for code, there in [opened.rank(key)] if there
+    )
+    return _joined([(code, code + 1) for code in found])
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ascending ranges, with those that touch made one."""
+    found: list[tuple[int, int]] = []
+    for a, b in ranges:
+        if found and found[-1][1] == a:
+            found[-1] = found[-1][0], b
+        else:
+            found.append((a, b))
+    return found
+
+
+def _compared(opened: Inverted, question: Compare) -> list[tuple[int, int]] | None:
+    key = key_of(question.value, opened.head.domain)
+    if key is None:
+        return None
+    code, there = opened.rank(key)
+    after = code + there
+    ranges = {
+        "<": (0, code),
+        "<=": (0, after),
+        ">": (after, opened.head.ndv),
+        ">=": (code, opened.head.ndv),
+    }
+    return [ranges[question.op]] if question.op in ranges else None
+
+
+def _like(opened: Inverted, question: Like) -> tuple[list[tuple[int, int]], bool] | None:
+    """The texts that match, and whether these are all that may and all do.
+
+    A run of whole characters stands in a text's bytes where it stands in its characters, so bytes
+    are compared; but for the character that stands for bytes that aren't UTF-8.
+    """
+    if question.folded or any(_REPLACEMENT in run for run in question.runs):
+        return None
+    try:
+        runs = [run.encode() for run in question.runs]
+    except UnicodeEncodeError:  # half a surrogate pair: no text has it, but who knows its reader
+        return None
+    if not runs:
+        whole = not (question.starts or question.ends)
+        return ([(0, opened.head.ndv)], question.exact) if whole else None
+    if len(runs) == 1 and question.starts and question.ends and question.exact:
+        return _among(opened, runs), True
+    first = (0, opened.head.ndv)
+    if question.starts and runs[0]:
+        first = opened.rank(runs[0])[0], opened.rank(_after(runs[0]))[0]
+    if len(runs) == 1 and not question.ends and question.starts:
+        return [first], question.exact
+    if opened.dictionary_bytes(first) > TEXTS_MAX:
+        return ([first], False) if question.starts else None
+    texts = _keys(opened, first)
+    found = [
+        first[0] + at
+        for at, text in enumerate(texts)
+        if _matches(text, runs, question.starts, question.ends)
+    ]
+    return _joined([(code, code + 1) for code in found]), question.exact
+
+
+def _after(prefix: bytes) -> bytes:
+    """The least bytes above all that begin with the prefix, which is UTF-8: no byte is 255."""
+    return prefix[:-1] + bytes([prefix[-1] + 1])
+
+
+def _keys(opened: Inverted, codes: tuple[int, int]) -> Any:
+    """The keys of these codes: a list of bytes, or an array of numbers."""
+    parts = [
+        block.keys[max(codes[0] - block.first, 0) : codes[1] - block.first]
+        for block in opened.blocks(codes)
+    ]
+    if opened.head.domain == BYTES:
+        return [key for part in parts for key in part]
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _matches(text: bytes, runs: Sequence[bytes], starts: bool, ends: bool) -> bool:
+    """Whether the runs stand in the text in their order, each behind the one before it."""
+    at, end = 0, len(text)
+    inner = list(runs)
+    if starts:
+        if not text.startswith(inner[0]):
+            return False
+        at = len(inner.pop(0))
+    if ends and inner:
+        last = inner.pop()
+        end -= len(last)
+        if end < at or not text.endswith(last):
+            return False
+    elif ends and not text.endswith(runs[0]):
+        return False
+    for run in inner:
+        found = text.find(run, at, end)
+        if found < 0:
+            return False
+        at = found + len(run)
+    return True

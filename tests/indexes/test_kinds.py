@@ -1,0 +1,319 @@
+"""Every kind against plain evaluation: each type, each question, every layout of rows.
+
+Strategy: random columns of each type, with NULL, NaN, −0.0, infinities, empty texts and ones whose
+characters take four bytes, cut into row groups, are indexed with random options. Each question is
+evaluated row by row in three-valued logic, and so are trees of AND, OR and NOT over columns.
+
+Invariants: a verdict encloses the rows that are TRUE and those that are FALSE; a kind that can be
+exact is; light blobs hold a hash of each clause wherever a row is TRUE; a kind joins by its entry
+in `KINDS`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+from indexes.domains import INT64, domain_of, to_domain
+from indexes.kind import Blob, Column, Kind
+from indexes.kinds.bitmap import Bitmap
+from indexes.question import Among, Compare, IsNull, Like
+from indexes.rows import RowVerdict
+
+NOTHING = st.just({})
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A kind, its options, and what is asked of it. `holds`: (light blob, hash) → may it be there;
+    `exact`: (options, question) → must it be exact."""
+
+    kind: Kind
+    options: st.SearchStrategy[dict]
+    types: frozenset[str]
+    holds: Callable[[Blob, int], bool] | None = None
+    exact: Callable[[dict, object], bool] = lambda options, question: False
+
+
+WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([-(2**63), 2**63 - 1]))
+FLOATS = st.one_of(
+    st.sampled_from([-0.0, 0.0, math.inf, -math.inf, math.nan, 5e-324]), st.floats(-2, 2)
+)
+LETTERS = "abA%_\x00é中文\U0001f600\U0010ffff"
+TEXTS = st.text(LETTERS, max_size=4)
+DAYS = st.integers(-(2**20), 2**20)
+ARROW = {
+    "boolean": (pa.bool_(), st.booleans()),
+    "tinyint": (pa.int32(), st.integers(-3, 3)),
+    "int": (pa.int32(), st.one_of(st.integers(-3, 3), st.sampled_from([-(2**31), 2**31 - 1]))),
+    "bigint": (pa.int64(), WHOLE),
+    "date": (pa.date32(), DAYS),
+    "timestamp": (pa.timestamp("us", "UTC"), WHOLE),
+    "float": (pa.float32(), FLOATS.map(lambda x: float(np.float32(x)))),
+    "double": (pa.float64(), FLOATS),
+    "decimal(10,2)": (pa.decimal128(10, 2), st.integers(-300, 300)),
+    "decimal(38,0)": (pa.decimal128(38, 0), WHOLE),
+    "string": (pa.string(), TEXTS),
+    "binary": (pa.binary(), st.binary(max_size=3)),
+}
+
+ALL = frozenset(ARROW)
+KINDS = [
+    Tried(
+        Bitmap(),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "rows": st.booleans(),
+                "bins": st.sampled_from([0, 1, 2, 5, 64]),
+                "block_rows": st.sampled_from([0, 64, 8192]),
+            },
+        ),
+        ALL,
+        exact=lambda options, question: options["rows"] and getattr(question, "exact", True),
+    ),
+]
+
+
+def arrow(values: list, type_: str) -> pa.Array:
+    """As a data file has them."""
+    stored, _ = ARROW[type_]
+    if pa.types.is_decimal(stored):
+        words = [(None if v is None else v % (1 << 128)) for v in values]
+        data = b"".join((v or 0).to_bytes(16, "little") for v in words)
+        mask = np.packbits(
+            np.array([v is not None for v in values], bool), bitorder="little"
+        ).tobytes()
+        return pa.Array.from_buffers(stored, len(values), [pa.py_buffer(mask), pa.py_buffer(data)])
+    if pa.types.is_timestamp(stored):
+        return pa.array(values, pa.int64()).cast(stored)
+    if pa.types.is_date(stored):
+        return pa.array(values, pa.int32()).cast(stored)
+    return pa.array(values, stored)
+
+
+def in_domain(value, type_: str):
+    """The value as questions have it."""
+    if type_ == "string":
+        return value.encode()
+    return int(value) if domain_of(type_) == INT64 else value
+
+
+@dataclass(frozen=True)
+class File:
+    """A column of a data file and the blobs of its index."""
+
+    tried: Tried
+    column: Column
+    values: list
+    options: dict
+    blobs: list[Blob]
+
+    def verdict(self, question) -> RowVerdict:
+        """What all of the file's blobs prove."""
+        found = RowVerdict.unknown(self.column.rows)
+        for blob in self.blobs:
+            if blob.light:
+                continue
+            bare = Blob(blob.type, b"", False, blob.properties)
+            data = blob.data
+            told = self.tried.kind.probe(
+                bare, lambda o, n, d=data: d[o : o + n], question, self.column
+            )
+            found = found if told is None else found.also(told)
+        return found
+
+
+@st.composite
+def files(draw, tried: Tried, rows: list[int] | None = None):
+    """One file of the kind."""
+    type_ = draw(st.sampled_from(sorted(tried.types)))
+    groups = rows or draw(st.lists(st.integers(0, 12), max_size=4))
+    _, values = ARROW[type_]
+    pool = draw(st.lists(st.one_of(st.none(), values), min_size=1, max_size=8))
+    repeat = draw(st.sampled_from([1, 1, 7, 40]))
+    groups = [count * repeat for count in groups]
+    some = st.lists(st.sampled_from(pool), min_size=12, max_size=12)
+    column_values: list = []
+    for count in groups:
+        wave = draw(some)
+        if draw(st.booleans()):
+            wave = [value for value in wave for _ in range(7)]
+        column_values += (wave * (count // len(wave) + 1))[:count]
+    given_options = draw(tried.options)
+    options = dict(tried.kind.options(type_, given_options))
+    return built(tried, Column(type_, tuple(groups)), column_values, options)
+
+
+def built(tried: Tried, column: Column, values: list, options: dict) -> File:
+    builder = tried.kind.builder(column, options)
+    at = 0
+    for count in column.row_groups:
+        builder.add(to_domain(arrow(values[at : at + count], column.type), column.type))
+        at += count
+    return File(tried, column, values, options, list(builder.finish()))
+
+
+def questions(type_: str):
+    """Any question over a column of that type."""
+    values = ARROW[type_][1].map(lambda value: in_domain(value, type_))
+    asked = [
+        st.just(IsNull()),
+        st.lists(values, max_size=4).map(lambda some: Among(tuple(some))),
+        st.builds(Compare, st.sampled_from(["<", "<=", ">", ">="]), values),
+    ]
+    if type_ == "string":
+        runs = st.lists(st.text(LETTERS, min_size=1, max_size=2), max_size=3).map(tuple)
+        asked.append(
+            st.builds(
+                Like, runs, st.booleans(), st.booleans(), st.booleans(), st.booleans()
+            ).filter(lambda like: like.runs or not (like.starts or like.ends))
+        )
+    return st.one_of(asked)
+
+
+def ordered(value):
+    """By Spark's order: NaN is the largest and equals itself, −0.0 equals 0.0."""
+    if isinstance(value, float):
+        return (1, 0.0) if math.isnan(value) else (0, value + 0.0)
+    return value
+
+
+def truth(question, value, type_: str) -> bool | None:
+    """What the question is on a row: TRUE, FALSE or NULL."""
+    if isinstance(question, IsNull):
+        return value is None
+    if value is None:
+        return None
+    held = ordered(in_domain(value, type_))
+    if isinstance(question, Among):
+        return any(held == ordered(one) for one in question.values)
+    if isinstance(question, Compare):
+        asked = ordered(question.value)
+        return {
+            "<": held < asked, "<=": held <= asked, ">": held > asked, ">=": held >= asked,
+        }[question.op]  # fmt: skip
+    return like(question, value)
+
+
+def like(question: Like, text: str) -> bool:
+    """By trying every place for every run, not by taking the first."""
+    runs = question.runs
+    if question.folded:
+        text, runs = text.lower(), tuple(run.lower() for run in runs)
+
+    def rest(number: int, at: int) -> bool:
+        if number == len(runs):
+            return at == len(text) or not question.ends
+        run = runs[number]
+        places = [0] if number == 0 and question.starts else range(at, len(text) + 1)
+        return any(
+            text.startswith(run, place) and rest(number + 1, place + len(run)) for place in places
+        )
+
+    return rest(0, 0)
+
+
+def loosened(question, value: bool | None):
+    """Of a pattern that is asked by its runs alone, a row that doesn't match may be TRUE or not."""
+    return {True, False} if value and not getattr(question, "exact", True) else {value}
+
+
+def proven(verdict: RowVerdict, truths: list[set]) -> None:
+    """The verdict encloses what the rows are; a row may be known only to be one of some."""
+    rows = range(len(truths))
+    assert verdict.rows == len(truths)
+    for between, value in ((verdict.true, True), (verdict.false, False)):
+        surely = BitMap([row for row in rows if truths[row] == {value}])
+        perhaps = BitMap([row for row in rows if value in truths[row]])
+        assert between.lower <= perhaps
+        assert surely <= between.upper
+        assert between.lower <= between.upper
+
+
+@pytest.mark.parametrize("tried", KINDS, ids=lambda tried: tried.kind.name)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_one_question(tried, data):
+    file = data.draw(files(tried))
+    question = data.draw(questions(file.column.type))
+    verdict = file.verdict(question)
+    truths = [loosened(question, truth(question, v, file.column.type)) for v in file.values]
+    proven(verdict, truths)
+    event(f"{type(question).__name__} {verdict.certainty.value}")
+    folded = getattr(question, "folded", False)
+    if file.blobs and tried.exact(file.options, question) and not folded:
+        assert verdict.true.lower == verdict.true.upper
+        assert verdict.false.lower == verdict.false.upper
+    lights = [blob for blob in file.blobs if blob.light]
+    clauses = tried.kind.clauses(question, file.column.type, file.options)
+    if clauses is not None and any(True in held for held in truths):
+        for blob in lights:
+            assert all(any(tried.holds(blob, value) for value in clause) for clause in clauses)
+
+
+def trees(leaves, depth: int = 3):
+    """Trees of AND, OR and NOT."""
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.tuples(st.just("not"), inner),
+            st.tuples(st.sampled_from(["and", "or"]), inner, inner),
+        ),
+        max_leaves=6,
+    )
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_trees_of_questions_over_several_columns(data):
+    rows = data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=3))
+    columns = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        file = data.draw(files(data.draw(st.sampled_from(KINDS)), rows))
+        columns.append(file)
+    least = min(file.column.rows for file in columns)
+    columns = [file for file in columns if file.column.rows == least]
+    leaves = st.sampled_from(range(len(columns))).flatmap(
+        lambda number: st.tuples(st.just(number), questions(columns[number].column.type))
+    )
+    tree = data.draw(trees(leaves))
+
+    def verdict(node) -> RowVerdict:
+        if node[0] == "not":
+            return ~verdict(node[1])
+        if node[0] in ("and", "or"):
+            one, other = verdict(node[1]), verdict(node[2])
+            return one & other if node[0] == "and" else one | other
+        return columns[node[0]].verdict(node[1])
+
+    def held(node, row: int) -> set:
+        if node[0] == "not":
+            return {None if one is None else not one for one in held(node[1], row)}
+        if node[0] in ("and", "or"):
+            rule = all_of if node[0] == "and" else any_of
+            return {rule(a, b) for a in held(node[1], row) for b in held(node[2], row)}
+        file, question = columns[node[0]], node[1]
+        return loosened(question, truth(question, file.values[row], file.column.type))
+
+    proven(verdict(tree), [held(tree, row) for row in range(least)])
+
+
+def all_of(one: bool | None, other: bool | None) -> bool | None:
+    if one is False or other is False:
+        return False
+    return None if one is None or other is None else True
+
+
+def any_of(one: bool | None, other: bool | None) -> bool | None:
+    if one is True or other is True:
+        return True
+    return None if one is None or other is None else False
