@@ -33,7 +33,8 @@ Codes = tuple[int, int]
 MAGIC = b"AIX1"
 SECTIONS = 6
 DICTIONARY, BLOCK_SETS, MATRIX, ROW_SETS, CUT_SETS, END = range(SECTIONS)
-EXACT_BYTES = 4 << 20  # of sets, that a range is answered exactly with; or a quarter byte a row
+EXACT_BYTES = 4 << 20  # of sets, that several values are answered exactly with at most, or
+EXACT_ROWS = 4  # a byte for so many rows
 _EDGE_BYTES = 64 << 10  # of sets of blocks, read for what bins hold in part
 _GAP = 4 << 10  # bytes that are read though they aren't needed, to save a read
 _BLOCK_LEVEL = 0  # places in `Block.levels`
@@ -204,7 +205,7 @@ class Inverted:
         """Rows of a range of values, by the sets of its values or of the cuts: what is less."""
         direct = self._cost(codes)
         low, high = (self._below(code) for code in codes)
-        if min(direct, low.cost + high.cost) > max(EXACT_BYTES, self.head.rows // 4):
+        if min(direct, low.cost + high.cost) > self._exact_bytes:
             if low.known + high.known >= direct or not len(self.head.cuts):
                 return None
             lower = self._cut(high.floor) - self._cut(low.ceiling)
@@ -235,7 +236,7 @@ class Inverted:
         """Rows of several ranges of values, or of all others where these take less to read."""
         others = _others(ranges, self.head.ndv)
         size, rest = (sum(self._cost(codes) for codes in some) for some in (ranges, others))
-        if min(size, rest) > max(EXACT_BYTES, self.head.rows // 4):
+        if min(size, rest) > self._exact_bytes:
             return None
         if size <= rest:
             return Between.exactly(self._union(ranges))
@@ -258,6 +259,10 @@ class Inverted:
         if level == _ROW_LEVEL and known < len(self.head.cuts) and self.head.cuts[known] == code:
             return int(self.head.cut_bases[known])
         return int(self.block(at).levels[level].offsets[code - self.head.codes[at]])
+
+    @property
+    def _exact_bytes(self) -> int:
+        return max(EXACT_BYTES, self.head.rows // EXACT_ROWS)
 
     def _cut_size(self, number: int) -> int:
         """Of the cuts, before which stands one of nothing, and after which one of everything."""

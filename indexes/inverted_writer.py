@@ -1,6 +1,6 @@
 """The builder of inverted blobs: one column of one file, each value with the rows that have it.
 
-Memory: 12 bytes a row, the dictionary, the blob, and some 60 MB for what is written together. The
+Memory: 16 bytes a row, the dictionary, the blob, and some 60 MB for what is written together. The
 sets of rows take at most 4 bytes a row, those of the cuts half of what these take, or 16 KB.
 """
 
@@ -120,8 +120,11 @@ def write(keys: pa.Array, codes: Array, shape: Shape) -> Written:
     null_form, null = _null_set(positions[valued:], rows)
     positions, counts = positions[:valued], counts[:ndv]
     edges = _edges(counts, shape.bins)
-    by_block = _block_sets(positions, counts, shape.starts)
-    matrix = _matrix(codes, edges, shape.starts)
+    blocks = len(shape.starts) - 1
+    block_of = np.repeat(np.arange(blocks, dtype=np.uint32), np.diff(shape.starts))
+    by_block = _block_sets(positions, counts, block_of, blocks)
+    matrix = _matrix(codes, edges, block_of, blocks)
+    del block_of
     levels, cuts = [by_block], _Cuts.none()
     if shape.row_level:
         by_row = encode_sets(positions, counts, rows)
@@ -231,23 +234,25 @@ def _edges(counts: Array, bins: int) -> Array:
     return np.append(np.unique(np.searchsorted(ends, targets, "right")), ndv)
 
 
-def _block_sets(positions: Array, counts: Array, starts: Array) -> Postings:
-    """For each value the blocks that have it."""
-    owner_ends = np.cumsum(counts)
+def _block_sets(positions: Array, counts: Array, block_of: Array, blocks: int) -> Postings:
+    """For each value the blocks that have it; `block_of`: of each row."""
+    ends = np.cumsum(counts)
     found, sizes = [], np.zeros(len(counts), np.int64)
     before = (-1, -1)
     for at in range(0, len(positions), _CHUNK):
         part = positions[at : at + _CHUNK]
-        blocks = np.searchsorted(starts[1:], part, "right")
-        owner = np.searchsorted(owner_ends, np.arange(at, at + len(part)), "right")
+        held = block_of[part]
+        first, last = np.searchsorted(ends, (at, at + len(part) - 1), "right").tolist()
+        within = np.diff(np.clip(ends[first : last + 1], at, at + len(part)), prepend=at)
+        owner = np.repeat(np.arange(first, last + 1), within)
         new = np.ones(len(part), dtype=bool)
-        new[1:] = (blocks[1:] != blocks[:-1]) | (owner[1:] != owner[:-1])
-        new[0] = (int(owner[0]), int(blocks[0])) != before
-        before = int(owner[-1]), int(blocks[-1])
-        found.append(blocks[new].astype(np.uint32))
+        new[1:] = (held[1:] != held[:-1]) | (owner[1:] != owner[:-1])
+        new[0] = (int(owner[0]), int(held[0])) != before
+        before = int(owner[-1]), int(held[-1])
+        found.append(held[new])
         sizes += np.bincount(owner[new], minlength=len(counts))
     numbers = np.concatenate(found or [np.empty(0, np.uint32)])
-    return encode_sets(numbers, sizes, len(starts) - 1)
+    return encode_sets(numbers, sizes, blocks)
 
 
 def _bin_of(edges: Array, ndv: int) -> Array:
@@ -257,15 +262,14 @@ def _bin_of(edges: Array, ndv: int) -> Array:
     return np.repeat(np.arange(bins + 1, dtype=np.uint16), sizes)
 
 
-def _matrix(codes: Array, edges: Array, starts: Array) -> Array:
+def _matrix(codes: Array, edges: Array, block_of: Array, blocks: int) -> Array:
     """For each bin a flag a block, whether a row of the block is in it, as packed bits."""
-    blocks, bins = len(starts) - 1, len(edges) - 1
+    bins = len(edges) - 1
     flags = np.zeros(blocks * (bins + 1), dtype=bool)
     bin_of = _bin_of(edges, int(edges[-1])).astype(np.int64)
     for at in range(0, len(codes) if bins else 0, _CHUNK):
         part = codes[at : at + _CHUNK]
-        block = np.searchsorted(starts[1:], np.arange(at, at + len(part)), "right")
-        flags[block * (bins + 1) + bin_of[part]] = True
+        flags[block_of[at : at + _CHUNK] * np.int64(bins + 1) + bin_of[part]] = True
     of_bins = flags.reshape(blocks, bins + 1)[:, :bins].T
     return np.packbits(of_bins, axis=1, bitorder="little")
 
