@@ -69,10 +69,10 @@ def layout(how: str, rows: int, ndv: int, seed: int) -> np.ndarray:
     return np.minimum(random.zipf(1.3, rows), ndv) if how == "skewed" else values
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(["random", "sorted", "runs", "skewed"]),
-    st.sampled_from([300, 9_000, 150_000]),
+    st.sampled_from([300, 9_000, 70_000]),
     st.sampled_from([1, 2, 40, 3000]),
     st.fixed_dictionaries({
         "rows": st.booleans(),
@@ -266,12 +266,7 @@ def test_promoted_columns_keep_their_index():
     for type_, wider, values, question in [
         ("int", "bigint", pa.array([1, 2], pa.int32()), Among((2,))),
         ("float", "double", pa.array([0.1, 0.2], pa.float32()), Compare(">", 0.15)),
-        (
-            "decimal(9,2)",
-            "decimal(18,2)",
-            pa.array([1, 2]).cast(pa.decimal128(21, 2)),
-            Among((200,)),
-        ),
+        ("decimal(9,2)", "decimal(18,2)", cents, Among((200,))),
     ]:
         opened = Opened(values, type_)
         opened.column = Column(wider, opened.column.row_groups)
