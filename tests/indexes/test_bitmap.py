@@ -217,6 +217,22 @@ def test_texts_are_in_the_order_of_their_bytes():
 
 
 @pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        (Like(("ab", "b"), starts=True, ends=True), [1]),
+        (Like(("a", "b", "b"), ends=True), [1]),
+        (Like(("ab", "b"), ends=True), [1]),
+        (Like(("b", "b")), [1]),
+        (Like(("ab",), starts=True, ends=True), [0]),
+        (Like(("b",), ends=True), [0, 1]),
+        (Like(("a", "a")), []),
+    ],
+)
+def test_runs_do_not_overlap(question, rows):
+    assert Opened(pa.array(["ab", "abb"]), "string").probe(question).true.lower == BitMap(rows)
+
+
+@pytest.mark.parametrize(
     "question",
     [
         Like(("a",), folded=True),
