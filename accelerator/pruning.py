@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Context, Decimal
 from functools import reduce
@@ -21,6 +22,7 @@ from rewrite import types
 from rewrite.expr import Call, Column, Expr, Literal, columns
 from rewrite.instant import micros_of
 
+_TEXT_TESTS = types.TEXT_TESTS - {"like"}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _EPOCH = date(1970, 1, 1).toordinal()
 _ITEMS_MAX = 100
@@ -122,6 +124,8 @@ def _compare(expr: Expr, statistics: Statistics) -> Verdict:
             return reduce(or_, (_compared(column, "=", item, statistics) for item in items))
         case Call(op="like", args=(Column(type="string") as column, Literal() as pattern)):
             return _like(column, pattern.value, statistics)
+        case Call(op=op) if op in _TEXT_TESTS:
+            return _text_test(expr, statistics)
         case Call(op="<=>", args=(Column() as column, Literal() as literal)):
             return _same(column, literal, statistics)
         case Call(op="<=>", args=(Literal() as literal, Column() as column)):
@@ -185,8 +189,10 @@ def question_of(expr: Expr) -> tuple[Column, Question] | None:
         case Call(op="in", args=(Column() as column, *items)):
             values = [_constant(item, column) for item in items]
             return None if any(v is _UNSURE for v in values) else (column, Among(tuple(values)))
-        case Call(op="like", args=(Column(type="string") as column, Literal() as pattern)):
-            return column, like_question(pattern.value)
+        case Call(op=op, args=(Column(type="string") as column, Literal() as text)) if (
+            op in types.TEXT_TESTS and text.type == "string"
+        ):
+            return column, _text_question(op, text.value)
         case Column(type="boolean") as column:
             return column, Among((1,))
         case Call(op=op, args=(Column() as column, Literal() as literal)) if op in _FLIPPED:
@@ -265,6 +271,27 @@ def like_question(pattern: str) -> Like:
     runs = tuple(run for run in re.split("[%_]", pattern) if run)
     starts, ends = pattern[:1] not in ("%", "_", ""), pattern[-1:] not in ("%", "_", "")
     return Like(runs, starts, ends, exact="_" not in pattern)
+
+
+def _text_test(expr: Expr, statistics: Statistics) -> Verdict:
+    """ILIKE, contains, startswith and endswith."""
+    asked = question_of(expr)
+    if asked is None:
+        return Verdict.unknown(len(statistics))
+    column, question = asked
+    known, found = _statistics(column, statistics), Verdict.unknown(len(statistics))
+    if isinstance(question, Like) and question.starts and not question.folded:
+        start = question.runs[0].encode()
+        found = compare(known.bounds, ">=", start) & compare(known.bounds, "<=", start + _BEHIND)
+    return _also_absent(found, known, question)
+
+
+def _text_question(op: str, text: str) -> Like:
+    if op in ("like", "ilike"):
+        found = like_question(text)
+        return replace(found, folded=True) if op == "ilike" else found
+    runs = (text,) if text else ()
+    return Like(runs, op == "startswith" and bool(runs), op == "endswith" and bool(runs))
 
 
 def _same(column: Column, literal: Literal, statistics: Statistics) -> Verdict:

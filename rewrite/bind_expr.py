@@ -347,8 +347,23 @@ def _like(node: exp.Expression, scope: Scope) -> Expr:
     pattern = bind(node.expression, scope)
     if not isinstance(pattern, Literal) or pattern.type != "string" or "\\" in pattern.value:
         raise DeclinedError("expression_unsupported", "LIKE with an escape or a computed pattern.")
-    found = boolean("like", bind(node.this, scope), pattern)
+    op = "ilike" if isinstance(node, exp.ILike) else "like"
+    found = boolean(op, bind(node.this, scope), pattern)
     return boolean("not", found) if node.args.get("negate") else found
+
+
+def _contains(node: exp.Expression, scope: Scope) -> Expr:
+    args = bind(node.this, scope), bind(node.expression, scope)
+    if any(a.type != "string" for a in args):
+        raise DeclinedError("expression_unsupported", f"{_text(node)} over other than texts.")
+    return boolean(_CONTAINS[type(node)], *args)
+
+
+_CONTAINS: dict[type[exp.Expression], str] = {
+    exp.Contains: "contains",
+    exp.StartsWith: "startswith",
+    exp.EndsWith: "endswith",
+}
 
 
 def _not(node: exp.Expression, scope: Scope) -> Expr:
@@ -448,6 +463,8 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.DateTrunc: _date_trunc,
     exp.Concat: _concat,
     exp.Like: _like,
+    exp.ILike: _like,
+    **dict.fromkeys(_CONTAINS, _contains),
     exp.Not: _not,
     exp.Filter: _filter,
     exp.ApproxQuantile: _approx_percentile,

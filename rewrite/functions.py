@@ -12,7 +12,8 @@ from rewrite.reason import DeclinedError
 
 FUNCTIONS = (
     *("any", "approx_count_distinct", "approx_percentile", "avg", "bool_and", "bool_or", "boolean"),
-    *("coalesce", "concat", "count", "count_if", "date", "date_trunc", "day", "dayofmonth"),
+    *("coalesce", "concat", "contains", "count", "count_if", "date", "date_trunc", "day"),
+    *("dayofmonth", "endswith", "ilike", "startswith"),
     *("dayofyear", "double", "every", "float", "if", "ifnull", "int", "lcase", "like", "lower"),
     *("max", "mean", "min", "mod", "month", "nvl", "percentile_approx", "quarter", "some", "std"),
     *("stddev", "stddev_pop", "stddev_samp", "string", "substr", "substring", "sum", "timestamp"),

@@ -48,6 +48,10 @@ def duckdb_type(type_: str) -> str:
     return _DUCKDB_TYPES[type_]
 
 
+_TESTS = {"contains": "contains", "startswith": "starts_with", "endswith": "ends_with"}
+"""Tests of texts by bytes, alike in DuckDB under these words. ILIKE isn't: it folds otherwise."""
+
+
 class Renderer:
     """Writes expressions for one dialect; `column` says how a column is named there."""
 
@@ -109,8 +113,10 @@ class Renderer:
             return f"({args[0]} IS NULL)"
         if op == "in":
             return f"({args[0]} IN ({', '.join(args[1:])}))"
-        if op == "like":
-            return f"({args[0]} LIKE {args[1]})"
+        if op in ("like", "ilike"):
+            return f"({args[0]} {op.upper()} {args[1]})"
+        if op in _TESTS and self.dialect == "duckdb":
+            return f"{_TESTS[op]}({', '.join(args)})"
         return f"{op}({', '.join(args)})"
 
     def _case(self, call: Call) -> str:
@@ -168,6 +174,8 @@ def check_duckdb(call: Call) -> None:
         proven = kinds[0] is not None
     elif op == "like":
         proven = kinds[0] == "string"
+    elif op in _TESTS:
+        proven = kinds == ["string", "string"]
     elif op in ("+", "-", "*"):
         # DuckDB's own decimal arithmetic has other result types; exact integers and doubles agree.
         proven = all(k in types.EXACT for k in kinds) or all(k == "double" for k in kinds)

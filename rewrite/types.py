@@ -19,7 +19,8 @@ _WIDENED = frozenset(
     {("int", "bigint"), ("int", "double"), ("bigint", "double"), ("float", "double")}
 )
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
-BOOLEAN_OPERATORS = frozenset({"and", "or", "not", "is_null", "in", "like", *COMPARISONS})
+TEXT_TESTS = frozenset({"like", "ilike", "contains", "startswith", "endswith"})
+BOOLEAN_OPERATORS = frozenset({"and", "or", "not", "is_null", "in", *TEXT_TESTS, *COMPARISONS})
 DATE_PARTS = frozenset({"year", "month", "day", "quarter", "weekofyear", "dayofweek", "dayofyear"})
 OPERATORS = (
     BOOLEAN_OPERATORS

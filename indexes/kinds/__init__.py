@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from indexes.kind import Kind
-from indexes.kinds.bloom import BLOOM
+import pyarrow as pa
 
-KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in (BLOOM,)})
+from indexes.kind import Blob, Clauses, Column, Kind, Options
+from indexes.kinds.bitmap import Bitmap
+from indexes.kinds.bloom import BLOOM
+from indexes.kinds.ngram import NGRAM_BLOOM
+from indexes.question import Question
+
+
+class _FilterOfValues:
+    """The light half of a BITMAP: BLOOM's filter over the dictionary, so that files are skipped."""
+
+    _OPTIONS: Options = MappingProxyType({"bits_per_value": 10.5, "filter": "sbbf"})
+
+    def blobs(self, distinct: pa.Array, column: Column, nulls: int) -> Sequence[Blob]:
+        """See `bitmap.Light`."""
+        builder = BLOOM.builder(Column(column.type, (len(distinct) + nulls,)), self._OPTIONS)
+        builder.add(distinct)
+        builder.add(pa.nulls(nulls, distinct.type))
+        return builder.finish()
+
+    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
+        """See `bitmap.Light`."""
+        return BLOOM.clauses(question, type_, options)
+
+
+BITMAP = Bitmap(_FilterOfValues())
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {kind.name: kind for kind in (BITMAP, BLOOM, NGRAM_BLOOM)}
+)

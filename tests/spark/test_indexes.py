@@ -105,6 +105,82 @@ def test_answers_stay_through_changes_of_the_table(spark_warehouse, acc) -> None
     same.check([f"SELECT * FROM {table} WHERE more = 7", f"SELECT * FROM {table} WHERE more = 8"])
 
 
+_TEXTS = (
+    "SELECT id, CASE id % 7 WHEN 0 THEN concat('connection from 10.0.', id % 50, ' refused')"
+    " WHEN 1 THEN concat('用户', id, '登录失败') WHEN 2 THEN 'İSTANBUL ΟΔΟΣ Straße' WHEN 3 THEN ''"
+    " WHEN 4 THEN NULL WHEN 5 THEN concat('a%b_c ', chr(128512), id) ELSE concat('x', id) END AS t,"
+    " IF(id % 10 = 0, NULL, id % 6) AS few, IF(id % 9 = 0, DOUBLE('NaN'), id % 4 - 1.0) AS x"
+    " FROM range({first}, {last}, 1, 1)"
+)
+
+
+def _text_queries(table):
+    wheres = (
+        "t LIKE '%refused%'",
+        "t LIKE '%10.0.7 %'",
+        "t LIKE '用户%失败'",
+        "t LIKE '%登录%'",
+        "t LIKE '%录失败%' AND few = 3",
+        "t NOT LIKE '%refused%'",
+        "t ILIKE '%REFUSED%'",
+        "t ILIKE '%straSSE%'",
+        "t ILIKE '%οδοσ%'",
+        "t ILIKE '%i̇stanbul%'",
+        "contains(t, 'refused')",
+        "contains(t, '')",
+        "startswith(t, 'conn')",
+        "startswith(t, '用户1')",
+        "endswith(t, '失败')",
+        "t = 'x6'",
+        "t IN ('x6', '用户8登录失败', '')",
+        "t LIKE '%😀%'",
+        "t LIKE '____'",
+        "t LIKE '%absent words%'",
+        "few = 3",
+        "few <> 3",
+        "few IN (1, 2, 9)",
+        "few NOT IN (1, 2)",
+        "few > 4",
+        "few BETWEEN 2 AND 3 AND id < 300",
+        "few IS NULL",
+        "few IS NOT NULL AND few < 1",
+        "few <=> NULL",
+        "NOT (few = 3 OR t LIKE '%refused%')",
+        "few = 3 OR x > 1",
+        "few = 99",
+        "few > 99 OR t = 'nothing'",
+    )
+    found = []
+    for where in wheres:
+        found.append(f"SELECT id, t, few, x FROM {table} WHERE {where}")
+        found.append(f"SELECT count(*), sum(id) FROM {table} WHERE {where}")
+    found.append(f"SELECT id FROM {table} WHERE t LIKE '%refused%' ORDER BY id DESC LIMIT 5")
+    found.append(f"SELECT id FROM {table} WHERE few = 3 AND t LIKE '%登录%' ORDER BY id LIMIT 2")
+    return found
+
+
+@pytest.mark.parametrize("kinds", [("NGRAM_BLOOM", "BITMAP"), ("BITMAP", "BLOOM")])
+def test_texts_and_few_values(spark_warehouse, acc, kinds) -> None:
+    wh = spark_warehouse
+    properties = "'write.parquet.row-group-limit'='50'" if kinds[0] == "BITMAP" else ""
+    name = wh.table("id BIGINT, t STRING, few INT, x DOUBLE", version=2, properties=properties)
+    table = f"lake.d.{name}"
+    for first in (0, 400, 800):
+        wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=first, last=first + 400)}")
+    text, few = kinds
+    acc.execute(f"CREATE INDEX {name}_t ON {table} USING {text} (t)")
+    acc.execute(f"CREATE INDEX {name}_few ON {table} USING {few} (few)")
+    acc.execute(f"CREATE INDEX {name}_x ON {table} USING {few} (x)")
+    same = Differential(acc)
+    same.check(_text_queries(table), rewritten=None, where=str(kinds))
+    if kinds[0] == "NGRAM_BLOOM":
+        found = acc.query(f"SELECT id FROM {table} WHERE t LIKE '%absent words%'")
+        assert found.metrics.files_read == 0 and found.metrics.indexes == (f"{name}_t",)
+    wh.sql(f"DELETE FROM {table} WHERE id % 5 = 2")
+    same.changed()
+    same.check(_text_queries(table), rewritten=None, where=f"{kinds} after a delete")
+
+
 def test_time_travel_and_branches_use_what_their_files_have(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     table = _filled(wh, files=2)
