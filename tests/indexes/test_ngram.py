@@ -24,7 +24,9 @@ from indexes.rows import RowVerdict
 from indexes.sbbf import read_filter
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"
-TEXTS = st.text(st.sampled_from("abcABC 中文字𠀀😀İΣςσK"), max_size=12)
+TEXTS = st.text(st.sampled_from("abcABC 中文字𠀀😀İΣςσK"), max_size=12) | st.text(
+    st.sampled_from("abcAB "), max_size=12
+)
 WORDS = ["alpha", "Beta", "gamma", "错误日志", "😀😁😂", "größer", "", "x"]
 
 
@@ -140,6 +142,13 @@ def test_blocks_are_skipped_and_rows_told() -> None:
     for absent in (Like(("haystack",)), Among((b"haystack",)), Like(("日志本",))):
         assert not file_may(light, absent)
         assert not rows_may(heavy, absent, column)
+
+
+@pytest.mark.parametrize("text", ["same", "same 文字"])
+def test_a_gram_of_many_blocks_is_found_in_each(text: str) -> None:
+    _, heavy, column = build([[text] * 100 + ["other"] * 100, [text] * 100], {"block_rows": 100})
+    expected = BitMap([*range(100), *range(200, 300)])
+    assert rows_may(heavy, Like(("same",)), column) == expected
 
 
 def test_what_has_no_gram_is_not_told() -> None:
