@@ -295,11 +295,14 @@ class Inverted:
             if not width or size <= max(_EDGE_BYTES // 4, (last - first) * width):
                 sets.append(codes)
                 continue
-            for edge in ((codes[0], self._bin(first + 1)), (self._bin(last - 1), codes[1])):
-                whole = edge[0] == self._bin(first) or edge[1] == self._bin(last)
-                if not whole and self._block_cost(edge) <= _EDGE_BYTES:
-                    sets.append(edge)
-                    first, last = first + (edge[0] == codes[0]), last - (edge[1] == codes[1])
+            if last - first > 1:
+                low, high = (codes[0], self._bin(first + 1)), (self._bin(last - 1), codes[1])
+                if codes[0] > self._bin(first) and self._block_cost(low) <= _EDGE_BYTES:
+                    sets.append(low)
+                    first += 1
+                if codes[1] < self._bin(last) and self._block_cost(high) <= _EDGE_BYTES:
+                    sets.append(high)
+                    last -= 1
             bins.append((first, last))
         found = union(self._sets(sets, _BLOCK_LEVEL), bound)
         return found | self._bin_set(bins)

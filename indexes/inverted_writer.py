@@ -1,13 +1,13 @@
 """The builder of inverted blobs: one column of one file, each value with the rows that have it.
 
-Memory: 16 bytes a row, the dictionary, the blob, and some 60 MB for what is written together. The
+Memory: 16 bytes a row, the dictionary, the blob twice, and some 60 MB for what is written together
+(2 million rows of 1,000 values: 70 MB; 8 million of 100,000: 224 MB, 58 of them the blob). The
 sets of rows take at most 4 bytes a row, those of the cuts half of what these take, or 16 KB.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -62,6 +62,7 @@ class Codes:
     def __init__(self, shape: Shape) -> None:
         self._shape, self.rows, self.given_up = shape, 0, False
         self._pending: list[pa.Array] = []
+        self._waiting = self._waiting_bytes = 0
         self._codes: list[Array] = []
         self._keys = pa.array([], pa.large_binary() if shape.domain == BYTES else pa.int64())
 
@@ -71,8 +72,9 @@ class Codes:
         if self.given_up or not len(values):
             return
         self._pending.append(values)
-        rows, size = (sum(some) for some in zip(*_sizes(self._pending), strict=True))
-        if rows >= _FLUSH_ROWS or size >= _FLUSH_BYTES:
+        self._waiting += len(values)
+        self._waiting_bytes += values.nbytes
+        if self._waiting >= _FLUSH_ROWS or self._waiting_bytes >= _FLUSH_BYTES:
             self._flush()
 
     def finish(self) -> tuple[pa.Array, Array] | None:
@@ -96,7 +98,7 @@ class Codes:
         if not self._pending or self.given_up:
             return
         keys = to_keys(pa.concat_arrays(self._pending), self._shape.domain)
-        self._pending = []
+        self._pending, self._waiting, self._waiting_bytes = [], 0, 0
         encoded = keys.dictionary_encode()
         own = encoded.dictionary
         known = pc.index_in(own, value_set=self._keys)
@@ -188,10 +190,6 @@ def write(keys: pa.Array, codes: Array, shape: Shape) -> Written:
 
 def _counted(count: int) -> bytes:
     return struct.pack("<I", count)
-
-
-def _sizes(values: Sequence[pa.Array]) -> list[tuple[int, int]]:
-    return [(len(some), some.nbytes) for some in values]
 
 
 def _part(level: Postings, a: int, b: int) -> Postings:

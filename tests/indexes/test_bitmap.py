@@ -152,6 +152,23 @@ def test_blocks_tell_which_rows_of_a_clustered_column_match():
     assert len((~verdict).true.upper) < 55_000
 
 
+@pytest.mark.parametrize("question", [Compare("<", 1605), Compare(">=", 2003), Like(("v1",), True)])
+def test_bins_with_their_edges_tell_just_the_blocks(question):
+    jitter = np.random.default_rng(4).integers(0, 900, 70_000)
+    numbers = np.arange(70_000) // 64 * 2 + jitter
+    if isinstance(question, Like):
+        texts = [f"v{n:04d}" for n in numbers]
+        opened = Opened(pa.array(texts), "string", block_rows=64)
+        held = (numbers >= 1000) & (numbers < 2000)
+    else:
+        opened = Opened(pa.array(numbers), "bigint", block_rows=64)
+        held = numbers < 1605 if question.op == "<" else numbers >= 2003
+    rows = np.flatnonzero(np.repeat(np.bincount(np.arange(70_000) // 64, held) > 0, 64)[:70_000])
+    opened.reads.clear()
+    assert opened.probe_blocks(question).true.upper == BitMap(rows.tolist())
+    assert sum(opened.reads) < int(opened.head.sections[2] - opened.head.sections[1]) / 2
+
+
 def test_a_probe_reads_what_it_needs():
     rows = 1_000_000
     opened = Opened(pa.array(layout("random", rows, 20_000, 3)), "bigint")
