@@ -143,12 +143,8 @@ def separators(keys: pa.Array, begins: Array) -> list[Any]:
     return found
 
 
-def column(values: Array) -> bytes:
-    """Whole numbers in the narrowest of 1, 2, 4 and 8 bytes, which the first byte says."""
-    return _column(values.astype(np.uint64))
-
-
 def _column(values: Array) -> bytes:
+    """Whole numbers in the narrowest of 1, 2, 4 and 8 bytes, which the first byte says."""
     largest = int(values.max()) if len(values) else 0
     width = next(w for w in _WIDTHS if largest < 1 << 8 * w)
     return bytes([width]) + values.astype(f"<u{width}").tobytes()
@@ -192,7 +188,7 @@ class Taker:
         return np.frombuffer(self.take(count * np.dtype(type_).itemsize), type_)
 
     def column(self, count: int) -> Array:
-        """As `column` wrote it."""
+        """As `_column` wrote it."""
         (width,) = self.take(1)
         if width not in _WIDTHS:
             raise ValueError(f"numbers of {width} bytes")
