@@ -8,6 +8,7 @@ the others are read.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,22 +22,35 @@ from accelerator.pruning import judge
 from cubes.definition import CubeDefinition, State
 from cubes.freshness import Coverage
 from cubes.manifest import Manifested
-from indexes.bounds import UNKNOWN, Flags
+from indexes.bounds import UNKNOWN, Flags, Numbers
 from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
+    from accelerator.iceberg import LiveFile
+    from accelerator.iceberg.position_deletes import Positions
     from accelerator.indexing.probing import Skipped, TableIndexes
 
 _BOUND = {"min": "lower", "max": "upper"}
 _ADDED = frozenset({"rows", "count"})
 
 
+_ASKED_MAX = 4_096
+"""Files whose sidecars are asked while a statement is planned."""
+
+
 def manifest_candidate(
-    block: Block, told: Manifested, statistics: FileStatistics, indexes: TableIndexes | None
+    block: Block,
+    told: Manifested,
+    statistics: FileStatistics,
+    indexes: TableIndexes | None,
+    deleted: Callable[[LiveFile], Positions],
 ) -> Tried | Candidate:
-    """The candidate; `Tried` with a reason where the manifests spare no file."""
+    """The candidate; `Tried` with a reason where neither manifests nor indexes spare a file.
+
+    `deleted` gives the positions that are deleted of a file.
+    """
     count, cube, alive = len(statistics), told.cube, statistics.alive
     skipped: tuple[Skipped, ...] = ()
     if indexes is None:
@@ -58,6 +72,15 @@ def manifest_candidate(
         serves &= np.zeros(count, dtype=bool) if key is None else key.fixed
     for state, found in states:
         serves &= told.tells and _tells(state, found, count)
+    selection = None if indexes is None else indexes.selection(block.conjuncts)
+    if selection is not None and 0 < (asked := ~(serves | left_out)).sum() <= _ASKED_MAX:
+        bare = told.tells and not keys and all(state.kind == "rows" for state, _ in states)
+        found_rows = selection.counted(statistics.source, asked, deleted if bare else None)
+        left_out |= asked & (found_rows == 0)
+        exact = asked & (found_rows > 0) & statistics.source.single
+        serves |= exact
+        alive = np.where(exact, found_rows, alive)
+        skipped += (selection.said(int((asked & (found_rows >= 0)).sum())),)
     read = ~(serves | left_out)
     # What reads the file here takes such a column from it, Spark from the partition.
     if any(found is not None and (found.unproven & read).any() for found in used):
@@ -67,7 +90,7 @@ def manifest_candidate(
     size = int(statistics.sizes[read].sum())
     tried = Tried(MANIFESTS, None, size, 0, int(read.sum()))
     manifests = Manifests(
-        _cells(cube, serves, statistics) if told.tells else None,
+        _cells(cube, serves, statistics, alive) if told.tells else None,
         int(serves.sum()),
         _left_out(statistics, left_out),
         skipped,
@@ -99,8 +122,13 @@ def _tells(state: State, found: ColumnStatistics | None, files: int) -> Flags:
     return (counted & found.bounds.bounded & found.tight) | found.bounds.always_null
 
 
-def _cells(cube: CubeDefinition, serves: Flags, statistics: FileStatistics) -> pa.Table:
-    """One row for each combination of dimension values, with the states of the files that serve."""
+def _cells(
+    cube: CubeDefinition, serves: Flags, statistics: FileStatistics, alive: Numbers
+) -> pa.Table:
+    """One row for each combination of dimension values, with the states of the files that serve.
+
+    `alive` are the rows of each file that pass.
+    """
     mask = pa.array(serves)
     made: dict[str, pa.Array] = {}
     for index, dimension in enumerate(cube.dimensions):
@@ -110,7 +138,7 @@ def _cells(cube: CubeDefinition, serves: Flags, statistics: FileStatistics) -> p
     merges = {}
     for index, state in enumerate(cube.states):
         merges[f"s{index}"] = "sum" if state.kind in _ADDED else state.kind
-        values = pa.array(statistics.alive) if state.kind == "rows" else _values(state, statistics)
+        values = pa.array(alive) if state.kind == "rows" else _values(state, statistics)
         made[f"s{index}"] = typed(values, state.type, mask)
     table = pa.table(made)
     keys = [name for name in made if name not in merges]

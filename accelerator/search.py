@@ -242,7 +242,7 @@ class CubeSearch:
         question = Question.of(block.conjuncts, used)
         statistics, decoding = pinned[0].statistics_for(question)
         indexes = self._over(pinned[0], scene)(statistics)
-        found = manifest_candidate(block, told, statistics, indexes)
+        found = manifest_candidate(block, told, statistics, indexes, pinned[0].deleted)
         if isinstance(found, Tried):
             return replace(found, decoding=decoding)
         return replace(found, tried=replace(found.tried, decoding=decoding))

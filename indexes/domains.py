@@ -72,7 +72,8 @@ def to_domain(values: pa.Array, type_: str) -> pa.Array:
         return values.cast(pa.large_binary())
     if domain == FLOAT64:
         plain = values.cast(pa.float64())
-        numbers = plain.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+        with np.errstate(invalid="ignore"):  # NaNs that signal
+            numbers = plain.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
         numbers = np.where(np.isnan(numbers), np.nan, numbers)
         return pa.array(numbers, mask=_nulls(plain))
     stored = values.type

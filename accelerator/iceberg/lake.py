@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.manifest_jobs import Decoding, ManifestJobs
     from accelerator.iceberg.manifests.cache import ManifestCache
     from accelerator.iceberg.manifests.columns import ManifestColumns
+    from accelerator.iceberg.position_deletes import Positions
     from accelerator.iceberg.question import Question
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.iceberg.statistics_cache import StatisticsCache
@@ -386,6 +387,14 @@ class PinnedTable:
                 with self._read_errors():
                     inputs = inputs_for(self.metadata_location, self.io_properties)
                     yield from self._files.keys(inputs, snapshot, seen)
+
+    def deleted(self, file: LiveFile) -> Positions:
+        """Positions of the file that are deleted; NeedsSparkError under equality deletes."""
+        from accelerator.iceberg.position_deletes import PositionDeletes
+
+        with self._read_errors():
+            inputs = inputs_for(self.metadata_location, self.io_properties)
+            return PositionDeletes(inputs).of(file)
 
     def _read_errors(self) -> AbstractContextManager[None]:
         hint = "check that the files are there, whole and readable"

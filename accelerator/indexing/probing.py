@@ -22,19 +22,20 @@ from pyroaring import BitMap
 
 from accelerator.errors import StoreError
 from accelerator.iceberg import LiveFile
-from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
+from accelerator.iceberg.position_deletes import Positions
+from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics, Source
 from accelerator.indexing import records
 from accelerator.indexing.records import Group, Single
 from accelerator.pruning import judge, judge_rows
 from accelerator.recent import Recent
 from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
-from indexes.bounds import Flags, Numbers, Verdict
+from indexes.bounds import UNKNOWN, Flags, Numbers, Verdict
 from indexes.kind import Clauses, Read
 from indexes.kinds import KINDS
 from indexes.kinds.bloom import answers
 from indexes.puffin import within
 from indexes.question import Question
-from indexes.rows import RowVerdict
+from indexes.rows import Certainty, RowVerdict
 from rewrite.expr import Column, Expr, columns
 from rewrite.facts import TableFacts
 
@@ -167,20 +168,54 @@ class RowSelection:
         self._conjuncts, self._heavy = conjuncts, heavy
         self._known: dict[tuple[str, int], BitMap | None] = {}
 
-    @property
-    def indexes(self) -> str:
-        """The names of the indexes that it asks."""
-        return ", ".join(dict.fromkeys(one.record.name for one in self._heavy))
-
-    @property
-    def kinds(self) -> str:
-        """Their kinds."""
-        return ", ".join(dict.fromkeys(one.record.kind for one in self._heavy))
+    def said(self, files: int) -> Skipped:
+        """That it let so many files be left out."""
+        names = ", ".join(dict.fromkeys(one.record.name for one in self._heavy))
+        kinds = ", ".join(dict.fromkeys(one.record.kind for one in self._heavy))
+        return Skipped(names, kinds, "heavy", files)
 
     def of(self, file: LiveFile) -> BitMap | None:
         """Positions in the file, deleted ones among them; None where any may pass."""
-        if file.key in self._known:
-            return self._known[file.key]
+        if file.key not in self._known:
+            found = self.verdict(file)
+            rows = None if found is None else found.true.upper
+            if rows is not None:
+                rows.run_optimize()
+            self._known[file.key] = rows
+        return self._known[file.key]
+
+    def counted(
+        self,
+        source: Source,
+        asked: Flags,
+        deleted: Callable[[LiveFile], Positions] | None,
+    ) -> Numbers:
+        """Of the files that are asked about the rows that pass, `UNKNOWN` where that isn't told.
+
+        Without `deleted` only 0 is told: of files of which no row passes.
+        """
+        files = source.live(asked)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            told = list(pool.map(lambda file: self._count(file, deleted), files))
+        found = np.full(len(asked), UNKNOWN, dtype=np.int64)
+        found[asked] = told
+        return found
+
+    def _count(self, file: LiveFile, deleted: Callable[[LiveFile], Positions] | None) -> int:
+        verdict = self.verdict(file)
+        if verdict is None:
+            return UNKNOWN
+        if not verdict.true.upper:
+            return 0
+        by_value = any(delete.content == "equality" for delete in file.deletes)
+        if deleted is None or by_value or verdict.certainty is not Certainty.EXACT:
+            return UNKNOWN
+        rows = verdict.true.upper
+        gone = BitMap(deleted(file).tolist()) if file.deletes else BitMap()
+        return len(rows) - rows.intersection_cardinality(gone)
+
+    def verdict(self, file: LiveFile) -> RowVerdict | None:
+        """What is proven of each row; None where nothing is."""
         told = False
 
         def asked(column: Column, question: Question) -> RowVerdict | None:
@@ -195,9 +230,7 @@ class RowSelection:
             return found
 
         verdict = judge_rows(self._conjuncts, file.record_count, asked)
-        rows = verdict.true.upper if told else None
-        self._known[file.key] = rows
-        return rows
+        return verdict if told else None
 
     def of_all(self, files: Sequence[LiveFile]) -> list[BitMap | None]:
         """`of` each, side by side."""

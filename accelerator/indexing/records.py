@@ -19,12 +19,16 @@ from accelerator.indexing.work import Indexed
 from accelerator.store import CoveredFile, IndexRecord, Job, SegmentRecord, Store, segment_id
 from accelerator.store.records import BUNDLE
 from indexes import puffin
+from indexes.analyser import GRAMS
 from indexes.domains import keeps_meaning
+from indexes.hashing import HASH
 from indexes.kind import Blob, Column, Read
 from indexes.sbbf import BLOCK_BYTES, Bundle, Filter, read_filter, transpose
 from indexes.sbbf import TYPE as FILTER
 
 SIDECAR = "sidecar"
+FORMATS = {"hash": HASH, "grams": GRAMS}
+"""Properties of light blobs that a question's hashes must agree with."""
 ALONE = -2
 _TYPE = "acc-sbbf-bundle-v1"
 _CHECK = 4
@@ -155,6 +159,7 @@ def segments(
             for s in bundle.singles
         ],
         "places": [None if place is None else list(place) for place in bundle.places],
+        "formats": _formats(made),
         "light_bytes": sum(len(b.data) for i in made.indexed for b in i.light),
         "why": _counted(one.why for one in made.indexed if one.why),
     }
@@ -192,6 +197,12 @@ def segments(
                 )
             )
     return found
+
+
+def _formats(made: Made) -> dict[str, str]:
+    """What the hashes of the light blobs are of: all blobs of one release say the same."""
+    said = {k: b.properties.get(k, "") for i in made.indexed for b in i.light for k in FORMATS}
+    return {key: word for key, word in said.items() if word}
 
 
 def _counted(words: Iterable[str]) -> dict[str, int]:
@@ -249,7 +260,9 @@ def heavy_of(record: SegmentRecord) -> list[HeavyBlob]:
 
 def answers_for(record: SegmentRecord, type_: str) -> bool:
     """Whether what was built over the column's type then is of use under its type now."""
-    return record.format == 1 and keeps_meaning(record.fields[0][2], type_)
+    told = record.facts.get(BUNDLE, {}).get("formats", {})
+    known = all(FORMATS.get(key) == word for key, word in told.items())
+    return known and record.format == 1 and keeps_meaning(record.fields[0][2], type_)
 
 
 def covered(records: Iterable[SegmentRecord], type_: str) -> set[tuple[str, int]]:

@@ -65,8 +65,7 @@ class Reading:
         left = np.array([rows is None or bool(rows) for rows in told], dtype=bool)
         kept = np.flatnonzero(left)
         keys = tuple(key.of(kept) for key in self.keys)
-        asked = self.selection
-        heavy = Skipped(asked.indexes, asked.kinds, "heavy", int((~left).sum()))
+        heavy = self.selection.said(int((~left).sum()))
         return replace(self, keys=keys, files=self.files[kept], skipped=(*self.skipped, heavy))
 
     def live(self, begin: int, end: int) -> list[LiveFile]:
