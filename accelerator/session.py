@@ -29,6 +29,7 @@ from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.guards import Guards
 from accelerator.iceberg import Lake, NeedsSparkError
 from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
+from accelerator.indexing import statements as indexing
 from accelerator.interrupts import interruptible
 from accelerator.maintenance import recycle_bin
 from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
@@ -40,6 +41,7 @@ from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
+    BuildIndex,
     ExplainAccelerate,
     ExplainWhyNot,
     Other,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
     from accelerator.indexing.builder import IndexBuilder
     from accelerator.indexing.probing import Indexes, Skipped
+    from accelerator.progress import Progress
     from accelerator.rows.stream import SortedRows
 
 _log = logging.getLogger("accelerator")
@@ -215,6 +218,10 @@ class Accelerator:
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""
         return commands.start_build(self, name, wait=wait, progress=progress)
+
+    def build_index(self, name: str, *, progress: Progress | None = None) -> pa.Table:
+        """Builds what an index lacks, as `BUILD INDEX` does."""
+        return indexing.build_named(BuildIndex(name), self, progress)
 
     def vacuum(
         self,

@@ -225,12 +225,15 @@ def verify_command(sql: str | None, file: TextIO | None, *, options: Options) ->
     sys.exit(0 if found.equal else 1)
 
 
+SHOWN = ("cubes", "indexes", "constraints", "recycle-bin", "statistics")
+
+
 @main.command("show")
-@click.argument("what", type=click.Choice(["cubes", "constraints", "recycle-bin", "statistics"]))
+@click.argument("what", type=click.Choice(SHOWN))
 @click.argument("table", required=False)
 @_common
 def show_command(what: str, table: str | None, *, options: Options) -> None:
-    """List cubes, constraints or what is in the recycle bin, of all tables or of one.
+    """List cubes, indexes, constraints or the recycle bin, of all tables or of one.
 
     Or what metadata says of one table and its columns.
     """
@@ -243,29 +246,35 @@ def show_command(what: str, table: str | None, *, options: Options) -> None:
 
 @main.command("build")
 @click.argument("cubes", nargs=-1)
-@click.option("--table", help="Build every cube on this table.")
+@click.option("--index", "indexes", multiple=True, help="Build this index; may be given again.")
+@click.option("--table", help="Build every cube and index on this table.")
 @_common
-def build_command(cubes: tuple[str, ...], table: str | None, *, options: Options) -> None:
-    """Build what the named cubes lack; what is built already stays."""
+def build_command(
+    cubes: tuple[str, ...], indexes: tuple[str, ...], table: str | None, *, options: Options
+) -> None:
+    """Build what the named cubes and indexes lack; what is built already stays."""
     from accelerator.cli.output import print_json
     from accelerator.progress import progress_for
 
-    if not cubes and not table:
-        raise click.UsageError("name the cubes to build, or give --table")
+    if not cubes and not indexes and not table:
+        raise click.UsageError("name the cubes or indexes to build, or give --table")
     began = time.monotonic()
     with options.session() as session:
         names = [*cubes, *(_column(session, f"SHOW CUBES ON {table}", "cube") if table else ())]
-        for cube in dict.fromkeys(names):  # each once
-            progress = progress_for(sys.stderr)
-            try:
-                session.build(cube, progress=progress)
-            finally:
-                progress.finish()
+        more = _column(session, f"SHOW INDEXES ON {table}", "index") if table else ()
+        built = [*indexes, *more]
+        for build, wanted in ((session.build, names), (session.build_index, built)):
+            for name in dict.fromkeys(wanted):  # each once
+                progress = progress_for(sys.stderr)
+                try:
+                    build(name, progress=progress)
+                finally:
+                    progress.finish()
     seconds = time.monotonic() - began
     if options.json:
-        print_json({"cubes": names, "seconds": round(seconds, 3)})
+        print_json({"cubes": names, "indexes": built, "seconds": round(seconds, 3)})
     else:
-        click.echo(f"built {', '.join(names) or 'nothing'} in {seconds:.1f} s", err=True)
+        click.echo(f"built {', '.join([*names, *built]) or 'nothing'} in {seconds:.1f} s", err=True)
 
 
 @main.command("compact")

@@ -73,6 +73,10 @@ class Session(Protocol):
         """Runs it both ways and compares."""
         ...
 
+    def build_index(self, name: str, *, progress: Progress) -> object:
+        """Builds what an index lacks."""
+        ...
+
     def build(self, name: str, *, progress: Progress) -> object:
         """Builds what a cube lacks."""
         ...
