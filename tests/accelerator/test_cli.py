@@ -85,6 +85,10 @@ class Fake:
     def verify(self, sql):
         return self.verification
 
+    def build_index(self, name, *, progress):
+        self.asked.append(f"build index {name}")
+        progress.start(1, f"building {name}")
+
     def build(self, name, *, progress):
         self.asked.append(f"build {name}")
         progress.start(2, f"building {name}")
@@ -319,7 +323,7 @@ def test_undrop_is_a_statement():
 
 
 def test_show_build_and_compact_are_statements():
-    fake = Fake(SHOW=pa.table({"cube": ["a", "b`c"]}))
+    fake = Fake(SHOW=pa.table({"cube": ["a", "b`c"], "index": ["i", "a"]}))
     run(fake, "show", "cubes")
     run(fake, "show", "constraints", "d.t")
     run(fake, "compact", "a", "b`c")
@@ -331,7 +335,8 @@ def test_show_build_and_compact_are_statements():
     ]
     fake.asked.clear()
     found = run(fake, "build", "a", "--table", "d.t")
-    assert fake.asked == ["SHOW CUBES ON d.t", "build a", "build b`c"]
+    shown = ["SHOW CUBES ON d.t", "SHOW INDEXES ON d.t"]
+    assert fake.asked == [*shown, "build a", "build b`c", "build index i", "build index a"]
     assert found.stdout == ""
     assert "building a: 2 of 2" in found.stderr
     assert json.loads(run(fake, "build", "a", "--json").stdout)["cubes"] == ["a"]
