@@ -69,7 +69,7 @@ def layout(how: str, rows: int, ndv: int, seed: int) -> np.ndarray:
     return np.minimum(random.zipf(1.3, rows), ndv) if how == "skewed" else values
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.sampled_from(["random", "sorted", "runs", "skewed"]),
     st.sampled_from([300, 9_000, 70_000]),

@@ -24,7 +24,8 @@ from pyroaring import BitMap
 
 from indexes.domains import INT64, domain_of, to_domain
 from indexes.kind import Blob, Column, Kind
-from indexes.kinds.bitmap import Bitmap
+from indexes.kinds import BITMAP, BLOOM, NGRAM_BLOOM
+from indexes.kinds.bloom import answers
 from indexes.question import Among, Compare, IsNull, Like
 from indexes.rows import RowVerdict
 
@@ -66,9 +67,15 @@ ARROW = {
 }
 
 ALL = frozenset(ARROW)
+
+
+def holds(blob: Blob, value: int) -> bool:
+    return answers(blob, ((value,),))
+
+
 KINDS = [
     Tried(
-        Bitmap(),
+        BITMAP,
         st.fixed_dictionaries(
             {},
             optional={
@@ -78,7 +85,33 @@ KINDS = [
             },
         ),
         ALL,
-        exact=lambda options, question: options["rows"] and getattr(question, "exact", True),
+        holds,
+        lambda options, question: options["rows"] and getattr(question, "exact", True),
+    ),
+    Tried(
+        BLOOM,
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "bits_per_value": st.sampled_from([4, 10.5, 40]),
+                "filter": st.sampled_from(["sbbf", "pybloom"]),
+            },
+        ),
+        ALL,
+        holds,
+    ),
+    Tried(
+        NGRAM_BLOOM,
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "gram": st.sampled_from([2, 3, 4]),
+                "folded": st.booleans(),
+                "block_rows": st.sampled_from([64, 8192]),
+            },
+        ),
+        frozenset({"string"}),
+        holds,
     ),
 ]
 
@@ -245,7 +278,7 @@ def proven(verdict: RowVerdict, truths: list[set]) -> None:
     [(tried, type_) for tried in KINDS for type_ in sorted(tried.types)],
     ids=lambda one: one.kind.name if isinstance(one, Tried) else one,
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_questions(tried, type_, data):
     file = data.draw(files(tried, type_, data.draw(GROUPS)))
@@ -282,9 +315,20 @@ def trees(leaves, depth: int = 3):
     )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_trees_of_questions_over_several_columns(data):
+    fuzzed(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=3_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_verdicts_at_length(data):
+    fuzzed(data)
+
+
+def fuzzed(data) -> None:
     groups = data.draw(GROUPS)
     columns = []
     for _ in range(data.draw(st.integers(1, 3))):

@@ -28,7 +28,7 @@ def sets(draw, bound: int) -> np.ndarray:
     return np.flatnonzero(seed.random(bound) < share)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data(), BOUNDS, st.booleans())
 def test_sets_come_back(data, bound, small_slices):
     some = data.draw(st.lists(sets(bound), max_size=6))
