@@ -3,7 +3,7 @@
 A Parquet file is cut into its row groups where every wanted column stands in it under its field id,
 with a type that becomes the table's without loss. Any other file is one group, read whole the way
 `rows.py` does. What the partition spec fixes is taken from the manifest, as Spark does. Row numbers
-are counted within a group. Deletes are applied. ValueError for a text that isn't UTF-8, which
+are counted within a group. Deletes are applied. NeedsSparkError for a text that isn't UTF-8, which
 DuckDB sorts otherwise than Spark.
 """
 
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from pyiceberg.types import UUIDType
 
 from accelerator.arrow_types import arrow_type
+from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.position_deletes import PositionDeletes, Positions
@@ -360,7 +361,13 @@ def _widens(stored: pa.DataType, type_: str) -> bool:
 
 def _as(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_string(target):
-        column.validate(full=True)
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise NeedsSparkError(
+                f"a text can't be read in process: {error}",
+                hint="Spark reads it; the statement takes that way by itself",
+            ) from error
     return column if column.type == target else column.cast(target)
 
 

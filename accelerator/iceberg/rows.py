@@ -47,6 +47,10 @@ def read_rows(pinned: PinnedTable, columns: Sequence[str], files: Sequence[LiveF
     try:
         pieces = _Reader(pinned, schema).read(files)
         table = pa.concat_tables([target.empty_table(), *(piece.cast(target) for piece in pieces)])
+        for column in table.columns:
+            # DuckDB takes texts for UTF-8, which they need not be.
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                column.validate(full=True)
     except (ValueError, ResolveError, NotImplementedError) as error:
         raise NeedsSparkError(
             f"files of {pinned.facts.name} can't be read in process: {error}",

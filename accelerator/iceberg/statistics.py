@@ -336,6 +336,8 @@ class FileStatistics:
             unbounded = pa.nulls(files, pa.binary())
             told = replace(told, lower=unbounded, upper=unbounded)
         lower, upper = decoded(told.lower, type_, arrow), decoded(told.upper, type_, arrow)
+        if type_ == "string":
+            lower, upper = _unaltered(lower), _unaltered(upper)
         # What doesn't count the file's rows says nothing of them.
         nulls, nans = np.where(told.values == rows, told.nulls, UNKNOWN), told.nans
         given, constant = source.fixed(field_id, type_)
@@ -504,6 +506,16 @@ def decoded(binary: pa.Array, type_: str, arrow: pa.DataType) -> pa.Array:
         wide = numbers.astype(np.int64 if type_ in _WHOLE else np.float64)
         result = pc.replace_with_mask(result, chosen, pa.array(wide))
     return result
+
+
+def _unaltered(texts: pa.Array) -> pa.Array:
+    """Without the bounds that aren't the text that they were made of.
+
+    Of bytes that aren't UTF-8 a writer makes U+FFFD, and U+FFFE where it raises an upper bound that
+    it cuts off.
+    """
+    odd = pc.or_(*(pc.match_substring(texts, mark.encode()) for mark in "\ufffd\ufffe"))
+    return pc.if_else(odd, pa.scalar(None, texts.type), texts) if pc.any(odd).as_py() else texts
 
 
 def joined_bytes(binary: pa.Array) -> bytes:
