@@ -213,9 +213,7 @@ def _build_all(statement: BuildAll, session: Accelerator) -> pa.Table:
         raise no_such_table(session, joined(statement.table))
     names = [r.name for r, _ in session.planner.cubes_of(facts.uuid)]
     built = [start_build(session, n, wait=True, progress=None).wait() for n in sorted(names)]
-    registry = session.store.registry(fresh=True)
-    indexes = [r for _, r in sorted(registry.indexes.items()) if r.table_uuid == facts.uuid]
-    made = indexing.build(session, indexes, None) if indexes else []
+    made = indexing.build_all(session, facts.uuid)
     return _built_table(*built, *(Built(b.index, b.files, 0, b.rows, b.bytes) for b in made))
 
 

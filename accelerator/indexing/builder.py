@@ -34,6 +34,7 @@ from indexes.domains import NotIndexableError
 from indexes.kind import OptionError
 from indexes.kinds import KINDS
 from rewrite.dotted import joined, parts_of
+from rewrite.facts import ColumnFacts
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
@@ -118,7 +119,10 @@ class IndexBuilder:
         )
 
     def target(self, record: IndexRecord) -> Target:
-        """The index with its table pinned now."""
+        """The index with its table pinned now.
+
+        UnknownTableError, IndexDefinitionError where either is no longer what it was made for.
+        """
         pinned = self._lake.pin().pinned(parts_of(record.table))
         if pinned is None or pinned.facts.uuid != record.table_uuid:
             raise UnknownTableError(
@@ -127,6 +131,7 @@ class IndexBuilder:
             )
         for column in pinned.facts.columns:
             if column.field_id == record.field_id:
+                _check_type(record, column)
                 return Target(record, pinned, column.type)
         raise IndexDefinitionError(
             f"index {record.name} is on the column {record.column}, which was dropped",
@@ -297,6 +302,17 @@ def _jobs(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
         parts[-1].append(file)
         rows += file.record_count
     return parts
+
+
+def _check_type(record: IndexRecord, column: ColumnFacts) -> None:
+    """REPLACE TABLE gives a column of another type the old one's field id."""
+    try:
+        KINDS[record.kind].options(column.type, record.options)
+    except NotIndexableError as error:
+        raise IndexDefinitionError(
+            f"index {record.name} is on the column {column.name}, which was made anew: {error}",
+            hint=f"DROP INDEX {record.name}",
+        ) from error
 
 
 def _check(cancelled: threading.Event, names: str) -> None:

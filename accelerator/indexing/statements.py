@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from accelerator.errors import AcceleratorError, IndexExistsError, IndexNotFoundError
+from accelerator.errors import (
+    AcceleratorError,
+    IndexDefinitionError,
+    IndexExistsError,
+    IndexNotFoundError,
+)
 from accelerator.iceberg import PinnedTable
 from accelerator.indexing import records
 from accelerator.indexing.builder import BuiltIndex, Target
@@ -84,6 +89,17 @@ def build_named(
     """Builds what an index lacks."""
     record = session.store.registry(fresh=True).index(statement.name)
     return built_table(build(session, [record], progress))
+
+
+def build_all(session: Accelerator, table_uuid: str) -> list[BuiltIndex]:
+    """Builds what a table's indexes lack, but for those whose column was dropped or made anew."""
+    wanted = []
+    for _, record in sorted(session.store.registry(fresh=True).indexes.items()):
+        if record.table_uuid == table_uuid:
+            with suppress(IndexDefinitionError):
+                session.index_builder.target(record)
+                wanted.append(record)
+    return build(session, wanted, None) if wanted else []
 
 
 def drop(statement: DropIndex, session: Accelerator) -> pa.Table:
