@@ -52,9 +52,17 @@ def job_errors() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         text = str(error)
-        said = [line.strip() for line in text.splitlines() if line.strip()]
-        told = next((line for line in said if "[" in line), said[0] if said else "no reason given")
-        raise JobError(told[:500], cancelled=CANCELLED in text) from error
+        raise JobError(_line(text)[:500], cancelled=CANCELLED in text) from error
+
+
+def _line(text: str) -> str:
+    """The line that says most: what a Python worker raised, else what has Spark's error code."""
+    _, _, trace = text.partition("Traceback (most recent call last):")
+    for line in trace.splitlines():
+        if line[:1].strip():  # where it was raised stands before that, further in
+            return line.rstrip()
+    said = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in said if "[" in line), said[0] if said else "no reason given")
 
 
 def write_segments(
