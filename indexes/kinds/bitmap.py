@@ -8,8 +8,9 @@ built for a file of more than `ndv_max` values, or of more than 64 MB of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,11 +24,12 @@ from indexes.inverted import Inverted
 from indexes.inverted_writer import Codes, Shape, write
 from indexes.kind import Blob, Builder, Clauses, Column, OptionError, Options, Read
 from indexes.postings import decode
-from indexes.question import Among, Compare, IsNull, Like, Question
+from indexes.question import Among, Compare, IsNull, Like, Question, Value
 from indexes.rows import Between, RowVerdict
 
 TYPE = "acc-bitmap-v1"
 TEXTS_MAX = 1 << 20  # bytes of a dictionary whose texts are compared one by one
+_MANY = 32  # values of a list from which on the file's are looked up in it, not it in the file's
 _REPLACEMENT = "\ufffd"  # what Spark may see in place of bytes that aren't UTF-8
 _WHOLE = {  # option: default, least, most
     "bins": (64, 0, 1024),
@@ -204,8 +206,8 @@ def _told(opened: Inverted, question: Question, type_: str, blocks: bool) -> Row
     ranges: list[tuple[int, int]] | None
     exact = True
     if isinstance(question, Among):
-        keys = [key_of(value, opened.head.domain) for value in question.values]
-        ranges = None if any(key is None for key in keys) else _among(opened, keys)
+        keys = _keys_of(question.values, opened.head.domain)
+        ranges = None if keys is None else _among(opened, keys)
     elif isinstance(question, Compare):
         ranges = _compared(opened, question)
     elif type_ == "string" and (found := _like(opened, question)) is not None:
@@ -224,10 +226,24 @@ def _at_most(told: RowVerdict) -> RowVerdict:
     return RowVerdict(told.rows, Between(none, told.true.upper), Between(told.false.lower, valued))
 
 
-def _among(opened: Inverted, keys: Sequence[Key | None]) -> list[tuple[int, int]]:
-    found = sorted(
-        code for key in set(keys) if key is not None for code, there in [opened.rank(key)] if there
-    )
+@lru_cache(16)
+def _keys_of(values: tuple[Value, ...], domain: str) -> frozenset[Key] | None:
+    """Of a list, which all files are asked for alike; None if the domain lacks one of them."""
+    keys = [key_of(value, domain) for value in values]
+    known = frozenset(key for key in keys if key is not None)
+    return None if None in keys else known
+
+
+def _among(opened: Inverted, keys: Collection[Key]) -> list[tuple[int, int]]:
+    if len(keys) > _MANY:
+        least, most = min(keys), max(keys)
+        part = opened.rank(least)[0], sum(opened.rank(most))
+        if opened.dictionary_bytes(part) <= TEXTS_MAX:
+            stored = _keys(opened, part)
+            stored = stored if opened.head.domain == BYTES else stored.tolist()
+            found = [code for code, key in enumerate(stored, part[0]) if key in keys]
+            return _joined([(code, code + 1) for code in found])
+    found = sorted(code for key in keys for code, there in [opened.rank(key)] if there)
     return _joined([(code, code + 1) for code in found])
 
 
@@ -273,7 +289,7 @@ def _like(opened: Inverted, question: Like) -> tuple[list[tuple[int, int]], bool
         whole = not (question.starts or question.ends)
         return ([(0, opened.head.ndv)], question.exact) if whole else None
     if len(runs) == 1 and question.starts and question.ends and question.exact:
-        return _among(opened, runs), True
+        return _among(opened, frozenset(runs)), True
     first = (0, opened.head.ndv)
     if question.starts and runs[0]:
         first = opened.rank(runs[0])[0], opened.rank(_after(runs[0]))[0]

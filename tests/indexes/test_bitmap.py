@@ -132,6 +132,22 @@ def test_every_way_to_an_answer(how, rows, ndv, options, type_, limits, seed):
                 assert verdict.certainty is Certainty.EXACT
 
 
+@pytest.mark.parametrize("type_", ["bigint", "double", "string"])
+def test_long_lists_are_answered_as_short_ones(type_, monkeypatch):
+    form = {"bigint": int, "double": lambda n: n / 7, "string": lambda n: f"k{n:04d}".encode()}
+    monkeypatch.setattr(dictionary, "BLOCK_SIZE", 300)
+    opened = Opened(pa.array([form[type_](n % 500) for n in range(0, 3000, 2)]), type_, [1500])
+    for numbers in (range(100, 300), range(-50, 900, 7), range(1, 400, 2), range(900, 999)):
+        values = tuple(form[type_](n) for n in numbers)
+        short = []
+        for at in range(0, len(values), 20):
+            short.append(opened.probe(Among(values[at : at + 20])).true.upper)
+        long = opened.probe(Among(values))
+        assert long.true.upper == long.true.lower == BitMap().union(*short)
+    rows = [row for row in range(1500) if row * 2 % 500 in range(100, 300)]
+    assert opened.probe(Among(tuple(map(form[type_], range(100, 300))))).true.upper == BitMap(rows)
+
+
 def test_ranges_beyond_the_limit_are_told_by_cuts():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inverted, "EXACT_BYTES", 0)
