@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,7 @@ from indexes.kinds.bloom import WORST_RATE, bits
 from indexes.question import Among, Like, Question
 from indexes.rows import Between, RowVerdict
 from indexes.sbbf import (
+    BLOCK_BYTES,
     TYPE,
     Bundle,
     Filter,
@@ -46,6 +48,7 @@ DEFAULTS: Options = {"gram": 3, "folded": True, "block_rows": 8192, "bits_per_gr
 MOST_ASKED = 32
 """Grams of one text that are asked for; more would say little more."""
 _MOST_ASKED_OF_ALL = 1024
+_CHECK = 4  # bytes of a checksum
 _LEAST_ROWS, _MOST_ROWS = 64, 1 << 20
 _FILE_BLOCKS = 1 << 15
 _LEAST_ROOM, _MOST_ROOM = 1 << 12, 1 << 20
@@ -142,17 +145,21 @@ class _Layout:
     def may(self, ways: Ways, read: Read) -> npt.NDArray[np.bool_]:
         """Of each block whether a row in it may match."""
         head = -(-self.blocks // 8)
-        flags = np.frombuffer(read(0, head), dtype=np.uint8)
-        if len(flags) != head:
-            raise ValueError(f"flags of {head} bytes, {len(flags)} were read")
+        flags = np.frombuffer(_checked(read(0, head + _CHECK), head), dtype=np.uint8)
         there = np.unpackbits(flags, bitorder="little").astype(bool)
         if there.sum() != self.kept or there[self.blocks :].any():
             raise ValueError(f"flags of another number of filters than {self.kept}")
         there, bundle = there[: self.blocks], Bundle(self.z, self.kept)
         found = np.zeros(self.kept, dtype=bool)
+        size = self.kept * BLOCK_BYTES
+
+        def row(offset: int, length: int) -> bytes:
+            at = head + _CHECK + offset // size * (size + _CHECK)
+            return _checked(read(at, length + _CHECK), length)
+
         for way in ways:
             clauses = tuple((value,) for value in way)
-            found |= bundle.may(clauses, lambda at, length: read(head + at, length))
+            found |= bundle.may(clauses, row)
         may = ~there
         may[there] = found
         return may
@@ -324,7 +331,22 @@ class NgramBuilder:
             "kept": str(len(filters)),
             "block_rows": str(self._block_rows),
         }
-        return [Blob(BLOCKS_TYPE, flags + transpose(filters), False, {**said, **own})]
+        data = _sealed(flags, len(flags)) + _sealed(transpose(filters), len(filters) * BLOCK_BYTES)
+        return [Blob(BLOCKS_TYPE, data, False, {**said, **own})]
+
+
+def _sealed(data: bytes, length: int) -> bytes:
+    """Each part of that length with its checksum behind it."""
+    parts = (data[at : at + length] for at in range(0, len(data), length))
+    return b"".join(part + crc32(part).to_bytes(_CHECK, "little") for part in parts)
+
+
+def _checked(data: bytes, length: int) -> bytes:
+    """Such a part without its checksum. ValueError where it's cut off or altered."""
+    part, seal = data[:length], data[length:]
+    if crc32(part).to_bytes(_CHECK, "little") != seal:
+        raise ValueError(f"flags or a row of filters are cut off or altered: {len(data)} bytes")
+    return part
 
 
 @dataclass(frozen=True, slots=True)

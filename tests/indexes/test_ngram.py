@@ -276,7 +276,7 @@ def test_one_crowded_block_does_not_swell_the_others() -> None:
     assert heavy is not None
     sizes = {key: int(heavy.properties[key]) for key in ("z", "blocks", "kept")}
     assert sizes["blocks"] == 21 and sizes["kept"] == 20
-    assert len(heavy.data) == 3 + 32 * sizes["z"] * sizes["kept"] < 150_000
+    assert len(heavy.data) == 3 + 4 + sizes["z"] * (32 * sizes["kept"] + 4) < 150_000
     absent = rows_may(heavy, Like(("haystack",)), column)
     assert absent == BitMap(range(640, 704))
 
@@ -291,7 +291,23 @@ def test_a_probe_reads_a_row_for_a_gram() -> None:
         return heavy.data[at : at + length]
 
     NGRAM_BLOOM.probe(replace(heavy, data=b""), read, Like(("alpha",)), column)
-    assert reads == [7, *[32 * 50] * 3]
+    assert reads == [7 + 4, *[32 * 50 + 4] * 3]
+
+
+def test_every_altered_byte_is_refused_or_harmless() -> None:
+    """A bit that is lost would hide rows."""
+    _, heavy, column = build([_logs(1000)], {"block_rows": 100})
+    assert heavy is not None
+    question = Like(("alpha",))
+    whole, refused = rows_may(heavy, question, column), 0
+    for at in range(0, len(heavy.data), 3):
+        data = bytearray(heavy.data)
+        data[at] ^= data[at] or 1
+        try:
+            assert rows_may(replace(heavy, data=bytes(data)), question, column) == whole
+        except ValueError:
+            refused += 1
+    assert refused
 
 
 def test_damaged_blobs_are_refused() -> None:
