@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import demo, metadata, store
+from bench import demo, indexes, metadata, store
 from bench.ssb import run as ssb
 
 
@@ -24,6 +24,7 @@ BENCHES: dict[str, Entry] = {
     "demo": Entry("a first look: the SSB queries both ways", demo.add_arguments, demo.run),
     "store": Entry("the store at size: vacuum, commits", store.add_arguments, store.run),
     "metadata": Entry("answers from manifests at size", metadata.add_arguments, metadata.run),
+    "indexes": Entry("indexes: builds, filters, searches", indexes.add_arguments, indexes.run),
     "ssb": Entry("the 13 SSB queries: speed, size, build", ssb.add_arguments, ssb.run),
 }
 

@@ -83,7 +83,7 @@ def make_log(
                 compression="zstd",
                 row_group_size=_GROUP_ROWS,
             )
-            append.append_data_file(_data_file(table, path))
+            append.append_data_file(data_file(table, path))
             tell(f"{number + 1:,} of {files:,} files")
 
 
@@ -114,7 +114,8 @@ class _Lines:
         return pa.table(made).cast(self._schema)
 
 
-def _data_file(table: Table, path: Path) -> DataFile:
+def data_file(table: Table, path: Path) -> DataFile:
+    """The entry of a Parquet file that was just written, with its statistics."""
     schema, properties = table.schema(), table.properties
     statistics = data_file_statistics_from_parquet_metadata(
         parquet_metadata=pq.read_metadata(path),

@@ -1,0 +1,64 @@
+"""Indexes: how fast they're built, what they leave out, and what searches gain by them.
+
+Tables come from generators of our own. Systems take turns; every answer is compared with plain
+Spark's, or with DuckDB's where Spark is left out. A kind that this release doesn't build is left
+out, and the report says so under `details.left_out`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+import accelerator
+from bench import needles
+from bench.report import Report
+from bench.steps import Steps, noise_into
+
+SPARK_CONF = {"spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC"}
+_PARTS = ("builds", "filters", "needles", "logs")
+_NEEDLE_FILES = 1_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    parser.add_argument("--json", type=Path, default=Path("build/bench-indexes.json"))
+    parser.add_argument("--scale", type=float, default=1.0, help="of the tables (default 1)")
+    parser.add_argument("--folder", type=Path, help="where to work; by default a temporary folder")
+    parser.add_argument("--no-spark", action="store_true", help="compare with DuckDB alone")
+    for part in _PARTS:
+        parser.add_argument(f"--no-{part}", action="store_true", help=f"leave the {part} out")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Makes the tables and measures, part after part."""
+    report = Report("indexes", options.json, {"scale": options.scale})
+    folder = Path(tempfile.mkdtemp(prefix="bench-indexes-", dir=options.folder))
+    steps = Steps(Console())
+    try:
+        with noise_into(folder / "stderr.log"):
+            if not options.no_needles:
+                _needles(folder / "needles", options, steps, report)
+    finally:
+        shutil.rmtree(folder)
+    report.complete = True
+    report.save()
+    for name, value in report.figures.items():
+        print(f"{name:40} {value:,.4g}")
+    return 0
+
+
+def _needles(folder: Path, options: argparse.Namespace, steps: Steps, report: Report) -> None:
+    folder.mkdir()
+    made = needles.Needles(max(8, round(_NEEDLE_FILES * options.scale)))
+    with steps.step(f"Write {made.files:,} files of {made.rows:,} rows") as tell:
+        made.make(folder, tell)
+        os.sync()  # pages that aren't written can't be forgotten
+    with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
+        needles.measure(acc, folder, made, steps, report, spark=not options.no_spark)
+    shutil.rmtree(folder)
