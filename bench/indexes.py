@@ -16,13 +16,13 @@ from pathlib import Path
 from rich.console import Console
 
 import accelerator
-from bench import needles
+from bench import index_builds, index_filters, log_searches, needles
 from bench.report import Report
 from bench.steps import Steps, noise_into
 
 SPARK_CONF = {"spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC"}
 _PARTS = ("builds", "filters", "needles", "logs")
-_NEEDLE_FILES = 1_000
+_NEEDLE_FILES, _LOG_FILES = 1_000, 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +42,14 @@ def run(options: argparse.Namespace) -> int:
     steps = Steps(Console())
     try:
         with noise_into(folder / "stderr.log"):
+            if not options.no_filters:
+                index_filters.measure(options.scale, steps, report)
             if not options.no_needles:
                 _needles(folder / "needles", options, steps, report)
+            if not options.no_logs:
+                _logs(folder / "logs", options, steps, report)
+            if not options.no_builds:
+                _builds(folder / "builds", options, steps, report)
     finally:
         shutil.rmtree(folder)
     report.complete = True
@@ -61,4 +67,22 @@ def _needles(folder: Path, options: argparse.Namespace, steps: Steps, report: Re
         os.sync()  # pages that aren't written can't be forgotten
     with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
         needles.measure(acc, folder, made, steps, report, spark=not options.no_spark)
+    shutil.rmtree(folder)
+
+
+def _logs(folder: Path, options: argparse.Namespace, steps: Steps, report: Report) -> None:
+    folder.mkdir()
+    made = log_searches.Log(max(2, round(_LOG_FILES * options.scale)))
+    with steps.step(f"Write {made.lines:,} lines of a log in {made.files} files") as tell:
+        made.make(folder, tell)
+        os.sync()
+    with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
+        log_searches.measure(acc, folder, made, steps, report, spark=not options.no_spark)
+    shutil.rmtree(folder)
+
+
+def _builds(folder: Path, options: argparse.Namespace, steps: Steps, report: Report) -> None:
+    folder.mkdir()
+    with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
+        index_builds.measure(acc, folder, options.scale, steps, report)
     shutil.rmtree(folder)

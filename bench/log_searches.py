@@ -1,0 +1,227 @@
+"""Searches of a log: a trace id, an address, a word in English or Chinese, by all systems in turns.
+
+The log has ten million lines in files by time. The lines of a trace stand close together, an
+address's and a word's anywhere. Each search is asked as it is, and for the last hundred lines of a
+time range. Its literal is another one each time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, StringType, TimestamptzType
+
+import accelerator
+from bench.log_lines import JOBS, NAMES, job, messages, person
+from bench.made_table import column_bytes, group_bytes, hex_texts, make_table, mixed
+from bench.report import Report
+from bench.rivals import (
+    DUCKDB,
+    OURS,
+    PARQUET_BLOOM,
+    SPARK,
+    TABLE,
+    Ran,
+    Turns,
+    copy_with_blooms,
+    median_bytes,
+    medians_ms,
+)
+from bench.stats import mean_ratio
+from bench.steps import Steps
+from indexes.kinds import KINDS
+
+NAME = "log"
+LINES = 100_000
+_GROUP_LINES = 25_000
+_ROUNDS = 3
+_OF_A_TRACE = 5
+_RARE = 1_000_000
+_BUSY = 5_000
+_FIRST_US = 1_772_323_200_000_000
+_FILE_US = 600_000_000
+_RANGE = 0.2  # of the whole time
+_LEVELS = pa.array(["DEBUG", "INFO", "INFO", "INFO", "WARN", "ERROR"])
+_INDEXES = {"trace": "BLOOM", "ip": "BLOOM", "message": "NGRAM_BLOOM"}
+_SCHEMA = Schema(
+    NestedField(1, "ts", TimestamptzType()),
+    NestedField(2, "level", StringType()),
+    NestedField(3, "ip", StringType()),
+    NestedField(4, "trace", StringType()),
+    NestedField(5, "message", StringType()),
+)
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Log:
+    """The generator."""
+
+    files: int
+    paths: list[Path] = field(default_factory=list)
+
+    @property
+    def lines(self) -> int:
+        return self.files * LINES
+
+    def make(self, folder: Path, tell: Callable[[str], None]) -> None:
+        """The table `bench.log`."""
+        self.paths = make_table(
+            folder,
+            NAME,
+            _SCHEMA,
+            self._file,
+            files=self.files,
+            group_rows=_GROUP_LINES,
+            tell=tell,
+        )
+
+    def trace(self, number: int) -> str:
+        """A trace id that has lines."""
+        found: str = _traces(np.array([number % (self.lines // _OF_A_TRACE)]))[0].as_py()
+        return found
+
+    def _file(self, number: int) -> pa.Table:
+        random = np.random.default_rng(number)
+        times = np.sort(random.integers(0, _FILE_US, LINES)) + _FIRST_US + number * _FILE_US
+        rare = _BUSY + random.integers(0, _RARE, LINES)
+        client = np.where(random.random(LINES) < 0.3, rare, random.integers(0, _BUSY, LINES))
+        near = np.arange(LINES) + random.integers(0, 200, LINES)
+        traces = (number * LINES + np.minimum(near, LINES - 1)) // _OF_A_TRACE
+        return pa.table(
+            {
+                "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
+                "level": _LEVELS.take(pa.array(random.integers(0, len(_LEVELS), LINES))),
+                "ip": addresses(client),
+                "trace": _traces(traces),
+                "message": messages(random, LINES),
+            }
+        )
+
+
+def addresses(numbers: Numbers) -> pa.Array:
+    """An address for each."""
+    words = mixed(numbers.astype(np.uint64))
+    parts = [
+        pc.cast(pa.array(((words >> np.uint64(8 * at)) & np.uint64(255)).astype(np.int64)), "str")
+        for at in range(4)
+    ]
+    found: pa.Array = pc.binary_join_element_wise(*parts, ".")
+    return found
+
+
+def _traces(numbers: Numbers) -> pa.Array:
+    return hex_texts(mixed(numbers.astype(np.uint64) + np.uint64(1 << 41)))
+
+
+def predicates(log: Log, number: int) -> dict[str, tuple[str, str]]:
+    """Of each search its column and its predicate, with literals of that number."""
+    rare = addresses(np.array([_BUSY + number * 7_919 % _RARE]))[0].as_py()
+    return {
+        "trace": ("trace", f"trace = '{log.trace(number * 104_729)}'"),
+        "ip": ("ip", f"ip = '{rare}'"),
+        "english": ("message", f"message LIKE '%{job(number * 15_485_863 % JOBS)}%'"),
+        "chinese": ("message", f"message LIKE '%{person(number * 32_452_843 % NAMES)}%'"),
+    }
+
+
+def statements(log: Log, number: int) -> dict[str, tuple[str, str]]:
+    """Of each search and way of asking its column and its SQL."""
+    span = log.files * _FILE_US
+    begin = _FIRST_US + int(span * ((number * 0.37) % (1 - _RANGE)))
+    ends = [
+        f"TIMESTAMP '{np.datetime64(at, 'us').item():%Y-%m-%d %H:%M:%S}+00:00'"
+        for at in (begin, begin + int(span * _RANGE))
+    ]
+    found = {}
+    for name, (column, predicate) in predicates(log, number).items():
+        found[name] = column, f"SELECT * FROM {TABLE} WHERE {predicate}"
+        last = f"ts >= {ends[0]} AND ts < {ends[1]} AND {predicate} ORDER BY ts DESC LIMIT 100"
+        found[f"{name}_last"] = column, f"SELECT * FROM {TABLE} WHERE {last}"
+    return found
+
+
+def measure(
+    acc: accelerator.Accelerator,
+    folder: Path,
+    log: Log,
+    steps: Steps,
+    report: Report,
+    *,
+    spark: bool,
+) -> None:
+    """Builds the indexes and searches by turns; the table is there."""
+    indexed = {column: kind for column, kind in _INDEXES.items() if kind in KINDS}
+    for column in sorted(set(_INDEXES) - set(indexed)):
+        note = f"searches of {column}: {_INDEXES[column]} isn't built here"
+        report.details.setdefault("left_out", []).append(note)
+    with steps.step("Build the log's indexes"):
+        for column, kind in indexed.items():
+            _build(acc, log, column, kind, report)
+    if spark:
+        with steps.step("Write the log with Parquet's own Bloom filters"):
+            values = {"trace": _GROUP_LINES // _OF_A_TRACE, "ip": _GROUP_LINES // 2}
+            size = sum(group_bytes(path, [0]) for path in log.paths) // len(log.paths)
+            copy_with_blooms(acc, NAME, values, size)
+    turns = Turns(acc, folder, NAME, spark=spark)
+    runs: dict[str, list[Ran]] = {}
+    try:
+        turns.keep_files(False)
+        for number in range(_ROUNDS + 1):
+            with steps.step(f"Search the log, round {number} of {_ROUNDS}"):
+                for name, (column, sql) in statements(log, number).items():
+                    if column in indexed:
+                        order = [0] if "ORDER BY" in sql else []
+                        found = turns.run(sql, cold=number > 0, order_by=order)
+                        if number:  # the first one warms up
+                            runs.setdefault(name, []).extend(found)
+            _tell(runs, report)
+    finally:
+        turns.close()
+
+
+def _build(acc: accelerator.Accelerator, log: Log, column: str, kind: str, report: Report) -> None:
+    began = time.perf_counter()
+    acc.query(f"CREATE INDEX log_{column} ON bench.{NAME} USING {kind} ({column})")
+    took = time.perf_counter() - began
+    shown = acc.query("SHOW INDEXES").arrow().to_pylist()
+    size = next(one["bytes"] for one in shown if one["index"] == f"log_{column}")
+    share = size / column_bytes(log.paths, column)
+    report.figures[f"logs_index_bytes_share_{column}"] = share
+    report.details[f"log_{column}"] = {"kind": kind, "build_s": took, "bytes": size}
+
+
+def _tell(runs: dict[str, list[Ran]], report: Report) -> None:
+    if not runs:
+        return
+    times = {name: medians_ms(each) for name, each in runs.items()}
+    ours = {name: found[OURS] for name, found in times.items()}
+    for rival in (SPARK, PARQUET_BLOOM, DUCKDB):
+        theirs = {name: found[rival] for name, found in times.items() if rival in found}
+        if theirs:
+            report.figures[f"logs_speedup_vs_{rival}"] = mean_ratio(theirs, ours)
+    report.details["logs"] = {
+        name: {
+            "ms": times[name],
+            "bytes": median_bytes(each),
+            "rows": [one.rows for one in each if one.system == OURS],
+            "ours": [_short(asdict(one)) for one in each if one.system == OURS],
+        }
+        for name, each in runs.items()
+    }
+    report.save()
+
+
+def _short(ran: dict[str, Any]) -> dict[str, Any]:
+    names = ("files_read", "row_groups_read", "bytes_read", "planning_ms", "execution_ms", "engine")
+    told = {name: ran["told"].get(name) for name in names}
+    return {"ms": ran["ms"], **told, "fallback": ran["told"].get("fallback")}
