@@ -37,7 +37,8 @@ _NDV = 1_000
 def measure(scale: float, steps: Steps, report: Report) -> None:
     """Rates of filters over theory, the worst; and false negatives over all kinds."""
     with steps.step("Probe Bloom filters for values that they don't hold"):
-        rates = [_rate(size, bits, scale) for size in _SIZES for bits in _BITS]
+        sizes = [max(2_000, round(size * scale)) for size in _SIZES]
+        rates = [_rate(size, bits, scale) for size in sizes for bits in _BITS]
         report.figures["bloom_fpr_over_theory"] = max(one["over_theory"] for one in rates)
         report.details["bloom_fpr"] = rates
     with steps.step("Probe every kind for values that it holds"):
@@ -52,8 +53,8 @@ def _rate(size: int, bits: float, scale: float) -> dict[str, Any]:
     """Over several filters where they are small: each has a rate of its own."""
     kind = KINDS["BLOOM"]
     options = kind.options("bigint", {"bits_per_value": bits})
-    filters = max(1, _PART // size)
-    probes = max(_PART, round(_PROBES * scale)) // filters
+    filters = max(1, round(_PART * scale) // size)
+    probes = round(_PROBES * scale) // filters
     kept, theory, blocks = 0, 0.0, 0
     for number in range(filters):
         first = number * (size + probes)
