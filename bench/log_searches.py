@@ -22,7 +22,7 @@ from pyiceberg.types import NestedField, StringType, TimestamptzType
 
 import accelerator
 from bench.log_lines import JOBS, NAMES, job, messages, person
-from bench.made_table import column_bytes, group_bytes, hex_texts, make_table, mixed
+from bench.made_table import column_bytes, held_group_bytes, hex_texts, make_table, mixed
 from bench.report import Report
 from bench.rivals import (
     DUCKDB,
@@ -170,8 +170,7 @@ def measure(
     if spark:
         with steps.step("Write the log with Parquet's own Bloom filters"):
             values = {"trace": _GROUP_LINES // _OF_A_TRACE, "ip": _GROUP_LINES // 2}
-            size = sum(group_bytes(path, [0]) for path in log.paths) // len(log.paths)
-            copy_with_blooms(acc, NAME, values, size)
+            copy_with_blooms(acc, NAME, values, held_group_bytes(log.paths))
     turns = Turns(acc, folder, NAME, spark=spark)
     runs: dict[str, list[Ran]] = {}
     try:

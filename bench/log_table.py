@@ -114,8 +114,8 @@ class _Lines:
         return pa.table(made).cast(self._schema)
 
 
-def data_file(table: Table, path: Path) -> DataFile:
-    """The entry of a Parquet file that was just written, with its statistics."""
+def data_file(table: Table, path: Path, **other: Any) -> DataFile:
+    """The entry of a Parquet file that was just written, with its statistics or `other` ones."""
     schema, properties = table.schema(), table.properties
     statistics = data_file_statistics_from_parquet_metadata(
         parquet_metadata=pq.read_metadata(path),
@@ -132,5 +132,5 @@ def data_file(table: Table, path: Path) -> DataFile:
         spec_id=0,
         equality_ids=None,
         key_metadata=None,
-        **statistics.to_serialized_dict(),
+        **{**statistics.to_serialized_dict(), **other},
     )

@@ -46,7 +46,8 @@ def make_table(
             path = folder / f"{number:06d}.parquet"
             rows = make(number).cast(stored)
             pq.write_table(rows, path, compression="zstd", row_group_size=group_rows)
-            append.append_data_file(data_file(table, path))
+            # Without its row groups' places, so that a task of Spark's reads a whole file.
+            append.append_data_file(data_file(table, path, split_offsets=None))
             paths.append(path)
             tell(f"{number + 1:,} of {files:,} files")
     catalog.close()
@@ -100,3 +101,9 @@ def group_bytes(path: Path, groups: Sequence[int], columns: Sequence[str] = ()) 
     return sum(
         metadata.row_group(g).column(at).total_compressed_size for g in groups for at in wanted
     )
+
+
+def held_group_bytes(paths: Sequence[Path]) -> int:
+    """Of the files' first row groups, on average, before they're compressed: as writers count."""
+    sizes = [pq.read_metadata(path).row_group(0).total_byte_size for path in paths]
+    return sum(sizes) // len(sizes)
