@@ -1,6 +1,7 @@
 """Lines of a log, in English and Chinese: templates with ids, names, hosts and numbers in them.
 
-Names of people and of jobs are made of parts, so that there are very many, each in few lines.
+Names of people and of jobs are made of parts, so that there are very many, each in few lines; their
+parts are everywhere. Incidents are told of in the lines of some files alone, as they happen.
 """
 
 from __future__ import annotations
@@ -22,6 +23,19 @@ _SECOND = ("falcon", "heron", "lynx", "marten", "otter", "plover", "raven", "sto
 _THIRD = ("archive", "billing", "catalog", "export", "import", "ledger", "mailing", "replica")
 NAMES = len(_FAMILY) * len(_GIVEN) ** 2
 JOBS = len(_FIRST) * len(_SECOND) * len(_THIRD) * 100
+
+ENGLISH = (
+    *("checksum mismatch", "heap exhausted", "certificate expired", "disk quota exceeded"),
+    *("split brain", "clock skew", "poison message", "broken pipe", "deadlock", "SIGSEGV"),
+)
+CHINESE = (
+    *("校验和不匹配", "内存溢出", "证书过期", "磁盘已满", "主从不一致"),
+    *("时钟偏移", "消息积压", "连接池耗尽", "死锁", "线程阻塞"),
+)
+INCIDENTS = (*ENGLISH, *CHINESE)
+_INCIDENT_SHARE, _INCIDENT_LINES = 0.04, 40  # of the files, and in each of those
+_ENGLISH_INCIDENT = "{i} on node {n}, request {x}, operators were paged and the shard taken out"
+_CHINESE_INCIDENT = "{i}，节点{n}，请求编号{x}，已通知值班人员处理，预计{n}秒后恢复"
 
 # {n}: a number, {x}: hex digits, {p}: a person, {j}: a job.
 _TEMPLATES = (
@@ -48,6 +62,24 @@ def messages(random: np.random.Generator, rows: int) -> pa.Array:
         places.append(mine)
     texts = pa.concat_arrays(parts)
     return texts.take(pa.array(np.argsort(np.concatenate(places), kind="stable")))
+
+
+def with_incidents(texts: pa.Array, random: np.random.Generator) -> pa.Array:
+    """The messages of one file, with those of the incidents of its time among them."""
+    begun = np.flatnonzero(random.random(len(INCIDENTS)) < _INCIDENT_SHARE)
+    places = random.permutation(len(texts))[: _INCIDENT_LINES * len(begun)]
+    told = []
+    for incident in begun.tolist():
+        phrase = INCIDENTS[incident]
+        template = _ENGLISH_INCIDENT if phrase.isascii() else _CHINESE_INCIDENT
+        told.append(_filled(template.replace("{i}", phrase), random, _INCIDENT_LINES))
+    if not told:
+        return texts
+    places = np.sort(places)
+    mask = np.zeros(len(texts), dtype=bool)
+    mask[places] = True
+    found: pa.Array = pc.replace_with_mask(texts, mask, pa.concat_arrays(told)[: len(places)])
+    return found
 
 
 def person(number: int) -> str:

@@ -101,9 +101,3 @@ def group_bytes(path: Path, groups: Sequence[int], columns: Sequence[str] = ()) 
     return sum(
         metadata.row_group(g).column(at).total_compressed_size for g in groups for at in wanted
     )
-
-
-def held_group_bytes(paths: Sequence[Path]) -> int:
-    """Of the files' first row groups, on average, before they're compressed: as writers count."""
-    sizes = [pq.read_metadata(path).row_group(0).total_byte_size for path in paths]
-    return sum(sizes) // len(sizes)

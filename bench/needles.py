@@ -144,7 +144,8 @@ def measure(
         _sizes(acc, needles, report)
     if spark:
         with steps.step("Write the same with Parquet's own Bloom filters"):
-            copy_with_blooms(acc, NAME, dict.fromkeys(needles.where, needles.group_rows), None)
+            values = dict.fromkeys(needles.where, needles.group_rows)
+            copy_with_blooms(acc, NAME, values, needles.group_rows)
     turns = Turns(acc, folder, NAME, spark=spark)
     drawn = _drawn(needles)
     try:

@@ -100,16 +100,18 @@ class Turns:
 
 
 def copy_with_blooms(
-    acc: accelerator.Accelerator, table: str, values: Mapping[str, int], group_bytes: int | None
+    acc: accelerator.Accelerator, table: str, values: Mapping[str, int], group_rows: int
 ) -> None:
-    """`<table>_bloom`: as many files of the same rows, with filters of 1 % sized for those values.
+    """`<table>_bloom`: as many files and row groups, with filters of 1 % sized for those values.
 
     `values`: of each column to be searched, how many distinct ones a row group has.
     """
     settings = {"format-version": "2", "write.distribution-mode": "none"}
     settings["write.parquet.compression-codec"] = "zstd"
-    if group_bytes is not None:
-        settings["write.parquet.row-group-size-bytes"] = str(group_bytes)
+    # After just so many rows the writer looks at a group's size, and finds it large enough.
+    settings["write.parquet.row-group-size-bytes"] = "1"
+    for end in ("min", "max"):
+        settings[f"write.parquet.row-group-check-{end}-record-count"] = str(group_rows)
     for column, count in values.items():
         settings[f"write.parquet.bloom-filter-enabled.column.{column}"] = "true"
         settings[f"write.parquet.bloom-filter-ndv.column.{column}"] = str(count)
