@@ -99,7 +99,7 @@ def _bloom(scale: float) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Built:
+class Built:
     """One file's index of a kind, as a statement would ask it."""
 
     kind: Kind
@@ -128,7 +128,7 @@ def _reader(blob: Blob) -> Any:
 def _bitmap(kind: Kind, scale: float) -> dict[str, Any]:
     """Every value of a column of few, by all its rows."""
     values = np.random.default_rng(2).integers(0, _NDV, round(_PRESENT * scale / 5))
-    built = _built(kind, "bigint", pa.array(values))
+    built = built_of(kind, "bigint", pa.array(values))
     order = np.argsort(values, kind="stable").astype(np.uint32)
     ends = np.searchsorted(values[order], np.arange(_NDV + 1))
     lost = sum(
@@ -141,7 +141,7 @@ def _bitmap(kind: Kind, scale: float) -> dict[str, Any]:
 def _ngram(kind: Kind, scale: float) -> dict[str, Any]:
     """Pieces of messages, by the rows that they were cut out of."""
     texts = messages(np.random.default_rng(3), max(1_000, round(100_000 * scale)))
-    built = _built(kind, "string", texts)
+    built = built_of(kind, "string", texts)
     pieces = list(_pieces(texts))
     lost = sum(built.lost(Like((piece,)), BitMap([row])) for row, piece in pieces)
     return {"kind": kind.name, "probes": len(pieces), "lost": lost}
@@ -158,13 +158,13 @@ def _pieces(texts: pa.Array) -> Iterator[tuple[int, str]]:
 _HEAVY = {"BITMAP": _bitmap, "NGRAM_BLOOM": _ngram}
 
 
-def _built(kind: Kind, type_: str, values: pa.Array) -> _Built:
+def built_of(kind: Kind, type_: str, values: pa.Array) -> Built:
     options = kind.options(type_, {})
     held = to_domain(values, type_)
     each = -(-len(held) // _GROUPS)
     groups = tuple(len(held.slice(at, each)) for at in range(0, len(held), each))
     column = Column(type_, groups)
-    return _Built(kind, options, column, _blobs(kind, type_, options, held, groups))
+    return Built(kind, options, column, _blobs(kind, type_, options, held, groups))
 
 
 def _blobs(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyroaring import BitMap
 from rich.console import Console
 
 import accelerator
@@ -16,6 +18,8 @@ from bench.needles import Needles
 from bench.report import Report
 from bench.rivals import OURS, TABLE, Turns
 from bench.steps import Steps
+from indexes.kinds import KINDS
+from indexes.question import Among
 
 
 def quiet() -> Steps:
@@ -129,3 +133,10 @@ def test_filters_are_measured_against_theory_and_lose_nothing(tmp_path: Path) ->
     assert 0.8 < report.figures["bloom_fpr_over_theory"] < 1.5  # few probes
     (told, *_) = report.details["false_negatives"]
     assert told["probes"] >= 200_000
+
+
+@pytest.mark.parametrize("name", ["BITMAP", "BLOOM"])
+def test_a_row_that_is_left_out_is_counted(name: str) -> None:
+    built = index_filters.built_of(KINDS[name], "bigint", pa.array([1, 2, 3, 2]))
+    assert built.lost(Among((2,)), BitMap([1, 3])) == 0
+    assert built.lost(Among((9,)), BitMap([0, 1])) == 2
