@@ -40,10 +40,10 @@ def create(
     statement: CreateIndex, session: Accelerator, pinned: PinnedTable, progress: Progress | None
 ) -> pa.Table:
     """Registers an index and builds it, unless DEFERRED. IndexExistsError for a name in use."""
-    record = session.index_builder.define(statement, pinned)
     existing = session.store.registry(fresh=True).indexes.get(statement.name)
     if existing is not None and statement.if_not_exists:
         return built_table([BuiltIndex(statement.name)])
+    record = session.index_builder.define(statement, pinned)
     if existing is not None and not statement.replace:
         raise IndexExistsError(
             f"an index named {statement.name} exists",
