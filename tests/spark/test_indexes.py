@@ -18,6 +18,8 @@ from accelerator.errors import (
 )
 from tests.spark.differential import Differential
 
+pytestmark = pytest.mark.spark
+
 COLUMNS = "id BIGINT, name STRING, x DOUBLE, n DECIMAL(12, 2), d DATE, ts TIMESTAMP, small INT"
 _ROWS = (
     "SELECT id * 7919 % 100003, IF(id % 11 = 0, NULL, concat('né', id * 31 % 500)),"
@@ -159,7 +161,10 @@ def _text_queries(table):
     return found
 
 
-@pytest.mark.parametrize("kinds", [("NGRAM_BLOOM", "BITMAP"), ("BITMAP", "BLOOM")])
+@pytest.mark.parametrize(
+    "kinds",
+    [("NGRAM_BLOOM", "BITMAP"), pytest.param(("BITMAP", "BLOOM"), marks=pytest.mark.slow)],
+)
 def test_texts_and_few_values(spark_warehouse, acc, kinds) -> None:
     wh = spark_warehouse
     properties = "'write.parquet.row-group-limit'='50'" if kinds[0] == "BITMAP" else ""
