@@ -73,6 +73,14 @@ def at_request(monkeypatch, number, act):
     return made
 
 
+@pytest.fixture(autouse=True)
+def hears():
+    """Ctrl-C is heard of, though a shell may have started this in the background, deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def press():
     os.kill(os.getpid(), signal.SIGINT)
 
