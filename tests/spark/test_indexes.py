@@ -92,19 +92,21 @@ def test_answers_stay_through_changes_of_the_table(spark_warehouse, acc) -> None
         f"ALTER TABLE {table} ADD COLUMN more INT",
         f"INSERT INTO {table} SELECT *, 7 FROM ({_ROWS.format(first=9000, last=9050)})",
     )
-    for change in changes:
+    for number, change in enumerate(changes):
         wh.sql(change)
         same.changed()
         now = queries if "RENAME" not in change else [q.replace("small", "little") for q in queries]
         queries = now
-        same.check(queries, rewritten=None, spark=queries[:2], where=change)
+        some = queries[number % 4 :: 4]  # each time others
+        same.check(some, rewritten=None, spark=some[:1], where=change)
     acc.execute(f"BUILD ALL ON {table}")
-    same.check(queries, where="built again")
+    same.check(queries, rewritten=None, where="built again")
     shown = {row["index"]: row for row in acc.execute(f"SHOW INDEXES ON {table}").to_pylist()}
     assert shown["change_small"]["column"] == "little"
     assert all(row["status"] == "complete" for row in shown.values())
     acc.execute(f"CREATE INDEX change_more ON {table} USING BLOOM (more)")
-    same.check([f"SELECT * FROM {table} WHERE more = 7", f"SELECT * FROM {table} WHERE more = 8"])
+    more = [f"SELECT * FROM {table} WHERE more = {value}" for value in (7, 8)]
+    same.check(more, rewritten=None)
 
 
 _TEXTS = (
