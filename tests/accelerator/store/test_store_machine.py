@@ -322,7 +322,7 @@ class StoreMachine(RuleBasedStateMachine):
             paths = self.files.list(folder)
             assert paths == [f"{folder}/v{n:020d}.json" for n in range(1, len(paths) + 1)]
             if paths:
-                _open_envelope(self.files.read(paths[-1]), kind, len(paths), 2)
+                _open_envelope(self.files.read(paths[-1]), kind, len(paths), 3)
 
 
 def without_cube(segments, cube_id):
