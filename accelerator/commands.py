@@ -224,14 +224,6 @@ def _create_index(statement: CreateIndex, session: Accelerator) -> pa.Table:
     return indexing.create(statement, session, pinned, None)
 
 
-def _build_index(statement: BuildIndex, session: Accelerator) -> pa.Table:
-    return indexing.build_named(statement, session)
-
-
-def _drop_index(statement: DropIndex, session: Accelerator) -> pa.Table:
-    return indexing.drop(statement, session)
-
-
 def _show_indexes(statement: ShowIndexes, session: Accelerator) -> pa.Table:
     return indexing.show(session, _table_uuid(session, statement.table))
 
@@ -415,8 +407,8 @@ _RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
     PublishCube: _publish,
     DropCube: _drop,
     CreateIndex: _create_index,
-    BuildIndex: _build_index,
-    DropIndex: _drop_index,
+    BuildIndex: indexing.build_named,
+    DropIndex: indexing.drop,
     ShowIndexes: _show_indexes,
     UndropCube: _undrop,
     ShowCubes: _show_cubes,

@@ -45,11 +45,11 @@ def manifest_candidate(
     told: Manifested,
     statistics: FileStatistics,
     indexes: TableIndexes | None,
-    deleted: Callable[[LiveFile], Positions],
+    deleted: Callable[[], Callable[[LiveFile], Positions]],
 ) -> Tried | Candidate:
     """The candidate; `Tried` with a reason where neither manifests nor indexes spare a file.
 
-    `deleted` gives the positions that are deleted of a file.
+    `deleted` gives what tells the positions that are deleted of a file.
     """
     count, cube, alive = len(statistics), told.cube, statistics.alive
     skipped: tuple[Skipped, ...] = ()
@@ -75,7 +75,7 @@ def manifest_candidate(
     selection = None if indexes is None else indexes.selection(block.conjuncts)
     if selection is not None and 0 < (asked := ~(serves | left_out)).sum() <= _ASKED_MAX:
         bare = told.tells and not keys and all(state.kind == "rows" for state, _ in states)
-        found_rows = selection.counted(statistics.source, asked, deleted if bare else None)
+        found_rows = selection.counted(statistics.source, asked, deleted() if bare else None)
         left_out |= asked & (found_rows == 0)
         exact = asked & (found_rows > 0) & statistics.source.single
         serves |= exact

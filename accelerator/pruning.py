@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Context, Decimal
 from functools import reduce
 from operator import and_, or_
-from typing import Any, Protocol
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -91,26 +91,48 @@ class Statistics(Protocol):
 def judge(conjuncts: Sequence[Expr], statistics: Statistics) -> Verdict:
     """What is proven of the conjunction in each file; every column is of the one table."""
     files = len(statistics)
-    verdicts = (_judged(c, statistics) for c in conjuncts)
-    return reduce(and_, verdicts, Verdict.constant(files, True))
+    return _conjunction(
+        conjuncts,
+        lambda value: Verdict.constant(files, value),
+        lambda expr: _compare(expr, statistics),
+    )
 
 
-def _judged(expr: Expr, statistics: Statistics) -> Verdict:
-    files = len(statistics)
-    match expr:
-        case Literal(value=value, type="boolean"):
-            return Verdict.constant(files, value == "true")
-        case Literal(type="void"):
-            return Verdict.constant(files, None)
-        case Call(op="and", args=args):
-            return reduce(and_, (_judged(a, statistics) for a in args))
-        case Call(op="or", args=args):
-            return reduce(or_, (_judged(a, statistics) for a in args))
-        case Call(op="not", args=(inner,)):
-            return ~_judged(inner, statistics)
-        case Call(op="<>", args=(left, right)):
-            return ~_compare(Call("=", (left, right), "boolean"), statistics)
-    return _compare(expr, statistics)
+class _Proof(Protocol):
+    """A verdict of files, or of rows."""
+
+    def __and__(self, other: Self, /) -> Self: ...
+
+    def __or__(self, other: Self, /) -> Self: ...
+
+    def __invert__(self) -> Self: ...
+
+
+_P = TypeVar("_P", bound=_Proof)
+
+
+def _conjunction(
+    conjuncts: Sequence[Expr], constant: Callable[[bool | None], _P], leaf: Callable[[Expr], _P]
+) -> _P:
+    """What all of them are together: `leaf` tells of what is no constant, AND, OR or NOT."""
+
+    def proof(expr: Expr) -> _P:
+        match expr:
+            case Literal(value=value, type="boolean"):
+                return constant(value == "true")
+            case Literal(type="void"):
+                return constant(None)
+            case Call(op="and", args=args):
+                return reduce(and_, map(proof, args))
+            case Call(op="or", args=args):
+                return reduce(or_, map(proof, args))
+            case Call(op="not", args=(inner,)):
+                return ~proof(inner)
+            case Call(op="<>", args=(left, right)):
+                return ~leaf(Call("=", (left, right), "boolean"))
+        return leaf(expr)
+
+    return reduce(and_, map(proof, conjuncts), constant(True))
 
 
 def _compare(expr: Expr, statistics: Statistics) -> Verdict:
@@ -156,29 +178,13 @@ def judge_rows(
     asked: Callable[[Column, Question], RowVerdict | None],
 ) -> RowVerdict:
     """What is proven of the conjunction for each row of a file; `asked` answers for one column."""
-    verdicts = (_rows_judged(c, rows, asked) for c in conjuncts)
-    return reduce(and_, verdicts, RowVerdict.constant(rows, True))
 
+    def leaf(expr: Expr) -> RowVerdict:
+        question = question_of(expr)
+        found = None if question is None else asked(*question)
+        return RowVerdict.unknown(rows) if found is None else found
 
-def _rows_judged(
-    expr: Expr, rows: int, asked: Callable[[Column, Question], RowVerdict | None]
-) -> RowVerdict:
-    match expr:
-        case Literal(value=value, type="boolean"):
-            return RowVerdict.constant(rows, value == "true")
-        case Literal(type="void"):
-            return RowVerdict.constant(rows, None)
-        case Call(op="and", args=args):
-            return reduce(and_, (_rows_judged(a, rows, asked) for a in args))
-        case Call(op="or", args=args):
-            return reduce(or_, (_rows_judged(a, rows, asked) for a in args))
-        case Call(op="not", args=(inner,)):
-            return ~_rows_judged(inner, rows, asked)
-        case Call(op="<>", args=(left, right)):
-            return ~_rows_judged(Call("=", (left, right), "boolean"), rows, asked)
-    question = question_of(expr)
-    found = None if question is None else asked(*question)
-    return RowVerdict.unknown(rows) if found is None else found
+    return _conjunction(conjuncts, lambda value: RowVerdict.constant(rows, value), leaf)
 
 
 def question_of(expr: Expr) -> tuple[Column, Question] | None:

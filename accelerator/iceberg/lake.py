@@ -388,13 +388,20 @@ class PinnedTable:
                     inputs = inputs_for(self.metadata_location, self.io_properties)
                     yield from self._files.keys(inputs, snapshot, seen)
 
-    def deleted(self, file: LiveFile) -> Positions:
-        """Positions of the file that are deleted; NeedsSparkError under equality deletes."""
+    def deleted(self) -> Callable[[LiveFile], Positions]:
+        """What gives a file's deleted positions; it keeps the position delete files that it reads.
+
+        CatalogError where one can't be read; equality deletes are none of its business.
+        """
         from accelerator.iceberg.position_deletes import PositionDeletes
 
-        with self._read_errors():
-            inputs = inputs_for(self.metadata_location, self.io_properties)
-            return PositionDeletes(inputs).of(file)
+        deletes = PositionDeletes(inputs_for(self.metadata_location, self.io_properties))
+
+        def positions(file: LiveFile) -> Positions:
+            with self._read_errors():
+                return deletes.of(file)
+
+        return positions
 
     def _read_errors(self) -> AbstractContextManager[None]:
         hint = "check that the files are there, whole and readable"

@@ -61,7 +61,12 @@ class Target:
 
     record: IndexRecord
     pinned: PinnedTable
-    type: str
+    column: ColumnFacts
+
+    @property
+    def type(self) -> str:
+        """The column's, as Spark names it."""
+        return self.column.type
 
 
 class IndexBuilder:
@@ -132,7 +137,7 @@ class IndexBuilder:
         for column in pinned.facts.columns:
             if column.field_id == record.field_id:
                 _check_type(record, column)
-                return Target(record, pinned, column.type)
+                return Target(record, pinned, column)
         raise IndexDefinitionError(
             f"index {record.name} is on the column {record.column}, which was dropped",
             hint=f"DROP INDEX {record.name}",

@@ -39,7 +39,7 @@ from indexes.rows import Certainty, RowVerdict
 from rewrite.expr import Column, Expr, columns
 from rewrite.facts import TableFacts
 
-_THREADS = 8
+_THREADS = ThreadPoolExecutor(8, "sidecars")
 _OPEN_MAX = 256
 _SAID_MAX = 1_000
 _UNREADABLE = (OSError, ValueError, StoreError)
@@ -195,8 +195,7 @@ class RowSelection:
         Without `deleted` only 0 is told: of files of which no row passes.
         """
         files = source.live(asked)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            told = list(pool.map(lambda file: self._count(file, deleted), files))
+        told = list(_THREADS.map(lambda file: self._count(file, deleted), files))
         found = np.full(len(asked), UNKNOWN, dtype=np.int64)
         found[asked] = told
         return found
@@ -234,8 +233,7 @@ class RowSelection:
 
     def of_all(self, files: Sequence[LiveFile]) -> list[BitMap | None]:
         """`of` each, side by side."""
-        with ThreadPoolExecutor(_THREADS) as pool:
-            return list(pool.map(self.of, files))
+        return list(_THREADS.map(self.of, files))
 
 
 @dataclass(frozen=True)
@@ -349,7 +347,7 @@ def _over(
         parts = [p for s in usable if s.is_bundle for p in _parts(s, paths, numbers)]
         light = LightIndex(record, type_, parts, len(statistics), files)
         by_field.setdefault(record.field_id, []).append(light)
-        sidecars = records.by_key(usable, lambda s: not s.is_bundle)
+        sidecars = records.sidecars(usable)
         if sidecars:
             heavy.append(HeavyIndex(record, type_, sidecars, files))
     return TableIndexes(by_field, heavy)

@@ -7,7 +7,7 @@ heavy blobs of one file. Whatever the deletes of a file are, it's covered: rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
@@ -275,13 +275,11 @@ def covered(records: Iterable[SegmentRecord], type_: str) -> set[tuple[str, int]
     }
 
 
-def by_key(
-    records: Sequence[SegmentRecord], of: Callable[[SegmentRecord], bool]
-) -> Mapping[tuple[str, int], SegmentRecord]:
-    """The records that are wanted, by each of their files."""
+def sidecars(records: Iterable[SegmentRecord]) -> Mapping[tuple[str, int], SegmentRecord]:
+    """The records of sidecars, by their data file's path and sequence number."""
     return {
         (file.path, file.sequence_number): record
         for record in records
-        if of(record)
+        if not record.is_bundle
         for file in record.files
     }

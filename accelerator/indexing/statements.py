@@ -180,10 +180,9 @@ def _state(session: Accelerator, target: Target) -> dict[str, Any]:
     usable = [s for s in built if records.answers_for(s, target.type)]
     total = {f.key for f in target.pinned.live_files()}
     found = records.covered(usable, target.type) & total
-    column = next(c.name for c in target.pinned.facts.columns if c.field_id == _field(target))
     size, rows = sum(s.bytes for s in usable), sum(s.rows for s in usable if s.is_bundle)
     return {
-        "column": column,
+        "column": target.column.name,
         "files_covered": len(found),
         "files_total": len(total),
         "bytes": size,
@@ -191,10 +190,6 @@ def _state(session: Accelerator, target: Target) -> dict[str, Any]:
         "false_positive_rate": _measured(session, usable),
         "status": "complete" if len(found) == len(total) else "partial",
     }
-
-
-def _field(target: Target) -> int:
-    return target.record.field_id
 
 
 def _measured(session: Accelerator, built: Sequence[SegmentRecord]) -> float | None:

@@ -21,7 +21,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from indexes.domains import BYTES, FLOAT64, INT64, NotIndexableError, domain_of, scale_of
+from indexes.domains import (
+    BYTES,
+    FLOAT64,
+    INT64,
+    NotIndexableError,
+    domain_of,
+    keeps_meaning,
+    scale_of,
+)
 from indexes.hashing import HASH, Hashes, hash_of, hashes
 from indexes.kind import Blob, Clauses, Column, OptionError, Options
 from indexes.question import Among, Question, Value
@@ -149,17 +157,8 @@ def bits(name: str, given: Any) -> float:
 
 
 def fits(properties: Mapping[str, str], type_: str) -> bool:
-    """Whether a blob made of a column of one type answers for it now that it has another.
-
-    Hashes are of values in their domain, which a promotion mustn't change the meaning of: the same
-    scale, and days stay days.
-    """
-    before = properties.get("type", "")
-    return (
-        properties.get("domain") == domain_of(type_)
-        and properties.get("scale") == str(scale_of(type_))
-        and _unit(before) == _unit(type_)
-    )
+    """Whether a blob made of a column of one type answers for it now that it has another."""
+    return "type" in properties and keeps_meaning(properties["type"], type_)
 
 
 def answers(blob: Blob, clauses: Clauses) -> bool:
@@ -203,11 +202,6 @@ def _is_of(value: Value, domain: str) -> bool:
     if domain == INT64 and isinstance(value, int):
         return -(1 << 63) <= value < 1 << 63
     return isinstance(value, _TYPES[domain])
-
-
-def _unit(type_: str) -> str:
-    """What one means: promotions never change it, but of a date to a timestamp."""
-    return {"date": "day", "timestamp": "us", "timestamp_ntz": "us"}.get(type_, "")
 
 
 BLOOM = Bloom()
