@@ -16,7 +16,9 @@ import numpy as np
 from accelerator.iceberg.statistics import Absences, Buckets, FileStatistics
 from accelerator.iceberg.transforms import bucket_of
 from indexes.bounds import ColumnBounds, Flags, Verdict, among, compare, is_null
-from indexes.question import Among, Compare, IsNull, Like, Question
+from indexes.dictionary import key_of
+from indexes.domains import domain_of
+from indexes.question import Among, Compare, IsNull, Like, Question, Within
 from indexes.rows import RowVerdict
 from rewrite import types
 from rewrite.expr import Call, Column, Expr, Literal, columns
@@ -24,6 +26,9 @@ from rewrite.instant import micros_of
 
 _TEXT_TESTS = types.TEXT_TESTS - {"like"}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+_ENDS = {">": "low", ">=": "low", "<": "high", "<=": "high"}
+_WITHIN = "within"
+"""Of two comparisons of one column, which it's between."""
 _EPOCH = date(1970, 1, 1).toordinal()
 _ITEMS_MAX = 100
 """Items of a list that are compared one by one with every file's bounds."""
@@ -123,7 +128,7 @@ def _conjunction(
             case Literal(type="void"):
                 return constant(None)
             case Call(op="and", args=args):
-                return reduce(and_, map(proof, args))
+                return reduce(and_, map(proof, [*args, *_ranges(args)]))
             case Call(op="or", args=args):
                 return reduce(or_, map(proof, args))
             case Call(op="not", args=(inner,)):
@@ -132,7 +137,33 @@ def _conjunction(
                 return ~leaf(Call("=", (left, right), "boolean"))
         return leaf(expr)
 
-    return reduce(and_, map(proof, conjuncts), constant(True))
+    return reduce(and_, map(proof, [*conjuncts, *_ranges(conjuncts)]), constant(True))
+
+
+def _ranges(conjuncts: Sequence[Expr]) -> list[Expr]:
+    """What follows of columns that are compared on both sides: both at once, as `_WITHIN`.
+
+    Each alone may be so of many rows where both are of none.
+    """
+    ends: dict[Column, dict[str, tuple[Any, bool, Expr]]] = {}
+    for expr in conjuncts:
+        if isinstance(expr, Call) and expr.op in _ENDS:
+            column, question = question_of(expr) or (None, None)
+            if column is None or not isinstance(question, Compare):
+                continue
+            side, domain = _ENDS[question.op], domain_of(column.type or "")
+            key = None if domain is None else key_of(question.value, domain)
+            if key is None:
+                continue
+            found = key, question.op in ("<", ">"), expr
+            known = ends.setdefault(column, {}).setdefault(side, found)
+            if (found[0] > known[0]) == (side == "low") and found[:2] != known[:2]:
+                ends[column][side] = found
+    return [
+        Call(_WITHIN, (both["low"][2], both["high"][2]), "boolean")
+        for both in ends.values()
+        if len(both) == 2
+    ]
 
 
 def _compare(expr: Expr, statistics: Statistics) -> Verdict:
@@ -154,6 +185,8 @@ def _compare(expr: Expr, statistics: Statistics) -> Verdict:
             return _same(column, literal, statistics)
         case Column(type="boolean") as column:
             return _compared(column, "=", Literal("true", "boolean"), statistics)
+        case Call(op="within"):
+            return _asked(expr, statistics)
         case Call(op=op, args=(Column() as column, Literal() as literal)) if op in _FLIPPED:
             return _compared(column, op, literal, statistics)
         case Call(op=op, args=(Literal() as literal, Column() as column)) if op in _FLIPPED:
@@ -201,6 +234,8 @@ def question_of(expr: Expr) -> tuple[Column, Question] | None:
             return column, _text_question(op, text.value)
         case Column(type="boolean") as column:
             return column, Among((1,))
+        case Call(op="within", args=(low, high)):
+            return _within(low, high)
         case Call(op=op, args=(Column() as column, Literal() as literal)) if op in _FLIPPED:
             return _comparison(column, op, literal)
         case Call(op=op, args=(Literal() as literal, Column() as column)) if op in _FLIPPED:
@@ -213,6 +248,24 @@ def _comparison(column: Column, op: str, literal: Literal) -> tuple[Column, Ques
     if value is _UNSURE:
         return None
     return column, Among((value,)) if op == "=" else Compare(op, value)
+
+
+def _within(low: Expr, high: Expr) -> tuple[Column, Question] | None:
+    match question_of(low), question_of(high):
+        case (Column() as column, Compare() as least), (_, Compare() as most):
+            opens = least.op == ">", most.op == "<"
+            return column, Within(least.value, most.value, *opens)
+    return None
+
+
+def _asked(expr: Expr, statistics: Statistics) -> Verdict:
+    """What indexes alone know of a predicate."""
+    asked = question_of(expr)
+    found = Verdict.unknown(len(statistics))
+    if asked is None:
+        return found
+    column, question = asked
+    return _also_absent(found, _statistics(column, statistics), question)
 
 
 def _constant(item: Expr, column: Column) -> Any:

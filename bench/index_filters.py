@@ -92,7 +92,7 @@ def _bloom(scale: float) -> dict[str, Any]:
         found = read_filter(blob)
         may = found.may_all(hashes(held))
         few = held.slice(0, _ONE_BY_ONE).to_pylist()
-        asked = (kind.clauses(Among((value,)), type_, options) for value in few)
+        asked = (kind.asked(Among((value,)), type_, options) for value in few)
         lost += int((~may).sum()) + sum(one is None or not found.answers(one) for one in asked)
         probes += len(may) + len(few)
     return {"kind": "BLOOM", "probes": probes, "lost": lost}
@@ -110,7 +110,7 @@ class Built:
     def lost(self, question: Question, rows: BitMap) -> int:
         """How many of the rows, which hold a match, would be left out."""
         light = (read_filter(b) for b in self.blobs if b.light and b.type == TYPE)
-        clauses = self.kind.clauses(question, self.column.type, self.options)
+        clauses = self.kind.asked(question, self.column.type, self.options)
         if clauses is not None and any(not one.answers(clauses) for one in light):
             return len(rows)
         left = rows

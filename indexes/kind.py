@@ -1,9 +1,9 @@
 """The one interface of index kinds: what a kind takes, how it builds, what its blobs are.
 
 A kind is trained on one column of one data file, row group after row group, and gives blobs.
-*Light* blobs are split-block Bloom filters (`sbbf.py`): the planner has those of many files side by
-side, and a question becomes `Clauses` of hashes. *Heavy* blobs stay in the file's sidecar and are
-read by range. Neither knows of deletes. What a kind can't tell, it doesn't claim.
+*Light* blobs are filters that the planner has of many files side by side; a question becomes what
+these are `Asked`: clauses of hashes, or intervals of keys. *Heavy* blobs stay in the file's sidecar
+and are read by range. Neither knows of deletes. What a kind can't tell, it doesn't claim.
 """
 
 from __future__ import annotations
@@ -14,11 +14,26 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from indexes.dictionary import Key
 from indexes.question import Question
 from indexes.rows import RowVerdict
 
 Clauses = tuple[tuple[int, ...], ...]
 """Hashes (64 bits, unsigned): of each clause at least one is in every file that holds a match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Inclusive intervals of keys (`dictionary.Key`), of which at least one is met by a match.
+
+    An end that is None is open: nothing lies beyond it.
+    """
+
+    of: tuple[tuple[Key | None, Key | None], ...]
+
+
+Asked = Clauses | Intervals
+"""What light blobs are asked: filters of hashes by clauses, filters of ranges by intervals."""
 Options = Mapping[str, str | int | float | bool]
 Read = Callable[[int, int], bytes]
 """(offset, length) within a blob → its bytes there."""
@@ -85,7 +100,7 @@ class Kind(Protocol):
         """To build one file's index."""
         ...
 
-    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
+    def asked(self, question: Question, type_: str, options: Options) -> Asked | None:
         """What a light blob of any file must hold where a row may answer; None: it can't tell."""
         ...
 

@@ -34,6 +34,27 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """The column lies between two values, which are among those meant unless their end is open."""
+
+    low: Value
+    high: Value
+    low_open: bool = False
+    high_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The text has all of these tokens, as `tokens.py` cuts it; `folded`: case doesn't count.
+
+    Tokens that are folded are given so.
+    """
+
+    tokens: tuple[str, ...]
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Like:
     """The text matches a pattern: literal runs, between which anything may stand.
 
@@ -49,4 +70,4 @@ class Like:
     folded: bool = False
 
 
-Question = IsNull | Among | Compare | Like
+Question = IsNull | Among | Compare | Within | Tokens | Like

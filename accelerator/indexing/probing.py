@@ -30,7 +30,7 @@ from accelerator.pruning import judge, judge_rows
 from accelerator.recent import Recent
 from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
 from indexes.bounds import UNKNOWN, Flags, Numbers, Verdict
-from indexes.kind import Clauses, Read
+from indexes.kind import Asked, Intervals, Read
 from indexes.kinds import KINDS
 from indexes.kinds.bloom import answers
 from indexes.puffin import within
@@ -103,33 +103,35 @@ class LightIndex:
     parts: Sequence[_Bundled | _Alone]
     count: int
     files: IndexFiles
-    said: dict[Clauses, Flags] = field(default_factory=dict)
+    said: dict[Asked, Flags] = field(default_factory=dict)
 
     def absent(self, question: Question) -> Flags | None:
         """See `statistics.Absences`."""
         kind = KINDS[self.record.kind]
-        clauses = kind.clauses(question, self.type, self.record.options)
-        if clauses is None or not self.parts:
+        asked = kind.asked(question, self.type, self.record.options)
+        if asked is None or not self.parts:
             return None
-        known = self.said.get(clauses)
+        known = self.said.get(asked)
         if known is None:
             known = np.zeros(self.count, dtype=bool)
             for part in self.parts:
                 try:
-                    self._ask(part, clauses, known)
+                    self._ask(part, asked, known)
                 except _UNREADABLE as error:
                     self.files.failed(part.uri, error)
             if len(self.said) >= _SAID_MAX:
                 self.said.clear()
-            self.said[clauses] = known
+            self.said[asked] = known
         return known
 
-    def _ask(self, part: _Bundled | _Alone, clauses: Clauses, absent: Flags) -> None:
+    def _ask(self, part: _Bundled | _Alone, asked: Asked, absent: Flags) -> None:
+        if isinstance(asked, Intervals):
+            return
         read = self.files.reader(part.uri)
         if isinstance(part, _Alone):
-            absent[part.file] = not answers(part.single.whole(read), clauses)
+            absent[part.file] = not answers(part.single.whole(read), asked)
             return
-        may = part.group.bundle.may(clauses, part.group.within(read))
+        may = part.group.bundle.may(asked, part.group.within(read))
         absent[part.files] = ~may[part.places]
 
 

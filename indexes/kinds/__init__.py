@@ -26,9 +26,9 @@ class _FilterOfValues:
         builder.add(pa.nulls(nulls, distinct.type))
         return builder.finish()
 
-    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
+    def asked(self, question: Question, type_: str, options: Options) -> Clauses | None:
         """See `bitmap.Light`."""
-        return BLOOM.clauses(question, type_, options)
+        return BLOOM.asked(question, type_, options)
 
 
 BITMAP = Bitmap(_FilterOfValues())

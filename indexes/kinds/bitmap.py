@@ -24,7 +24,7 @@ from indexes.inverted import Inverted
 from indexes.inverted_writer import Codes, Shape, write
 from indexes.kind import Blob, Builder, Clauses, Column, OptionError, Options, Read
 from indexes.postings import decode
-from indexes.question import Among, Compare, IsNull, Like, Question, Value
+from indexes.question import Among, Compare, IsNull, Like, Question, Value, Within
 from indexes.rows import Between, RowVerdict
 
 TYPE = "acc-bitmap-v1"
@@ -46,8 +46,8 @@ class Light(Protocol):
         """Of distinct values in their domain, none of them NULL, and of so many NULL rows."""
         ...
 
-    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
-        """As `Kind.clauses`."""
+    def asked(self, question: Question, type_: str, options: Options) -> Clauses | None:
+        """As `Kind.asked`."""
         ...
 
 
@@ -83,8 +83,8 @@ class Bitmap:
     def builder(self, column: Column, options: Options) -> Builder:
         return _Builder(column, dict(options), self.light)
 
-    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
-        return None if self.light is None else self.light.clauses(question, type_, options)
+    def asked(self, question: Question, type_: str, options: Options) -> Clauses | None:
+        return None if self.light is None else self.light.asked(question, type_, options)
 
     def probe(
         self, blob: Blob, read: Read, question: Question, column: Column
@@ -210,7 +210,11 @@ def _told(opened: Inverted, question: Question, type_: str, blocks: bool) -> Row
         ranges = None if keys is None else _among(opened, keys)
     elif isinstance(question, Compare):
         ranges = _compared(opened, question)
-    elif type_ == "string" and (found := _like(opened, question)) is not None:
+    elif isinstance(question, Within):
+        ranges = _within(opened, question)
+    elif not isinstance(question, Like) or type_ != "string":
+        ranges = None
+    elif (found := _like(opened, question)) is not None:
         ranges, exact = found
     else:
         ranges = None
@@ -271,6 +275,15 @@ def _compared(opened: Inverted, question: Compare) -> list[tuple[int, int]] | No
         ">=": (code, opened.head.ndv),
     }
     return [ranges[question.op]] if question.op in ranges else None
+
+
+def _within(opened: Inverted, question: Within) -> list[tuple[int, int]] | None:
+    low = _compared(opened, Compare(">" if question.low_open else ">=", question.low))
+    high = _compared(opened, Compare("<" if question.high_open else "<=", question.high))
+    if low is None or high is None:
+        return None
+    first, after = low[0][0], high[0][1]
+    return [(first, max(first, after))]
 
 
 def _like(opened: Inverted, question: Like) -> tuple[list[tuple[int, int]], bool] | None:

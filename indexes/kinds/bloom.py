@@ -69,7 +69,7 @@ class Bloom:
         """To build one file's filter."""
         return BloomBuilder(column, options)
 
-    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
+    def asked(self, question: Question, type_: str, options: Options) -> Clauses | None:
         """One clause, of each value's hash; one of nothing for no value at all."""
         if not isinstance(question, Among):
             return None

@@ -85,7 +85,7 @@ class NgramBloom:
         """To build one file's filters."""
         return NgramBuilder(column, options)
 
-    def clauses(self, question: Question, type_: str, options: Options) -> Clauses | None:
+    def asked(self, question: Question, type_: str, options: Options) -> Clauses | None:
         """Of each way to match one gram in every clause, so that none is missed."""
         if type_ != "string":
             return None

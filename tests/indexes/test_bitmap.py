@@ -364,7 +364,7 @@ def test_the_light_blob_is_of_distinct_values():
         def blobs(self, distinct, column, nulls):
             return [Blob("light", repr((distinct.to_pylist(), column.rows, nulls)).encode(), True)]
 
-        def clauses(self, question, type_, options):
+        def asked(self, question, type_, options):
             return ((1, 2),)
 
     kind = Bitmap(Light())
@@ -373,8 +373,8 @@ def test_the_light_blob_is_of_distinct_values():
     heavy, light = builder.finish()
     assert (heavy.type, heavy.light) == (TYPE, False)
     assert (light.data, light.light) == (b"([-1.5, 2.0], 4, 1)", True)
-    assert kind.clauses(IsNull(), "double", {}) == ((1, 2),)
-    assert KIND.clauses(IsNull(), "double", {}) is None
+    assert kind.asked(IsNull(), "double", {}) == ((1, 2),)
+    assert KIND.asked(IsNull(), "double", {}) is None
 
 
 def test_options():

@@ -41,7 +41,7 @@ def build(type_: str, chunks: Sequence[pa.Array], options: Options) -> Sequence[
 
 
 def may(blob: Blob, value: Value, type_: str) -> bool:
-    clauses = BLOOM.clauses(Among((value,)), type_, BLOOM.options(type_, {}))
+    clauses = BLOOM.asked(Among((value,)), type_, BLOOM.options(type_, {}))
     assert clauses is not None
     return answers(blob, clauses)
 
@@ -144,18 +144,18 @@ def test_bytes_that_are_no_filter_of_pybloom() -> None:
 
 
 def test_questions_that_it_answers() -> None:
-    def clauses(question: Question, type_: str = "bigint") -> Any:
-        return BLOOM.clauses(question, type_, BLOOM.options(type_, {}))
+    def asked(question: Question, type_: str = "bigint") -> Any:
+        return BLOOM.asked(question, type_, BLOOM.options(type_, {}))
 
-    ((one, two),) = clauses(Among((1, 2)))
+    ((one, two),) = asked(Among((1, 2)))
     assert one != two
-    assert clauses(Among(())) == ((),)
+    assert asked(Among(())) == ((),)
     for question in (IsNull(), Compare("<", 1), Like(("a",)), Among((b"a",)), Among((1.0,))):
-        assert clauses(question) is None
-    assert clauses(Among((1, 1 << 63))) is None
+        assert asked(question) is None
+    assert asked(Among((1, 1 << 63))) is None
     for type_, value in (("double", 1), ("string", 1), ("string", 1.0), ("double", b"")):
-        assert clauses(Among((value,)), type_) is None
-    assert BLOOM.clauses(Among((1,)), "array<int>", {}) is None
+        assert asked(Among((value,)), type_) is None
+    assert BLOOM.asked(Among((1,)), "array<int>", {}) is None
     column = Column("bigint", (1,))
     assert BLOOM.probe(Blob("", b"", False), lambda *_: b"", Among((1,)), column) is None
 

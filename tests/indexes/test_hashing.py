@@ -99,7 +99,7 @@ def test_a_query_needs_no_numba() -> None:
     code = (
         "import sys; from indexes.kinds.bloom import BLOOM; from indexes.question import Among;"
         " from indexes.sbbf import Filter;"
-        " clauses = BLOOM.clauses(Among((7, 8)), 'int', BLOOM.options('int', {}));"
+        " clauses = BLOOM.asked(Among((7, 8)), 'int', BLOOM.options('int', {}));"
         " assert not Filter.of_blocks(8).answers(clauses);"
         " sys.exit('numba' in sys.modules or 'pybloom_live' in sys.modules)"
     )

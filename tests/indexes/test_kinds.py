@@ -26,7 +26,7 @@ from indexes.domains import INT64, domain_of, to_domain
 from indexes.kind import Blob, Column, Kind
 from indexes.kinds import BITMAP, BLOOM, NGRAM_BLOOM
 from indexes.kinds.bloom import answers
-from indexes.question import Among, Compare, IsNull, Like
+from indexes.question import Among, Compare, IsNull, Like, Within
 from indexes.rows import RowVerdict
 
 NOTHING = st.just({})
@@ -208,6 +208,7 @@ def questions(file: File) -> list[st.SearchStrategy]:
     among = st.lists(values, max_size=4).map(lambda some: Among(tuple(some)))
     asked = [st.just(IsNull()), among, among]
     asked += [st.builds(Compare, st.just(op), values) for op in ("<", "<=", ">", ">=")]
+    asked.append(st.builds(Within, values, values, st.booleans(), st.booleans()))
     if type_ == "string":
         runs = st.lists(st.text(LETTERS, min_size=1, max_size=2), max_size=3).map(tuple)
         like = st.builds(Like, runs, *[st.booleans()] * 4)
@@ -236,6 +237,11 @@ def truth(question, value, type_: str) -> bool | None:
         return {
             "<": held < asked, "<=": held <= asked, ">": held > asked, ">=": held >= asked,
         }[question.op]  # fmt: skip
+    if isinstance(question, Within):
+        low, high = ordered(question.low), ordered(question.high)
+        return (held > low if question.low_open else held >= low) and (
+            held < high if question.high_open else held <= high
+        )
     return like(question, value)
 
 
@@ -297,7 +303,7 @@ def answered(file: File, question) -> None:
         assert verdict.true.lower == verdict.true.upper
         assert verdict.false.lower == verdict.false.upper
     lights = [blob for blob in file.blobs if blob.light]
-    clauses = tried.kind.clauses(question, type_, file.options)
+    clauses = tried.kind.asked(question, type_, file.options)
     if clauses is not None and any(True in held for held in truths):
         for blob in lights:
             assert all(any(tried.holds(blob, value) for value in clause) for clause in clauses)

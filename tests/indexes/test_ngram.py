@@ -47,7 +47,7 @@ def build(
 
 
 def file_may(light: Blob | None, question: Question, options: Options | None = None) -> bool:
-    clauses = NGRAM_BLOOM.clauses(question, "string", NGRAM_BLOOM.options("string", options or {}))
+    clauses = NGRAM_BLOOM.asked(question, "string", NGRAM_BLOOM.options("string", options or {}))
     return light is None or clauses is None or read_filter(light).answers(clauses)
 
 
@@ -165,12 +165,12 @@ def test_what_has_no_gram_is_not_told() -> None:
         Like(("aİb",), folded=True),
         Like(("\u10d0\u10d1\u10d2",), folded=True),
     ):
-        assert NGRAM_BLOOM.clauses(question, "string", options) is None
+        assert NGRAM_BLOOM.asked(question, "string", options) is None
         assert probe(heavy, question, column) is None
-    assert NGRAM_BLOOM.clauses(Like(("\u10d0\u10d1\u10d2",)), "string", options) is not None
+    assert NGRAM_BLOOM.asked(Like(("\u10d0\u10d1\u10d2",)), "string", options) is not None
     plain = NGRAM_BLOOM.options("string", {"folded": False})
-    assert NGRAM_BLOOM.clauses(Like(("alpha",), folded=True), "string", plain) is None
-    assert NGRAM_BLOOM.clauses(Like(("alpha",)), "binary", options) is None
+    assert NGRAM_BLOOM.asked(Like(("alpha",), folded=True), "string", plain) is None
+    assert NGRAM_BLOOM.asked(Like(("alpha",)), "binary", options) is None
     assert probe(heavy, Like(("alpha",)), Column("binary", column.row_groups)) is None
 
 
@@ -183,13 +183,13 @@ def test_no_value_is_no_row() -> None:
 
 def test_each_clause_has_a_gram_of_every_value() -> None:
     options = NGRAM_BLOOM.options("string", {})
-    clauses = NGRAM_BLOOM.clauses(Among((b"abc", b"vwxyz")), "string", options)
+    clauses = NGRAM_BLOOM.asked(Among((b"abc", b"vwxyz")), "string", options)
     assert clauses is not None and len(clauses) == 3
     assert len({clause[0] for clause in clauses}) == 1
     assert len({clause[1] for clause in clauses}) == 3
     many = Among(tuple(b"value number %d" % number for number in range(700)))
-    assert len(NGRAM_BLOOM.clauses(many, "string", options) or ()) == 1
-    long = NGRAM_BLOOM.clauses(Like((" ".join(map(str, range(999))),)), "string", options)
+    assert len(NGRAM_BLOOM.asked(many, "string", options) or ()) == 1
+    long = NGRAM_BLOOM.asked(Like((" ".join(map(str, range(999))),)), "string", options)
     assert len(long or ()) == ngram.MOST_ASKED
 
 
