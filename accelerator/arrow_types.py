@@ -28,6 +28,29 @@ def arrow_type(type_: str) -> pa.DataType:
     return _TYPES[type_]
 
 
+def typed(values: pa.Array, type_: str | None) -> pa.Array:
+    """Values as bounds and indexes keep them (whole numbers, floats, bytes) as the engine has them.
+
+    pa.ArrowInvalid where they don't fit, as bytes that aren't a text.
+    """
+    target = arrow_type(type_ or "")
+    if values.null_count == len(values):
+        return pa.nulls(len(values), target)
+    if pa.types.is_decimal(target):
+        return _rescaled(values, target)
+    narrow = pa.types.is_date32(target) or pa.types.is_int32(target)
+    return (values.cast(pa.int32()) if narrow else values).cast(target)
+
+
+def _rescaled(unscaled: pa.Array, target: pa.Decimal128Type) -> pa.Array:
+    """Whole numbers as decimals: the same bits under another scale."""
+    whole = unscaled.cast(pa.decimal128(38, 0))
+    scaled = pa.Array.from_buffers(
+        pa.decimal128(38, target.scale), len(whole), whole.buffers(), offset=whole.offset
+    )
+    return scaled.cast(target)
+
+
 def conform(table: pa.Table, names: list[str], types: list[str]) -> pa.Table:
     """The table with Spark's names and types; pa.ArrowInvalid where a value doesn't fit."""
     columns = []

@@ -163,6 +163,7 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
             f"{plan.title}, by {plan.engine}",
             f"  {found.serve} of {plan.files_total} data files by their manifests,"
             f" {found.left_out} without a row that passes",
+            *([f"  {found.indexed} data files by their indexes alone"] if found.indexed else []),
             *map(_skipped_line, found.skipped),
         ]
     else:
@@ -234,7 +235,12 @@ def _manifests(plan: CoverPlan) -> dict[str, Any] | None:
     if found is None:
         return None
     skipped = [asdict(one) for one in found.skipped]
-    return {"serve": found.serve, "left_out": found.left_out, "indexes": skipped}
+    return {
+        "serve": found.serve,
+        "left_out": found.left_out,
+        "by_indexes": found.indexed,
+        "indexes": skipped,
+    }
 
 
 def _code(plan: CoverPlan | RowsPlan) -> str | None:

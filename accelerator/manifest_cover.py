@@ -1,28 +1,30 @@
-"""Answers from a table's own manifests: which data files need not be read, and what they add.
+"""Answers from a table's manifests and indexes: which files need not be read, and what they add.
 
-Theory: `docs/rewriting.md`, 1, the source *manifest*. A file serves where the predicate is TRUE on
-all of its rows, where nothing was deleted from it (or only by deletion vectors, and only rows are
-counted), and where its manifest tells each state exactly; a file that no row of passes is left out;
-the others are read.
+Theory: `docs/rewriting.md`, 1, the sources *manifest* and *index*. By its manifest a file serves
+where the predicate is TRUE on all of its rows, where nothing was deleted from it (or only by
+deletion vectors, and only rows are counted), and where its manifest tells each state exactly; a
+file that no row of passes is left out; indexes may serve others (`indexing/answers.py`); the rest
+is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from accelerator.arrow_types import arrow_type
+from accelerator.arrow_types import arrow_type, typed
 from accelerator.cover_plan import Candidate
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
+from accelerator.indexing.answers import FILES_MAX, Fixed, IndexAnswers
 from accelerator.plan import MANIFESTS, Manifests, Tried
 from accelerator.pruning import judge
 from cubes.definition import CubeDefinition, State
 from cubes.freshness import Coverage
 from cubes.manifest import Manifested
-from indexes.bounds import UNKNOWN, Flags, Numbers
+from indexes.bounds import UNKNOWN, Flags
 from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns
 from rewrite.reason import Declined
@@ -36,20 +38,19 @@ _BOUND = {"min": "lower", "max": "upper"}
 _ADDED = frozenset({"rows", "count"})
 
 
-_ASKED_MAX = 4_096
-"""Files whose sidecars are asked while a statement is planned."""
-
-
 def manifest_candidate(
     block: Block,
     told: Manifested,
     statistics: FileStatistics,
     indexes: TableIndexes | None,
     deleted: Callable[[], Callable[[LiveFile], Positions]],
+    *,
+    sidecars: bool = True,
 ) -> Tried | Candidate:
     """The candidate; `Tried` with a reason where neither manifests nor indexes spare a file.
 
-    `deleted` gives what tells the positions that are deleted of a file.
+    `deleted` gives what tells the positions that are deleted of a file. `sidecars`: whether they
+    are asked, which takes time.
     """
     count, cube, alive = len(statistics), told.cube, statistics.alive
     skipped: tuple[Skipped, ...] = ()
@@ -72,16 +73,22 @@ def manifest_candidate(
         serves &= np.zeros(count, dtype=bool) if key is None else key.fixed
     for state, found in states:
         serves &= told.tells and _tells(state, found, count)
-    selection = None if indexes is None else indexes.selection(block.conjuncts)
-    if selection is not None and 0 < (asked := ~(serves | left_out)).sum() <= _ASKED_MAX:
-        bare = told.tells and not keys and all(state.kind == "rows" for state, _ in states)
-        found_rows = selection.counted(statistics.source, asked, deleted() if bare else None)
-        left_out |= asked & (found_rows == 0)
-        exact = asked & (found_rows > 0) & statistics.source.single
-        serves |= exact
-        alive = np.where(exact, found_rows, alive)
-        skipped += (selection.said(int((asked & (found_rows >= 0)).sum())),)
-    read = ~(serves | left_out)
+    told_cells: list[pa.Table] = []
+    known = np.zeros(count, dtype=bool)
+    if indexes is not None and sidecars:
+        own = cube if told.tells else None
+        fixed = [None if key is None else Fixed(key.fixed, key.bounds.lower) for key in keys]
+        answers = IndexAnswers(indexes, block.conjuncts, own, fixed, deleted)
+        asked = np.flatnonzero(~(serves | left_out) & statistics.source.single)
+        if answers.able and 0 < len(asked) <= FILES_MAX:
+            files = statistics.source.live(np.isin(np.arange(count), asked))
+            whole = verdict.all_true[asked]
+            found_told = answers.of(files, asked.tolist(), whole.tolist())
+            told_cells = [one.cells for one in found_told if one.cells is not None]
+            left_out[asked] |= [one.empty for one in found_told]
+            known[asked] = [one.cells is not None for one in found_told]
+            skipped += (answers.said(found_told),)
+    read = ~(serves | left_out | known)
     # What reads the file here takes such a column from it, Spark from the partition.
     if any(found is not None and (found.unproven & read).any() for found in used):
         return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, count)
@@ -90,10 +97,11 @@ def manifest_candidate(
     size = int(statistics.sizes[read].sum())
     tried = Tried(MANIFESTS, None, size, 0, int(read.sum()))
     manifests = Manifests(
-        _cells(cube, serves, statistics, alive) if told.tells else None,
+        _cells(cube, serves, statistics, told_cells) if told.tells else None,
         int(serves.sum()),
         _left_out(statistics, left_out),
         skipped,
+        len(told_cells),
     )
     coverage = Coverage((), statistics.source.live(read))
     return Candidate(MANIFESTS, None, cube, told.match, coverage, 0, size, tried, manifests)
@@ -123,34 +131,44 @@ def _tells(state: State, found: ColumnStatistics | None, files: int) -> Flags:
 
 
 def _cells(
-    cube: CubeDefinition, serves: Flags, statistics: FileStatistics, alive: Numbers
+    cube: CubeDefinition,
+    serves: Flags,
+    statistics: FileStatistics,
+    told: Sequence[pa.Table],
 ) -> pa.Table:
-    """One row for each combination of dimension values, with the states of the files that serve.
+    """Rows for each combination of dimension values, with the states of the files that serve.
 
-    `alive` are the rows of each file that pass.
+    `told` are the cells of other files. One row for each, but where values are floats.
     """
     mask = pa.array(serves)
     made: dict[str, pa.Array] = {}
     for index, dimension in enumerate(cube.dimensions):
         found = _statistics(dimension.expr, statistics)
         values = None if found is None else found.bounds.lower
-        made[f"d{index}"] = typed(values, dimension.expr.type, mask)
+        made[f"d{index}"] = _chosen(values, dimension.expr.type, mask)
     merges = {}
     for index, state in enumerate(cube.states):
         merges[f"s{index}"] = "sum" if state.kind in _ADDED else state.kind
-        values = pa.array(alive) if state.kind == "rows" else _values(state, statistics)
-        made[f"s{index}"] = typed(values, state.type, mask)
-    table = pa.table(made)
+        made[f"s{index}"] = _chosen(_values(state, statistics), state.type, mask)
+    table = pa.concat_tables([pa.table(made), *told])
     keys = [name for name in made if name not in merges]
-    if not table.num_rows:
-        return table
+    if not table.num_rows or any(map(pa.types.is_floating, table.schema.types)):
+        return table  # Arrow passes over NaN, which is above all numbers
     merged = table.group_by(keys).aggregate(list(merges.items()))
     titles = [*keys, *(f"{name}_{how}" for name, how in merges.items())]
     return merged.select(titles).rename_columns(list(made)).cast(table.schema)
 
 
+def _chosen(values: pa.Array | None, type_: str | None, mask: pa.Array) -> pa.Array:
+    if values is None:
+        return pa.nulls(mask.true_count, arrow_type(type_ or ""))
+    return typed(values if mask.true_count == len(mask) else values.filter(mask), type_)
+
+
 def _values(state: State, statistics: FileStatistics) -> pa.Array | None:
     """The state of every file, as the statistics keep it."""
+    if state.kind == "rows":
+        return pa.array(statistics.alive)
     found = _statistics(state.argument, statistics)
     if found is None:
         return None
@@ -158,26 +176,3 @@ def _values(state: State, statistics: FileStatistics) -> pa.Array | None:
         return pa.array(statistics.rows - found.bounds.nulls)
     values: pa.Array = getattr(found.bounds, _BOUND[state.kind])
     return values
-
-
-def typed(values: pa.Array | None, type_: str | None, mask: pa.Array) -> pa.Array:
-    """The chosen values as the engine has them, out of how bounds are kept."""
-    target = arrow_type(type_ or "")
-    if values is None:
-        return pa.nulls(mask.true_count, target)
-    chosen = values if mask.true_count == len(mask) else values.filter(mask)
-    if chosen.null_count == len(chosen):
-        return pa.nulls(len(chosen), target)
-    if pa.types.is_decimal(target):
-        return _rescaled(chosen, target)
-    narrow = pa.types.is_date32(target) or pa.types.is_int32(target)
-    return (chosen.cast(pa.int32()) if narrow else chosen).cast(target)
-
-
-def _rescaled(unscaled: pa.Array, target: pa.Decimal128Type) -> pa.Array:
-    """Whole numbers as decimals: the same bits under another scale."""
-    whole = unscaled.cast(pa.decimal128(38, 0))
-    scaled = pa.Array.from_buffers(
-        pa.decimal128(38, target.scale), len(whole), whole.buffers(), offset=whole.offset
-    )
-    return scaled.cast(target)

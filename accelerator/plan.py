@@ -63,13 +63,15 @@ class DuckDBRun:
 class Manifests:
     """Data files that need not be read: `cells` are the states of those that `serve`, if any can.
 
-    `skipped` says what of them indexes have left out.
+    `skipped` says what of them indexes have told; `indexed` files serve by these alone, and their
+    states are among the cells.
     """
 
     cells: pa.Table | None
     serve: int
     left_out: int
     skipped: tuple[Skipped, ...] = ()
+    indexed: int = 0
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ class CoverPlan:
         """Live data files of the fact."""
         spared = self.coverage.left_out
         if self.manifests is not None:
-            spared += self.manifests.serve + self.manifests.left_out
+            told = self.manifests
+            spared += told.serve + told.left_out + told.indexed
         return spared + len(self.uncovered) + sum(len(s.files) for s in self.segments)
 
 

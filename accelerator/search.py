@@ -219,7 +219,8 @@ class CubeSearch:
                 found.append(result)
         reason = nearest(tried) or Declined("cubes_none")
         if scene.only is None:
-            by_manifests = self._by_manifests(block, pinned, scene)
+            covered = any(not one.coverage.uncovered for one in found)
+            by_manifests = self._by_manifests(block, pinned, scene, sidecars=not covered)
             tried.append(by_manifests if isinstance(by_manifests, Tried) else by_manifests.tried)
             if isinstance(by_manifests, Candidate):
                 found.append(by_manifests)
@@ -229,9 +230,11 @@ class CubeSearch:
         return self._cube_plan(block, best, pinned, tuple(tried))
 
     def _by_manifests(
-        self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene
+        self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene, *, sidecars: bool
     ) -> Tried | Candidate:
-        told = manifested(block, pinned[0].fixed_fields)
+        """Where a cube answers without a raw file, sidecars aren't worth asking."""
+        held = self._held_fields(pinned[0], scene) if sidecars else frozenset[int]()
+        told = manifested(block, pinned[0].fixed_fields, held)
         if isinstance(told, Declined):
             return Tried(MANIFESTS, told)
         # Imports Arrow's compute module, which answers from cubes have no use for.
@@ -242,10 +245,16 @@ class CubeSearch:
         question = Question.of(block.conjuncts, used)
         statistics, decoding = pinned[0].statistics_for(question)
         indexes = self._over(pinned[0], scene)(statistics)
-        found = manifest_candidate(block, told, statistics, indexes, pinned[0].deleted)
+        deleted = pinned[0].deleted
+        found = manifest_candidate(block, told, statistics, indexes, deleted, sidecars=sidecars)
         if isinstance(found, Tried):
             return replace(found, decoding=decoding)
         return replace(found, tried=replace(found.tried, decoding=decoding))
+
+    def _held_fields(self, table: PinnedTable, scene: Scene) -> frozenset[int]:
+        """Of columns whose values bitmaps keep."""
+        registered = scene.stored.indexes_of(table.facts.uuid)
+        return frozenset(one.field_id for one in registered if one.kind == "BITMAP")
 
     def _coverage(
         self,

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from accelerator.arrow_types import typed
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
-from accelerator.manifest_cover import typed
 from indexes.bounds import UNKNOWN, Flags, flags
 from rewrite.facts import ColumnFacts
 
@@ -116,7 +115,7 @@ def _end(
     exact = bool((same & found.tight[valued] & whole[valued]).any())
     one = pa.array([best.as_py()], ends.type)
     try:
-        text = typed(one, type_, pa.array(np.ones(1, dtype=bool))).cast(pa.string())[0].as_py()
+        text = typed(one, type_).cast(pa.string())[0].as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError):
         return _UNKNOWN  # bytes that are no value of the type
     return Figure(text, exact)

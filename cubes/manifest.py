@@ -47,17 +47,21 @@ class Manifested:
         return fields <= fixed
 
 
-def manifested(block: Block, fixed: Set[int]) -> Manifested | Declined:
+def manifested(
+    block: Block, fixed: Set[int], held: Set[int] = frozenset()
+) -> Manifested | Declined:
     """Whether the block's keys and aggregates are such as manifests tell.
 
-    `fixed` are the ids of fields by which the table is partitioned as they are.
+    `fixed` are the ids of fields by which the table is partitioned as they are, `held` those of
+    fields of which indexes know who has which value.
     """
     if len(block.occurrences) != 1:
         return Declined("metadata_one_table")
     found = unsafe(block.conjuncts)
     if found is not None:
         return found
-    cube = _cube(block, fixed)
+    told = fixed | held
+    cube = _cube(block, told if _grouped(block) <= told else fixed)
     matched = match(replace(block, conjuncts=()), cube)
     if isinstance(matched, Declined):
         declined = Declined("metadata_lacks", matched.sentence)
@@ -145,6 +149,17 @@ def _cube(block: Block, fixed: Set[int]) -> CubeDefinition:
         measures=(),
         states=tuple(states.values()),
     )
+
+
+def _grouped(block: Block) -> Set[int]:
+    """The fields of which a cell must have one value."""
+    found = {c.field_id for key in block.keys for c in columns(key)}
+    for call in block.aggregates:
+        wanted = [] if call.where is None else [call.where]
+        if call.distinct or call.function in _OF_VALUES:
+            wanted += call.args
+        found |= {c.field_id for e in wanted for c in columns(e)}
+    return found
 
 
 def _sorted(found: Iterable[Column]) -> list[Column]:

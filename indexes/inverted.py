@@ -197,6 +197,10 @@ class Inverted:
         """The rows of each value, as bytes and form. Only where the blob has rows."""
         return self._sets([codes], _ROW_LEVEL)
 
+    def set_bytes(self, codes: Codes) -> int:
+        """About how many bytes the rows of these values take to read, with their dictionary."""
+        return self._cost(codes)
+
     def _told(self, true: Between) -> RowVerdict:
         false = Between(self.valued - true.upper, self.valued - true.lower)
         return RowVerdict(self.head.rows, true, false)

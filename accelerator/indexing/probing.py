@@ -22,27 +22,28 @@ from pyroaring import BitMap
 
 from accelerator.errors import StoreError
 from accelerator.iceberg import LiveFile
-from accelerator.iceberg.position_deletes import Positions
-from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics, Source
+from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from accelerator.indexing import records
 from accelerator.indexing.records import Group, Single
 from accelerator.pruning import judge, judge_rows
 from accelerator.recent import Recent
 from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
-from indexes.bounds import UNKNOWN, Flags, Numbers, Verdict
+from indexes.bounds import Flags, Numbers, Verdict
+from indexes.cells import Held
 from indexes.kind import Asked, Intervals, Read
 from indexes.kinds import KINDS
 from indexes.kinds.bloom import answers
 from indexes.puffin import within
 from indexes.question import Question
-from indexes.rows import Certainty, RowVerdict
+from indexes.rows import RowVerdict
 from rewrite.expr import Column, Expr, columns
 from rewrite.facts import TableFacts
 
-_THREADS = ThreadPoolExecutor(8, "sidecars")
+THREADS = ThreadPoolExecutor(8, "sidecars")
+"""Of the process: they read sidecars side by side."""
 _OPEN_MAX = 256
 _SAID_MAX = 1_000
-_UNREADABLE = (OSError, ValueError, StoreError)
+UNREADABLE = (OSError, ValueError, StoreError)
 
 
 class IndexFiles:
@@ -117,7 +118,7 @@ class LightIndex:
             for part in self.parts:
                 try:
                     self._ask(part, asked, known)
-                except _UNREADABLE as error:
+                except UNREADABLE as error:
                     self.files.failed(part.uri, error)
             if len(self.said) >= _SAID_MAX:
                 self.said.clear()
@@ -157,23 +158,40 @@ class HeavyIndex:
                 told = kind.probe(one.blob, within(read, one.place), question, one.column)
                 if told is not None:
                     found = told if found is None else found.also(told)
-        except _UNREADABLE as error:
-            self.files.failed(sidecar.path, error)
+        except UNREADABLE as error:
+            self.failed(key, error)
             return None
         return found
+
+    def failed(self, key: tuple[str, int], error: Exception) -> None:
+        """The file's sidecar can't be read."""
+        if key in self.sidecars:
+            self.files.failed(self.sidecars[key].path, error)
+
+    def held(self, key: tuple[str, int]) -> Held | None:
+        """The file's values and who has them; None where the index doesn't keep that."""
+        sidecar = self.sidecars.get(key)
+        if sidecar is None or self.record.kind != "BITMAP":
+            return None
+        read = self.files.reader(sidecar.path)
+        for one in records.heavy_of(sidecar):
+            found = Held.open(one.blob, within(read, one.place), one.column)
+            if found is not None:
+                return found
+        return None
 
 
 class RowSelection:
     """Which rows of a file may pass a predicate, as sidecars tell; each file is asked once."""
 
     def __init__(self, conjuncts: Sequence[Expr], heavy: Sequence[HeavyIndex]) -> None:
-        self._conjuncts, self._heavy = conjuncts, heavy
+        self._conjuncts, self.heavy = conjuncts, heavy
         self._known: dict[tuple[str, int], BitMap | None] = {}
 
     def said(self, files: int) -> Skipped:
         """That it let so many files be left out."""
-        names = ", ".join(dict.fromkeys(one.record.name for one in self._heavy))
-        kinds = ", ".join(dict.fromkeys(one.record.kind for one in self._heavy))
+        names = ", ".join(dict.fromkeys(one.record.name for one in self.heavy))
+        kinds = ", ".join(dict.fromkeys(one.record.kind for one in self.heavy))
         return Skipped(names, kinds, "heavy", files)
 
     def of(self, file: LiveFile) -> BitMap | None:
@@ -186,35 +204,6 @@ class RowSelection:
             self._known[file.key] = rows
         return self._known[file.key]
 
-    def counted(
-        self,
-        source: Source,
-        asked: Flags,
-        deleted: Callable[[LiveFile], Positions] | None,
-    ) -> Numbers:
-        """Of the files that are asked about the rows that pass, `UNKNOWN` where that isn't told.
-
-        Without `deleted` only 0 is told: of files of which no row passes.
-        """
-        files = source.live(asked)
-        told = list(_THREADS.map(lambda file: self._count(file, deleted), files))
-        found = np.full(len(asked), UNKNOWN, dtype=np.int64)
-        found[asked] = told
-        return found
-
-    def _count(self, file: LiveFile, deleted: Callable[[LiveFile], Positions] | None) -> int:
-        verdict = self.verdict(file)
-        if verdict is None:
-            return UNKNOWN
-        if not verdict.true.upper:
-            return 0
-        by_value = any(delete.content == "equality" for delete in file.deletes)
-        if deleted is None or by_value or verdict.certainty is not Certainty.EXACT:
-            return UNKNOWN
-        rows = verdict.true.upper
-        gone = BitMap(deleted(file).tolist()) if file.deletes else BitMap()
-        return len(rows) - rows.intersection_cardinality(gone)
-
     def verdict(self, file: LiveFile) -> RowVerdict | None:
         """What is proven of each row; None where nothing is."""
         told = False
@@ -222,7 +211,7 @@ class RowSelection:
         def asked(column: Column, question: Question) -> RowVerdict | None:
             nonlocal told
             found: RowVerdict | None = None
-            for one in self._heavy:
+            for one in self.heavy:
                 if (one.record.field_id, one.type) == (column.field_id, column.type):
                     said = one.rows(file.key, question)
                     if said is not None and said.rows == file.record_count:
@@ -235,7 +224,7 @@ class RowSelection:
 
     def of_all(self, files: Sequence[LiveFile]) -> list[BitMap | None]:
         """`of` each, side by side."""
-        return list(_THREADS.map(self.of, files))
+        return list(THREADS.map(self.of, files))
 
 
 @dataclass(frozen=True)
@@ -244,6 +233,12 @@ class TableIndexes:
 
     by_field: Mapping[int, Sequence[LightIndex]]
     heavy: Sequence[HeavyIndex]
+
+    def holding(self, column: Column) -> HeavyIndex | None:
+        """One that keeps which rows have which of the column's values."""
+        own = (column.field_id, column.type, "BITMAP")
+        mine = (o for o in self.heavy if (o.record.field_id, o.type, o.record.kind) == own)
+        return next(mine, None)
 
     def selection(self, conjuncts: Sequence[Expr]) -> RowSelection | None:
         """What sidecars tell of rows for that predicate; None where none is of its columns."""

@@ -2,8 +2,8 @@
 
 Exact for equality, IN, comparisons, IS NULL and LIKE, and so for what NOT makes of them, where the
 blob has rows and few enough bytes are to be read; else what is told encloses the answer. NaN is a
-value, above all numbers. `counts` gives what an answer from the index alone is made of. No blob is
-built for a file of more than `ndv_max` values, or of more than 64 MB of them.
+value, above all numbers. `cells.py` makes answers of the index alone. No blob is built for a file
+of more than `ndv_max` values, or of more than 64 MB of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from indexes.domains import BYTES, NotIndexableError, domain_of, scale_of
 from indexes.inverted import Inverted
 from indexes.inverted_writer import Codes, Shape, write
 from indexes.kind import Blob, Builder, Clauses, Column, OptionError, Options, Read
-from indexes.postings import decode
 from indexes.question import Among, Compare, IsNull, Like, Question, Value, Within
 from indexes.rows import Between, RowVerdict
 
@@ -89,40 +88,15 @@ class Bitmap:
     def probe(
         self, blob: Blob, read: Read, question: Question, column: Column
     ) -> RowVerdict | None:
-        opened = _open(blob, read, column)
+        opened = open_blob(blob, read, column)
         return None if opened is None else _told(opened, question, column.type, blocks=False)
 
     def probe_blocks(
         self, blob: Blob, read: Read, question: Question, column: Column
     ) -> RowVerdict | None:
         """As `probe`, by blocks of rows alone: less is read, and row groups can be skipped."""
-        opened = _open(blob, read, column)
+        opened = open_blob(blob, read, column)
         return None if opened is None else _told(opened, question, column.type, blocks=True)
-
-
-def counts(
-    blob: Blob, read: Read, column: Column, deleted: BitMap | None = None
-) -> tuple[pa.Array, npt.NDArray[np.int64], int] | None:
-    """The distinct values in their order and domain, the rows that have each, and the NULL rows.
-
-    Without the rows that are deleted; a value whose rows all are is left out. None: it can't tell,
-    as rows are deleted and the blob keeps blocks alone, or the blob is of another type.
-    """
-    opened = _open(blob, read, column)
-    if opened is None or (deleted and not opened.head.row_level):
-        return None
-    every = (0, opened.head.ndv)
-    blocks = opened.blocks(every)
-    found = np.concatenate([np.empty(0, np.int64), *(block.counts for block in blocks)])
-    values = to_values(_keys(opened, every), opened.head.domain)
-    if not deleted:
-        return values, found, len(opened.nulls)
-    gone = BitMap(deleted)
-    for code, (data, form) in enumerate(opened.sets(every)):
-        found[code] -= decode(data, form, opened.head.rows).intersection_cardinality(gone)
-    left = found > 0
-    nulls = len(opened.nulls) - opened.nulls.intersection_cardinality(gone)
-    return values.filter(pa.array(left)), found[left], nulls
 
 
 class _Builder:
@@ -183,8 +157,8 @@ def _starts(row_groups: Sequence[int], block_rows: int) -> npt.NDArray[np.int64]
     return np.array([*starts, at], np.int64)
 
 
-def _open(blob: Blob, read: Read, column: Column) -> Inverted | None:
-    """None for values of another type than the column's."""
+def open_blob(blob: Blob, read: Read, column: Column) -> Inverted | None:
+    """The blob opened; None for values of another type than the column's. ValueError as `probe`."""
     if blob.type != TYPE:
         raise ValueError(f"a blob of type {blob.type}, not {TYPE}")
     try:
@@ -243,7 +217,7 @@ def _among(opened: Inverted, keys: Collection[Key]) -> list[tuple[int, int]]:
         least, most = min(keys), max(keys)
         part = opened.rank(least)[0], sum(opened.rank(most))
         if opened.dictionary_bytes(part) <= TEXTS_MAX:
-            stored = _keys(opened, part)
+            stored = keys_of(opened, part)
             stored = stored if opened.head.domain == BYTES else stored.tolist()
             found = [code for code, key in enumerate(stored, part[0]) if key in keys]
             return _joined([(code, code + 1) for code in found])
@@ -310,7 +284,7 @@ def _like(opened: Inverted, question: Like) -> tuple[list[tuple[int, int]], bool
         return [first], question.exact
     if opened.dictionary_bytes(first) > TEXTS_MAX:
         return ([first], False) if question.starts else None
-    texts = _keys(opened, first)
+    texts = keys_of(opened, first)
     found = [
         first[0] + at
         for at, text in enumerate(texts)
@@ -324,7 +298,7 @@ def _after(prefix: bytes) -> bytes:
     return prefix[:-1] + bytes([prefix[-1] + 1])
 
 
-def _keys(opened: Inverted, codes: tuple[int, int]) -> Any:
+def keys_of(opened: Inverted, codes: tuple[int, int]) -> Any:
     """The keys of these codes: a list of bytes, or an array of numbers."""
     parts = [
         block.keys[max(codes[0] - block.first, 0) : codes[1] - block.first]

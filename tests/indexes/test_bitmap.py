@@ -7,7 +7,6 @@ way to an answer is gone; the truth is numpy's. What every kind promises stands 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -20,10 +19,11 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from indexes import dictionary, inverted, inverted_writer
+from indexes.cells import Held, cells_of
 from indexes.domains import NotIndexableError, to_domain
 from indexes.inverted import parse_head
 from indexes.kind import Blob, Column, OptionError
-from indexes.kinds.bitmap import TYPE, Bitmap, counts
+from indexes.kinds.bitmap import TYPE, Bitmap
 from indexes.puffin import read_blob, read_footer, write
 from indexes.question import Among, Compare, IsNull, Like
 from indexes.rows import Certainty
@@ -55,8 +55,8 @@ class Opened:
     def probe_blocks(self, question):
         return KIND.probe_blocks(self.blob, self.read, question, self.column)
 
-    def counts(self, deleted=None):
-        return counts(self.blob, self.read, self.column, deleted)
+    def held(self):
+        return Held.open(self.blob, self.read, self.column)
 
 
 def layout(how: str, rows: int, ndv: int, seed: int) -> np.ndarray:
@@ -206,43 +206,10 @@ def test_size_is_bounded_as_documented():
         assert len(opened.data) < 6 * rows + (16 << 10) + 40 * ndv + rows // 8 + 4096
 
 
-def test_counts_without_deleted_rows():
-    values = [3.5, None, -0.0, 0.0, math.nan, 3.5, math.nan, -math.inf, None]
-    opened = Opened(pa.array(values, pa.float64()), "double", [4, 5])
-    found, rows, nulls = opened.counts()
-    assert str(found.to_pylist()) == "[-inf, 0.0, 3.5, nan]"
-    assert math.copysign(1, found[1].as_py()) == 1
-    assert (rows.tolist(), nulls) == ([1, 2, 2, 2], 2)
-    found, rows, nulls = opened.counts(BitMap([0, 1, 4, 6]))
-    assert str(found.to_pylist()) == "[-inf, 0.0, 3.5]"
-    assert (rows.tolist(), nulls) == ([1, 2, 1], 1)
-    assert opened.counts(BitMap())[1].tolist() == [1, 2, 2, 2]
-
-
-@pytest.mark.parametrize("how", ["random", "sorted", "skewed"])
-def test_counts_of_many_values(how):
-    numbers = layout(how, 100_000, 3000, 5)
-    texts = pa.array([f"t{n}" for n in numbers])
-    deleted = BitMap(range(10, 90_000, 3))
-    opened = Opened(texts, "string")
-    found, rows, nulls = opened.counts(deleted)
-    left = [f"t{n}".encode() for row, n in enumerate(numbers) if row not in deleted]
-    assert dict(zip(found.to_pylist(), rows.tolist(), strict=True)) == Counter(left)
-    assert found.to_pylist() == sorted(set(left))
-    assert nulls == 0
-
-
-def test_blocks_alone_cannot_subtract():
-    opened = Opened(pa.array([1, 2, 2]), "bigint", rows=False)
-    assert opened.counts()[1].tolist() == [1, 2]
-    assert opened.counts(BitMap([0])) is None
-
-
 def test_texts_are_in_the_order_of_their_bytes():
     texts = ["", "z", "é", "\uffee", "\U0001f600", "a\x00", "a", None]
     opened = Opened(pa.array(texts), "string")
-    found, _, _ = opened.counts()
-    assert found.to_pylist() == sorted(t.encode() for t in texts if t is not None)
+    assert opened.held().values().to_pylist() == sorted(t.encode() for t in texts if t is not None)
     assert opened.probe(Compare(">", "\uffee".encode())).true.lower == BitMap([4])
     assert opened.probe(Like(("\U0001f600",))).true.lower == BitMap([4])
     assert opened.probe(Like(("",), starts=True, ends=True)).true.lower == BitMap([0])
@@ -322,7 +289,7 @@ def test_promoted_columns_keep_their_index():
         assert opened.probe(question).true.lower == BitMap([1])
     opened.column = Column("decimal(18,3)", opened.column.row_groups)
     assert opened.probe(question) is None
-    assert opened.counts() is None
+    assert opened.held() is None
 
 
 def test_values_may_come_in_any_parts():
@@ -412,9 +379,10 @@ QUESTIONS = [
 def answers(opened: Opened) -> list:
     told = [opened.probe(question) for question in QUESTIONS]
     told += [opened.probe_blocks(question) for question in QUESTIONS]
-    for deleted in (None, BitMap([1])):
-        values, rows, nulls = opened.counts(deleted)
-        told += [values.to_pylist(), rows.tolist(), nulls]
+    for chosen in (None, BitMap([0, *range(2, 300)])):
+        held = opened.held()
+        found = cells_of([held], [("rows", None)], 300, chosen)
+        told += [part.to_pylist() for part in (*found.keys, *found.states)]
     return told
 
 
@@ -470,7 +438,7 @@ def test_what_does_not_belong_together_is_refused(change):
         with pytest.raises(ValueError):
             opened.probe(question)
     with pytest.raises(ValueError):
-        opened.counts()
+        opened.held()
 
 
 def golden() -> dict[str, Opened]:
