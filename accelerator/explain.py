@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from accelerator.funnel import funnel
 from accelerator.plan import (
     MANIFESTS,
     CoverPlan,
@@ -21,7 +22,6 @@ from accelerator.plan import (
 
 if TYPE_CHECKING:
     from accelerator.iceberg.manifest_jobs import Decoding
-    from accelerator.indexing.probing import Skipped
 
 WHY_NOT = pa.schema([("cube", pa.string()), ("code", pa.string()), ("reason", pa.string())])
 
@@ -50,6 +50,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "files_raw": len(plan.reading),
             "bytes": {"segments": 0, "raw": plan.reading.bytes},
             "indexes": [asdict(one) for one in plan.reading.skipped],
+            "funnel": _funnel(plan),
             "duckdb_declined": _code(plan),
             "considered": tried,
         }
@@ -58,6 +59,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "rewritten": True,
         "cube": plan.cube,
         "manifests": _manifests(plan),
+        "funnel": _funnel(plan),
         "engine": plan.engine,
         "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
         "segments": len(plan.segments),
@@ -138,16 +140,15 @@ def _rows_lines(plan: RowsPlan) -> list[str]:
         f" {'first rows' if plan.block.limit is not None else 'rows'}"
         f" ({plan.reading.bytes:,} bytes)",
     ]
-    lines += map(_skipped_line, plan.reading.skipped)
+    lines += _funnel_lines(plan)
     if plan.engine == "duckdb" and plan.block.order:
         lines.append("  read in the order of their bounds, until no row left can come before")
     return lines + _not_by_duckdb(plan)
 
 
-def _skipped_line(skipped: Skipped) -> str:
-    """What an index has left out; light blobs are asked here, heavy ones by whoever reads."""
-    by = "coordinator" if skipped.blobs == "light" else "reader, by rows"
-    return f"  index {skipped.index} ({skipped.kind}, {by}): {skipped.files} more left out"
+def _funnel_lines(plan: CoverPlan | RowsPlan) -> list[str]:
+    found = funnel(plan)
+    return [] if found is None else found.lines()
 
 
 def _not_by_duckdb(plan: CoverPlan | RowsPlan) -> list[str]:
@@ -164,7 +165,7 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
             f"  {found.serve} of {plan.files_total} data files by their manifests,"
             f" {found.left_out} without a row that passes",
             *([f"  {found.indexed} data files by their indexes alone"] if found.indexed else []),
-            *map(_skipped_line, found.skipped),
+            *_funnel_lines(plan),
         ]
     else:
         lines = [
@@ -241,6 +242,11 @@ def _manifests(plan: CoverPlan) -> dict[str, Any] | None:
         "by_indexes": found.indexed,
         "indexes": skipped,
     }
+
+
+def _funnel(plan: CoverPlan | RowsPlan) -> dict[str, Any] | None:
+    found = funnel(plan)
+    return None if found is None else asdict(found)
 
 
 def _code(plan: CoverPlan | RowsPlan) -> str | None:

@@ -102,6 +102,7 @@ def manifest_candidate(
         _left_out(statistics, left_out),
         skipped,
         len(told_cells),
+        statistics,
     )
     coverage = Coverage((), statistics.source.live(read))
     return Candidate(MANIFESTS, None, cube, told.match, coverage, 0, size, tried, manifests)

@@ -20,6 +20,7 @@ from rewrite.row_block import RowBlock
 if TYPE_CHECKING:
     from accelerator.iceberg.file_metadata import FileTable
     from accelerator.iceberg.manifest_jobs import Decoding
+    from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import Skipped
     from accelerator.rows.planning import Reading
 
@@ -64,7 +65,7 @@ class Manifests:
     """Data files that need not be read: `cells` are the states of those that `serve`, if any can.
 
     `skipped` says what of them indexes have told; `indexed` files serve by these alone, and their
-    states are among the cells.
+    states are among the cells. `statistics` are of the table's files.
     """
 
     cells: pa.Table | None
@@ -72,6 +73,7 @@ class Manifests:
     left_out: int
     skipped: tuple[Skipped, ...] = ()
     indexed: int = 0
+    statistics: FileStatistics | None = None
 
 
 @dataclass(frozen=True)

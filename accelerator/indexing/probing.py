@@ -222,6 +222,12 @@ class RowSelection:
         verdict = judge_rows(self._conjuncts, file.record_count, asked)
         return verdict if told else None
 
+    def row_groups(self, file: LiveFile) -> tuple[int, ...] | None:
+        """Rows of each of the file's row groups; None where no sidecar is of it."""
+        held = (one.sidecars.get(file.key) for one in self.heavy)
+        found = next((one for one in held if one is not None), None)
+        return None if found is None else records.row_groups_of(found)
+
     def of_all(self, files: Sequence[LiveFile]) -> list[BitMap | None]:
         """`of` each, side by side."""
         return list(THREADS.map(self.of, files))

@@ -246,7 +246,7 @@ class HeavyBlob:
 def heavy_of(record: SegmentRecord) -> list[HeavyBlob]:
     """The blobs of a sidecar's record."""
     told = record.facts[SIDECAR]
-    column = Column(record.fields[0][2], tuple(told["row_groups"]))
+    column = Column(record.fields[0][2], row_groups_of(record))
     return [
         HeavyBlob(
             record.path,
@@ -256,6 +256,11 @@ def heavy_of(record: SegmentRecord) -> list[HeavyBlob]:
         )
         for one in told["blobs"]
     ]
+
+
+def row_groups_of(record: SegmentRecord) -> tuple[int, ...]:
+    """Rows of each row group of a sidecar's data file."""
+    return tuple(record.facts[SIDECAR]["row_groups"])
 
 
 def answers_for(record: SegmentRecord, type_: str) -> bool:

@@ -105,3 +105,12 @@ def test_keys_may_be_partitions(spark_warehouse, acc) -> None:
     same.check(queries, spark=queries)
     for query in queries:
         assert acc.query(query).metrics.files_read == 0, query
+    told = json.loads(
+        acc.explain(f"SELECT d FROM {table} WHERE small = 3 AND name = 'né43'", format="json")
+    )["funnel"]
+    assert (told["files"], told["by_partition"]) == (40, 39)
+    assert told["row_groups"] == [1, 1]
+    assert told["rows"][0] < told["rows"][1] == 4
+    assert 0 < told["bytes"][0] < told["bytes"][1]
+    told = json.loads(acc.explain(queries[0], format="json"))["funnel"]
+    assert (told["by_partition"], told["bytes"][0]) == (0, 0)

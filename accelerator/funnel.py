@@ -1,0 +1,115 @@
+"""What is left of a table for a statement, step by step: files, row groups, rows, bytes.
+
+For EXPLAIN: whoever plans or runs a statement needs none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accelerator.iceberg import PinnedTable
+from accelerator.plan import CoverPlan, RowsPlan
+from rewrite.expr import Expr, columns
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.statistics import FileStatistics
+    from accelerator.indexing.probing import Skipped
+    from accelerator.rows.planning import Reading
+
+_ASKED_MAX = 4_096
+"""Files whose sidecars are asked, if they weren't before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """One table's share of a plan.
+
+    `by_partition`: files that the predicates over partition columns leave out by themselves;
+    `by_bounds`: more of them by all bounds and counts. `row_groups` and `rows` are those of the
+    files that are left as (left, of so many), None where no sidecar tells; so are `bytes`, those
+    left by the share of the rows in row groups that are left.
+    """
+
+    files: int
+    by_partition: int
+    by_bounds: int
+    indexes: tuple[Skipped, ...]
+    row_groups: tuple[int, int] | None
+    rows: tuple[int, int] | None
+    bytes: tuple[int, int]
+
+    def lines(self) -> list[str]:
+        """For people."""
+        found = [
+            f"  of {self.files} data files {self.by_partition} are left out by partition,"
+            f" {self.by_bounds} more by bounds"
+        ]
+        for one in self.indexes:
+            by = "coordinator" if one.blobs == "light" else "reader, by rows"
+            found.append(f"  index {one.index} ({one.kind}, {by}): {one.files} more left out")
+        if self.row_groups is not None and self.rows is not None:
+            found.append(
+                f"  {self.row_groups[0]} of {self.row_groups[1]} row groups are left,"
+                f" {self.rows[0]:,} of {self.rows[1]:,} rows"
+            )
+        left, total = self.bytes
+        return [*found, f"  {left:,} bytes may be read, {total - left:,} aren't"]
+
+
+def funnel(plan: CoverPlan | RowsPlan) -> Funnel | None:
+    """None of a plan that rests on a cube."""
+    if isinstance(plan, RowsPlan):
+        reading = plan.reading
+        groups, rows, size = _within(reading)
+        sizes = (size, int(reading.statistics.sizes.sum()))
+        steps = _steps(plan.block.conjuncts, reading.statistics, plan.pinned[0])
+        return Funnel(plan.files_total, *steps, reading.skipped, groups, rows, sizes)
+    told = plan.manifests
+    if told is None or told.statistics is None:
+        return None
+    steps = _steps(plan.block.conjuncts, told.statistics, plan.pinned[0])
+    sizes = (plan.raw_bytes, int(told.statistics.sizes.sum()))
+    return Funnel(plan.files_total, *steps, told.skipped, None, None, sizes)
+
+
+def _steps(
+    conjuncts: Sequence[Expr], statistics: FileStatistics, table: PinnedTable
+) -> tuple[int, int]:
+    """Files left out by partition, and more by bounds."""
+    from accelerator.pruning import judge  # imports Arrow's compute module
+
+    held = set(table.partition_columns.values())
+    own = [c for c in conjuncts if all(column.name in held for column in columns(c))]
+    by_partition = int(judge(own, statistics).none_true.sum()) if own else 0
+    out = judge(conjuncts, statistics).none_true | (statistics.alive == 0)
+    return by_partition, int(out.sum()) - by_partition + statistics.left_out
+
+
+def _within(
+    reading: Reading,
+) -> tuple[tuple[int, int] | None, tuple[int, int] | None, int]:
+    """Row groups and rows that are left, and their bytes."""
+    selection = reading.selection
+    if selection is None or len(reading) > _ASKED_MAX:
+        return None, None, reading.bytes
+    groups, rows, size = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), 0
+    files = reading.live(0, len(reading))
+    for file, chosen in zip(files, selection.of_all(files), strict=True):
+        cut = selection.row_groups(file)
+        if chosen is None or cut is None:
+            groups += 1 if cut is None else len(cut)
+            rows += file.record_count
+            size += file.size_bytes
+            continue
+        ends = np.cumsum([0, *cut]).tolist()
+        kept = [one for one in pairwise(ends) if chosen.range_cardinality(*one)]
+        left = sum(after - first for first, after in kept)
+        groups += (len(kept), len(cut))
+        rows += (len(chosen), file.record_count)
+        size += round(file.size_bytes * left / max(file.record_count, 1))
+    return (int(groups[0]), int(groups[1])), (int(rows[0]), int(rows[1])), size
