@@ -128,6 +128,14 @@ class Config:
         "With `auto`, fewer bytes of manifests than this are decoded in the driver.",
         kind="bytes",
     )
+    sidecar_jobs: str = _setting(
+        "auto",
+        "Whether Spark's workers ask sidecars and read the rows that these leave, for statements"
+        " that Spark runs: `auto`, where one row in 50 is left at most, or of more than 4,096"
+        " files; `always`; `never`, where Spark reads all of the files that are left.",
+        kind="choice",
+        choices=("auto", "always", "never"),
+    )
     spark_master: str = _setting(
         "local[*]", "Master of the Spark that an embedded session starts.", kind="text"
     )

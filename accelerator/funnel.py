@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from accelerator.iceberg import PinnedTable
 from accelerator.plan import CoverPlan, RowsPlan
@@ -19,10 +16,6 @@ from rewrite.expr import Expr, columns
 if TYPE_CHECKING:
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import Skipped
-    from accelerator.rows.planning import Reading
-
-_ASKED_MAX = 4_096
-"""Files whose sidecars are asked, if they weren't before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +58,10 @@ def funnel(plan: CoverPlan | RowsPlan) -> Funnel | None:
     """None of a plan that rests on a cube."""
     if isinstance(plan, RowsPlan):
         reading = plan.reading
-        groups, rows, size = _within(reading)
-        sizes = (size, int(reading.statistics.sizes.sum()))
+        left = reading.left
+        sizes = (left.bytes, int(reading.statistics.sizes.sum()))
         steps = _steps(plan.block.conjuncts, reading.statistics, plan.pinned[0])
-        return Funnel(plan.files_total, *steps, reading.skipped, groups, rows, sizes)
+        return Funnel(plan.files_total, *steps, reading.skipped, left.row_groups, left.rows, sizes)
     told = plan.manifests
     if told is None or told.statistics is None:
         return None
@@ -88,28 +81,3 @@ def _steps(
     by_partition = int(judge(own, statistics).none_true.sum()) if own else 0
     out = judge(conjuncts, statistics).none_true | (statistics.alive == 0)
     return by_partition, int(out.sum()) - by_partition + statistics.left_out
-
-
-def _within(
-    reading: Reading,
-) -> tuple[tuple[int, int] | None, tuple[int, int] | None, int]:
-    """Row groups and rows that are left, and their bytes."""
-    selection = reading.selection
-    if selection is None or len(reading) > _ASKED_MAX:
-        return None, None, reading.bytes
-    groups, rows, size = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), 0
-    files = reading.live(0, len(reading))
-    for file, chosen in zip(files, selection.of_all(files), strict=True):
-        cut = selection.row_groups(file)
-        if chosen is None or cut is None:
-            groups += 1 if cut is None else len(cut)
-            rows += file.record_count
-            size += file.size_bytes
-            continue
-        ends = np.cumsum([0, *cut]).tolist()
-        kept = [one for one in pairwise(ends) if chosen.range_cardinality(*one)]
-        left = sum(after - first for first, after in kept)
-        groups += (len(kept), len(cut))
-        rows += (len(chosen), file.record_count)
-        size += round(file.size_bytes * left / max(file.record_count, 1))
-    return (int(groups[0]), int(groups[1])), (int(rows[0]), int(rows[1])), size

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from accelerator.config import Config
     from accelerator.engines.spark import SparkEngine
 
 
@@ -55,15 +56,22 @@ def _answer(
 
 
 def spark_frame(
-    plan: CoverPlan | RowsPlan, engine: SparkEngine, sql: str, leases: ExitStack
+    plan: CoverPlan | RowsPlan,
+    engine: SparkEngine,
+    sql: str,
+    leases: ExitStack,
+    config: Config | None = None,
 ) -> DataFrame:
     """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed.
+
+    With `config` workers may read positions; then it fails where a file is other than was thought,
+    and the caller has the plain statement in its place.
 
     Its view of the segments is gone once Spark has analysed it: a view more or less is a change of
     the session, which would cost the next statements.
     """
     if isinstance(plan, RowsPlan):
-        return _rows_frame(plan, engine, sql, leases)
+        return _rows_frame(plan, engine, sql, leases, config)
     with ExitStack() as views:
         return _frame(plan, engine, sql, leases, views)
 
@@ -99,9 +107,23 @@ def _frame(
     return _named(session.sql(text), plain)
 
 
-def _rows_frame(plan: RowsPlan, engine: SparkEngine, sql: str, leases: ExitStack) -> DataFrame:
+def _rows_frame(
+    plan: RowsPlan, engine: SparkEngine, sql: str, leases: ExitStack, config: Config | None
+) -> DataFrame:
     """The files that may hold the rows, read by Spark; the plain statement where all may."""
+    from accelerator.rows import away  # imports Arrow's compute module
+
     session = engine.session
+    work = None if config is None else away.parts_of(plan, config, engine.parallelism)
+    if work is not None:
+        plain = session.sql(sql).schema
+        view = f"acc_{uuid.uuid4().hex}"
+        task, parts = work
+        engine.rows_of(task, parts, task.spark_schema).createOrReplaceTempView(view)
+        try:
+            return _named(session.sql(rows_sql(plan.block, "spark", view)), plain)
+        finally:
+            session.catalog.dropTempView(view)
     reading = plan.reading.selected()
     if len(reading) == plan.files_total:
         return session.sql(sql)

@@ -367,7 +367,8 @@ class Accelerator:
             with ExitStack() as leases:
                 engine = self._spark.engine()
                 leases.enter_context(engine.tagged(tag))
-                return spark_frame(plan, engine, sql, leases).toArrow(), "spark", None
+                frame = spark_frame(plan, engine, sql, leases, self.config)
+                return frame.toArrow(), "spark", None
 
     # Inside
 

@@ -12,17 +12,18 @@ import signal
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pyarrow as pa
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from accelerator.engines.java import check_java
 from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
@@ -298,6 +299,23 @@ class SparkEngine:
                 hint="its workers need this package, of the same release; the log says more",
             ) from error
         return found
+
+    def rows_of(
+        self, task: Callable[[Any], Iterable[pa.RecordBatch]], items: Sequence[Any], schema: str
+    ) -> DataFrame:
+        """The rows that the function gives for these items, each by a task, under that schema.
+
+        Workers import what it names. Nothing runs before the frame does.
+        """
+        held = self._running_context().broadcast(list(items))
+
+        def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield from task(held.value[number])
+
+        numbers = self.session.range(0, len(items), 1, max(1, len(items)))
+        return numbers.mapInArrow(rows, schema)
 
     def _is_itself(self, table: Java, parts: tuple[str, ...]) -> bool:
         """False for names inside a table, which Spark loads too: `t.files`, `t.branch_b`."""

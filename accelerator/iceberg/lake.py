@@ -153,6 +153,18 @@ class PinnedTable:
         """Ids of the fields by which some spec of the table partitions it as they are."""
         return frozenset().union(*self._identity.values())
 
+    @property
+    def uuid_fields(self) -> frozenset[int]:
+        """Ids of the top-level fields that are UUIDs."""
+        fields = self.schema.fields
+        return frozenset(f.field_id for f in fields if isinstance(f.field_type, UUIDType))
+
+    @property
+    def defaulted_fields(self) -> frozenset[int]:
+        """Ids of the top-level fields that have a value in files that lack them."""
+        fields = self.schema.fields
+        return frozenset(f.field_id for f in fields if f.initial_default is not None)
+
     def fixed_values(self, file: LiveFile) -> dict[int, object]:
         """By field id what the file's spec fixes: to Spark every row of it has that value."""
         places = self._identity[file.spec_id]

@@ -14,13 +14,12 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, Protocol, TypeVar, cast
 from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.types import UUIDType
 
 from accelerator.arrow_types import arrow_type
 from accelerator.iceberg.errors import NeedsSparkError
@@ -31,9 +30,6 @@ from accelerator.iceberg.statistics import arrow_kind, is_ordered
 from indexes.bounds import UNKNOWN, ColumnBounds
 from rewrite.expr import Column
 from rewrite.types import decimal_parts
-
-if TYPE_CHECKING:
-    from accelerator.iceberg import PinnedTable
 
 _THREADS = ThreadPoolExecutor(8, "row-groups")
 """Of the process: starting threads anew costs as much as decoding what they're for."""
@@ -56,6 +52,34 @@ class Counted:
     bytes: int = 0
 
 
+class ReadTable(Protocol):
+    """What reading a table's files takes."""
+
+    @property
+    def metadata_location(self) -> str: ...
+
+    @property
+    def io_properties(self) -> Mapping[str, str]: ...
+
+    @property
+    def uuid_fields(self) -> frozenset[int]:
+        """Ids of its fields that are UUIDs."""
+        ...
+
+    @property
+    def defaulted_fields(self) -> frozenset[int]:
+        """Ids of fields that have a value in files that lack them."""
+        ...
+
+    def fixed_values(self, file: LiveFile) -> dict[int, object]:
+        """By field id what the file's partition fixes."""
+        ...
+
+    def arrow(self, columns: Sequence[str], files: Sequence[LiveFile] | None = None) -> pa.Table:
+        """The rows of whole files, deletes applied."""
+        ...
+
+
 class GroupReader:
     """Opens files of one pinned table; `columns` are all that will be asked for.
 
@@ -63,18 +87,16 @@ class GroupReader:
     """
 
     def __init__(
-        self, pinned: PinnedTable, columns: Sequence[Column], check: Callable[[], None]
+        self, pinned: ReadTable, columns: Sequence[Column], check: Callable[[], None]
     ) -> None:
         self._pinned, self._columns, self._check = pinned, columns, check
         self._kept: WeakSet[_Cut] = WeakSet()
         self._io = inputs_for(pinned.metadata_location, pinned.io_properties)
         self.deletes = PositionDeletes(self._io)
-        fields = pinned.schema.fields
-        uuids = {f.field_id for f in fields if isinstance(f.field_type, UUIDType)}
+        uuids, self._defaulted = pinned.uuid_fields, pinned.defaulted_fields
         self._types = {
             c.field_id: arrow_type(c.type or "") for c in columns if c.field_id not in uuids
         }
-        self._defaulted = {f.field_id for f in fields if f.initial_default is not None}
         self.counted = Counted()
 
     def open(self, files: Sequence[LiveFile]) -> list[OpenFile]:
@@ -173,7 +195,7 @@ class _Whole(OpenFile):
     def __init__(
         self,
         file: LiveFile,
-        pinned: PinnedTable,
+        pinned: ReadTable,
         fixed: Mapping[int, pa.Scalar],
         counted: Counted,
     ) -> None:

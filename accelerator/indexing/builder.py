@@ -228,7 +228,7 @@ class IndexBuilder:
             dict(pinned.io_properties),
             self._config.store_root,
             dict(self._config.store_options),
-            frozenset(f.field_id for f in pinned.schema.fields if f.initial_default is not None),
+            pinned.defaulted_fields,
         )
         wanted = [
             Wanted(

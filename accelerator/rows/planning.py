@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,6 +30,18 @@ from rewrite.expr import Column
 from rewrite.reason import Declined, DeclinedError
 from rewrite.row_block import RowBlock
 from rewrite.rows_sql import rows_sql
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What sidecars leave of files: row groups and rows as (left, of so many), and bytes.
+
+    None where no sidecar was asked. The bytes go by the rows of the row groups that are left.
+    """
+
+    row_groups: tuple[int, int] | None
+    rows: tuple[int, int] | None
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,42 @@ class Reading:
     def bytes(self) -> int:
         """Of all of them."""
         return int(self.statistics.sizes[self.files].sum())
+
+    def by_workers(self, way: str) -> bool:
+        """Whether Spark's workers had better read the rows that sidecars leave.
+
+        With the `way` of the setting `sidecar_jobs`; with `auto` where few are left, or of more
+        files than are asked here, whatever they leave.
+        """
+        if self.selection is None or way == "never" or not len(self):
+            return False
+        if way == "always" or len(self) > _SELECTED_MAX:
+            return True
+        left, rows = self.left.rows or (1, 1)
+        return left * _FEW <= rows
+
+    @cached_property
+    def left(self) -> Left:
+        """What sidecars leave of the files; of more than are asked here they aren't asked."""
+        selection = self.selection
+        if selection is None or len(self) > _SELECTED_MAX:
+            return Left(None, None, self.bytes)
+        groups, rows, size = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), 0
+        files = self.live(0, len(self))
+        for file, chosen in zip(files, selection.of_all(files), strict=True):
+            cut = selection.row_groups(file)
+            if chosen is None or cut is None:
+                groups += 1 if cut is None else len(cut)
+                rows += file.record_count
+                size += file.size_bytes
+                continue
+            ends = np.cumsum([0, *cut]).tolist()
+            kept = [one for one in pairwise(ends) if chosen.range_cardinality(*one)]
+            within = sum(after - first for first, after in kept)
+            groups += (len(kept), len(cut))
+            rows += (len(chosen), file.record_count)
+            size += round(file.size_bytes * within / max(file.record_count, 1))
+        return Left((int(groups[0]), int(groups[1])), (int(rows[0]), int(rows[1])), size)
 
     def first(self, place: int) -> tuple[Place, ...]:
         """Where no row of the file at that place of the reading comes before."""
@@ -96,11 +146,13 @@ def plan_rows(
         return PlainPlan(reading, (Tried(MANIFESTS, reading, decoding=decoding),))
     undone = _not_in_process(block)
     # Under a limit what is read is known only when it's read.
-    small = block.limit is not None or reading.bytes <= config.duckdb_bytes_max
+    size = reading.bytes if block.limit is not None else reading.left.bytes
+    small = block.limit is not None or size <= config.duckdb_bytes_max
     wanted = config.engine == "duckdb" or (config.engine != "spark" and small)
     in_process = undone is None and wanted
-    tried = Tried(MANIFESTS, None, reading.bytes, 0, len(reading), decoding=decoding)
-    if not in_process and len(reading) == len(statistics) + statistics.left_out:
+    tried = Tried(MANIFESTS, None, size, 0, len(reading), decoding=decoding)
+    whole = len(reading) == len(statistics) + statistics.left_out
+    if not in_process and whole and not reading.by_workers(config.sidecar_jobs):
         declined = undone or Declined("metadata_no_file")
         return PlainPlan(declined, (replace(tried, declined=declined, bytes=0),))
     return RowsPlan(
@@ -176,6 +228,8 @@ def _reading(
     return found.selected()
 
 
+_FEW = 50
+"""Of so many rows at most one may be left, so that Spark's own reader isn't the faster one."""
 _SELECTED_MAX = 4_096
 """Files whose sidecars are asked while a statement is planned; of a limited one when they're read.
 """

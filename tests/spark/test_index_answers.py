@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+import accelerator
+from accelerator.rows import away
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
@@ -114,3 +116,33 @@ def test_keys_may_be_partitions(spark_warehouse, acc) -> None:
     assert 0 < told["bytes"][0] < told["bytes"][1]
     told = json.loads(acc.explain(queries[0], format="json"))["funnel"]
     assert (told["by_partition"], told["bytes"][0]) == (0, 0)
+
+
+def test_workers_read_the_rows_that_sidecars_leave(spark_warehouse, acc, monkeypatch) -> None:
+    wh = spark_warehouse
+    table = _filled(wh, files=4, clauses="PARTITIONED BY (yes)")
+    _index(acc, table, "name", "small")
+    wh.sql(f"DELETE FROM {table} WHERE id % 50 = 31")
+    wh.sql(f"ALTER TABLE {table} RENAME COLUMN d TO `a d``y`")
+    queries = [
+        f"SELECT * FROM {table} WHERE name = 'né31'",
+        f"SELECT id, yes, x FROM {table} WHERE small = 7 AND name > 'né2' ORDER BY id DESC LIMIT 3",
+        f"SELECT `a d``y`, n FROM {table} WHERE small BETWEEN 3 AND 4 ORDER BY n, id",
+        f"SELECT 1 FROM {table} WHERE name IS NULL AND small = 0",
+        f"SELECT id FROM {table} WHERE name = 'none' AND small = 7",
+    ]
+    given = []
+
+    parts_of = away.parts_of
+
+    def watched(*args):
+        given.append(parts_of(*args))
+        return given[-1]
+
+    monkeypatch.setattr(away, "parts_of", watched)
+    store = acc.config.store_root
+    how = {"store": store, "engine": "spark", "sidecar_jobs": "always"}
+    with accelerator.attach(wh.spark, **how) as other:
+        Differential(other).check(queries[:4])
+        assert len(given) == 4 and all(given)
+        assert other.query(queries[4]).arrow().num_rows == 0
