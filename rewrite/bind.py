@@ -13,6 +13,7 @@ from sqlglot import exp
 from rewrite.bind_expr import bind, bind_condition
 from rewrite.bind_from import bind_from
 from rewrite.block import Block, Output, SortKey
+from rewrite.exists import counted
 from rewrite.expr import (
     Aggregate,
     Column,
@@ -54,6 +55,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     """
     if not isinstance(tree, exp.Select):
         raise DeclinedError("block_unsupported")
+    tree = counted(tree)
     extra = sorted(k for k, v in tree.args.items() if v and k not in _ALLOWED)
     if extra or tree.args.get("from_") is None:
         raise DeclinedError("block_unsupported", f"It has: {', '.join(extra) or 'no FROM'}.")

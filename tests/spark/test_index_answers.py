@@ -42,6 +42,8 @@ SELECTS = (
     "SELECT yes, sum(n), max(d) FROM {t} {w} GROUP BY yes",
     "SELECT count(*) FILTER (WHERE small < 3), count(*) FROM {t} {w}",
     "SELECT x, count(*) FROM {t} {w} GROUP BY x",
+    "SELECT EXISTS (SELECT * FROM {t} {w})",
+    "SELECT EXISTS (SELECT 1 FROM {t} {w}) AS `Is There`",
 )
 
 
