@@ -11,6 +11,7 @@ from indexes.kind import Blob, Clauses, Column, Kind, Options
 from indexes.kinds.bitmap import Bitmap
 from indexes.kinds.bloom import BLOOM
 from indexes.kinds.ngram import NGRAM_BLOOM
+from indexes.kinds.range import RANGE
 from indexes.question import Question
 
 
@@ -33,5 +34,5 @@ class _FilterOfValues:
 
 BITMAP = Bitmap(_FilterOfValues())
 KINDS: Mapping[str, Kind] = MappingProxyType(
-    {kind.name: kind for kind in (BITMAP, BLOOM, NGRAM_BLOOM)}
+    {kind.name: kind for kind in (BITMAP, BLOOM, NGRAM_BLOOM, RANGE)}
 )

@@ -5,8 +5,8 @@ characters take four bytes, cut into row groups, are indexed with random options
 evaluated row by row in three-valued logic, and so are trees of AND, OR and NOT over columns.
 
 Invariants: a verdict encloses the rows that are TRUE and those that are FALSE; a kind that can be
-exact is; light blobs hold a hash of each clause wherever a row is TRUE; a kind joins by its entry
-in `KINDS`.
+exact is; light blobs hold a hash of each clause, or a key of an interval, wherever a row is TRUE; a
+kind joins by its entry in `KINDS`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from indexes.domains import INT64, domain_of, to_domain
-from indexes.kind import Blob, Column, Kind
-from indexes.kinds import BITMAP, BLOOM, NGRAM_BLOOM
+from indexes.kind import Blob, Column, Intervals, Kind
+from indexes.kinds import BITMAP, BLOOM, NGRAM_BLOOM, RANGE
 from indexes.kinds.bloom import answers
 from indexes.question import Among, Compare, IsNull, Like, Within
+from indexes.range_filters import answers as answers_range
 from indexes.rows import RowVerdict
 
 NOTHING = st.just({})
@@ -112,6 +113,17 @@ KINDS = [
         ),
         frozenset({"string"}),
         holds,
+    ),
+    Tried(
+        RANGE,
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "bits_per_value": st.sampled_from([4, 10, 40]),
+                "mode": st.sampled_from(["auto", "bucket", "gaps", "bloomrf"]),
+            },
+        ),
+        ALL,
     ),
 ]
 
@@ -304,7 +316,11 @@ def answered(file: File, question) -> None:
         assert verdict.false.lower == verdict.false.upper
     lights = [blob for blob in file.blobs if blob.light]
     clauses = tried.kind.asked(question, type_, file.options)
-    if clauses is not None and any(True in held for held in truths):
+    if isinstance(clauses, Intervals):
+        told = [answers_range(blob, clauses) for blob in lights]
+        event(f"{type(question).__name__} light {told}")
+        assert all(told) or not any(True in held for held in truths)
+    elif clauses is not None and any(True in held for held in truths):
         for blob in lights:
             assert all(any(tried.holds(blob, value) for value in clause) for clause in clauses)
 
