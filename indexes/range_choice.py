@@ -1,10 +1,12 @@
 """Which range filter a file gets: those that fit a budget of bits are tried on its own keys.
 
 Each is asked for ranges that hold no key. *Independent* ones lie anywhere between the lowest and
-the highest key, of 2^0 to 2^20 keys' width; *near* ones begin just behind a key. A filter will do
-where at most 1 % of the independent ranges of each width are found, as far as so many can tell. Of
-those that will do the one that finds the fewest near ranges is taken, then the smallest; where none
-will do the one that finds the fewest of all widths. All draws are the same in every run.
+the highest key, of texts at what may be a text: the beginning of one key with the end of another.
+They are 2^0 to 2^20 keys wide, and up to the mean gap between keys where that's wider, as ranges of
+floats and of texts are. *Near* ones begin just behind a key. A filter will do where at most 1 % of
+the independent ranges of each width are found, as far as so many can tell. Of those that will do
+the one that finds the fewest near ranges is taken, then the smallest; where none will do the one
+that finds the fewest of all widths. All draws are the same in every run.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from indexes.range_filters import (
 )
 
 WIDTHS = tuple(1 << e for e in range(21))
+_WIDER = range(24, 64, 4)  # exponents, up to the mean gap
 GOOD_RATE, WORST_RATE = 0.01, 0.5
 LEAST_BITS = 1024
 """What a filter may always have."""
@@ -62,17 +65,17 @@ class Choice:
     rates: Rates
 
 
-def chosen(keys: Keys, bits_per_value: float, mode: str) -> Choice | None:
+def chosen(keys: Keys, bits_per_value: float, mode: str, *, texts: bool = False) -> Choice | None:
     """The filter of sorted, distinct keys; None where it could leave out next to nothing.
 
-    `mode` is one of `MODES`, or `auto` for any.
+    `mode` is one of `MODES`, or `auto` for any. `texts`: the keys are of texts.
     """
     if len(keys) < 2 or int(keys[-1] - keys[0]) == len(keys) - 1:
         return None
     budget = int(max(bits_per_value * len(keys) * _KEPT, LEAST_BITS))
     makers = {BUCKET: bucket, GAPS: gaps, BLOOMRF: bloomrf}
     made = [maker(keys, budget) for name, maker in makers.items() if mode in (name, "auto")]
-    asked = _Asked(keys)
+    asked = _Asked(keys, texts=texts)
     tried = [Choice(one, rates) for one in made if one and (rates := asked.rates(one))]
     if not tried:
         return None
@@ -146,18 +149,22 @@ def distinct(keys: Keys) -> Keys:
 class _Asked:
     """Ranges that hold none of the keys, of several widths."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, *, texts: bool = False) -> None:
         count = min(max(len(keys) // 64, _FEWEST), _MOST_ASKED)
         random = np.random.default_rng(0)
         least, most = int(keys[0]), int(keys[-1])
+        gap = (most - least) // len(keys)
+        widths = (*WIDTHS, *(1 << e for e in _WIDER if 1 << e <= gap))
         self._independent: list[tuple[Keys, Keys]] = []
-        for width in WIDTHS:
+        for width in widths:
             if width <= most - least:
                 lows = random.integers(least, most - width + 1, count, np.uint64, endpoint=True)
+                if texts:
+                    lows = _crossed(keys, random, count)
                 self._independent.append(_empty(keys, np.sort(lows), width))
         near: list[tuple[Keys, Keys]] = []
         few = max(count // 8, 16)
-        for width in WIDTHS:
+        for width in widths:
             from_ = keys[random.integers(0, len(keys) - 1, few)]
             lows = np.sort(from_ + random.integers(1, _NEAR, few, np.uint64, endpoint=True))
             near.append(_empty(keys, lows[lows <= most], width))
@@ -175,6 +182,15 @@ class _Asked:
         shares = [hits / asked for hits, asked in found]
         near = float(filter_.may_all(*self._near).mean()) if len(self._near[0]) else 0.0
         return Rates(max(shares), sum(shares) / len(shares), near, _good(found))
+
+
+def _crossed(keys: Keys, random: np.random.Generator, count: int) -> Keys:
+    """Keys that begin, by whole bytes, like one of the keys, and end like another."""
+    one, other = (keys[random.integers(0, len(keys), count)] for _ in range(2))
+    bits = np.uint64(8) * random.integers(1, 8, count, np.uint64)
+    ends: Keys = (np.uint64(1) << bits) - np.uint64(1)
+    found: Keys = one & ~ends | other & ends
+    return found
 
 
 def _good(found: Sequence[tuple[int, int]]) -> bool:

@@ -1,7 +1,8 @@
 """What indexes prove for a statement: files, and rows of files, that hold no match.
 
-Light blobs are asked of all files at once, one row of a bundle for each hash; heavy ones of the
-files that are left, side by side. What can't be read proves nothing, and is counted by `failed`.
+Light blobs are asked of all files at once, little of a bundle for each hash or interval; heavy ones
+of the files that are left, side by side. What can't be read proves nothing, and is counted by
+`failed`.
 """
 
 from __future__ import annotations
@@ -24,15 +25,14 @@ from accelerator.errors import StoreError
 from accelerator.iceberg import LiveFile
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from accelerator.indexing import records
-from accelerator.indexing.records import Group, Single
+from accelerator.indexing.pieces import Piece
 from accelerator.pruning import judge, judge_rows
 from accelerator.recent import Recent
 from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
 from indexes.bounds import Flags, Numbers, Verdict
 from indexes.cells import Held
-from indexes.kind import Asked, Intervals, Read
+from indexes.kind import Asked, Read
 from indexes.kinds import KINDS
-from indexes.kinds.bloom import answers
 from indexes.puffin import within
 from indexes.question import Question
 from indexes.rows import RowVerdict
@@ -78,21 +78,12 @@ def _opened(uri: str) -> BinaryIO:
 
 @dataclass(frozen=True, slots=True)
 class _Bundled:
-    """A bundle's group, and which files of the statistics are which of its filters."""
+    """A piece of a bundle, and which files of the statistics are which of its blobs."""
 
     uri: str
-    group: Group
+    piece: Piece
     files: Numbers
     places: Numbers
-
-
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """A filter of one file that stands by itself, and which of the statistics' files that is."""
-
-    uri: str
-    single: Single
-    file: int
 
 
 @dataclass(slots=True)
@@ -101,7 +92,7 @@ class LightIndex:
 
     record: IndexRecord
     type: str
-    parts: Sequence[_Bundled | _Alone]
+    parts: Sequence[_Bundled]
     count: int
     files: IndexFiles
     said: dict[Asked, Flags] = field(default_factory=dict)
@@ -125,15 +116,10 @@ class LightIndex:
             self.said[asked] = known
         return known
 
-    def _ask(self, part: _Bundled | _Alone, asked: Asked, absent: Flags) -> None:
-        if isinstance(asked, Intervals):
-            return
-        read = self.files.reader(part.uri)
-        if isinstance(part, _Alone):
-            absent[part.file] = not answers(part.single.whole(read), asked)
-            return
-        may = part.group.bundle.may(asked, part.group.within(read))
-        absent[part.files] = ~may[part.places]
+    def _ask(self, part: _Bundled, asked: Asked, absent: Flags) -> None:
+        may = part.piece.may(asked, self.files.reader(part.uri))
+        if may is not None:
+            absent[part.files] = ~may[part.places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,23 +342,17 @@ def _over(
     return TableIndexes(by_field, heavy)
 
 
-def _parts(
-    record: SegmentRecord, paths: pa.StringArray, numbers: Numbers
-) -> list[_Bundled | _Alone]:
-    """Where the bundle's filters stand among the files."""
+def _parts(record: SegmentRecord, paths: pa.StringArray, numbers: Numbers) -> list[_Bundled]:
+    """Where the bundle's blobs stand among the files."""
     own = pa.array([file.path for file in record.files], pa.string())
     sequence = np.array([file.sequence_number for file in record.files], dtype=np.int64)
     where = pc.fill_null(pc.index_in(paths, own), -1).to_numpy(zero_copy_only=False)
     there = np.flatnonzero((where >= 0) & (sequence[where] == numbers))
     told: list[Any] = [p or (-1, -1) for p in records.places_of(record)]
     places = np.array(told, dtype=np.int64).reshape(-1, 2)[where[there]]
-    found: list[_Bundled | _Alone] = []
-    for number, group in enumerate(records.groups_of(record)):
+    found: list[_Bundled] = []
+    for number, piece in enumerate(records.pieces_of(record)):
         mine = places[:, 0] == number
         if mine.any():
-            found.append(_Bundled(record.path, group, there[mine], places[mine, 1]))
-    singles = records.singles_of(record)
-    for file, (group_number, place) in zip(there.tolist(), places.tolist(), strict=True):
-        if group_number == records.ALONE:
-            found.append(_Alone(record.path, singles[place], file))
+            found.append(_Bundled(record.path, piece, there[mine], places[mine, 1]))
     return found

@@ -1,20 +1,19 @@
 """What an index has built, as the store records it, and its bundles. `docs/formats/index.md`.
 
-A *bundle* has the light blobs of one job's files, filters of one size side by side; each row of it
-is followed by its checksum, so that one row can be read and trusted alone. A *sidecar* has the
-heavy blobs of one file. Whatever the deletes of a file are, it's covered: rows only become fewer.
+A *bundle* has the light blobs of one job's files, those of one sort side by side (`pieces.py`), so
+that little of it is read and trusted alone. A *sidecar* has the heavy blobs of one file. Whatever
+the deletes of a file are, it's covered: rows only become fewer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
-
-import numpy as np
 
 from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.indexing import pieces
+from accelerator.indexing.pieces import ALONE, Piece, Single
 from accelerator.indexing.work import Indexed
 from accelerator.store import CoveredFile, IndexRecord, Job, SegmentRecord, Store, segment_id
 from accelerator.store.records import BUNDLE
@@ -22,16 +21,16 @@ from indexes import puffin
 from indexes.analyser import GRAMS
 from indexes.domains import keeps_meaning
 from indexes.hashing import HASH
-from indexes.kind import Blob, Column, Read
-from indexes.sbbf import BLOCK_BYTES, Bundle, Filter, read_filter, transpose
-from indexes.sbbf import TYPE as FILTER
+from indexes.kind import Blob, Column
+from indexes.range_filters import RANGES
 
 SIDECAR = "sidecar"
-FORMATS = {"hash": HASH, "grams": GRAMS}
-"""Properties of light blobs that a question's hashes must agree with."""
-ALONE = -2
-_TYPE = "acc-sbbf-bundle-v1"
-_CHECK = 4
+FORMATS = {
+    "hash": HASH,
+    "grams": GRAMS,
+    "ranges": RANGES,
+}
+"""Properties of light blobs that what is asked must agree with."""
 _UNDER = ""  # an index is of a file whatever was deleted of it
 
 
@@ -44,103 +43,27 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Filters of one size in a bundle's file."""
-
-    bundle: Bundle
-    offset: int
-
-    @property
-    def length(self) -> int:
-        """Bytes in the file."""
-        return self.bundle.blocks * (self.bundle.files * BLOCK_BYTES + _CHECK)
-
-    def within(self, read: Read) -> Read:
-        """Rows of the bundle out of reads of its file. ValueError for a row that was altered."""
-        size = self.bundle.files * BLOCK_BYTES
-
-        def row(offset: int, length: int) -> bytes:
-            number = offset // size
-            found = read(self.offset + number * (size + _CHECK), length + _CHECK)
-            data, told = found[:-_CHECK], found[-_CHECK:]
-            if crc32(data).to_bytes(_CHECK, "little") != told:
-                raise ValueError(f"row {number} of a bundle is cut off or altered")
-            return data
-
-        return row
-
-
-@dataclass(frozen=True, slots=True)
-class Single:
-    """A light blob in a bundle that stands by itself, since it isn't a split-block filter."""
-
-    blob: Blob
-    place: puffin.Place
-    check: int
-
-    def whole(self, read: Read) -> Blob:
-        """With its bytes, out of reads of the bundle's file. ValueError where they were altered."""
-        data = read(self.place.offset, self.place.length)
-        if crc32(data) != self.check:
-            raise ValueError("a blob of a bundle is cut off or altered")
-        return replace(self.blob, data=data)
-
-
-@dataclass(frozen=True, slots=True)
 class WrittenBundle:
-    """A bundle's file, and where each file's filter is in it: (group, place), None for none.
-
-    The group of a filter that stands by itself is `ALONE`, its place is among those.
-    """
+    """A bundle's file, and where each file's blob is in it: (piece, place), None for none."""
 
     uri: str
     bytes: int
-    groups: tuple[Group, ...]
-    singles: tuple[Single, ...]
+    pieces: tuple[Piece, ...]
     places: tuple[tuple[int, int] | None, ...]
 
 
 def write_bundle(store: Store, job: Job, made: Made) -> WrittenBundle:
-    """Writes the light blobs of a job's files, by size."""
-    by_size: dict[int, list[tuple[int, Filter]]] = {}
+    """Writes the light blobs of a job's files."""
+    drafts = pieces.drafts([indexed.light for indexed in made.indexed])
     places: list[tuple[int, int] | None] = [None] * len(made.files)
-    alone: list[Blob] = []
-    for number, indexed in enumerate(made.indexed):
-        for blob in indexed.light:
-            if blob.type == FILTER:
-                found = read_filter(blob)
-                by_size.setdefault(found.blocks, []).append((number, found))
-            else:
-                places[number] = (ALONE, len(alone))
-                alone.append(blob)
-    blobs: list[tuple[Blob, int]] = []
-    bundles: list[Bundle] = []
-    for size in sorted(by_size):
-        filters = by_size[size]
-        for place, (number, _) in enumerate(filters):
-            places[number] = (len(bundles), place)
-        bundle = Bundle(size, len(filters))
-        properties = {"z": str(size), "files": str(len(filters))}
-        data = _checked(transpose([one for _, one in filters]), bundle)
-        blobs.append((Blob(_TYPE, data, True, properties), 0))
-        bundles.append(bundle)
+    for number, draft in enumerate(drafts):
+        for place, file in enumerate(draft.files):
+            places[file] = (number, place)
     rows = sum(file.record_count for file in made.files)
-    data, spots = puffin.write([*blobs, *((blob, 0) for blob in alone)], rows)
+    data, spots = puffin.write([(draft.blob, 0) for draft in drafts], rows)
     uri = store.write_artifact(job, "bundle.puffin", data)
-    groups = tuple(Group(b, spot.offset) for b, spot in zip(bundles, spots, strict=False))
-    singles = tuple(
-        Single(replace(blob, data=b""), spot, crc32(blob.data))
-        for blob, spot in zip(alone, spots[len(bundles) :], strict=True)
-    )
-    return WrittenBundle(uri, len(data), groups, singles, tuple(places))
-
-
-def _checked(data: bytes, bundle: Bundle) -> bytes:
-    """Each row with its checksum behind it."""
-    size = bundle.files * BLOCK_BYTES
-    rows = np.frombuffer(data, dtype=np.uint8).reshape(bundle.blocks, size)
-    checks = np.array([crc32(row.tobytes()) for row in rows], dtype="<u4").view(np.uint8)
-    return np.hstack([rows, checks.reshape(-1, _CHECK)]).tobytes()
+    found = tuple(draft.placed(spot) for draft, spot in zip(drafts, spots, strict=True))
+    return WrittenBundle(uri, len(data), found, tuple(places))
 
 
 def segments(
@@ -152,13 +75,10 @@ def segments(
         for f in made.files
     ]
     fields = ((pinned.facts.uuid, record.field_id, type_, False),)
+    several = sum(not isinstance(piece, Single) for piece in bundle.pieces)
     told: dict[str, Any] = {
-        "groups": [[g.bundle.blocks, g.bundle.files, g.offset] for g in bundle.groups],
-        "singles": [
-            [s.blob.type, dict(s.blob.properties), s.place.offset, s.place.length, s.check]
-            for s in bundle.singles
-        ],
-        "places": [None if place is None else list(place) for place in bundle.places],
+        **pieces.to_facts(bundle.pieces),
+        "places": [_told(place, several) for place in bundle.places],
         "formats": _formats(made),
         "light_bytes": sum(len(b.data) for i in made.indexed for b in i.light),
         "why": _counted(one.why for one in made.indexed if one.why),
@@ -200,7 +120,7 @@ def segments(
 
 
 def _formats(made: Made) -> dict[str, str]:
-    """What the hashes of the light blobs are of: all blobs of one release say the same."""
+    """What the light blobs are made of: all blobs of one release say the same."""
     said = {k: b.properties.get(k, "") for i in made.indexed for b in i.light for k in FORMATS}
     return {key: word for key, word in said.items() if word}
 
@@ -212,25 +132,26 @@ def _counted(words: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def groups_of(record: SegmentRecord) -> list[Group]:
-    """The groups of a bundle's record."""
-    told = record.facts[BUNDLE]["groups"]
-    return [Group(Bundle(int(z), int(files)), int(offset)) for z, files, offset in told]
+def _told(place: tuple[int, int] | None, several: int) -> list[int] | None:
+    """A place as records have it: blobs that stand by themselves are told by their own numbers."""
+    if place is None or place[0] < several:
+        return None if place is None else list(place)
+    return [ALONE, place[0] - several]
 
 
-def singles_of(record: SegmentRecord) -> list[Single]:
-    """The blobs of a bundle's record that stand by themselves."""
-    return [
-        Single(
-            Blob(type_, b"", True, properties), puffin.Place(int(offset), int(length)), int(check)
-        )
-        for type_, properties, offset, length, check in record.facts[BUNDLE]["singles"]
-    ]
+def pieces_of(record: SegmentRecord) -> list[Piece]:
+    """The pieces of a bundle's record."""
+    return pieces.from_facts(record.facts[BUNDLE])
 
 
 def places_of(record: SegmentRecord) -> list[tuple[int, int] | None]:
-    """Of each file of a bundle's record the group and the place in it."""
-    return [None if one is None else (one[0], one[1]) for one in record.facts[BUNDLE]["places"]]
+    """Of each file of a bundle's record the piece and the place in it."""
+    told = record.facts[BUNDLE]
+    several = len(told["groups"]) + len(told.get("ranges", ()))
+    return [
+        one and ((several + one[1], 0) if one[0] == ALONE else (one[0], one[1]))
+        for one in told["places"]
+    ]
 
 
 @dataclass(frozen=True, slots=True)

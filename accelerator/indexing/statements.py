@@ -7,7 +7,8 @@ place by one commit: a build that fails leaves the old one in force.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from accelerator.errors import (
 from accelerator.iceberg import PinnedTable
 from accelerator.indexing import records
 from accelerator.indexing.builder import BuiltIndex, Target
+from accelerator.indexing.pieces import Filters, Piece, Ranges
 from accelerator.interrupts import interruptible
 from accelerator.progress import Progress
 from accelerator.statements.kinds import BuildIndex, CreateIndex, DropIndex
@@ -137,6 +139,7 @@ _SHOWN = pa.schema(
         ("bytes", pa.int64()),
         ("bits_per_row", pa.float64()),
         ("false_positive_rate", pa.float64()),
+        ("modes", pa.string()),
         ("options", pa.string()),
         ("created", pa.timestamp("ms", tz="UTC")),
         ("status", pa.string()),
@@ -147,7 +150,8 @@ _SHOWN = pa.schema(
 def show(session: Accelerator, table_uuid: str | None) -> pa.Table:
     """Every index, or those of a table.
 
-    The false-positive rate is measured: so many random hashes are looked up in every filter.
+    The false-positive rate is measured: so many random hashes are looked up in every filter; of
+    filters of ranges the build did it, by ranges without a value.
     """
     registry = session.store.registry(fresh=True)
     rows = [
@@ -188,21 +192,39 @@ def _state(session: Accelerator, target: Target) -> dict[str, Any]:
         "bytes": size,
         "bits_per_row": 8 * size / rows if rows else None,
         "false_positive_rate": _measured(session, usable),
+        "modes": _modes(usable),
         "status": "complete" if len(found) == len(total) else "partial",
     }
 
 
 def _measured(session: Accelerator, built: Sequence[SegmentRecord]) -> float | None:
-    """The share of files that keep a random hash, over all filters; None without any."""
+    """The share of files that keep what they don't hold, over all filters; None without any."""
     hashes = np.random.default_rng().integers(0, 2**64, _PROBES, dtype=np.uint64).tolist()
-    kept = asked = 0
+    kept, asked = 0.0, 0
+    for record, piece in _pieces(built):
+        if isinstance(piece, Filters):
+            read = session.indexes.files.reader(record.path)
+            files = piece.bundle.files
+            few = hashes[: max(100, _PROBES // max(1, files))]
+            for value in few:
+                kept += int(piece.bundle.may(((value,),), piece.within(read)).sum())
+            asked += len(few) * files
+        elif isinstance(piece, Ranges):
+            kept += piece.rate * piece.group.shape.files
+            asked += piece.group.shape.files
+    return kept / asked if asked else None
+
+
+def _modes(built: Sequence[SegmentRecord]) -> str | None:
+    """How many files have a filter of which mode; None where the kind has no modes."""
+    found: Counter[str] = Counter()
+    for _, piece in _pieces(built):
+        if isinstance(piece, Ranges):
+            found[piece.group.shape.mode] += piece.group.shape.files
+    return ", ".join(f"{mode} {files}" for mode, files in sorted(found.items())) or None
+
+
+def _pieces(built: Sequence[SegmentRecord]) -> Iterator[tuple[SegmentRecord, Piece]]:
     for record in built:
         if record.is_bundle:
-            read = session.indexes.files.reader(record.path)
-            for group in records.groups_of(record):
-                rows = group.within(read)
-                few = hashes[: max(100, _PROBES // max(1, group.bundle.files))]
-                for value in few:
-                    kept += int(group.bundle.may(((value,),), rows).sum())
-                asked += len(few) * group.bundle.files
-    return kept / asked if asked else None
+            yield from ((record, piece) for piece in records.pieces_of(record))

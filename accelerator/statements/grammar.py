@@ -49,7 +49,14 @@ INDEX_KINDS = frozenset(
     ("BITMAP", "BLOOM", "RANGE", "TOKEN_BLOOM", "TOKEN_BITMAP", "NGRAM_BLOOM", "NGRAM_BITMAP")
 )
 
-BUILT_KINDS = frozenset(("BITMAP", "BLOOM", "NGRAM_BLOOM"))
+BUILT_KINDS = frozenset(
+    (
+        "BITMAP",
+        "BLOOM",
+        "NGRAM_BLOOM",
+        "RANGE",
+    )
+)
 """Those of this release."""
 
 # What can't be tokenized is still known to be ours by words that no statement of Spark's has.

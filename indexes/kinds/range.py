@@ -147,7 +147,7 @@ class RangeBuilder:
         if self._keys is None:
             return []
         keys = self._keys[0]
-        found = chosen(keys, self._bits, self._mode)
+        found = chosen(keys, self._bits, self._mode, texts=self._texts)
         if found is None:
             return []
         type_, rates = self._column.type, found.rates

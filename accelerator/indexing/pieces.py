@@ -1,0 +1,203 @@
+"""What a bundle is made of: pieces, each of which answers for light blobs of some files at once.
+
+Split-block filters of one size are a piece, so are range filters of one shape, and a blob of any
+other sort is one by itself. Whatever is read is checked. `docs/formats/index.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+from zlib import crc32
+
+import numpy as np
+
+from indexes import puffin
+from indexes.bounds import Flags
+from indexes.kind import Asked, Blob, Intervals, Read
+from indexes.kinds.bloom import answers
+from indexes.range_bundle import RangeGroup, Shape, shape_of, write_group
+from indexes.range_filters import TYPE as RANGE_FILTER
+from indexes.sbbf import BLOCK_BYTES, Bundle, read_filter, transpose
+from indexes.sbbf import TYPE as FILTER
+
+ALONE = -2
+"""In place of a piece's number, where records name a blob that stands by itself."""
+_FILTERS, _RANGES = "acc-sbbf-bundle-v1", "acc-range-bundle-v1"
+_CHECK = 4
+_P = TypeVar("_P")
+
+
+class Piece(Protocol):
+    """Of some files."""
+
+    def may(self, asked: Asked, read: Read) -> Flags | None:
+        """Of each file whether it may hold a match; None where it isn't asked so.
+
+        `read` reads the bundle's file. ValueError for what is cut off or altered.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Split-block filters of one size; each row has its checksum behind it."""
+
+    bundle: Bundle
+    offset: int
+
+    def may(self, asked: Asked, read: Read) -> Flags | None:
+        """See `Piece`."""
+        return None if isinstance(asked, Intervals) else self.bundle.may(asked, self.within(read))
+
+    def within(self, read: Read) -> Read:
+        """Rows of the bundle out of reads of its file. ValueError for a row that was altered."""
+        size = self.bundle.files * BLOCK_BYTES
+
+        def row(offset: int, length: int) -> bytes:
+            number = offset // size
+            found = read(self.offset + number * (size + _CHECK), length + _CHECK)
+            data, told = found[:-_CHECK], found[-_CHECK:]
+            if crc32(data).to_bytes(_CHECK, "little") != told:
+                raise ValueError(f"row {number} of a bundle is cut off or altered")
+            return data
+
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Range filters of one shape. `rate`: of ranges without a value the share that they keep."""
+
+    group: RangeGroup
+    place: puffin.Place
+    rate: float
+
+    def may(self, asked: Asked, read: Read) -> Flags | None:
+        """See `Piece`."""
+        return self.group.may(asked, puffin.within(read, self.place))
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A blob that stands by itself."""
+
+    blob: Blob
+    place: puffin.Place
+    check: int
+
+    def may(self, asked: Asked, read: Read) -> Flags | None:
+        """See `Piece`."""
+        if isinstance(asked, Intervals):
+            return None
+        return np.array([answers(self.whole(read), asked)])
+
+    def whole(self, read: Read) -> Blob:
+        """With its bytes, out of reads of the bundle's file. ValueError where they were altered."""
+        data = read(self.place.offset, self.place.length)
+        if crc32(data) != self.check:
+            raise ValueError("a blob of a bundle is cut off or altered")
+        return replace(self.blob, data=data)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A piece before its bytes have a place; `files` are the numbers of those that it tells of."""
+
+    blob: Blob
+    files: tuple[int, ...]
+    placed: Callable[[puffin.Place], Piece]
+
+
+def drafts(light: Sequence[Sequence[Blob]]) -> list[Draft]:
+    """The pieces of the light blobs of each file: filters by size, ranges by shape, the others."""
+    sizes: dict[int, list[tuple[int, Blob]]] = {}
+    shapes: dict[Shape, list[tuple[int, Blob]]] = {}
+    singles: list[Draft] = []
+    for number, blobs in enumerate(light):
+        for blob in blobs:
+            if blob.type == FILTER:
+                sizes.setdefault(read_filter(blob).blocks, []).append((number, blob))
+            elif blob.type == RANGE_FILTER:
+                shapes.setdefault(shape_of(blob), []).append((number, blob))
+            else:
+                singles.append(_single(number, blob))
+    return [
+        *(_filters(size, sizes[size]) for size in sorted(sizes)),
+        *(_ranges(some) for some in shapes.values()),
+        *singles,
+    ]
+
+
+def _filters(size: int, some: Sequence[tuple[int, Blob]]) -> Draft:
+    bundle = Bundle(size, len(some))
+    width = bundle.files * BLOCK_BYTES
+    data = transpose([read_filter(blob) for _, blob in some])
+    rows = np.frombuffer(data, dtype=np.uint8).reshape(bundle.blocks, width)
+    checks = np.array([crc32(row.tobytes()) for row in rows], dtype="<u4").view(np.uint8)
+    sealed = np.hstack([rows, checks.reshape(-1, _CHECK)]).tobytes()
+    blob = Blob(_FILTERS, sealed, True, {"z": str(size), "files": str(bundle.files)})
+    return Draft(blob, _numbers(some), lambda place: Filters(bundle, place.offset))
+
+
+def _ranges(some: Sequence[tuple[int, Blob]]) -> Draft:
+    data, shape = write_group([blob for _, blob in some])
+    rate = sum(float(blob.properties["rate"]) for _, blob in some) / len(some)
+    said = {name: str(value) for name, value in shape.to_json().items() if value is not None}
+    return Draft(
+        Blob(_RANGES, data, True, said),
+        _numbers(some),
+        lambda place: Ranges(RangeGroup(shape), place, rate),
+    )
+
+
+def _single(number: int, blob: Blob) -> Draft:
+    bare, check = replace(blob, data=b""), crc32(blob.data)
+    return Draft(blob, (number,), lambda place: Single(bare, place, check))
+
+
+def _numbers(some: Sequence[tuple[int, Blob]]) -> tuple[int, ...]:
+    return tuple(number for number, _ in some)
+
+
+def to_facts(pieces: Sequence[Piece]) -> dict[str, Any]:
+    """As a bundle's record keeps them, in the order that `drafts` gave them in."""
+    return {
+        "groups": [[p.bundle.blocks, p.bundle.files, p.offset] for p in _of(Filters, pieces)],
+        "ranges": [
+            {
+                **p.group.shape.to_json(),
+                "offset": p.place.offset,
+                "length": p.place.length,
+                "rate": p.rate,
+            }
+            for p in _of(Ranges, pieces)
+        ],
+        "singles": [
+            [p.blob.type, dict(p.blob.properties), p.place.offset, p.place.length, p.check]
+            for p in _of(Single, pieces)
+        ],
+    }
+
+
+def from_facts(told: Mapping[str, Any]) -> list[Piece]:
+    """The pieces of a bundle's record, in the order of `drafts`."""
+    filters = [Filters(Bundle(int(z), int(files)), int(at)) for z, files, at in told["groups"]]
+    ranges = [
+        Ranges(RangeGroup(Shape.from_json(one)), _place(one["offset"], one["length"]), one["rate"])
+        for one in told.get("ranges", ())
+    ]
+    singles = [
+        Single(Blob(type_, b"", True, properties), _place(offset, length), int(check))
+        for type_, properties, offset, length, check in told["singles"]
+    ]
+    return [*filters, *ranges, *singles]
+
+
+def _place(offset: Any, length: Any) -> puffin.Place:
+    return puffin.Place(int(offset), int(length))
+
+
+def _of(sort: type[_P], pieces: Sequence[Piece]) -> list[_P]:
+    return [piece for piece in pieces if isinstance(piece, sort)]
