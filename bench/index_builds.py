@@ -57,6 +57,7 @@ BUILDS = (
     Build("BLOOM", "build_rate_bloom", 16_000_000, _any),
     Build("BITMAP", "build_rate_bitmap", 16_000_000, _few),
     Build("NGRAM_BLOOM", "build_rate_ngram", 4_000_000, messages),
+    Build("RANGE", "build_rate_range", 16_000_000, _any),
 )
 
 

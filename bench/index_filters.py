@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from bench import range_filters
 from bench.log_lines import messages
 from bench.made_table import hex_texts, mixed
 from bench.report import Report
@@ -41,8 +42,16 @@ def measure(scale: float, steps: Steps, report: Report) -> None:
         rates = [_rate(size, bits, scale) for size in sizes for bits in _BITS]
         report.figures["bloom_fpr_over_theory"] = max(one["over_theory"] for one in rates)
         report.details["bloom_fpr"] = rates
+    if "RANGE" in KINDS:
+        with steps.step("Probe range filters for ranges that hold nothing"):
+            found = range_filters.rates(scale)
+            report.figures["range_fpr_worst"] = found["worst"]
+            report.details["range_fpr"] = found
+            report.details["probe_range"] = range_filters.probe_ms(scale)
     with steps.step("Probe every kind for values that it holds"):
         told = [_bloom(scale)]
+        if "RANGE" in KINDS:
+            told.append(range_filters.lost(scale))
         told += [one(KINDS[name], scale) for name, one in _HEAVY.items() if name in KINDS]
         report.figures["false_negatives"] = sum(one["lost"] for one in told)
         report.details["false_negatives"] = told
