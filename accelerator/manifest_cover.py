@@ -52,6 +52,8 @@ def manifest_candidate(
     `deleted` gives what tells the positions that are deleted of a file. `sidecars`: whether they
     are asked, which takes time.
     """
+    if indexes is not None:
+        statistics = indexes.filled(statistics)
     count, cube, alive = len(statistics), told.cube, statistics.alive
     skipped: tuple[Skipped, ...] = ()
     if indexes is None:

@@ -46,6 +46,7 @@ def unneeded(
     if indexes is None:
         verdict = judge(conjuncts, statistics)
     else:
+        statistics = indexes.filled(statistics)
         verdict = indexes.judged(conjuncts, statistics)[0]
     used = {c for e in conjuncts for c in columns(e)}
     found = [statistics.column(c.field_id, c.type or "unknown") for c in used]
@@ -56,6 +57,10 @@ def unneeded(
 
 class Judge(Protocol):
     """Whoever knows more of the files than their statistics."""
+
+    def filled(self, statistics: FileStatistics) -> FileStatistics:
+        """Those with bounds that were lacking."""
+        ...
 
     def judged(
         self, conjuncts: Sequence[Expr], statistics: FileStatistics

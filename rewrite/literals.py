@@ -43,8 +43,15 @@ def number_types(left: Expr, right: Expr) -> tuple[str | None, str | None]:
 def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:
     """A literal in the type that Spark gives it beside the other operand, where that is certain.
 
-    A text beside a date or a timestamp is one as well, a date beside a timestamp is its midnight.
+    A text beside a date or a timestamp is one as well, a date beside a timestamp is its midnight,
+    an exact number beside a double is the double next to it.
     """
+    if other.type == "double" and (
+        expr.type in types.EXACT or types.decimal_parts(expr.type) is not None
+    ):
+        if isinstance(expr, Literal):
+            return Literal(expr.value, "double")
+        return Parameter(expr.index, "double") if isinstance(expr, Parameter) else expr
     if other.type in types.TIMESTAMPS:
         if isinstance(expr, Parameter) and expr.type in ("string", "date"):
             raise DeclinedError("expression_unsupported", "A time that is a parameter.")

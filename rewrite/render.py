@@ -141,6 +141,8 @@ def literal(expr: Literal, dialect: Dialect) -> str:
     shown = expr.value
     if dialect == "spark":
         return {"bigint": f"{shown}L", "double": f"{shown}D"}.get(expr.type, shown)
+    if expr.type == "double":  # read from its text it's the nearest one, as in Spark
+        return f"CAST('{shown}' AS DOUBLE)"
     return f"CAST({shown} AS {duckdb_type(expr.type)})" if expr.type != "int" else shown
 
 

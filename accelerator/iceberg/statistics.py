@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Protocol, TypeVar
@@ -380,6 +380,63 @@ class FileStatistics:
         unproven = slim(unproven)
         contradicts = so_far.contradicts
         return ColumnStatistics(bounds, slim(tight), slim(fixed), contradicts, unproven, buckets)
+
+
+@dataclass(frozen=True)
+class Further:
+    """What is known of a column beside its manifests; NULL and `UNKNOWN` where nothing is.
+
+    `tight`: the bounds are values of the file.
+    """
+
+    lower: pa.Array
+    upper: pa.Array
+    nulls: Numbers
+    nans: Numbers
+    tight: Flags
+
+
+class FilledStatistics(FileStatistics):
+    """Statistics with what is known beside them: `further` tells it of a column, None for none."""
+
+    def __init__(self, base: FileStatistics, further: Callable[[int, str], Further | None]) -> None:
+        vars(self).update(vars(base))
+        self._base, self._further = base, further
+        self._columns, self._lock = OrderedDict(), threading.Lock()
+
+    def column(self, field_id: int, type_: str) -> ColumnStatistics:
+        """The column of that Spark type."""
+        found, key = self._base.column(field_id, type_), (field_id, type_)
+        with self._lock:
+            known = self._columns.get(key)
+            if known is None:
+                uuids, misnamed = self._odd
+                told = None
+                if is_ordered(type_) and field_id not in uuids | misnamed:
+                    told = self._further(field_id, type_)
+                known = self._columns[key] = found if told is None else _filled(found, told, type_)
+            return known
+
+
+def _filled(found: ColumnStatistics, told: Further, type_: str) -> ColumnStatistics:
+    """The closer ones of both bounds; where the manifest doesn't count, the index does."""
+    old = found.bounds
+    lower, upper = (
+        _further(mine, other.cast(mine.type), how)
+        for mine, other, how in (
+            (old.lower, told.lower, "greater"),
+            (old.upper, told.upper, "less"),
+        )
+    )
+    nulls = np.where(old.nulls == UNKNOWN, told.nulls, old.nulls)
+    nans = np.where(old.nans == UNKNOWN, told.nans, old.nans)
+    bounds = ColumnBounds(lower, upper, old.rows, slim(nulls), slim(nans), old.floating)
+    own = flags(pc.and_(pc.equal(lower, told.lower), pc.equal(upper, told.upper)))
+    exact = type_ not in (*_FLOATING, "boolean")
+    tight = found.tight | (told.tight & own if exact else np.zeros(len(own), dtype=bool))
+    same = bounds.bounded & flags(pc.equal(lower, upper)) & bounds.never_null
+    fixed = found.fixed | bounds.always_null | (same & tight)
+    return replace(found, bounds=bounds, tight=slim(tight), fixed=slim(fixed))
 
 
 @dataclass(frozen=True)

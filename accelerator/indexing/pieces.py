@@ -12,11 +12,14 @@ from typing import Any, Protocol, TypeVar
 from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
 
 from indexes import puffin
 from indexes.bounds import Flags
 from indexes.kind import Asked, Blob, Intervals, Read
 from indexes.kinds.bloom import answers
+from indexes.kinds.bounds import TYPE as BOUNDS
+from indexes.kinds.bounds import gathered, read_bounds
 from indexes.range_bundle import RangeGroup, Shape, shape_of, write_group
 from indexes.range_filters import TYPE as RANGE_FILTER
 from indexes.sbbf import BLOCK_BYTES, Bundle, read_filter, transpose
@@ -25,6 +28,7 @@ from indexes.sbbf import TYPE as FILTER
 ALONE = -2
 """In place of a piece's number, where records name a blob that stands by itself."""
 _FILTERS, _RANGES = "acc-sbbf-bundle-v1", "acc-range-bundle-v1"
+_BOUNDS_TABLE = "acc-bounds-bundle-v1"
 _CHECK = 4
 _P = TypeVar("_P")
 
@@ -80,6 +84,21 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundsTable:
+    """Bounds, a row for each file."""
+
+    place: puffin.Place
+    check: int
+
+    def may(self, *_: object) -> None:
+        """See `Piece`: the planner compares bounds by itself."""
+
+    def table(self, read: Read) -> pa.Table:
+        """The bounds. ValueError where they were altered."""
+        return read_bounds(_checked(read, self.place, self.check))
+
+
+@dataclass(frozen=True, slots=True)
 class Single:
     """A blob that stands by itself."""
 
@@ -95,10 +114,7 @@ class Single:
 
     def whole(self, read: Read) -> Blob:
         """With its bytes, out of reads of the bundle's file. ValueError where they were altered."""
-        data = read(self.place.offset, self.place.length)
-        if crc32(data) != self.check:
-            raise ValueError("a blob of a bundle is cut off or altered")
-        return replace(self.blob, data=data)
+        return replace(self.blob, data=_checked(read, self.place, self.check))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +130,14 @@ def drafts(light: Sequence[Sequence[Blob]]) -> list[Draft]:
     """The pieces of the light blobs of each file: filters by size, ranges by shape, the others."""
     sizes: dict[int, list[tuple[int, Blob]]] = {}
     shapes: dict[Shape, list[tuple[int, Blob]]] = {}
+    bounds: list[tuple[int, Blob]] = []
     singles: list[Draft] = []
     for number, blobs in enumerate(light):
         for blob in blobs:
             if blob.type == FILTER:
                 sizes.setdefault(read_filter(blob).blocks, []).append((number, blob))
+            elif blob.type == BOUNDS:
+                bounds.append((number, blob))
             elif blob.type == RANGE_FILTER:
                 shapes.setdefault(shape_of(blob), []).append((number, blob))
             else:
@@ -126,6 +145,7 @@ def drafts(light: Sequence[Sequence[Blob]]) -> list[Draft]:
     return [
         *(_filters(size, sizes[size]) for size in sorted(sizes)),
         *(_ranges(some) for some in shapes.values()),
+        *([_bounds(bounds)] if bounds else []),
         *singles,
     ]
 
@@ -152,6 +172,14 @@ def _ranges(some: Sequence[tuple[int, Blob]]) -> Draft:
     )
 
 
+def _bounds(some: Sequence[tuple[int, Blob]]) -> Draft:
+    blob = Blob(
+        _BOUNDS_TABLE, gathered([blob for _, blob in some]), True, {"files": str(len(some))}
+    )
+    check = crc32(blob.data)
+    return Draft(blob, _numbers(some), lambda place: BoundsTable(place, check))
+
+
 def _single(number: int, blob: Blob) -> Draft:
     bare, check = replace(blob, data=b""), crc32(blob.data)
     return Draft(blob, (number,), lambda place: Single(bare, place, check))
@@ -174,6 +202,7 @@ def to_facts(pieces: Sequence[Piece]) -> dict[str, Any]:
             }
             for p in _of(Ranges, pieces)
         ],
+        "bounds": [[p.place.offset, p.place.length, p.check] for p in _of(BoundsTable, pieces)],
         "singles": [
             [p.blob.type, dict(p.blob.properties), p.place.offset, p.place.length, p.check]
             for p in _of(Single, pieces)
@@ -188,11 +217,22 @@ def from_facts(told: Mapping[str, Any]) -> list[Piece]:
         Ranges(RangeGroup(Shape.from_json(one)), _place(one["offset"], one["length"]), one["rate"])
         for one in told.get("ranges", ())
     ]
+    bounds = [
+        BoundsTable(_place(offset, length), int(check))
+        for offset, length, check in told.get("bounds", ())
+    ]
     singles = [
         Single(Blob(type_, b"", True, properties), _place(offset, length), int(check))
         for type_, properties, offset, length, check in told["singles"]
     ]
-    return [*filters, *ranges, *singles]
+    return [*filters, *ranges, *bounds, *singles]
+
+
+def _checked(read: Read, place: puffin.Place, check: int) -> bytes:
+    data = read(place.offset, place.length)
+    if crc32(data) != check:
+        raise ValueError("a blob of a bundle is cut off or altered")
+    return data
 
 
 def _place(offset: Any, length: Any) -> puffin.Place:

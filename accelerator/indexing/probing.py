@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakKeyDictionary
@@ -23,13 +24,18 @@ from pyroaring import BitMap
 
 from accelerator.errors import StoreError
 from accelerator.iceberg import LiveFile
-from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
+from accelerator.iceberg.statistics import (
+    ColumnStatistics,
+    FileStatistics,
+    FilledStatistics,
+    Further,
+)
 from accelerator.indexing import records
-from accelerator.indexing.pieces import Piece
+from accelerator.indexing.pieces import BoundsTable, Piece
 from accelerator.pruning import judge, judge_rows
 from accelerator.recent import Recent
 from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
-from indexes.bounds import Flags, Numbers, Verdict
+from indexes.bounds import UNKNOWN, Flags, Numbers, Verdict
 from indexes.cells import Held
 from indexes.kind import Asked, Read
 from indexes.kinds import KINDS
@@ -225,6 +231,18 @@ class TableIndexes:
 
     by_field: Mapping[int, Sequence[LightIndex]]
     heavy: Sequence[HeavyIndex]
+    bounds: Mapping[tuple[int, str], _KnownBounds] = field(default_factory=dict)
+
+    def filled(self, statistics: FileStatistics) -> FileStatistics:
+        """Those files' statistics with the bounds that indexes have built."""
+        if not self.bounds:
+            return statistics
+
+        def further(field_id: int, type_: str) -> Further | None:
+            known = self.bounds.get((field_id, type_))
+            return None if known is None else known.told
+
+        return FilledStatistics(statistics, further)
 
     def holding(self, column: Column) -> HeavyIndex | None:
         """One that keeps which rows have which of the column's values."""
@@ -267,6 +285,44 @@ class Skipped:
     kind: str
     blobs: str
     files: int
+
+
+@dataclass(frozen=True)
+class _KnownBounds:
+    """The bounds that indexes have built of a column, over the files of some statistics."""
+
+    parts: Sequence[_Bundled]
+    count: int
+    files: IndexFiles
+
+    @cached_property
+    def told(self) -> Further | None:
+        """What can be read of them; None for nothing."""
+        spread: dict[str, Any] = {
+            "nulls": np.full(self.count, UNKNOWN, dtype=np.int64),
+            "nans": np.full(self.count, UNKNOWN, dtype=np.int64),
+            "tight": np.zeros(self.count, dtype=bool),
+        }
+        rows = np.full(self.count, -1, dtype=np.int64)
+        tables: list[pa.Table] = []
+        for part in self.parts:
+            if not isinstance(part.piece, BoundsTable):
+                continue
+            try:
+                table = part.piece.table(self.files.reader(part.uri))
+                for name, values in spread.items():
+                    values[part.files] = table.column(name).to_numpy()[part.places]
+            except (*UNREADABLE, IndexError) as error:
+                self.files.failed(part.uri, error)
+                continue
+            rows[part.files] = sum(map(len, tables)) + part.places
+            tables.append(table)
+        if not tables:
+            return None
+        taken = pa.array(rows, mask=rows < 0)
+        ends = (pa.concat_tables(tables).column(name).take(taken) for name in ("lower", "upper"))
+        lower, upper = (one.combine_chunks() for one in ends)
+        return Further(lower, upper, **spread)
 
 
 class IndexedStatistics:
@@ -328,18 +384,23 @@ def _over(
     paths, numbers = statistics.source.keys()
     by_field: dict[int, list[LightIndex]] = {}
     heavy: list[HeavyIndex] = []
+    bounds: dict[tuple[int, str], _KnownBounds] = {}
     for record, built in indexes:
         type_ = types.get(record.field_id)
         if type_ is None:
             continue
         usable = [s for s in built if records.answers_for(s, type_)]
         parts = [p for s in usable if s.is_bundle for p in _parts(s, paths, numbers)]
+        if record.kind == "BOUNDS":
+            if parts:
+                bounds[record.field_id, type_] = _KnownBounds(parts, len(statistics), files)
+            continue
         light = LightIndex(record, type_, parts, len(statistics), files)
         by_field.setdefault(record.field_id, []).append(light)
         sidecars = records.sidecars(usable)
         if sidecars:
             heavy.append(HeavyIndex(record, type_, sidecars, files))
-    return TableIndexes(by_field, heavy)
+    return TableIndexes(by_field, heavy, bounds)
 
 
 def _parts(record: SegmentRecord, paths: pa.StringArray, numbers: Numbers) -> list[_Bundled]:

@@ -207,6 +207,7 @@ def _reading(
     if indexes is None:
         verdict = judge(block.conjuncts, statistics)
     else:
+        statistics = indexes.filled(statistics)
         verdict, skipped = indexes.judged(block.conjuncts, statistics)
     chosen = ~(verdict.none_true | (alive == 0))
     for column in block.used:

@@ -46,13 +46,17 @@ from accelerator.statements.reader import QUERY_WORDS, Reader
 from accelerator.statements.text import first_word, without_plain_hint
 
 INDEX_KINDS = frozenset(
-    ("BITMAP", "BLOOM", "RANGE", "TOKEN_BLOOM", "TOKEN_BITMAP", "NGRAM_BLOOM", "NGRAM_BITMAP")
+    (
+        *("BITMAP", "BLOOM", "BOUNDS", "RANGE"),
+        *("TOKEN_BLOOM", "TOKEN_BITMAP", "NGRAM_BLOOM", "NGRAM_BITMAP"),
+    )
 )
 
 BUILT_KINDS = frozenset(
     (
         "BITMAP",
         "BLOOM",
+        "BOUNDS",
         "NGRAM_BLOOM",
         "RANGE",
     )

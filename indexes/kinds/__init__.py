@@ -10,6 +10,7 @@ import pyarrow as pa
 from indexes.kind import Blob, Clauses, Column, Kind, Options
 from indexes.kinds.bitmap import Bitmap
 from indexes.kinds.bloom import BLOOM
+from indexes.kinds.bounds import BOUNDS
 from indexes.kinds.ngram import NGRAM_BLOOM
 from indexes.kinds.range import RANGE
 from indexes.question import Question
@@ -34,5 +35,5 @@ class _FilterOfValues:
 
 BITMAP = Bitmap(_FilterOfValues())
 KINDS: Mapping[str, Kind] = MappingProxyType(
-    {kind.name: kind for kind in (BITMAP, BLOOM, NGRAM_BLOOM, RANGE)}
+    {kind.name: kind for kind in (BITMAP, BLOOM, BOUNDS, NGRAM_BLOOM, RANGE)}
 )

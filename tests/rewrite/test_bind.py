@@ -402,6 +402,8 @@ def _duckdb(condition: str) -> str:
 def test_duckdb_text() -> None:
     assert _duckdb("g = 'a\\'b'") == "(\"g\" = 'a''b')"
     assert _duckdb("k <=> NULL") == '("k" IS NOT DISTINCT FROM NULL)'
+    assert _duckdb("x > 1.5") == "(\"x\" > CAST('1.5' AS DOUBLE))"
+    assert _duckdb("x IN (-1, 2.50)").count("AS DOUBLE)") == 2
     assert _duckdb("w > 3000000000") == '("w" > CAST(3000000000 AS BIGINT))'
 
 
@@ -409,7 +411,6 @@ def test_duckdb_text() -> None:
     "condition",
     [
         "g = 1",
-        "x > 1.5",
         "upper(g) = 'A'",
         "k % 2 = 1",
         "c + 1 > 2",

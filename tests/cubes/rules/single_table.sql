@@ -316,7 +316,6 @@ SELECT x, g, count(*) n FROM f GROUP BY x, g;
 
 -- title: a floating key, bare
 -- expect: answers
--- engine: spark
 SELECT g, count(*) n FROM f WHERE x = 0 GROUP BY g;
 
 -- title: a range of a floating dimension
