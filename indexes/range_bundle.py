@@ -175,7 +175,6 @@ class _Cells:
         last = int(np.searchsorted(known.begins, most, "right")) - 1
         if last > first:
             found |= known.present[first + 1 : last].any(axis=0)
-            found |= known.inside[first + 1 : last + 1].any(axis=0)
         for cell in sorted({first, last}):
             self._search(cell, least, most, found)
 

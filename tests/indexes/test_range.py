@@ -98,6 +98,19 @@ def test_a_filter_misses_no_key(data) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_keys_at_the_very_ends_of_ranges(mode) -> None:
+    """Few keys and many bits: nothing else is there to be found."""
+    random = np.random.default_rng(4)
+    keys = np.unique(random.integers(1 << 40, 1 << 41, 60, dtype=np.uint64))
+    keys = np.unique(np.concatenate((keys, keys >> np.uint64(7) << np.uint64(7))))
+    found = _made(keys, mode, 20_000)
+    for width in (0, 1, 63, 64, 127, 128, 129, 200, 5_000, 20_000, 1 << 22):
+        before, behind = keys - np.uint64(width), keys + np.uint64(width)
+        assert found.may_all(keys, behind).all(), width
+        assert found.may_all(before, keys).all(), width
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_filter_that_has_all_bits_it_needs_is_exact(mode) -> None:
     keys = np.unique(np.random.default_rng(1).integers(0, MOST, 500, dtype=np.uint64))
     found = _made(keys, mode, 500 * 200)
