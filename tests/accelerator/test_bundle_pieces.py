@@ -1,0 +1,81 @@
+"""Pieces of bundles: what records keep of them answers as the blobs do, each for its own files."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from accelerator.indexing import pieces
+from indexes import puffin
+from indexes.kind import Blob, Column
+from indexes.kinds import BLOOM, RANGE
+from indexes.kinds.bloom import answers
+from indexes.question import Among, Within
+from indexes.range_filters import answers as answers_range
+
+ROWS = 400
+
+
+def _blob(kind, number: int, rows: int, **options) -> Blob:
+    builder = kind.builder(Column("bigint", (rows,)), kind.options("bigint", options))
+    builder.add(pa.array([(n + number * ROWS) * 7_919 % 1_000_003 for n in range(rows)]))
+    (blob,) = builder.finish()
+    return blob
+
+
+LIGHT = [
+    [_blob(BLOOM, 0, ROWS)],
+    [_blob(RANGE, 1, ROWS, mode="bucket")],
+    [],
+    [_blob(BLOOM, 3, 50, filter="pybloom")],
+    [_blob(BLOOM, 4, ROWS)],
+    [_blob(RANGE, 5, ROWS, mode="bloomrf")],
+    [_blob(BLOOM, 6, 40 * ROWS)],
+    [_blob(RANGE, 7, ROWS, mode="bucket")],
+    [_blob(BLOOM, 8, 50, filter="pybloom")],
+]
+
+
+def _written():
+    drafts = pieces.drafts(LIGHT)
+    data, places = puffin.write([(draft.blob, 0) for draft in drafts], ROWS)
+    made = [draft.placed(place) for draft, place in zip(drafts, places, strict=True)]
+    return drafts, made, data
+
+
+@pytest.mark.parametrize(
+    ("kind", "holds", "question"),
+    [
+        (BLOOM, answers, Among((7_919, 3 * ROWS * 7_919 % 1_000_003))),
+        (RANGE, answers_range, Within(500_000, 500_020)),
+        (RANGE, answers_range, Within(0, 900_000)),
+    ],
+)
+def test_pieces_answer_as_their_blobs(kind, holds, question) -> None:
+    drafts, made, data = _written()
+    asked = kind.asked(question, "bigint", {})
+    told = json.loads(json.dumps(pieces.to_facts(made)))
+    for some in (made, pieces.from_facts(told)):
+        answered = {}
+        for draft, piece in zip(drafts, some, strict=True):
+            may = piece.may(asked, lambda at, length: data[at : at + length])
+            if may is not None:
+                assert len(may) == len(draft.files)
+                answered |= dict(zip(draft.files, may.tolist(), strict=True))
+        mine = [
+            n
+            for n, blobs in enumerate(LIGHT)
+            if blobs and ("range" in blobs[0].type) == (kind is RANGE)
+        ]
+        assert answered == {n: holds(LIGHT[n][0], asked) for n in mine}
+
+
+def test_records_of_before_range_filters() -> None:
+    _, made, _ = _written()
+    told = pieces.to_facts([one for one in made if not isinstance(one, pieces.Ranges)])
+    assert told["ranges"] == []
+    del told["ranges"]
+    sorts = [type(one) for one in pieces.from_facts(told)]
+    assert sorts == [pieces.Filters, pieces.Filters, pieces.Single, pieces.Single]
