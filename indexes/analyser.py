@@ -127,6 +127,15 @@ def fold_table(folded: bool) -> npt.NDArray[np.uint32]:
     return table
 
 
+def folded_text(text: str) -> str:
+    """The text with each code point replaced.
+
+    >>> folded_text("ΣÅK 日志")
+    'σåk 日志'
+    """
+    return text.translate(_FOLD)
+
+
 def is_certain(code: int) -> bool:
     """Whether a gram of ILIKE may have the code point; so may what it's folded to."""
     return code in _CERTAIN or any(first <= code <= last for first, last in _CASELESS)
