@@ -55,6 +55,7 @@ from accelerator.statements.kinds import (
 from accelerator.store import CubeRecord, Report
 from cubes.definition import CubeDefinition, define, to_dict
 from rewrite.dotted import joined
+from rewrite.functions import calls_ours
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
@@ -124,6 +125,11 @@ def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
         raise DefinitionError(
             "the cube's SELECT is nested too deeply", hint="compute a column beforehand"
         ) from error
+    if calls_ours(select_sql, session.config.dialect):
+        raise DefinitionError(
+            "has_token and match can't stand in a cube: another release may cut texts otherwise",
+            hint="keep the text's column as a dimension where it has few values",
+        )
     for occurrence in block.occurrences:
         if pin.table(occurrence.parts, occurrence.at) is None:
             raise UnknownTableError(f"no table {joined(occurrence.parts)}")

@@ -7,6 +7,7 @@ it doesn't.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -79,6 +80,7 @@ class SessionContext:
             "time_zone": time_zone(config),
             "branch": given.get("spark.wap.branch", ""),
             "unusual": _unusual(given.get),
+            "hiding": "",
         }
         shared = given.get(*_SHARED_VIEWS).lower()
         self._configured = _Read(lambda: _yes, settings, config.catalog_name, (), shared=shared)
@@ -88,7 +90,8 @@ class SessionContext:
     def settings(self) -> Mapping[str, str]:
         """`ansi`, `case_sensitive`, `time_zone` and `branch` (to read first), as Spark's texts.
 
-        `unusual` names a setting or function by which a statement's text is read otherwise, if any.
+        `unusual` names a setting or function by which a statement's text is read otherwise, if any,
+        `hiding` the words for functions of our own that mean others.
         """
         return self._now().settings
 
@@ -178,6 +181,7 @@ def _settings(state: SessionState) -> Mapping[str, str]:
         "time_zone": str(conf.sessionLocalTimeZone()),
         "branch": str(conf.getConfString("spark.wap.branch", "")),
         "unusual": unusual or (f"The function {replaced}" if replaced else ""),
+        "hiding": state.hiding(),
     }
 
 
@@ -186,8 +190,11 @@ def _unusual(read: Callable[[str, str], str]) -> str:
     return next((n for n, usual in _USUAL.items() if read(n, usual).lower() != usual), "")
 
 
-def refusal(settings: Mapping[str, str]) -> Declined | None:
+def refusal(settings: Mapping[str, str], sql: str = "") -> Declined | None:
     """Settings under which expressions mean something else than what is proven here."""
+    for name in settings.get("hiding", "").split():
+        if re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+            return Declined("settings_unsupported", f"{name} isn't ours in this session.")
     if settings.get("ansi", "true") != "true":
         return Declined("settings_unsupported", "spark.sql.ansi.enabled is off.")
     if settings.get("case_sensitive", "false") != "false":

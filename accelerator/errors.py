@@ -72,6 +72,12 @@ class BuildError(AcceleratorError):
     code = "build_failed"
 
 
+class FunctionArgumentError(AcceleratorError):
+    """A function of our own was given what it can't take."""
+
+    code = "function_argument"
+
+
 class EngineError(AcceleratorError):
     """An engine that the statement needs can't be started or failed on its own."""
 

@@ -8,6 +8,7 @@ read is none.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,12 +17,13 @@ from sqlglot import exp, tokenize
 from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
-from accelerator.context import SessionContext
+from accelerator.context import SessionContext, refusal
 from accelerator.errors import (
     AcceleratorError,
     BytesGuardError,
     CrossJoinGuardError,
     FilesGuardError,
+    FunctionArgumentError,
     PartitionGuardError,
     RowsGuardError,
     SortGuardError,
@@ -31,6 +33,7 @@ from accelerator.iceberg import Lake, Pin, PinnedTable
 from accelerator.statements.text import comments, first_word
 from rewrite.bind_from import occurrence_of
 from rewrite.block import Occurrence
+from rewrite.functions import constant_needles
 from rewrite.parse import parse
 from rewrite.query_form import (
     Use,
@@ -44,6 +47,7 @@ from rewrite.query_form import (
 from rewrite.reason import DeclinedError
 
 _log = logging.getLogger("accelerator")
+_HAS_TOKEN = re.compile(r"\bhas_token\b", re.IGNORECASE)
 _PARSER_FAILS = (SqlglotError, RecursionError, AttributeError, LookupError, TypeError, ValueError)
 """Over what it doesn't know the parser fails in ways of its own too."""
 
@@ -77,7 +81,11 @@ class Guards:
         self._any = self._limited or any(simple)
 
     def check(self, sql: str, user: str | None = None) -> None:
-        """Raises the `GuardError` of the first guard that refuses the query."""
+        """Raises the `GuardError` of the first guard that refuses the query.
+
+        FunctionArgumentError for what no `has_token` looks for, before anything reads a row.
+        """
+        self._check_needles(sql)
         if not self._any or self._is_exempt(sql, user):
             return
         if first_word(sql).text == "FROM" and _inserts(sql, self._config.dialect):
@@ -96,6 +104,21 @@ class Guards:
                 _check_partitions(held)
             if self._limited:
                 self._check_limits(held)
+
+    def _check_needles(self, sql: str) -> None:
+        if not _HAS_TOKEN.search(sql) or refusal(self._context.settings(), sql) is not None:
+            return
+        try:
+            tree = parse(sql, self._config.dialect)
+        except _PARSER_FAILS:
+            return  # Spark says what is wrong with it
+        for needle in constant_needles(tree):
+            from indexes.tokens import NEEDLE_HINT, NeedleError, one_token  # imports Arrow
+
+            try:
+                one_token(needle)
+            except NeedleError as error:
+                raise FunctionArgumentError(str(error), hint=NEEDLE_HINT) from error
 
     def _is_exempt(self, sql: str, user: str | None) -> bool:
         config = self._config

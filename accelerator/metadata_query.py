@@ -42,7 +42,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 def plan_files(sql: str, pin: Pin, dialect: str, settings: Mapping[str, str]) -> FilesPlan:
     """The plan; DeclinedError where Spark is to answer, SqlglotError where it can't be parsed."""
-    refused, tree = refusal(settings), parse(sql, dialect)
+    refused, tree = refusal(settings, sql), parse(sql, dialect)
     if refused is not None:
         raise _error(refused)
     source = tree.args.get("from_")

@@ -81,7 +81,7 @@ class Planner:
 
     def _planned(self, sql: str, only: str | None) -> tuple[Plan, bool]:
         settings = self._context.settings()
-        refused = refusal(settings)
+        refused = refusal(settings, sql)
         if refused is not None:
             return PlainPlan(refused), False
         scene = Scene(self._lake.pin(), Stored(self._store), settings, only)

@@ -18,7 +18,7 @@ from accelerator.iceberg.transforms import bucket_of
 from indexes.bounds import ColumnBounds, Flags, Verdict, among, compare, is_null
 from indexes.dictionary import key_of
 from indexes.domains import domain_of
-from indexes.question import Among, Compare, IsNull, Like, Question, Within
+from indexes.question import Among, Compare, IsNull, Like, Question, Tokens, Within
 from indexes.rows import RowVerdict
 from rewrite import types
 from rewrite.expr import Call, Column, Expr, Literal, columns
@@ -190,7 +190,7 @@ def _compare(expr: Expr, statistics: Statistics) -> Verdict:
             return _same(column, literal, statistics)
         case Column(type="boolean") as column:
             return _compared(column, "=", Literal("true", "boolean"), statistics)
-        case Call(op="within"):
+        case Call(op=op) if op == _WITHIN or op in types.TOKEN_TESTS:
             return _asked(expr, statistics)
         case Call(op=op, args=(Column() as column, Literal() as literal)) if op in _FLIPPED:
             return _compared(column, op, literal, statistics)
@@ -237,6 +237,11 @@ def question_of(expr: Expr) -> tuple[Column, Question] | None:
             op in types.TEXT_TESTS and text.type == "string"
         ):
             return column, _text_question(op, text.value)
+        case Call(op=op, args=(Column(type="string") as column, Literal() as text)) if (
+            op in types.TOKEN_TESTS and text.type == "string"
+        ):
+            wanted = _token_question(op, text.value)
+            return None if wanted is None else (column, wanted)
         case Column(type="boolean") as column:
             return column, Among((1,))
         case Call(op="within", args=(low, high)):
@@ -356,6 +361,15 @@ def _text_question(op: str, text: str) -> Like:
         return replace(found, folded=True) if op == "ilike" else found
     runs = (text,) if text else ()
     return Like(runs, op == "startswith" and bool(runs), op == "endswith" and bool(runs))
+
+
+def _token_question(op: str, text: str) -> Tokens | None:
+    """None where the test raises."""
+    from indexes.tokens import tokens_of
+
+    folded = op == "match"
+    tokens = tokens_of(text, folded=folded)
+    return Tokens(tokens, folded) if folded or tokens == (text,) else None
 
 
 def _same(column: Column, literal: Literal, statistics: Statistics) -> Verdict:

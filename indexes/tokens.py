@@ -28,7 +28,7 @@ from indexes.letters import UNICODE, ranges
 
 ANALYSER = f"tokens-1/{UNICODE}/rjieba-{version('rjieba')}"
 """As formats name the rules, the table of letters and the dictionary."""
-
+NEEDLE_HINT = "match(text, words) looks for any number of tokens, LIKE for any part of a text"
 _NONE, _LETTERS, _IDEOGRAPHS = range(3)
 _CODES = 0x110000
 
@@ -103,10 +103,7 @@ def one_token(needle: str) -> str:
         return needle
     shown = needle if len(needle) <= 60 else needle[:60] + "…"
     what = f"is {len(found)} tokens" if len(found) > 1 else "is none"
-    raise NeedleError(
-        f"has_token looks for exactly one token, and {shown!r} {what}; match(text, words) takes"
-        " any number, and LIKE any part of a text"
-    )
+    raise NeedleError(f"has_token looks for exactly one token, and {shown!r} {what}")
 
 
 def words(run: str) -> list[str]:

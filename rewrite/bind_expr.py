@@ -14,7 +14,7 @@ from sqlglot import exp
 from rewrite import types
 from rewrite.bind_check import check_operands, check_read
 from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter, has_aggregate
-from rewrite.functions import check_word
+from rewrite.functions import OURS, check_word
 from rewrite.literals import (
     cast_literal,
     compared,
@@ -401,13 +401,26 @@ def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
     return Aggregate(function, args, distinct, None, type_)
 
 
-def _synonym(node: exp.Expression, scope: Scope) -> Expr:
-    """An aggregate under another of Spark's words for it."""
+def _by_word(node: exp.Expression, scope: Scope) -> Expr:
+    """What the parser doesn't know: ours, or an aggregate under another of Spark's words."""
+    if written_name(node) in OURS:
+        return _token_test(node, scope)
     kind = _SYNONYMS.get(written_name(node) or "")
     arguments = [node.this] if isinstance(node, exp.Any) else node.expressions
     if kind is None or len(arguments) != 1:
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
     return _aggregate(kind(this=arguments[0]), scope)
+
+
+def _token_test(node: exp.Expression, scope: Scope) -> Expr:
+    args = [bind(argument, scope) for argument in node.expressions]
+    if [a.type for a in args] != ["string", "string"]:
+        raise DeclinedError("expression_unsupported", f"{_text(node)} over other than two texts.")
+    if not isinstance(args[1], Literal) or "\\" in args[1].value:
+        raise DeclinedError(
+            "expression_unsupported", f"Words with an escape, or computed: {_text(node)}."
+        )
+    return boolean(str(written_name(node)), *args)
 
 
 def _check_word(node: exp.Expression) -> None:
@@ -447,8 +460,8 @@ def _never_null(expr: Expr) -> bool:
 
 _Binder = Callable[[exp.Expression, Scope], Expr]
 _SPECIAL: dict[type[exp.Expression], _Binder] = {
-    exp.Anonymous: _synonym,
-    exp.Any: _synonym,
+    exp.Anonymous: _by_word,
+    exp.Any: _by_word,
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Neg: _neg,

@@ -1,4 +1,4 @@
-"""The functions of Spark that the rewriter gives a meaning to, by the words that call them.
+"""The functions, Spark's and ours, that the rewriter gives a meaning to, by their words.
 
 The parser knows more words than Spark, and a session may register functions of its own under any
 of them: so a call by another word declines, and these are watched while a session runs.
@@ -6,8 +6,11 @@ of them: so a call by another word declines, and these are watched while a sessi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sqlglot import exp
 
+from rewrite.parse import parse, written_name
 from rewrite.reason import DeclinedError
 
 FUNCTIONS = (
@@ -19,7 +22,24 @@ FUNCTIONS = (
     *("stddev", "stddev_pop", "stddev_samp", "string", "substr", "substring", "sum", "timestamp"),
     *("trunc", "ucase", "upper", "var_pop", "var_samp", "variance", "weekofyear", "year"),
 )
+OURS = ("has_token", "match")
+"""Functions of our own, as long as the session has no others under these words."""
 _OF_TWO = frozenset({"ifnull", "nvl"})
+
+
+def constant_needles(tree: exp.Expression) -> Iterator[str]:
+    """What `has_token` is asked for wherever that is a constant."""
+    for call in tree.find_all(exp.Anonymous):
+        args = call.expressions
+        if written_name(call) != "has_token" or isinstance(call.parent, exp.Dot) or len(args) != 2:
+            continue
+        if isinstance(args[1], exp.Literal) and args[1].is_string and "\\" not in args[1].this:
+            yield args[1].this
+
+
+def calls_ours(sql: str, dialect: str) -> bool:
+    """Whether a function of our own is called anywhere in the statement."""
+    return any(written_name(call) in OURS for call in parse(sql, dialect).find_all(exp.Anonymous))
 
 
 def check_word(node: exp.Expression) -> None:

@@ -11,8 +11,12 @@ from typing import cast
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects import Dialect
 from sqlglot.errors import ParseError
 
+_MATCH = re.compile(r"\bmatch\b", re.IGNORECASE)
+_MARK = "acc_word_"
+_WORDS = frozenset({"VAR", "IDENTIFIER", "MATCH"})
 _VARIABLE = re.compile(r"\$\{")
 # The parser reads `double(a, b)` as CAST(a AS DOUBLE) and forgets b.
 _OF_ONE = re.compile(r"\s*\(\s*(?:'[^'\\]*'|[\w.`]+)\s*\)")
@@ -28,7 +32,8 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     'var_samp'
     """
     _check_text(sql)
-    tree = cast(exp.Expression, sqlglot.parse_one(sql, read=dialect))
+    tree = _of_tokens(sql, dialect) if _MATCH.search(sql) else sqlglot.parse_one(sql, read=dialect)
+    tree = cast(exp.Expression, tree)
     for node in tree.find_all(exp.Func):
         start, end = node.meta.get("start"), node.meta.get("end")
         if start is not None and end is not None:
@@ -36,6 +41,22 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
             lost = isinstance(node, exp.Cast) and not _OF_ONE.match(sql, end + 1)
             node.meta["written"] = f"{call}(…)" if lost else call
     return tree
+
+
+def _of_tokens(sql: str, dialect: str) -> exp.Expression | None:
+    """A statement that has the word `match`, which the parser takes for MATCH … AGAINST."""
+    parser = Dialect.get_or_raise(dialect)
+    tokens = parser.tokenize(sql)
+    for token in tokens:
+        if token.text.lower() == "match" and token.token_type.name in _WORDS:
+            token.text = _MARK + token.text
+    trees: list[exp.Expression | None] = list(parser.parser().parse(tokens, sql))
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError("It isn't one statement.")
+    for node in trees[0].find_all(exp.Anonymous, exp.Identifier):
+        if isinstance(node.this, str) and node.this.startswith(_MARK):
+            node.set("this", node.this.removeprefix(_MARK))
+    return trees[0]
 
 
 def _check_text(sql: str) -> None:

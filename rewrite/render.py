@@ -115,6 +115,8 @@ class Renderer:
             return f"({args[0]} IN ({', '.join(args[1:])}))"
         if op in ("like", "ilike"):
             return f"({args[0]} {op.upper()} {args[1]})"
+        if op in types.TOKEN_TESTS and self.dialect == "duckdb":
+            return f"acc_{op}({', '.join(args)})"
         if op in _TESTS and self.dialect == "duckdb":
             return f"{_TESTS[op]}({', '.join(args)})"
         return f"{op}({', '.join(args)})"
@@ -178,7 +180,7 @@ def check_duckdb(call: Call) -> None:
         # Spark sees this character in place of bytes that aren't UTF-8, and DuckDB sees the bytes.
         pattern = call.args[1]
         proven = kinds[0] == "string" and "\ufffd" not in getattr(pattern, "value", "")
-    elif op in _TESTS:
+    elif op in _TESTS or op in types.TOKEN_TESTS:
         proven = kinds == ["string", "string"]
     elif op in ("+", "-", "*"):
         # DuckDB's own decimal arithmetic has other result types; exact integers and doubles agree.

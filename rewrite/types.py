@@ -20,7 +20,11 @@ _WIDENED = frozenset(
 )
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 TEXT_TESTS = frozenset({"like", "ilike", "contains", "startswith", "endswith"})
-BOOLEAN_OPERATORS = frozenset({"and", "or", "not", "is_null", "in", *TEXT_TESTS, *COMPARISONS})
+TOKEN_TESTS = frozenset({"has_token", "match"})
+"""Our own functions, whose needles are constants."""
+BOOLEAN_OPERATORS = frozenset(
+    {"and", "or", "not", "is_null", "in", *TEXT_TESTS, *TOKEN_TESTS, *COMPARISONS}
+)
 DATE_PARTS = frozenset({"year", "month", "day", "quarter", "weekofyear", "dayofweek", "dayofyear"})
 OPERATORS = (
     BOOLEAN_OPERATORS

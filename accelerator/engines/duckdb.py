@@ -24,6 +24,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from accelerator.engines.hot_segments import HotSegments
 from accelerator.engines.sketches import FUNCTIONS, Function
 from accelerator.errors import CancelledError, EngineError
+from rewrite.functions import OURS
 
 # It advises against what costs least for small answers.
 warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)
@@ -196,6 +197,15 @@ class DuckDBEngine:
                     type=PythonUDFType.ARROW,
                     null_handling=FunctionNullHandling.SPECIAL,
                 )
+            for name in OURS:
+                root.create_function(
+                    f"acc_{name}",
+                    partial(_test, name),
+                    [duckdb.type("VARCHAR")] * 2,
+                    duckdb.type("BOOLEAN"),
+                    type=PythonUDFType.ARROW,
+                    null_handling=FunctionNullHandling.SPECIAL,
+                )
             self._has_functions = True
 
 
@@ -217,6 +227,17 @@ def _counted(function: Function) -> Callable[..., pa.Array]:
     ]
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return call
+
+
+def _test(name: str, texts: pa.ChunkedArray, needles: pa.ChunkedArray, /) -> pa.Array:
+    """A test of tokens."""
+    from indexes.token_search import TESTS  # imports Arrow's compute module
+
+    return TESTS[name](_whole(texts), _whole(needles))
+
+
+def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def text_literal(value: str) -> str:

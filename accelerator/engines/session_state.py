@@ -14,9 +14,14 @@ from contextlib import contextmanager
 
 from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
 from accelerator.engines.jvm_line import Line
-from rewrite.functions import FUNCTIONS
+from rewrite.functions import FUNCTIONS, OURS
 
 _BUILT_IN = "built-in"
+OWN = {
+    "has_token": "has_token(text, token) - Returns true if the token is one of the text's.",
+    "match": "match(text, words) - Returns true if the text has all tokens of words.",
+}
+"""What our own functions say of themselves in Spark, by which they're told from others."""
 
 
 class SessionState:
@@ -29,9 +34,9 @@ class SessionState:
         views = jvm.bound("getTempViewNames", self._views)
         self._registry = state.functionRegistry()
         identifier = "org.apache.spark.sql.catalyst.FunctionIdentifier"
-        self._identifiers = {name: jvm.new(identifier, name) for name in FUNCTIONS}
+        self._identifiers = {name: jvm.new(identifier, name) for name in (*FUNCTIONS, *OURS)}
         self._functions = self._looked_up(jvm)
-        self._known: tuple[str, str] | None = None
+        self._known: tuple[str, str, str] | None = None
         parts = (
             self._functions,
             jvm.bound("currentCatalog", session.catalog()),
@@ -55,14 +60,26 @@ class SessionState:
 
     def replaced(self) -> str:
         """The first of the functions that isn't Spark's own in this session; empty if all are."""
+        return self._looked_at()[1]
+
+    def hiding(self) -> str:
+        """The words for functions of our own that mean others in this session, with blanks."""
+        return self._looked_at()[2]
+
+    def _looked_at(self) -> tuple[str, str, str]:
         text = str(self._jvm.called(self._functions).toString())
         if self._known is None or self._known[0] != text:
-            self._known = (text, next((n for n in FUNCTIONS if not self._is_built_in(n)), ""))
-        return self._known[1]
+            replaced = next((n for n in FUNCTIONS if not self._is_built_in(n)), "")
+            self._known = (text, replaced, " ".join(n for n in OURS if self._is_other(n)))
+        return self._known
 
     def _is_built_in(self, name: str) -> bool:
         found = self._registry.lookupFunction(self._identifiers[name])
         return bool(found.isDefined()) and str(found.get().getSource()) == _BUILT_IN
+
+    def _is_other(self, name: str) -> bool:
+        found = self._registry.lookupFunction(self._identifiers[name])
+        return not found.isDefined() or str(found.get().getUsage()) != OWN[name]
 
     @contextmanager
     def active(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ pinned schema, and is removed when closed.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -36,9 +37,10 @@ from accelerator.engines.selection import (
 from accelerator.engines.session_catalogs import catalog_settings, other_catalogs
 from accelerator.engines.session_state import SessionState
 from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSettings, embedded_conf
-from accelerator.errors import CancelledError, EngineError
+from accelerator.errors import CancelledError, EngineError, FunctionArgumentError
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
 from cubes.spark import CANCELLED, JobError, job_errors
+from indexes.tokens import NEEDLE_HINT
 
 __all__ = ["PACKAGES", "SparkEngine", "SparkSettings", "Staged"]
 
@@ -50,6 +52,7 @@ _NOT_A_TABLE = (
     "IllegalArgument",
 )
 
+_NEEDLE = re.compile(r"NeedleError: (.*)")
 _INTERRUPT = "spark.job.interruptOnCancel"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _PARTITION_BYTES = 16 * 1024 * 1024  # of compressed data files; ten times that as rows
@@ -126,6 +129,9 @@ class SparkEngine:
                 self._shared = self._owned and SparkContext._active_spark_context is not None
                 with _handler_kept():
                     self._session = self._start()
+                from accelerator.engines.functions.spark import register_tests  # imports numpy
+
+                register_tests(self._session)
             return self._session
 
     @property
@@ -243,6 +249,9 @@ class SparkEngine:
             self.interrupt(tag)
             raise
         except (PySparkException, Py4JError) as error:
+            needle = _NEEDLE.search(str(error))
+            if needle is not None:
+                raise FunctionArgumentError(needle[1], hint=NEEDLE_HINT) from error
             if CANCELLED not in str(error):
                 raise
             raise CancelledError("the statement was cancelled") from error

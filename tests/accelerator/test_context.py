@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accelerator.config import Config
-from accelerator.context import SessionContext, time_zone
+from accelerator.context import SessionContext, refusal, time_zone
 
 
 class _State:
@@ -38,6 +38,9 @@ class _State:
     def replaced(self) -> str:
         return ""
 
+    def hiding(self) -> str:
+        return "match"
+
     def catalog(self) -> str:
         return "lake"
 
@@ -55,6 +58,15 @@ class _State:
 
     def sessionLocalTimeZone(self) -> str:
         return "UTC"
+
+
+def test_words_for_others_functions_decline() -> None:
+    settings = {"hiding": "match"}
+    for sql in ("SELECT Match(s, 'a') FROM t", "SELECT `match`(s, 'a') FROM t"):
+        declined = refusal(settings, sql)
+        assert declined is not None and declined.code == "settings_unsupported"
+    assert refusal(settings, "SELECT has_token(s, 'rematch') FROM t") is None
+    assert refusal({"hiding": ""}, "SELECT match(s, 'a') FROM t") is None
 
 
 @pytest.fixture

@@ -426,6 +426,37 @@ def test_duckdb_isnt_proven(condition: str) -> None:
     assert caught.value.declined.code == "expression_not_proven"
 
 
+def test_tests_of_tokens() -> None:
+    sql = "SELECT count(*) FROM f WHERE Has_Token(g, 'x') AND NOT `match`(g, 'match(a) b')"
+    has, lacks = block(sql).conjuncts
+    column = Column(0, 2, "g", "string")
+    assert has == Call("has_token", (column, Literal("x", "string")), "boolean")
+    words = Literal("match(a) b", "string")
+    assert lacks == Call("not", (Call("match", (column, words), "boolean"),), "boolean")
+    assert _duckdb("match(g, 'a b')") == "acc_match(\"g\", 'a b')"
+    assert Renderer("spark", lambda c: c.name).text(has) == "has_token(g, 'x')"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("match(g, g)", "match(k, 'a')", "has_token(g, 1)", "match(g)", "has_token(g, NULL)"),
+        *("has_token(g, 'a\\\\b')", "s.match(g, 'a')", "match(g, 'a', 'b')"),
+    ],
+)
+def test_tests_of_tokens_that_are_left_to_spark(call: str) -> None:
+    assert _code(f"SELECT count(*) FROM f WHERE {call}") == "expression_unsupported"
+
+
+def test_match_is_a_name_like_any_other() -> None:
+    tree = parse("SELECT match.match AS match, 'match' FROM s.match AS match WHERE match > 1")
+    assert (
+        tree.sql() == "SELECT match.match AS match, 'match' FROM s.match AS match WHERE match > 1"
+    )
+    with pytest.raises(ParseError):
+        parse("SELECT match(a, 'b'); SELECT 1")
+
+
 def test_spark_text_keeps_types() -> None:
     render = Renderer("spark", lambda c: c.name)
     assert render.text(Literal("7", "bigint")) == "7L"
