@@ -33,6 +33,8 @@ TYPE = "acc-sbbf-v1"
 BLOCK_BYTES = 32
 LEAST_BLOCKS, MOST_BLOCKS = 8, 1 << 23
 """256 bytes to 256 MiB."""
+WORST_RATE = 0.5
+"""A filter that finds more than this share of what it doesn't hold is given up."""
 _SALTS = (
     *(0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D),
     *(0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31),

@@ -34,14 +34,12 @@ from indexes.hashing import HASH, Hashes, hash_of, hashes
 from indexes.kind import Blob, Clauses, Column, OptionError, Options
 from indexes.question import Among, Question, Value
 from indexes.rows import RowVerdict
-from indexes.sbbf import TYPE, Filter, blocks_for, false_positive_rate, read_filter
+from indexes.sbbf import TYPE, WORST_RATE, Filter, blocks_for, false_positive_rate, read_filter
 
 PYBLOOM_TYPE = "acc-pybloom-v1"
 PYBLOOM_VALUES = 1 << 14
 """Distinct values up to which a file gets a filter of pybloom_live: it takes them one by one."""
 KEPT_HASHES = 1 << 21
-WORST_RATE = 0.5
-"""A filter that finds more than this share of what it doesn't hold is given up."""
 DEFAULTS: Options = {"bits_per_value": 10.5, "filter": "sbbf"}
 _LEAST_BITS, _MOST_BITS = 4, 40
 _PYBLOOM_HEADER = struct.Struct("<dQQQQ")
