@@ -23,12 +23,14 @@ from indexes.domains import keeps_meaning
 from indexes.hashing import HASH
 from indexes.kind import Blob, Column
 from indexes.range_filters import RANGES
+from indexes.tokens import ANALYSER
 
 SIDECAR = "sidecar"
 FORMATS = {
     "hash": HASH,
     "grams": GRAMS,
     "ranges": RANGES,
+    "tokens": ANALYSER,
 }
 """Properties of light blobs that what is asked must agree with."""
 _UNDER = ""  # an index is of a file whatever was deleted of it

@@ -59,6 +59,7 @@ BUILT_KINDS = frozenset(
         "BOUNDS",
         "NGRAM_BLOOM",
         "RANGE",
+        "TOKEN_BLOOM",
     )
 )
 """Those of this release."""

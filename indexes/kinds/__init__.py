@@ -13,6 +13,7 @@ from indexes.kinds.bloom import BLOOM
 from indexes.kinds.bounds import BOUNDS
 from indexes.kinds.ngram import NGRAM_BLOOM
 from indexes.kinds.range import RANGE
+from indexes.kinds.token import TOKEN_BLOOM
 from indexes.question import Question
 
 
@@ -35,5 +36,5 @@ class _FilterOfValues:
 
 BITMAP = Bitmap(_FilterOfValues())
 KINDS: Mapping[str, Kind] = MappingProxyType(
-    {kind.name: kind for kind in (BITMAP, BLOOM, BOUNDS, NGRAM_BLOOM, RANGE)}
+    {kind.name: kind for kind in (BITMAP, BLOOM, BOUNDS, NGRAM_BLOOM, RANGE, TOKEN_BLOOM)}
 )

@@ -24,11 +24,12 @@ from pyroaring import BitMap
 
 from indexes.domains import INT64, domain_of, to_domain
 from indexes.kind import Blob, Column, Intervals, Kind
-from indexes.kinds import BITMAP, BLOOM, NGRAM_BLOOM, RANGE
+from indexes.kinds import BITMAP, BLOOM, NGRAM_BLOOM, RANGE, TOKEN_BLOOM
 from indexes.kinds.bloom import answers
-from indexes.question import Among, Compare, IsNull, Like, Within
+from indexes.question import Among, Compare, IsNull, Like, Tokens, Within
 from indexes.range_filters import answers as answers_range
 from indexes.rows import RowVerdict
+from indexes.tokens import tokens_of
 
 NOTHING = st.just({})
 
@@ -87,7 +88,11 @@ KINDS = [
         ),
         ALL,
         holds,
-        lambda options, question: options["rows"] and getattr(question, "exact", True),
+        lambda options, question: (
+            options["rows"]
+            and getattr(question, "exact", True)
+            and not isinstance(question, Tokens)
+        ),
     ),
     Tried(
         BLOOM,
@@ -124,6 +129,18 @@ KINDS = [
             },
         ),
         ALL,
+    ),
+    Tried(
+        TOKEN_BLOOM,
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "block_rows": st.sampled_from([64, 8192]),
+                "bits_per_token": st.sampled_from([4, 10, 40]),
+            },
+        ),
+        frozenset({"string"}),
+        holds,
     ),
 ]
 
@@ -225,7 +242,12 @@ def questions(file: File) -> list[st.SearchStrategy]:
         runs = st.lists(st.text(LETTERS, min_size=1, max_size=2), max_size=3).map(tuple)
         like = st.builds(Like, runs, *[st.booleans()] * 4)
         asked += [like.filter(lambda one: one.runs or not (one.starts or one.ends))] * 3
+        asked += [st.builds(in_words, values, st.booleans())] * 2
     return asked
+
+
+def in_words(text: bytes, folded: bool) -> Tokens:
+    return Tokens(tokens_of(text.decode(), folded=folded), folded)
 
 
 def ordered(value):
@@ -254,6 +276,8 @@ def truth(question, value, type_: str) -> bool | None:
         return (held > low if question.low_open else held >= low) and (
             held < high if question.high_open else held <= high
         )
+    if isinstance(question, Tokens):
+        return set(question.tokens) <= set(tokens_of(value, folded=question.folded))
     return like(question, value)
 
 

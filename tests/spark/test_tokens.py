@@ -102,6 +102,21 @@ def test_in_process_too(acc: Accelerator, table: str) -> None:
     check(acc, table)
 
 
+def test_indexed_too(acc: Accelerator, table: str) -> None:
+    acc.execute(f"CREATE INDEX words ON {table} USING TOKEN_BLOOM (s)")
+    try:
+        check(acc, table)
+        none = f"SELECT id FROM {table} WHERE match(s, 'orders absent')"
+        found = acc.query(none)
+        assert found.metrics.files_read == 0 and found.metrics.indexes == ("words",)
+        one = acc.query(f"SELECT id, s FROM {table} WHERE has_token(s, 'timeout')")
+        assert one.metrics.files_read == 1 and one.arrow()["id"].to_pylist() == [0]
+        # What would be the same in an index of patterns isn't asked of words.
+        assert acc.query(f"SELECT id FROM {table} WHERE s LIKE '%absent%'").metrics.indexes == ()
+    finally:
+        acc.execute("DROP INDEX words")
+
+
 def test_what_is_looked_for_may_be_a_column(acc: Accelerator, table: str) -> None:
     found = acc.query(f"SELECT id, match(s, words) m FROM {table} ORDER BY id").arrow().to_pylist()
     truth = [matches(text, word) for text, word in zip(TEXTS, MATCH, strict=False)]
