@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from indexes.tokens import one_token, tokenize, tokens_of
 
+_FEW = 32
 Test = Callable[[pa.Array, pa.Array], pa.Array]
 
 
@@ -80,9 +81,11 @@ def _have_all(
     folded: bool,
 ) -> npt.NDArray[np.bool_]:
     """Of each text whether it has all tokens of `asked[which]`."""
-    cut = tokenize(values, folded=folded)
+    every = [token for tokens in asked for token in tokens]
+    # Of very many tokens looking for each would take longer than cutting words.
+    cut = tokenize(values, folded=folded, wanted=every if len(every) <= _FEW else None)
     owner = np.repeat(np.arange(len(asked)), [len(tokens) for tokens in asked])
-    flat = pa.array([token.encode() for tokens in asked for token in tokens], pa.large_binary())
+    flat = pa.array([token.encode() for token in every], pa.large_binary())
     code = pc.index_in(flat, cut.tokens).fill_null(-1).to_numpy(zero_copy_only=False)
     # Pairs of what is asked for and a token of it, and such pairs as the texts have.
     wanted = owner[code >= 0] * np.int64(len(cut.tokens)) + code[code >= 0]

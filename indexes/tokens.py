@@ -14,6 +14,7 @@ rjieba, which brings its dictionary. Texts that were cut by another analyser are
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -52,8 +53,13 @@ class Tokenized:
     broken: npt.NDArray[np.int32]
 
 
-def tokenize(values: pa.Array, *, folded: bool = False) -> Tokenized:
+def tokenize(
+    values: pa.Array, *, folded: bool = False, wanted: Sequence[str] | None = None
+) -> Tokenized:
     """Cuts texts, `large_binary` of 2^31 rows at most; a NULL has no tokens.
+
+    With `wanted` only these tokens are to be told apart: runs of ideographs that hold none of them
+    are left whole, since cutting words takes ten times as long as all else.
 
     Takes memory of nine times the texts' bytes at most, and seldom twice.
     """
@@ -74,6 +80,8 @@ def tokenize(values: pa.Array, *, folded: bool = False) -> Tokenized:
     buffers = [None, pa.py_buffer(starts), pa.py_buffer(text)]
     found = pa.Array.from_buffers(pa.large_binary(), len(kinds), buffers)
     chinese = kinds == kernels.IDEOGRAPHS
+    if wanted is not None and chinese.any():
+        chinese[chinese] = _holding(found.take(pa.array(np.flatnonzero(chinese))), wanted)
     if not chinese.any():
         return Tokenized(found, runs, rows, broken)
     return _with_words(Tokenized(found, runs, rows, broken), chinese)
@@ -118,6 +126,18 @@ def _cutter():  # type: ignore[no-untyped-def]  # rjieba has no types
     from rjieba import Jieba
 
     return Jieba()
+
+
+def _holding(runs: pa.Array, wanted: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which runs have one of the tokens in them."""
+    import pyarrow.compute as pc
+
+    found = np.zeros(len(runs), dtype=bool)
+    for token in wanted:
+        if _kind(token[0]) == _IDEOGRAPHS:
+            held = pc.match_substring(runs, token.encode())
+            found |= held.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _with_words(cut: Tokenized, chinese: npt.NDArray[np.bool_]) -> Tokenized:

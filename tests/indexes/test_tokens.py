@@ -142,6 +142,16 @@ def test_bytes_that_are_no_utf8_part_tokens(broken: bytes) -> None:
     assert cut.broken.tolist() == [0, 2]
 
 
+@settings(deadline=None)
+@given(st.lists(TEXTS, max_size=4), st.lists(st.sampled_from(["a", "支付", "失败", "订单", "的"])))
+@example(["订单支付失败", "支付 用户登录"], ["支付", "登"])
+def test_wanted_tokens_alone(texts: list[str], wanted: list[str]) -> None:
+    found = pairs(tokenize(array(texts), wanted=wanted))
+    for row, text in enumerate(texts):
+        held = found[row] if row < len(found) else set()
+        assert held & set(wanted) == set(tokens_of(text)) & set(wanted)
+
+
 def test_words_are_their_run() -> None:
     every = "".join(chr(code) for first, last in IDEOGRAPHS for code in range(first, last + 1, 97))
     assert "".join(words(every)) == every
