@@ -23,6 +23,7 @@ from indexes.rows import RowVerdict
 from rewrite import types
 from rewrite.expr import Call, Column, Expr, Literal, columns
 from rewrite.instant import micros_of
+from rewrite.regex import Reading, reading_of
 
 _TEXT_TESTS = types.TEXT_TESTS - {"like"}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -343,7 +344,7 @@ def like_question(pattern: str) -> Like:
 
 
 def _text_test(expr: Expr, statistics: Statistics) -> Verdict:
-    """ILIKE, contains, startswith and endswith."""
+    """ILIKE, RLIKE, contains, startswith and endswith."""
     asked = question_of(expr)
     if asked is None:
         return Verdict.unknown(len(statistics))
@@ -359,6 +360,9 @@ def _text_question(op: str, text: str) -> Like:
     if op in ("like", "ilike"):
         found = like_question(text)
         return replace(found, folded=True) if op == "ilike" else found
+    if op == "rlike":
+        read = reading_of(text) or Reading(())
+        return Like(read.runs, read.starts, exact=False, folded=read.folded)
     runs = (text,) if text else ()
     return Like(runs, op == "startswith" and bool(runs), op == "endswith" and bool(runs))
 

@@ -22,7 +22,7 @@ from rewrite.reason import Declined, DeclinedError
 from rewrite.render import check_duckdb
 
 _RAISING = RAISING | {"cast", "substring"}
-_HARMLESS = frozenset({"ilike"})
+_HARMLESS = frozenset({"ilike", "rlike"})
 """Operators that only Spark knows, and that raise nothing on whatever rows."""
 _KINDS = {"count": ("count",), "min": ("min",), "max": ("max",)}
 _OF_VALUES = frozenset({"count_if", "sum", "avg"})

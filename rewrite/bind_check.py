@@ -35,7 +35,7 @@ _READ: dict[type[exp.Expression], frozenset[str]] = {
 """What the binder reads, or declines by itself, beside the operands."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg)
-_TESTS = (exp.Is, exp.In, exp.Like, exp.Between)
+_TESTS = (exp.Is, exp.In, exp.Like, exp.ILike, exp.RegexpLike, exp.Between)
 _BOUND_TIGHTER = (*_COMPARISONS, *_ARITHMETIC, *_TESTS)
 _CONDITIONS = (*_COMPARISONS, *_TESTS, exp.Not, exp.And, exp.Or)
 

@@ -25,6 +25,7 @@ from rewrite.literals import (
 )
 from rewrite.parse import written_name
 from rewrite.reason import DeclinedError
+from rewrite.regex import reading_of
 
 TRUE = Literal("true", "boolean")
 
@@ -352,6 +353,18 @@ def _like(node: exp.Expression, scope: Scope) -> Expr:
     return boolean("not", found) if node.args.get("negate") else found
 
 
+def _rlike(node: exp.Expression, scope: Scope) -> Expr:
+    """Only by a pattern that surely raises nothing; a raw text is one as well."""
+    raw = isinstance(node.expression, exp.RawString)
+    pattern = Literal(node.expression.name, "string") if raw else bind(node.expression, scope)
+    value = bind(node.this, scope)
+    if not isinstance(pattern, Literal) or pattern.type != "string" or value.type != "string":
+        raise DeclinedError("expression_unsupported", "RLIKE by a computed pattern.")
+    if reading_of(pattern.value) is None:
+        raise DeclinedError("expression_unsupported", f"The pattern {pattern.value[:80]}.")
+    return boolean("rlike", value, pattern)
+
+
 def _contains(node: exp.Expression, scope: Scope) -> Expr:
     args = bind(node.this, scope), bind(node.expression, scope)
     if any(a.type != "string" for a in args):
@@ -477,6 +490,7 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.Concat: _concat,
     exp.Like: _like,
     exp.ILike: _like,
+    exp.RegexpLike: _rlike,
     **dict.fromkeys(_CONTAINS, _contains),
     exp.Not: _not,
     exp.Filter: _filter,

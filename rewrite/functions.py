@@ -18,9 +18,10 @@ FUNCTIONS = (
     *("coalesce", "concat", "contains", "count", "count_if", "date", "date_trunc", "day"),
     *("dayofmonth", "endswith", "ilike", "startswith"),
     *("dayofyear", "double", "every", "float", "if", "ifnull", "int", "lcase", "like", "lower"),
-    *("max", "mean", "min", "mod", "month", "nvl", "percentile_approx", "quarter", "some", "std"),
-    *("stddev", "stddev_pop", "stddev_samp", "string", "substr", "substring", "sum", "timestamp"),
-    *("trunc", "ucase", "upper", "var_pop", "var_samp", "variance", "weekofyear", "year"),
+    *("max", "mean", "min", "mod", "month", "nvl", "percentile_approx", "quarter", "regexp_like"),
+    *("rlike", "some", "std", "stddev", "stddev_pop", "stddev_samp", "string", "substr"),
+    *("substring", "sum", "timestamp", "trunc", "ucase", "upper", "var_pop", "var_samp"),
+    *("variance", "weekofyear", "year"),
 )
 OURS = ("has_token", "match")
 """Functions of our own, as long as the session has no others under these words."""

@@ -49,7 +49,7 @@ def duckdb_type(type_: str) -> str:
 
 
 _TESTS = {"contains": "contains", "startswith": "starts_with", "endswith": "ends_with"}
-"""Tests of texts by bytes, alike in DuckDB under these words. ILIKE isn't: it folds otherwise."""
+"""Tests of texts by bytes, alike in DuckDB under these words. ILIKE and RLIKE aren't."""
 
 
 class Renderer:
@@ -113,7 +113,7 @@ class Renderer:
             return f"({args[0]} IS NULL)"
         if op == "in":
             return f"({args[0]} IN ({', '.join(args[1:])}))"
-        if op in ("like", "ilike"):
+        if op in ("like", "ilike", "rlike"):
             return f"({args[0]} {op.upper()} {args[1]})"
         if op in types.TOKEN_TESTS and self.dialect == "duckdb":
             return f"acc_{op}({', '.join(args)})"

@@ -19,7 +19,7 @@ _WIDENED = frozenset(
     {("int", "bigint"), ("int", "double"), ("bigint", "double"), ("float", "double")}
 )
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
-TEXT_TESTS = frozenset({"like", "ilike", "contains", "startswith", "endswith"})
+TEXT_TESTS = frozenset({"like", "ilike", "rlike", "contains", "startswith", "endswith"})
 TOKEN_TESTS = frozenset({"has_token", "match"})
 """Our own functions, whose needles are constants."""
 BOOLEAN_OPERATORS = frozenset(

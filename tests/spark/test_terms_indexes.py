@@ -1,0 +1,125 @@
+"""Indexes of pieces of texts on real tables, and the patterns that ask them.
+
+Strategy: the same statements with indexes and by plain Spark; patterns of RLIKE are asked of Java
+itself, with texts made from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, seed, settings
+from hypothesis import strategies as st
+
+import accelerator
+from accelerator.session import Accelerator
+from rewrite.regex import reading_of
+from tests.rewrite.test_regex import LETTERS, PATTERNS, holds, in_python
+from tests.spark.conftest import SparkWarehouse
+from tests.spark.differential import Differential
+
+pytestmark = pytest.mark.spark
+
+_JAVAS_OWN = (
+    ("^(?<first>ab)\\Q.(\\E+c$", "ab.((c\n"),
+    ("a\\z", "ba"),
+    ("a\\Z", "ba\r\n"),
+    ("\\e\\a\\x41\\u4E2D", "\x1b\aA中"),
+    ("\\Qa", "ba"),
+    ("[a-c.][\\]\\-][\\w.-]", "a]-"),
+    ("a{2,}b{0}c]}", "aac]}"),
+    ("(?i)Straße", "STRAßE"),
+    ("(?ims)^é.a", "\né\nA"),
+    ("\\\\\\\\", "\\\\"),
+    ("\ufffd\\/ \\ ", "\ufffd/  "),
+)
+
+
+def test_java_takes_what_is_understood(spark_warehouse: SparkWarehouse) -> None:
+    """It refuses none of these patterns, and finds nothing in a text without the runs."""
+    pairs: list[tuple[str, str]] = [*_JAVAS_OWN]
+
+    @seed(7)
+    @settings(
+        max_examples=1_500, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(PATTERNS, st.data())
+    def gather(pattern: str, data: st.DataObject) -> None:
+        assume(reading_of(pattern) is not None)
+        compiled = in_python(pattern)
+        made = st.nothing() if compiled is None else st.from_regex(compiled)
+        pairs.append((pattern, data.draw(st.one_of(made, st.text(LETTERS, max_size=12)))))
+
+    gather()
+    frame = spark_warehouse.spark.createDataFrame(pairs, "pattern STRING, text STRING")
+    rows = frame.selectExpr("pattern", "text", "text RLIKE pattern").collect()
+    assert all(found for *_, found in rows[: len(_JAVAS_OWN)]), rows[: len(_JAVAS_OWN)]
+    assert sum(found for *_, found in rows) > 300
+    for pattern, text, found in rows:
+        reading = reading_of(pattern)
+        assert reading is not None
+        assert not found or holds(text, reading), (pattern, text, reading)
+
+
+@pytest.fixture
+def acc(spark_warehouse: SparkWarehouse, tmp_path: Path) -> Iterator[Accelerator]:
+    with accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store")) as acc:
+        yield acc
+
+
+_TEXTS = (
+    "SELECT id, CASE id % 7 WHEN 0 THEN concat('connection from 10.0.', id % 50, ' refused')"
+    " WHEN 1 THEN concat('用户', id, '登录失败') WHEN 2 THEN 'İSTANBUL ΟΔΟΣ Straße' WHEN 3 THEN ''"
+    " WHEN 4 THEN NULL WHEN 5 THEN concat('a%b_c \\\\ ', chr(128512), id)"
+    " ELSE concat('x\\n', id) END AS t FROM range({first}, {last}, 1, 1)"
+)
+_PATTERNS = (
+    "t RLIKE 'refused'",
+    "t NOT RLIKE 'refused'",
+    "t REGEXP '^conn.*refused$'",
+    r"t RLIKE r'10\.0\.7\b'",
+    r"t RLIKE '10\\.0\\.7 '",
+    r"t RLIKE '10\.0\.7 '",
+    "regexp_like(t, '(?i)CONNECTION .* Refused')",
+    "rlike(t, '用户1+登')",
+    "NOT (t RLIKE '登录' OR id < 100)",
+    "t RLIKE 'absent|refused'",
+    "t RLIKE 'absent words'",
+    "t RLIKE ''",
+    r"t RLIKE r'_c \\ .\d'",
+    r"t RLIKE '_c \\\\ .\\d'",
+    r"t RLIKE '^x\n6$'",
+    r"t RLIKE '\u7528\u6237\x31'",
+    "t RLIKE '(?i)straSSe|straße'",
+    "t RLIKE '(?i)STRAßE'",
+)
+
+
+@pytest.mark.parametrize("kind", ["NGRAM_BLOOM", "BITMAP"])
+def test_patterns(spark_warehouse: SparkWarehouse, acc: Accelerator, kind: str) -> None:
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('id BIGINT, t STRING')}"
+    for first in (0, 300):
+        wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=first, last=first + 300)}")
+    acc.execute(f"CREATE INDEX of_t ON {table} USING {kind} (t)")
+    queries = [f"SELECT id, t FROM {table} WHERE {where}" for where in _PATTERNS]
+    queries += [f"SELECT count(*), sum(id) FROM {table} WHERE {where}" for where in _PATTERNS]
+    Differential(acc).check(queries, rewritten=None, where=kind)
+    found = acc.query(f"SELECT id FROM {table} WHERE t RLIKE 'absent words'")
+    assert found.metrics.files_read == 0 and found.metrics.indexes == ("of_t",)
+
+
+def test_patterns_that_java_refuses_are_left_to_it(
+    spark_warehouse: SparkWarehouse, acc: Accelerator
+) -> None:
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('id BIGINT, t STRING')}"
+    wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=0, last=50)}")
+    acc.execute(f"CREATE INDEX of_t ON {table} USING BITMAP (t)")
+    for pattern in ("absent (", "*absent"):
+        with pytest.raises(Exception, match=r"Unclosed|Dangling"):
+            acc.query(f"SELECT id FROM {table} WHERE t RLIKE '{pattern}'").rows()
+    some = [r"t RLIKE r'(absent)\1'", "t RLIKE '(absent|refused)+'"]
+    Differential(acc).check([f"SELECT id FROM {table} WHERE {one}" for one in some], rewritten=None)
