@@ -89,15 +89,15 @@ def key_of(value: Value, domain: str) -> Key | None:
     return int(key)
 
 
-def cut(keys: pa.Array) -> Array:
-    """Codes at which blocks begin, and the number of codes."""
+def cut(keys: pa.Array, size: int = BLOCK_SIZE) -> Array:
+    """Codes at which blocks of about so many bytes begin, and the number of codes."""
     if not len(keys):
         return np.zeros(1, np.int64)
     if pa.types.is_large_binary(keys.type):
         sizes = np.diff(_offsets(keys)) + _BESIDE
     else:
         sizes = np.full(len(keys), 8 + _BESIDE)
-    numbers = (np.cumsum(sizes) - sizes) // BLOCK_SIZE
+    numbers = (np.cumsum(sizes) - sizes) // size
     begins = np.flatnonzero(np.diff(numbers, prepend=-1))
     return np.append(begins, len(keys))
 
@@ -141,6 +141,50 @@ def separators(keys: pa.Array, begins: Array) -> list[Any]:
             key = key[: _shared(keys[at - 1].as_py(), key) + 1] if at else b""
         found.append(key)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """Where the blocks of a dictionary are; all but `sparse` and `crcs` have one item more.
+
+    `sparse`: keys that separate the blocks; `codes`, `offsets`: where each begins, in codes and in
+    bytes; `bases`: for each level where the sets of its values begin.
+    """
+
+    sparse: list[Any]
+    codes: Array
+    offsets: Array
+    bases: tuple[Array, ...]
+    crcs: Array
+
+    def to_bytes(self, domain: str) -> bytes:
+        """As a head has them."""
+        data = [struct.pack("<I", len(self.sparse))]
+        if domain == BYTES:
+            lengths = np.array([len(key) for key in self.sparse], "<u4")
+            data += [lengths.tobytes(), *self.sparse]
+        else:
+            data.append(np.array(self.sparse, "<i8").tobytes())
+        data.append(self.codes.astype("<u4").tobytes())
+        data += [some.astype("<u8").tobytes() for some in (self.offsets, *self.bases)]
+        data.append(self.crcs.astype("<u4").tobytes())
+        return b"".join(data)
+
+    @classmethod
+    def taken(cls, source: Taker, domain: str, levels: int) -> Directory:
+        """What `to_bytes` gave. ValueError where it's cut off."""
+        blocks = source.number("I")
+        sparse: list[Any]
+        if domain == BYTES:
+            sizes = source.numbers(blocks, "<u4").tolist()
+            sparse = [source.take(size) for size in sizes]
+        else:
+            sparse = source.numbers(blocks, "<i8").tolist()
+        codes = source.numbers(blocks + 1, "<u4").astype(np.int64)
+        offsets, *bases = (
+            source.numbers(blocks + 1, "<u8").astype(np.int64) for _ in range(1 + levels)
+        )
+        return cls(sparse, codes, offsets, tuple(bases), source.numbers(blocks, "<u4"))
 
 
 def _column(values: Array) -> bytes:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indexes.dictionary import cut, encode, separators, to_keys
+from indexes.dictionary import Directory, cut, encode, separators, to_keys
 from indexes.domains import BYTES
 from indexes.inverted import MAGIC, SECTIONS
 from indexes.postings import BOUND_MAX, Postings, encode_mask
@@ -160,17 +160,12 @@ def write(keys: pa.Array, codes: Array, shape: Shape) -> Written:
             shape.starts.astype("<u8").tobytes(),
             places.astype("<u8").tobytes(),
             struct.pack("<QQBI", length, len(null), null_form, crc32(null)),
-            _counted(len(sparse)),
         ]
-        if text:
-            data += [np.array([len(key) for key in sparse], "<u4").tobytes(), *sparse]
-        else:
-            data.append(np.array(sparse, "<i8").tobytes())
-        data.append(begins.astype("<u4").tobytes())
         ends = np.cumsum([0, *map(len, parts)])
-        starts = (ends + places[0], bases[0] + places[1], bases[1] + places[3])
-        data += [some.astype("<u8").tobytes() for some in starts]
-        data.append(np.array([crc32(part) for part in parts], "<u4").tobytes())
+        starts = (bases[0] + places[1], bases[1] + places[3])
+        crcs = np.array([crc32(part) for part in parts], "<u4")
+        directory = Directory(sparse, begins, ends + places[0], starts, crcs)
+        data.append(directory.to_bytes(shape.domain))
         data += [_counted(len(edges) - 1), edges.astype("<u4").tobytes()]
         data.append(np.array([crc32(row.tobytes()) for row in matrix], "<u4").tobytes())
         data += [_counted(len(cuts.codes)), cuts.codes.astype("<u4").tobytes()]
