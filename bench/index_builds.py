@@ -59,6 +59,7 @@ BUILDS = (
     Build("NGRAM_BLOOM", "build_rate_ngram", 4_000_000, messages),
     Build("RANGE", "build_rate_range", 16_000_000, _any),
     Build("TOKEN_BLOOM", "build_rate_token", 4_000_000, messages),
+    Build("NGRAM_BITMAP", "build_rate_ngram_bitmap", 4_000_000, messages),
 )
 
 

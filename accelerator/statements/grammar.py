@@ -57,6 +57,7 @@ BUILT_KINDS = frozenset(
         "BITMAP",
         "BLOOM",
         "BOUNDS",
+        "NGRAM_BITMAP",
         "NGRAM_BLOOM",
         "RANGE",
         "TOKEN_BLOOM",

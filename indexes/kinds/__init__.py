@@ -12,6 +12,7 @@ from indexes.kinds.bitmap import Bitmap
 from indexes.kinds.bloom import BLOOM
 from indexes.kinds.bounds import BOUNDS
 from indexes.kinds.ngram import NGRAM_BLOOM
+from indexes.kinds.ngram_bitmap import NGRAM_BITMAP
 from indexes.kinds.range import RANGE
 from indexes.kinds.token import TOKEN_BLOOM
 from indexes.question import Question
@@ -36,5 +37,8 @@ class _FilterOfValues:
 
 BITMAP = Bitmap(_FilterOfValues())
 KINDS: Mapping[str, Kind] = MappingProxyType(
-    {kind.name: kind for kind in (BITMAP, BLOOM, BOUNDS, NGRAM_BLOOM, RANGE, TOKEN_BLOOM)}
+    {
+        kind.name: kind
+        for kind in (BITMAP, BLOOM, BOUNDS, NGRAM_BITMAP, NGRAM_BLOOM, RANGE, TOKEN_BLOOM)
+    }
 )

@@ -72,7 +72,7 @@ class NgramBloom:
         """Of each way to match one gram in every clause, so that none is missed."""
         if type_ != "string":
             return None
-        ways = _ways(question, int(options["gram"]), folded=bool(options["folded"]))
+        ways = ways_of(question, int(options["gram"]), folded=bool(options["folded"]))
         if ways is None:
             return None
         if not ways:
@@ -94,7 +94,7 @@ class NgramBloom:
             raise ValueError(f"properties of no filters of grams: {error}") from error
         if gram not in range(LEAST_GRAM, MOST_GRAM + 1):
             raise ValueError(f"no filters of grams of {gram} code points")
-        ways = _ways(question, gram, folded=folded) if column.type == "string" else None
+        ways = ways_of(question, gram, folded=folded) if column.type == "string" else None
         return None if ways is None else layout.verdict(ways, read)
 
 
@@ -212,7 +212,7 @@ class NgramBuilder:
         self._open()
 
 
-def _ways(question: Question, gram: int, *, folded: bool) -> Ways | None:
+def ways_of(question: Question, gram: int, *, folded: bool) -> Ways | None:
     """The ways to match, none if nothing can; None where one of them has no gram."""
     if isinstance(question, Like):
         if question.folded and not folded:

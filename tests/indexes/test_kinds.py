@@ -24,7 +24,7 @@ from pyroaring import BitMap
 
 from indexes.domains import INT64, domain_of, to_domain
 from indexes.kind import Blob, Column, Intervals, Kind
-from indexes.kinds import BITMAP, BLOOM, NGRAM_BLOOM, RANGE, TOKEN_BLOOM
+from indexes.kinds import BITMAP, BLOOM, NGRAM_BITMAP, NGRAM_BLOOM, RANGE, TOKEN_BLOOM
 from indexes.kinds.bloom import answers
 from indexes.question import Among, Compare, IsNull, Like, Tokens, Within
 from indexes.range_filters import answers as answers_range
@@ -137,6 +137,19 @@ KINDS = [
             optional={
                 "block_rows": st.sampled_from([64, 8192]),
                 "bits_per_token": st.sampled_from([4, 10, 40]),
+            },
+        ),
+        frozenset({"string"}),
+        holds,
+    ),
+    Tried(
+        NGRAM_BITMAP,
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "gram": st.sampled_from([2, 3, 4]),
+                "folded": st.booleans(),
+                "block_rows": st.sampled_from([16, 64, 256]),
             },
         ),
         frozenset({"string"}),

@@ -97,7 +97,7 @@ _PATTERNS = (
 )
 
 
-@pytest.mark.parametrize("kind", ["NGRAM_BLOOM", "BITMAP"])
+@pytest.mark.parametrize("kind", ["NGRAM_BITMAP", "BITMAP"])
 def test_patterns(spark_warehouse: SparkWarehouse, acc: Accelerator, kind: str) -> None:
     wh = spark_warehouse
     table = f"lake.d.{wh.table('id BIGINT, t STRING')}"
@@ -109,6 +109,50 @@ def test_patterns(spark_warehouse: SparkWarehouse, acc: Accelerator, kind: str) 
     Differential(acc).check(queries, rewritten=None, where=kind)
     found = acc.query(f"SELECT id FROM {table} WHERE t RLIKE 'absent words'")
     assert found.metrics.files_read == 0 and found.metrics.indexes == ("of_t",)
+
+
+_LIKES = (
+    "t LIKE '%refused%'",
+    "t NOT LIKE '%refused%'",
+    "t LIKE '%10.0.7 %'",
+    "t LIKE '用户%失败'",
+    "t NOT LIKE '%登录%' AND id > 200",
+    "t ILIKE '%REFUSED%'",
+    "t NOT ILIKE '%straSSE%'",
+    "t ILIKE '%οδοσ%'",
+    "contains(t, '0.42 ref')",
+    "startswith(t, '用户1')",
+    "endswith(t, '登录失败')",
+    "t IN ('用户8登录失败', 'connection from 10.0.7 refused')",
+    "t = '用户8登录失败'",
+    "NOT (t LIKE '%refused%' OR t RLIKE '登录失+败')",
+    "t LIKE '%😀5%'",
+    "t LIKE '%absent words%'",
+)
+
+
+def test_blocks_of_grams_leave_row_groups_out(
+    spark_warehouse: SparkWarehouse, acc: Accelerator
+) -> None:
+    """Needles in one row group of a file each; deleted rows, appended files."""
+    wh = spark_warehouse
+    limit = "'write.parquet.row-group-limit'='64'"
+    table = f"lake.d.{wh.table('id BIGINT, t STRING', version=2, properties=limit)}"
+    for first in (0, 400):
+        wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=first, last=first + 400)}")
+    acc.execute(f"CREATE INDEX of_t ON {table} USING NGRAM_BITMAP (t) WITH (block_rows = 32)")
+    same = Differential(acc)
+    queries = [f"SELECT id, t FROM {table} WHERE {where}" for where in _LIKES]
+    queries += [f"SELECT count(*), sum(id) FROM {table} WHERE {where}" for where in _LIKES]
+    same.check(queries, rewritten=None)
+    found = acc.query(f"SELECT id FROM {table} WHERE t LIKE '%用户15登%'")
+    assert found.fetchall() == [(15,)]
+    assert found.metrics.files_read == 1 and found.metrics.indexes == ("of_t",)
+    assert found.metrics.row_groups_read == 1
+    wh.sql(f"DELETE FROM {table} WHERE id % 5 = 2")
+    wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=800, last=900)}")
+    same.changed()
+    same.check(queries, rewritten=None, where="after a delete")
 
 
 def test_patterns_that_java_refuses_are_left_to_it(
