@@ -7,6 +7,7 @@ sets of rows take at most 4 bytes a row, those of the cuts half of what these ta
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,7 +22,7 @@ import pyarrow.compute as pc
 from indexes.dictionary import Directory, cut, encode, separators, to_keys
 from indexes.domains import BYTES
 from indexes.inverted import MAGIC, SECTIONS
-from indexes.postings import BOUND_MAX, Postings, encode_mask
+from indexes.postings import BOUND_MAX, SMALL, Postings, encode_mask
 from indexes.postings import encode as encode_sets
 
 Array = npt.NDArray[Any]
@@ -31,6 +32,8 @@ _FLUSH_BYTES = 32 << 20
 _DICTIONARY_MAX = 64 << 20  # bytes of distinct values
 _CHUNK = 1 << 20  # rows
 _CUTS_LEAST = 16 << 10  # bytes of cuts that are always allowed
+_SETS_LEAST = 16 << 10  # bytes of sets of rows that are always worth their place
+_BESIDE_KEY = 16  # bytes beside a value in a dictionary that has sets of rows and of blocks
 _NULLS_INSIDE = 16 << 10  # bytes of the NULL rows' set that are read with the head
 
 
@@ -181,6 +184,31 @@ def write(keys: pa.Array, codes: Array, shape: Shape) -> Written:
     start += struct.pack("<I", crc32(start))
     first = length + (len(null) if len(null) <= _NULLS_INSIDE else 0)
     return Written(b"".join((start, null, *sections)), first, ndv, rows - valued, keys)
+
+
+def rows_pay(keys: pa.Array, codes: Array) -> bool:
+    """Whether a blob with sets of rows would be no larger than the column is.
+
+    The column is taken as a dictionary of its values and log2 of their number of bits a row, and
+    the blob as a dictionary with more in it and the sets, each in its smallest form.
+    """
+    ndv, rows = len(keys), len(codes)
+    counts, runs = np.zeros(ndv + 1, np.int64), np.zeros(ndv + 1, np.int64)
+    for at in range(0, rows, _CHUNK):
+        part, before = codes[at : at + _CHUNK], codes[max(at - 1, 0) : at + _CHUNK - 1]
+        counts += np.bincount(part, minlength=ndv + 1)
+        begins = part != before if at else np.append(True, part[1:] != part[:-1])
+        runs += np.bincount(part[begins], minlength=ndv + 1)
+    counts, runs = counts[:ndv], runs[:ndv]
+    if rows <= SMALL:
+        sizes = np.minimum(np.minimum(2 * counts, 4 * runs), rows // 8)
+    else:
+        containers = np.minimum(runs, -(-rows // SMALL))
+        roaring = 8 + 8 * containers + np.minimum(2 * counts, rows // 8)
+        sizes = np.minimum(np.minimum(4 * counts, 8 * runs), roaring)
+    sets = int(sizes.sum())
+    column = rows * math.log2(max(ndv, 1)) / 8
+    return sets <= _SETS_LEAST or sets + _BESIDE_KEY * ndv <= column
 
 
 def _counted(count: int) -> bytes:

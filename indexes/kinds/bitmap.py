@@ -1,15 +1,16 @@
 """BITMAP: which rows have which value, by a sorted dictionary of the file's distinct values.
 
 Exact for equality, IN, comparisons, IS NULL and LIKE, and so for what NOT makes of them, where the
-blob has rows and few enough bytes are to be read; else what is told encloses the answer. NaN is a
-value, above all numbers. `cells.py` makes answers of the index alone. No blob is built for a file
-of more than `ndv_max` values, or of more than 64 MB of them.
+blob has rows and few enough bytes are to be read; else what is told encloses the answer. By default
+a blob has rows where these take no more bytes than the column does, else blocks of rows alone. NaN
+is a value, above all numbers. `cells.py` makes answers of the index alone. No blob
+is built for a file of more than `ndv_max` values, or of more than 64 MB of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ from pyroaring import BitMap
 from indexes.dictionary import Key, key_of, to_values
 from indexes.domains import BYTES, NotIndexableError, domain_of, scale_of
 from indexes.inverted import Inverted
-from indexes.inverted_writer import Codes, Shape, write
+from indexes.inverted_writer import Codes, Shape, rows_pay, write
 from indexes.kind import Blob, Builder, Clauses, Column, OptionError, Options, Read
 from indexes.question import Among, Compare, IsNull, Like, Question, Value, Within
 from indexes.rows import Between, RowVerdict
@@ -35,6 +36,7 @@ _WHOLE = {  # option: default, least, most
     "block_rows": (8192, 0, 1 << 20),
     "ndv_max": (100_000, 1, 10_000_000),
 }
+_AUTO = "auto"
 _BLOCK_ROWS_LEAST = 64  # but for 0
 
 
@@ -60,24 +62,27 @@ class Bitmap:
     def options(self, type_: str, given: Options) -> Options:
         """All options.
 
-        `rows`: whether rows are kept, or blocks of rows alone; `bins`: parts of the values' range,
-        0 to 1024; `block_rows`: rows of a block, 64 to 1,048,576, or 0 for row groups; `ndv_max`:
-        distinct values of a file at most, 1 to 10,000,000.
+        `rows`: whether rows are kept, or blocks of rows alone, or `auto`, as each file has it: rows
+        where these take no more bytes than the column (`inverted_writer.rows_pay`); `bins`: parts
+        of the values' range, 0 to 1024; `block_rows`: rows of a block, 64 to 1,048,576, or 0 for
+        row groups; `ndv_max`: distinct values of a file at most, 1 to 10,000,000.
         """
         if domain_of(type_) is None:
             raise NotIndexableError(f"the type {type_}")
         unknown = sorted(set(given) - {"rows", *_WHOLE})
         if unknown:
             raise OptionError(f"BITMAP has no option {unknown[0]}: rows, {', '.join(_WHOLE)}")
-        rows = str(given.get("rows", True)).lower()
-        if rows not in ("true", "false"):
-            raise OptionError(f"rows is true or false, not {given['rows']!r}")
-        found: dict[str, int | bool] = {"rows": rows == "true"}
-        for name, (default, least, most) in _WHOLE.items():
-            found[name] = _whole(name, given.get(name, default), least, most)
-        if 0 < found["block_rows"] < _BLOCK_ROWS_LEAST:
+        rows = str(given.get("rows", _AUTO)).lower()
+        if rows not in ("true", "false", _AUTO):
+            raise OptionError(f"rows is true, false or auto, not {given['rows']!r}")
+        found: dict[str, str | int | bool] = {"rows": rows if rows == _AUTO else rows == "true"}
+        whole = {
+            name: _whole(name, given.get(name, default), least, most)
+            for name, (default, least, most) in _WHOLE.items()
+        }
+        if 0 < whole["block_rows"] < _BLOCK_ROWS_LEAST:
             raise OptionError(f"block_rows is 0 or at least {_BLOCK_ROWS_LEAST}")
-        return found
+        return {**found, **whole}
 
     def builder(self, column: Column, options: Options) -> Builder:
         return _Builder(column, dict(options), self.light)
@@ -105,7 +110,9 @@ class _Builder:
         if domain is None:
             raise NotIndexableError(f"the type {column.type}")
         starts = _starts(column.row_groups, options["block_rows"])
-        self._shape = Shape(domain, starts, options["rows"], options["bins"], options["ndv_max"])
+        self._auto = options["rows"] == _AUTO
+        row_level = options["rows"] is True
+        self._shape = Shape(domain, starts, row_level, options["bins"], options["ndv_max"])
         self._column, self._light, self._codes = column, light, Codes(self._shape)
 
     def add(self, values: pa.Array) -> None:
@@ -118,6 +125,8 @@ class _Builder:
         if finished is None or not self._column.rows:
             return ()
         shape = self._shape
+        if self._auto:
+            shape = replace(shape, row_level=rows_pay(*finished))
         written = write(*finished, shape)
         properties = {
             "head": str(written.head),

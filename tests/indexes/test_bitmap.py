@@ -37,7 +37,7 @@ class Opened:
 
     def __init__(self, values: pa.Array, type_: str, groups=None, **options):
         self.column = Column(type_, tuple(groups or [len(values)]))
-        builder = KIND.builder(self.column, KIND.options(type_, options))
+        builder = KIND.builder(self.column, KIND.options(type_, {"rows": True, **options}))
         builder.add(to_domain(values, type_))
         (blob,) = builder.finish()
         self.blob, self.data = replace(blob, data=b""), blob.data
@@ -346,12 +346,14 @@ def test_the_light_blob_is_of_distinct_values():
 
 def test_options():
     whole = {"bins": 64, "block_rows": 8192, "ndv_max": 100_000}
-    assert KIND.options("bigint", {}) == {"rows": True, **whole}
+    assert KIND.options("bigint", {}) == {"rows": "auto", **whole}
+    assert KIND.options("bigint", {"rows": True})["rows"] is True
+    assert KIND.options("bigint", {"rows": "AUTO"})["rows"] == "auto"
     changed = KIND.options("string", {"rows": "FALSE", "bins": "8", "block_rows": 0})
     assert changed == {**whole, "rows": False, "bins": 8, "block_rows": 0}
     for wrong, says in [
         ({"bin": 1}, "no option bin: rows, bins, block_rows, ndv_max"),
-        ({"rows": 1}, "rows is true or false, not 1"),
+        ({"rows": 1}, "rows is true, false or auto, not 1"),
         ({"bins": 1025}, "bins is from 0 to 1024, not 1025"),
         ({"bins": -1}, "bins is a whole number, not -1"),
         ({"bins": 1.5}, "bins is a whole number, not 1.5"),
@@ -389,6 +391,31 @@ def answers(opened: Opened) -> list:
 def sample() -> Opened:
     texts = [None if n % 11 == 0 else f"a{n * n % 23}" for n in range(300)]
     return Opened(pa.array(texts), "string", [150, 150], block_rows=64, bins=4)
+
+
+@pytest.mark.parametrize(
+    ("how", "rows", "ndv", "kept"),
+    [
+        ("random", 300_000, 1_000, False),
+        ("random", 300_000, 2, False),
+        ("random", 50_000, 300, False),
+        ("random", 5_000, 5, True),  # few bytes in any case
+        ("runs", 300_000, 1_000, True),
+        ("sorted", 300_000, 1_000, True),
+        ("sorted", 50_000, 300, True),
+        ("sorted", 300_000, 290_000, False),
+    ],
+)
+def test_rows_are_kept_where_they_cost_no_more_than_the_column(how, rows, ndv, kept):
+    values = pa.array(layout(how, rows, ndv, 5))
+    chosen = Opened(values, "bigint", rows="auto", ndv_max=1_000_000)
+    other = Opened(values, "bigint", rows=kept, ndv_max=1_000_000)
+    assert (chosen.blob, chosen.data) == (other.blob, other.data)
+    assert chosen.blob.properties["level"] == ("rows" if kept else "blocks")
+    if not kept:
+        column = rows * math.log2(ndv) / 8 + 8 * ndv
+        assert len(Opened(values, "bigint", ndv_max=1_000_000).data) > column
+        assert len(chosen.data) < len(Opened(values, "bigint", ndv_max=1_000_000).data)
 
 
 def test_every_altered_byte_is_refused_or_harmless():

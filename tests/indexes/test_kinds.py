@@ -81,7 +81,7 @@ KINDS = [
         st.fixed_dictionaries(
             {},
             optional={
-                "rows": st.booleans(),
+                "rows": st.sampled_from([True, False, "auto"]),
                 "bins": st.sampled_from([0, 1, 2, 5, 64]),
                 "block_rows": st.sampled_from([0, 64, 8192]),
             },
