@@ -60,6 +60,7 @@ BUILT_KINDS = frozenset(
         "NGRAM_BITMAP",
         "NGRAM_BLOOM",
         "RANGE",
+        "TOKEN_BITMAP",
         "TOKEN_BLOOM",
     )
 )

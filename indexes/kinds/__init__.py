@@ -15,6 +15,7 @@ from indexes.kinds.ngram import NGRAM_BLOOM
 from indexes.kinds.ngram_bitmap import NGRAM_BITMAP
 from indexes.kinds.range import RANGE
 from indexes.kinds.token import TOKEN_BLOOM
+from indexes.kinds.token_bitmap import TOKEN_BITMAP
 from indexes.question import Question
 
 
@@ -39,6 +40,9 @@ BITMAP = Bitmap(_FilterOfValues())
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         kind.name: kind
-        for kind in (BITMAP, BLOOM, BOUNDS, NGRAM_BITMAP, NGRAM_BLOOM, RANGE, TOKEN_BLOOM)
+        for kind in (
+            *(BITMAP, BLOOM, BOUNDS, RANGE),
+            *(NGRAM_BITMAP, NGRAM_BLOOM, TOKEN_BITMAP, TOKEN_BLOOM),
+        )
     }
 )

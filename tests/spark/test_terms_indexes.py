@@ -69,6 +69,11 @@ def acc(spark_warehouse: SparkWarehouse, tmp_path: Path) -> Iterator[Accelerator
         yield acc
 
 
+_SMALL_GROUPS = (
+    "'write.parquet.row-group-size-bytes'='1024','write.parquet.page-size-bytes'='512',"
+    "'write.parquet.row-group-check-min-record-count'='50',"
+    "'write.parquet.row-group-check-max-record-count'='50'"
+)
 _TEXTS = (
     "SELECT id, CASE id % 7 WHEN 0 THEN concat('connection from 10.0.', id % 50, ' refused')"
     " WHEN 1 THEN concat('用户', id, '登录失败') WHEN 2 THEN 'İSTANBUL ΟΔΟΣ Straße' WHEN 3 THEN ''"
@@ -136,8 +141,7 @@ def test_blocks_of_grams_leave_row_groups_out(
 ) -> None:
     """Needles in one row group of a file each; deleted rows, appended files."""
     wh = spark_warehouse
-    limit = "'write.parquet.row-group-limit'='64'"
-    table = f"lake.d.{wh.table('id BIGINT, t STRING', version=2, properties=limit)}"
+    table = f"lake.d.{wh.table('id BIGINT, t STRING', version=2, properties=_SMALL_GROUPS)}"
     for first in (0, 400):
         wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=first, last=first + 400)}")
     acc.execute(f"CREATE INDEX of_t ON {table} USING NGRAM_BITMAP (t) WITH (block_rows = 32)")
@@ -149,6 +153,7 @@ def test_blocks_of_grams_leave_row_groups_out(
     assert found.fetchall() == [(15,)]
     assert found.metrics.files_read == 1 and found.metrics.indexes == ("of_t",)
     assert found.metrics.row_groups_read == 1
+    assert acc.query(f"SELECT id FROM {table} WHERE id >= 0").metrics.row_groups_read == 4
     wh.sql(f"DELETE FROM {table} WHERE id % 5 = 2")
     wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=800, last=900)}")
     same.changed()
@@ -167,3 +172,37 @@ def test_patterns_that_java_refuses_are_left_to_it(
             acc.query(f"SELECT id FROM {table} WHERE t RLIKE '{pattern}'").rows()
     some = [r"t RLIKE r'(absent)\1'", "t RLIKE '(absent|refused)+'"]
     Differential(acc).check([f"SELECT id FROM {table} WHERE {one}" for one in some], rewritten=None)
+
+
+_WORDS = (
+    "has_token(t, 'refused')",
+    "NOT has_token(t, 'Refused')",
+    "match(t, 'REFUSED from Connection')",
+    "match(t, '登录失败')",
+    "NOT match(t, 'refused')",
+    "has_token(t, '登录') AND id < 300",
+    "has_token(t, 'absent')",
+    "match(t, 'straSSE') OR id = 7",
+    "match(t, '') AND id < 9",
+    "t LIKE '%refused%' AND match(t, '7')",
+)
+
+
+def test_words_are_answered_by_rows(spark_warehouse: SparkWarehouse, acc: Accelerator) -> None:
+    """TOKEN_BITMAP: equal answers, row groups left out, and counts that read no data file."""
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('id BIGINT, t STRING', version=2, properties=_SMALL_GROUPS)}"
+    for first in (0, 400):
+        wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=first, last=first + 400)}")
+    queries = [f"SELECT id, t FROM {table} WHERE {where}" for where in _WORDS]
+    queries += [f"SELECT count(*), sum(id) FROM {table} WHERE {where}" for where in _WORDS]
+    plain = {query: sorted(acc.query(query).fetchall(), key=str) for query in queries}
+    acc.execute(f"CREATE INDEX of_t ON {table} USING TOKEN_BITMAP (t)")
+    for query in queries:
+        assert sorted(acc.query(query).fetchall(), key=str) == plain[query], query
+    found = acc.query(f"SELECT id FROM {table} WHERE has_token(t, '42') AND match(t, 'REFUSED')")
+    assert sorted(found.fetchall()) == [(42,), (392,), (742,)]
+    assert found.metrics.row_groups_read == 3
+    assert acc.query(f"SELECT id FROM {table} WHERE id >= 0").metrics.row_groups_read == 4
+    count = acc.query(f"SELECT count(*) FROM {table} WHERE match(t, 'connection')")
+    assert count.fetchall() == [(115,)] and count.metrics.files_read == 0
