@@ -52,20 +52,6 @@ INDEX_KINDS = frozenset(
     )
 )
 
-BUILT_KINDS = frozenset(
-    (
-        "BITMAP",
-        "BLOOM",
-        "BOUNDS",
-        "NGRAM_BITMAP",
-        "NGRAM_BLOOM",
-        "RANGE",
-        "TOKEN_BITMAP",
-        "TOKEN_BLOOM",
-    )
-)
-"""Those of this release."""
-
 # What can't be tokenized is still known to be ours by words that no statement of Spark's has.
 _OURS = re.compile(
     r"(?:(?:EXPLAIN\s+)?CREATE\s+(?:OR\s+REPLACE\s+)?CUBE|(?:UN)?DROP\s+CUBE|BUILD|PUBLISH|VERIFY"
@@ -141,8 +127,6 @@ def _create_index(reader: Reader, or_replace: bool) -> Statement | None:
 
 def _index(reader: Reader, created: CreateIndex) -> Statement:
     """The rest, once it's known to be ours."""
-    if created.kind not in BUILT_KINDS:
-        return NotBuilt(f"CREATE INDEX … USING {created.kind}", created.table)
     reader.meant(EXAMPLES["CREATE INDEX"])
     if created.replace and created.if_not_exists:
         raise reader.error("either OR REPLACE or IF NOT EXISTS, not both")
