@@ -16,12 +16,13 @@ from pathlib import Path
 from rich.console import Console
 
 import accelerator
-from bench import index_builds, index_filters, log_searches, needles
+from bench import index_builds, index_filters, log_searches, needles, poem_searches, poems
 from bench.report import Report
 from bench.steps import Steps, noise_into
 
 SPARK_CONF = {"spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC"}
-_PARTS = ("builds", "filters", "needles", "logs")
+_PARTS = ("builds", "filters", "needles", "logs", "poems")
+_DATA = Path("build/data")
 _NEEDLE_FILES, _LOG_FILES = 1_000, 100
 
 
@@ -48,6 +49,8 @@ def run(options: argparse.Namespace) -> int:
                 _needles(folder / "needles", options, steps, report)
             if not options.no_logs:
                 _logs(folder / "logs", options, steps, report)
+            if not options.no_poems and not options.no_spark:
+                _poems(folder / "poems", steps, report)
             if not options.no_builds:
                 _builds(folder / "builds", options, steps, report)
     finally:
@@ -67,6 +70,18 @@ def _needles(folder: Path, options: argparse.Namespace, steps: Steps, report: Re
         os.sync()  # pages that aren't written can't be forgotten
     with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
         needles.measure(acc, folder, made, steps, report, spark=not options.no_spark)
+    shutil.rmtree(folder)
+
+
+def _poems(folder: Path, steps: Steps, report: Report) -> None:
+    folder.mkdir()
+    with steps.step(f"Fetch the poems of {poems.PACKAGE}, once"):
+        archive = poems.fetched(_DATA)
+    with steps.step("Write the poems as a table"):
+        paths = poem_searches.make(folder, poems.read(archive))
+        os.sync()
+    with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
+        poem_searches.measure(acc, folder, paths, steps, report)
     shutil.rmtree(folder)
 
 

@@ -43,8 +43,16 @@ class Turns:
     """Runs each statement by every system, one after the other, and compares the answers."""
 
     def __init__(
-        self, acc: accelerator.Accelerator, folder: Path, table: str, *, spark: bool
+        self,
+        acc: accelerator.Accelerator,
+        folder: Path,
+        table: str,
+        *,
+        spark: bool,
+        blooms: bool = True,
     ) -> None:
+        """With `blooms` there is a copy of the table that has them."""
+        self._blooms = blooms
         self._acc, self._folder, self._table, self._spark = acc, folder, table, spark
         files = str(folder / "bench" / table / "data" / "*.parquet")
         self._source = f"read_parquet('{files}')"
@@ -58,27 +66,42 @@ class Turns:
         """Whether DuckDB may keep in memory what it has read of files."""
         self._duckdb.execute(f"SET enable_external_file_cache = {str(kept).lower()}")
 
-    def run(self, text: str, *, cold: bool, order_by: Sequence[int] = ()) -> list[Ran]:
-        """The statement by each. SystemExit where two answer differently."""
+    def run(
+        self,
+        text: str,
+        *,
+        cold: bool,
+        order_by: Sequence[int] = (),
+        duckdb: str = "",
+        without: Sequence[str] = (),
+    ) -> list[Ran]:
+        """The statement by each, but for those `without`. SystemExit where two answer differently.
+
+        `duckdb`: what DuckDB is asked, where it has other words for it.
+        """
         systems: dict[str, tuple[str, Callable[[str], pa.Table]]] = {
             OURS: (f"bench.{self._table}", self._ours),
             DUCKDB: (self._source, lambda sql: self._duckdb.execute(sql).to_arrow_table()),
         }
         if self._spark:
             systems[SPARK] = (f"bench.{self._table}", self._stock)
-            systems[PARQUET_BLOOM] = (f"bench.{self._table}_bloom", self._stock)
+            if self._blooms:
+                systems[PARQUET_BLOOM] = (f"bench.{self._table}_bloom", self._stock)
+        for name in without:
+            del systems[name]
         found, answers = [], {}
         for name, (table, ask) in systems.items():
             if cold:
                 forget_pages(self._folder)
             before = bytes_read()
             began = time.perf_counter()
-            rows = ask(text.replace(TABLE, table))
+            asked = duckdb if duckdb and name == DUCKDB else text
+            rows = ask(asked.replace(TABLE, table))
             ms = (time.perf_counter() - began) * 1000
             told = self._metrics if name == OURS else {}
             found.append(Ran(name, ms, bytes_read() - before, rows.num_rows, told))
             answers[name] = rows
-        expected = answers.get(SPARK, answers[DUCKDB])
+        expected = answers[SPARK if SPARK in answers else DUCKDB]
         for name, rows in answers.items():
             # DuckDB's names and types aren't Spark's.
             plain = expected if SPARK in answers and name != DUCKDB else None
