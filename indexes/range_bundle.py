@@ -129,6 +129,26 @@ class RangeGroup:
                 asking.ask(low >> by, high >> by, found)
         return found
 
+    def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
+        """The filters of each file as it was alone; `said`: properties that go with them.
+
+        ValueError as `may`.
+        """
+        shape = self.shape
+        if shape.prefix is not None:
+            said = {**said, "prefix": shape.prefix.hex()}
+        if shape.mode != BLOOMRF:
+            found = _Cells(self._directory(read), shape, read).codes()
+            gaps = shape.mode == GAPS
+            return [Codes(codes, shape.shift, gaps).to_blob(said) for codes in found]
+        length = shape.files * _WORD
+        rows = np.empty((shape.words, shape.files), dtype=np.uint64)
+        for number in range(shape.words):
+            row = read(number * (length + _CHECK), length + _CHECK)
+            rows[number] = np.frombuffer(_checked(row, f"row {number}", length), "<u8")
+        words = np.ascontiguousarray(rows.T)
+        return [Prefixes(own, shape.layers).to_blob(said) for own in words]
+
     def _directory(self, read: Read) -> _Directory:
         if self._known is None:
             data = read(0, self.shape.directory)
@@ -201,6 +221,26 @@ class _Cells:
             self._shape.mode == GAPS,
             found,
         )
+
+    def codes(self) -> list[Keys]:
+        """Every file's codes."""
+        from indexes import range_kernels as kernels
+
+        known = self._directory
+        parts: list[list[Keys]] = [[] for _ in range(self._shape.files)]
+        for cell, (begin, end) in enumerate(zip(known.begins, known.ends, strict=True)):
+            data, counts, files = self._opened(cell)
+            flags, at = np.unpackbits(data, bitorder="little"), 0
+            for count, file in zip(counts, files.tolist(), strict=True):
+                size = int(kernels.bit_size(count, end - begin))
+                own = np.packbits(flags[at : at + size], bitorder="little")
+                padded = np.concatenate((own, np.zeros(kernels.PAD, dtype=np.uint8)))
+                values = np.empty(int(count), dtype=np.uint64)
+                if not kernels.get_codes(padded, begin, end - begin, values):
+                    raise ValueError(f"fewer codes than {count} in cell {cell}")
+                parts[file].append(values)
+                at += size
+        return [np.concatenate(part) for part in parts]
 
     def _opened(self, number: int) -> tuple[npt.NDArray[np.uint8], Keys, Numbers]:
         """The bits of a cell, how many codes each file has in it, and which files have any."""

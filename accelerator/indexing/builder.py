@@ -7,6 +7,7 @@ in one pass over its files.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
@@ -21,6 +22,7 @@ from accelerator.errors import (
     CancelledError,
     EngineError,
     IndexDefinitionError,
+    StoreError,
     UnknownColumnError,
     UnknownTableError,
 )
@@ -31,7 +33,7 @@ from accelerator.progress import Progress, SilentProgress
 from accelerator.statements.kinds import CreateIndex
 from accelerator.store import IndexRecord, Job, SegmentRecord, Store, segment_id
 from indexes.domains import NotIndexableError
-from indexes.kind import OptionError
+from indexes.kind import OptionError, Read
 from indexes.kinds import KINDS
 from rewrite.dotted import joined, parts_of
 from rewrite.facts import ColumnFacts
@@ -39,8 +41,11 @@ from rewrite.facts import ColumnFacts
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
 
+_log = logging.getLogger("accelerator")
 _FILES_MAX = 1_024  # of one job, and so of one bundle
 _ROWS_MAX = 64_000_000  # of one job: their light blobs come to the driver, some 1.3 bytes a row
+_BUNDLES_MERGED = 8
+"""So many small bundles of an index are made one."""
 _TASK_BYTES = 64 * 1024 * 1024
 
 
@@ -184,7 +189,40 @@ class IndexBuilder:
                 ) from error
             finally:
                 shown.finish()
+            for target in targets:
+                self._merge(target)
         return list(done.values())
+
+    def _merge(self, target: Target) -> None:
+        """Makes few bundles of the many that small builds have left.
+
+        A statement reads something of each. What can't be read stays as it is.
+        """
+        record = target.record
+        built = self._store.table(record.table_uuid).of(record.id)
+        mine = [s for s in built if s.is_bundle and records.answers_for(s, target.type)]
+        small = [s for s in mine if len(s.files) * 2 <= _FILES_MAX and s.rows * 2 <= _ROWS_MAX]
+        if len(small) < _BUNDLES_MERGED:
+            return
+        for some in _groups(small):
+            job = self._store.begin_job(record.table_uuid, record.id)
+            try:
+                made = records.taken_apart(some, self._reader)
+                bundle = records.write_bundle(self._store, job, made)
+                merged = records.segments(record, some[0].fields[0][2], made, bundle)
+                ids = [s.id for s in some]
+                lost = self._store.add_segments(
+                    record.table_uuid, merged, replaces=ids, job=job
+                ).lost
+            except (OSError, ValueError, StoreError) as error:
+                _log.warning("bundles of index %s can't be merged: %s", record.name, error)
+                self._discard(job, ())
+                return
+            if lost:
+                self._discard(job, ())
+
+    def _reader(self, uri: str) -> Read:
+        return lambda offset, length: self._store.read_range(uri, offset, length)
 
     def _job(
         self,
@@ -260,7 +298,7 @@ class IndexBuilder:
     def _commit(self, target: Target, job: Job, made: records.Made) -> BuiltIndex:
         record = target.record
         bundle = records.write_bundle(self._store, job, made)
-        segments = records.segments(target.pinned, record, target.type, made, bundle)
+        segments = records.segments(record, target.type, made, bundle)
         lost = self._store.add_segments(record.table_uuid, segments, job=job).lost
         kept = [s for s in segments if s.id not in lost]
         if lost:
@@ -293,7 +331,7 @@ def _made(
     for file in chosen:
         mine = (i for i in answers[file.path].indexed if i.index_id == target.record.id)
         found.append(next(mine))
-    return records.Made(tuple(chosen), tuple(found))
+    return records.Made(tuple(map(records.covered_file, chosen)), tuple(found))
 
 
 def _jobs(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
@@ -307,6 +345,23 @@ def _jobs(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
         parts[-1].append(file)
         rows += file.record_count
     return parts
+
+
+def _groups(bundles: Sequence[SegmentRecord]) -> list[list[SegmentRecord]]:
+    """Bundles to be merged, of one type of the column each; none alone."""
+    found: list[list[SegmentRecord]] = []
+    by_type: dict[str, list[SegmentRecord]] = {}
+    for one in sorted(bundles, key=lambda s: s.id):
+        by_type.setdefault(one.fields[0][2], []).append(one)
+    for some in by_type.values():
+        files = rows = _ROWS_MAX
+        for one in some:
+            if files + len(one.files) > _FILES_MAX or rows + one.rows > _ROWS_MAX:
+                found.append([])
+                files = rows = 0
+            found[-1].append(one)
+            files, rows = files + len(one.files), rows + one.rows
+    return [some for some in found if len(some) > 1]
 
 
 def _check_type(record: IndexRecord, column: ColumnFacts) -> None:

@@ -19,7 +19,7 @@ from indexes.bounds import Flags
 from indexes.kind import Asked, Blob, Intervals, Read
 from indexes.kinds.bloom import answers
 from indexes.kinds.bounds import TYPE as BOUNDS
-from indexes.kinds.bounds import gathered, read_bounds
+from indexes.kinds.bounds import apart, gathered, read_bounds
 from indexes.range_bundle import RangeGroup, Shape, shape_of, write_group
 from indexes.range_filters import TYPE as RANGE_FILTER
 from indexes.sbbf import BLOCK_BYTES, Bundle, read_filter, transpose
@@ -43,6 +43,13 @@ class Piece(Protocol):
         """
         ...
 
+    def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
+        """The blob of each file, as it was given; `said`: properties that all of them have.
+
+        ValueError as `may`.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Filters:
@@ -54,6 +61,16 @@ class Filters:
     def may(self, asked: Asked, read: Read) -> Flags | None:
         """See `Piece`."""
         return None if isinstance(asked, Intervals) else self.bundle.may(asked, self.within(read))
+
+    def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
+        """See `Piece`."""
+        bundle, row = self.bundle, self.within(read)
+        size = bundle.files * BLOCK_BYTES
+        rows = b"".join(row(number * size, size) for number in range(bundle.blocks))
+        words = np.frombuffer(rows, dtype="<u4").reshape(bundle.blocks, bundle.files, -1)
+        own = {**said, "z": str(bundle.blocks)}
+        each = (np.ascontiguousarray(words[:, file]).tobytes() for file in range(bundle.files))
+        return [Blob(FILTER, data, True, own) for data in each]
 
     def within(self, read: Read) -> Read:
         """Rows of the bundle out of reads of its file. ValueError for a row that was altered."""
@@ -82,6 +99,11 @@ class Ranges:
         """See `Piece`."""
         return self.group.may(asked, puffin.within(read, self.place))
 
+    def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
+        """See `Piece`."""
+        own = {**said, "rate": f"{self.rate:.6f}"}
+        return self.group.blobs(puffin.within(read, self.place), own)
+
 
 @dataclass(frozen=True, slots=True)
 class BoundsTable:
@@ -92,6 +114,10 @@ class BoundsTable:
 
     def may(self, *_: object) -> None:
         """See `Piece`: the planner compares bounds by itself."""
+
+    def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
+        """See `Piece`."""
+        return apart(self.table(read), said)
 
     def table(self, read: Read) -> pa.Table:
         """The bounds. ValueError where they were altered."""
@@ -111,6 +137,11 @@ class Single:
         if isinstance(asked, Intervals):
             return None
         return np.array([answers(self.whole(read), asked)])
+
+    def blobs(self, read: Read, said: Mapping[str, str]) -> list[Blob]:
+        """See `Piece`."""
+        found = self.whole(read)
+        return [replace(found, properties={**said, **found.properties})]
 
     def whole(self, read: Read) -> Blob:
         """With its bytes, out of reads of the bundle's file. ValueError where they were altered."""

@@ -7,11 +7,11 @@ the deletes of a file are, it's covered: rows only become fewer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.iceberg import LiveFile
 from accelerator.indexing import pieces
 from accelerator.indexing.pieces import ALONE, Piece, Single
 from accelerator.indexing.work import Indexed
@@ -21,7 +21,7 @@ from indexes import puffin
 from indexes.analyser import GRAMS
 from indexes.domains import keeps_meaning
 from indexes.hashing import HASH
-from indexes.kind import Blob, Column
+from indexes.kind import Blob, Column, Read
 from indexes.range_filters import RANGES
 from indexes.tokens import ANALYSER
 
@@ -40,8 +40,13 @@ _UNDER = ""  # an index is of a file whatever was deleted of it
 class Made:
     """What one job made for one index: files, and what came of each."""
 
-    files: tuple[LiveFile, ...]
+    files: tuple[CoveredFile, ...]
     indexed: tuple[Indexed, ...]
+
+
+def covered_file(file: LiveFile) -> CoveredFile:
+    """A data file as the records of an index name it: whatever was deleted of it."""
+    return CoveredFile(file.path, file.sequence_number, _UNDER, file.record_count, file.size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +74,10 @@ def write_bundle(store: Store, job: Job, made: Made) -> WrittenBundle:
 
 
 def segments(
-    pinned: PinnedTable, record: IndexRecord, type_: str, made: Made, bundle: WrittenBundle
+    record: IndexRecord, type_: str, made: Made, bundle: WrittenBundle
 ) -> list[SegmentRecord]:
     """The records of a job: one for its bundle, one for each sidecar."""
-    covered = [
-        CoveredFile(f.path, f.sequence_number, _UNDER, f.record_count, f.size_bytes)
-        for f in made.files
-    ]
-    fields = ((pinned.facts.uuid, record.field_id, type_, False),)
+    fields = ((record.table_uuid, record.field_id, type_, False),)
     several = sum(not isinstance(piece, Single) for piece in bundle.pieces)
     told: dict[str, Any] = {
         **pieces.to_facts(bundle.pieces),
@@ -92,13 +93,13 @@ def segments(
             bundle.uri,
             sum(f.record_count for f in made.files),
             bundle.bytes,
-            tuple(covered),
+            made.files,
             fields=fields,
             settings=(("part", BUNDLE),),
             facts={BUNDLE: told},
         )
     ]
-    for file, indexed in zip(covered, made.indexed, strict=True):
+    for file, indexed in zip(made.files, made.indexed, strict=True):
         if indexed.sidecar is not None:
             blobs = [
                 {"type": b.type, "properties": dict(b.properties), "offset": at, "length": length}
@@ -119,6 +120,26 @@ def segments(
                 )
             )
     return found
+
+
+def taken_apart(records: Iterable[SegmentRecord], reader: Callable[[str], Read]) -> Made:
+    """What jobs made, out of their bundles; without sidecars, whose records stay.
+
+    OSError, ValueError and what `reader` raises where a bundle can't be read.
+    """
+    files: list[CoveredFile] = []
+    indexed: list[Indexed] = []
+    for record in records:
+        told, read = record.facts[BUNDLE], reader(record.path)
+        blobs = [piece.blobs(read, told["formats"]) for piece in pieces_of(record)]
+        whys = [word for word, count in told["why"].items() for _ in range(count)]
+        for file, place in zip(record.files, places_of(record), strict=True):
+            light = () if place is None else (blobs[place[0]][place[1]],)
+            # Which file a reason is of isn't kept, only how many have it.
+            why = "" if light or not whys else whys.pop()
+            files.append(file)
+            indexed.append(Indexed(record.cube_id, light=light, why=why))
+    return Made(tuple(files), tuple(indexed))
 
 
 def _formats(made: Made) -> dict[str, str]:

@@ -12,7 +12,7 @@ one isn't kept. Building holds the two values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -101,6 +101,12 @@ class BoundsBuilder:
 def gathered(blobs: Sequence[Blob]) -> bytes:
     """The bounds of many files in the bytes of one."""
     return _bytes(pa.concat_tables([read_bounds(blob.data) for blob in blobs]).combine_chunks())
+
+
+def apart(table: pa.Table, said: Mapping[str, str]) -> list[Blob]:
+    """The blobs of the files whose bounds were gathered; `said`: properties of all of them."""
+    rows = (table.slice(row, 1).combine_chunks() for row in range(table.num_rows))
+    return [Blob(TYPE, _bytes(row), True, said) for row in rows]
 
 
 def read_bounds(data: bytes) -> pa.Table:

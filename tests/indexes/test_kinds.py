@@ -24,7 +24,7 @@ from pyroaring import BitMap
 
 from indexes.domains import INT64, domain_of, to_domain
 from indexes.kind import Blob, Column, Intervals, Kind
-from indexes.kinds import BITMAP, BLOOM, NGRAM_BITMAP, NGRAM_BLOOM, RANGE, TOKEN_BLOOM
+from indexes.kinds import BITMAP, BLOOM, NGRAM_BITMAP, NGRAM_BLOOM, RANGE, TOKEN_BITMAP, TOKEN_BLOOM
 from indexes.kinds.bloom import answers
 from indexes.question import Among, Compare, IsNull, Like, Tokens, Within
 from indexes.range_filters import answers as answers_range
@@ -141,6 +141,20 @@ KINDS = [
         ),
         frozenset({"string"}),
         holds,
+    ),
+    Tried(
+        TOKEN_BITMAP,
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "rows": st.booleans(),
+                "block_rows": st.sampled_from([16, 1024]),
+                "bits_per_token": st.sampled_from([4, 10]),
+            },
+        ),
+        frozenset({"string"}),
+        holds,
+        lambda options, question: options["rows"] and bool(getattr(question, "tokens", ())),
     ),
     Tried(
         NGRAM_BITMAP,
