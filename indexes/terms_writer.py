@@ -36,6 +36,8 @@ TERMS_MAX = 1 << 22
 _TERMS_BYTES_MAX = 64 << 20
 _BLOCK_BYTES = 4 << 10  # of the dictionary: terms are asked for one by one
 _CHUNK = 1 << 20  # pairs
+_TERM_BYTES, _PAIR_BYTES = 16, 2  # about what each takes in a blob
+_LEAST_UNITS = 4  # fewer would tell next to nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +84,37 @@ class Pairs:
         return added
 
     def finish(
-        self, rows: int, nulls: Array, unknown: Array, *, everywhere: bool
+        self,
+        rows: int,
+        nulls: Array,
+        unknown: Array,
+        *,
+        everywhere: bool,
+        bytes_max: int | None = None,
     ) -> Written | None:
         """The blob; None where there are too many rows or terms.
 
-        `nulls`: flags of the file's rows; `unknown`: rows of which nothing may be told.
+        `nulls`: flags of the file's rows; `unknown`: rows of which nothing may be told. Units are
+        made larger until about `bytes_max` bytes are enough; None where the terms alone take more.
         """
         if self.given_up or rows > BOUND_MAX - 1:
+            return None
+        left = None if bytes_max is None else bytes_max - _TERM_BYTES * len(self._terms)
+        if left is not None and left < 0:
             return None
         order = pc.sort_indices(self._terms).to_numpy()
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         pairs = self._gathered(place)
-        bound = -(-rows // self.unit)
-        counts = _counts(pairs, len(order))
-        kept = counts
+        while True:
+            bound = -(-rows // self.unit)
+            counts = _counts(pairs, len(order))
+            kept = np.where(counts > bound // 2, 0, counts) if everywhere else counts
+            if left is None or bound < _LEAST_UNITS or _PAIR_BYTES * int(kept.sum()) <= left:
+                break
+            self.unit *= 2
+            pairs = _doubled(pairs)
         if everywhere:
-            kept = np.where(counts > bound // 2, 0, counts)
             pairs = pairs[np.repeat(kept > 0, counts)]
         sets = encode_sets(pairs.astype(np.uint32), kept, bound)
         del pairs
@@ -128,6 +144,13 @@ class Pairs:
             at += len(codes)
         pairs.sort()
         return pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
+
+
+def _doubled(pairs: Array) -> Array:
+    """The pairs in units of twice as many rows."""
+    half = np.uint64((1 << 32) - 1)
+    found = (pairs & ~half) | ((pairs & half) >> np.uint64(1))
+    return found[np.append(True, found[1:] != found[:-1])] if len(found) else found
 
 
 def _counts(pairs: Array, terms: int) -> Array:

@@ -6,7 +6,7 @@ those that have all of them. The light blob is NGRAM_BLOOM's, a filter of the fi
 docs/formats/terms.md has the bytes.
 
 What isn't known may match: a block with a text that isn't UTF-8 or with a million grams, a file
-with more than 4 million of them.
+with more than 4 million of them, or with so many for its texts that blocks tell nothing.
 
 Building holds the grams of one block (40 MiB at most), the file's filter (1 MiB), and what
 `terms_writer.py` says: 420 MB at most, and the dictionary of 32 MB with its order.
@@ -39,6 +39,9 @@ DEFAULTS: Options = {"gram": 3, "folded": True, "block_rows": 256, "bits_per_gra
 _LEAST_ROWS, _MOST_ROWS = 16, 1 << 20
 _FILE_BLOCKS = 1 << 15
 _LEAST_ROOM, _MOST_ROOM = 1 << 12, 1 << 20
+_SHARE = 3
+"""The heavy blob takes about so many times less than the texts at most, by larger blocks."""
+_BYTES_LEAST = 64 << 10
 _WAITING = 1 << 18  # grams of blocks that are put into the dictionary together
 _SIGN = 1 << 63
 
@@ -116,7 +119,7 @@ class _Builder:
         self._pairs = Pairs(INT64, self._block_rows, self._block_rows)
         self._waiting: list[tuple[int, Hashes]] = []
         self._found = np.empty(0, dtype=np.uint64)
-        self._rows, self._invalid = 0, False
+        self._rows, self._bytes, self._invalid = 0, 0, False
         self._nulls: list[npt.NDArray[np.bool_]] = []
         self._unknown: list[int] = []
         self._room(_LEAST_ROOM)
@@ -137,6 +140,7 @@ class _Builder:
         while first < len(values):
             last = min(first + self._block_rows - self._rows % self._block_rows, len(values))
             self._take(data, offsets, valid, first, last)
+            self._bytes += int(offsets[last] - offsets[first])
             self._rows += last - first
             first = last
             if self._rows % self._block_rows == 0:
@@ -168,7 +172,8 @@ class _Builder:
         if blobs and self._rows <= self._block_rows:
             return blobs
         unknown = np.array(self._unknown, np.int64)
-        written = self._pairs.finish(self._rows, nulls, unknown, everywhere=True)
+        most = max(self._bytes // _SHARE, _BYTES_LEAST)
+        written = self._pairs.finish(self._rows, nulls, unknown, everywhere=True, bytes_max=most)
         if written is not None and self._rows:
             own = {
                 "head": str(written.head),

@@ -284,3 +284,15 @@ def write_golden() -> None:
     (GOLDEN / "terms-grams.bin").write_bytes(heavy.data)
     made = written([[b"b", b"a\x00"], None, [b"b"], []], 1, 100, everywhere=False)
     (GOLDEN / "terms-texts.bin").write_bytes(made.data)
+
+
+def test_bitmaps_of_grams_take_a_third_of_the_texts_at_most() -> None:
+    random = np.random.default_rng(5)
+    letters = [chr(0x4E00 + n) for n in range(60)]
+    texts = ["".join(random.choice(letters, 60)).encode() for _ in range(4_000)]
+    options = NGRAM_BITMAP.options("string", {"block_rows": 16})
+    builder = NGRAM_BITMAP.builder(Column("string", (len(texts),)), options)
+    builder.add(pa.array(texts, pa.large_binary()))
+    (heavy,) = (blob for blob in builder.finish() if not blob.light)
+    assert len(heavy.data) < sum(map(len, texts)) / 2.5
+    assert int(heavy.properties["unit"]) > 16
