@@ -153,6 +153,14 @@ class PinnedTable:
         """Ids of the fields by which some spec of the table partitions it as they are."""
         return frozenset().union(*self._identity.values())
 
+    def has_field(self, name: str) -> bool:
+        """Whether the schema has a field of that full name, whatever its case."""
+        try:
+            self.schema.find_field(name, case_sensitive=False)
+        except ValueError:
+            return False
+        return True
+
     @property
     def uuid_fields(self) -> frozenset[int]:
         """Ids of the top-level fields that are UUIDs."""

@@ -89,7 +89,7 @@ class IndexBuilder:
         """
         name = ".".join(statement.column)
         found = pinned.facts.column(statement.column[0])
-        if found is None or (len(statement.column) > 1 and not found.type.startswith("struct<")):
+        if found is None or not pinned.has_field(name):
             raise UnknownColumnError(
                 f"{pinned.facts.name} has no column {name}",
                 hint=f"its columns are {', '.join(c.name for c in pinned.facts.columns)}",

@@ -268,6 +268,7 @@ def test_bad_statements_are_typed_errors(spark_warehouse, acc) -> None:
         (f"CREATE INDEX bad ON {table} USING BLOOM (id)", IndexExistsError),
         (f"CREATE INDEX bad2 ON {table} USING BLOOM (nope)", UnknownColumnError),
         (f"CREATE INDEX bad2 ON {table} USING BLOOM (id.nope)", UnknownColumnError),
+        (f"CREATE INDEX bad2 ON {table} USING BLOOM (s.nope)", UnknownColumnError),
         (f"CREATE INDEX bad2 ON {table} USING BLOOM (s.a)", IndexDefinitionError),
         (f"CREATE INDEX bad2 ON {table} USING BLOOM (m)", IndexDefinitionError),
         (f"CREATE INDEX bad2 ON {table} USING BLOOM (id) WITH (nope = 1)", IndexDefinitionError),
