@@ -56,7 +56,7 @@ _NAMES_OF_PARTS = ("job", "person")
 _INDEXES = {
     "trace": ("trace", "BLOOM"),
     "ip": ("ip", "BLOOM"),
-    "message": ("message", "NGRAM_BLOOM"),
+    "message": ("message", "NGRAM_BITMAP"),
     "token": ("message", "TOKEN_BLOOM"),
 }
 """Of each index its column and kind."""
