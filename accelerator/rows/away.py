@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap
 
 from accelerator.arrow_types import arrow_type
 from accelerator.config import Config
@@ -97,11 +98,11 @@ class Task:
             ends = np.cumsum([0, *opened.groups]).tolist()
             for number, (first, after) in enumerate(pairwise(ends)):
                 if chosen is None or chosen.range_cardinality(first, after):
-                    wanted = None if chosen is None else chosen[first:after]
+                    wanted = None if chosen is None else chosen & BitMap(range(first, after))
                     yield from self._rows(opened, number, first, wanted)
 
     def _rows(
-        self, opened: OpenFile, number: int, first: int, wanted: Any
+        self, opened: OpenFile, number: int, first: int, wanted: BitMap | None
     ) -> Iterator[pa.RecordBatch]:
         table, places = opened.sought(number, self.columns)
         if wanted is not None:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap
 
 from accelerator.iceberg import LiveFile
+from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.row_groups import GroupReader, OpenFile
 from accelerator.iceberg.statistics import Absences, Buckets
@@ -25,20 +27,33 @@ from rewrite.types import decimal_parts
 
 _OPENED = 8
 """Files opened side by side."""
+_FEW = 2
+"""Where so many times fewer rows may pass than a row group has, the others go no further."""
 Places = tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One row group that may be read."""
+    """One row group that may be read; `chosen`: the numbers of its rows that may pass, if known."""
 
     file: OpenFile
     number: int
+    chosen: BitMap | None = None
 
     @property
     def rows(self) -> int:
         """Its rows, deleted ones included."""
         return self.file.groups[self.number]
+
+    def sought(self, columns: Sequence[Column]) -> tuple[pa.Table, Positions]:
+        """Those columns of the rows that may pass, and the numbers of these."""
+        table, numbers = self.file.sought(self.number, columns)
+        if self.chosen is None:
+            return table, numbers
+        kept = np.zeros(self.rows, dtype=bool)
+        kept[np.array(self.chosen.to_array(), dtype=np.int64)] = True
+        kept = kept[numbers]
+        return table.filter(pa.array(kept)), numbers[kept]
 
 
 class Found:
@@ -50,7 +65,7 @@ class Found:
 
     def read(self, group: Group, place: int, columns: Sequence[Column]) -> pa.Table:
         """Those columns of a group's rows, and where each row stands: in group `place`, at n."""
-        table, numbers = group.file.sought(group.number, columns)
+        table, numbers = group.sought(columns)
         places = pa.array(np.full(len(numbers), place))
         table = table.append_column(self.group, places)
         return table.append_column(self.number, pa.array(numbers))
@@ -110,15 +125,19 @@ class GroupQueue:
         keys = [Key(file.bounds(column), direction) for column, direction in self._keys]
         selection = self._reading.selection
         rows = None if selection is None else selection.of(file.file)
+        chosen: list[BitMap | None] = [None] * len(file.groups)
         if rows is not None:
-            ends = np.cumsum([0, *file.groups]).tolist()
-            passing &= np.array(
-                [rows.range_cardinality(*span) > 0 for span in pairwise(ends)], dtype=bool
-            )
+            spans = list(pairwise(np.cumsum([0, *file.groups]).tolist()))
+            counts = [rows.range_cardinality(*span) for span in spans]
+            passing &= np.array(counts, dtype=bool)
+            for number, (first, after) in enumerate(spans):
+                if 0 < counts[number] * _FEW <= after - first:
+                    chosen[number] = (rows & BitMap(range(first, after))).shift(-first)
         for number in np.flatnonzero(passing).tolist():
             firsts = zip(keys, file_first, strict=True)
             first = tuple(max(whole, key.first(number)) for key, whole in firsts)
-            heapq.heappush(self._waiting, (first, next(self._order), Group(file, number)))
+            group = Group(file, number, chosen[number])
+            heapq.heappush(self._waiting, (first, next(self._order), group))
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class SortedRows:
         used, sought = self._block.used, self._block.sought
         others = [column for column in used if column not in sought]
         if not self._block.conjuncts or not others:
-            tables = self._reader.map(lambda g: g.file.sought(g.number, used)[0], groups)
+            tables = self._reader.map(lambda g: g.sought(used)[0], groups)
             return pa.concat_tables(tables)
 
         def read(place: int) -> pa.Table:

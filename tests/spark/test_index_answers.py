@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 import accelerator
@@ -19,6 +20,11 @@ _ROWS = (
     " id % 77 / 10, date_add(DATE '1960-01-01', CAST(id % 90 AS INT)), CAST(id % 40 AS INT),"
     " IF(id % 9 = 0, NULL, id % 2 = 0)"
     " FROM range({first}, {last}, 1, 1)"
+)
+_SMALL_GROUPS = (
+    "'write.parquet.row-group-size-bytes'='1',"
+    "'write.parquet.row-group-check-min-record-count'='10',"
+    "'write.parquet.row-group-check-max-record-count'='10'"
 )
 WHERES = (
     "",
@@ -122,7 +128,9 @@ def test_keys_may_be_partitions(spark_warehouse, acc) -> None:
 
 def test_workers_read_the_rows_that_sidecars_leave(spark_warehouse, acc, monkeypatch) -> None:
     wh = spark_warehouse
-    table = _filled(wh, files=4, clauses="PARTITIONED BY (yes)")
+    table = _filled(wh, files=4, clauses="PARTITIONED BY (yes)", properties=_SMALL_GROUPS)
+    path = wh.sql(f"SELECT file_path FROM {table}.files")[0][0].removeprefix("file:")
+    assert pq.ParquetFile(path).num_row_groups > 2
     _index(acc, table, "name", "small")
     wh.sql(f"DELETE FROM {table} WHERE id % 50 = 31")
     wh.sql(f"ALTER TABLE {table} RENAME COLUMN d TO `a d``y`")
@@ -144,6 +152,7 @@ def test_workers_read_the_rows_that_sidecars_leave(spark_warehouse, acc, monkeyp
     monkeypatch.setattr(away, "parts_of", watched)
     store = acc.config.store_root
     how = {"store": store, "engine": "spark", "sidecar_jobs": "always"}
+    Differential(acc).check(queries, rewritten=None)
     with accelerator.attach(wh.spark, **how) as other:
         Differential(other).check(queries[:4])
         assert len(given) == 4 and all(given)
