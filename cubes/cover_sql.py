@@ -36,6 +36,9 @@ class RawSource:
     tables: tuple[str, ...]
 
 
+_BEYOND_64_BITS = 19  # digits of a decimal, at least
+
+
 class _CellRenderer(Renderer):
     """Adds the exact operators that derivations use over a cube's columns."""
 
@@ -53,7 +56,8 @@ class _CellRenderer(Renderer):
         if self.dialect == "duckdb" and parts is None:
             return f"CAST(CAST({value} AS HUGEINT) * CAST({rows} AS HUGEINT) AS DECIMAL(38,0))"
         precision, scale = parts or (20, 0)
-        wide = f"DECIMAL({precision},{scale})"
+        # DuckDB multiplies two decimals of up to 18 digits in 64 bits, and raises beyond.
+        wide = f"DECIMAL({max(precision, _BEYOND_64_BITS)},{scale})"
         return f"(CAST({value} AS {wide}) * CAST({rows} AS DECIMAL(18,0)))"
 
     def _sum(self, expr: Call) -> str:

@@ -93,3 +93,20 @@ def test_a_build_says_what_its_task_has_raised(spark_warehouse, acc) -> None:
     Path(wh.sql(f"SELECT file_path FROM {table}.files")[0][0].removeprefix("file:")).unlink()
     with pytest.raises(BuildError, match="FileNotFoundError"):
         acc.execute(f"CREATE INDEX missing ON {table} USING BLOOM (k)")
+
+
+def test_sums_of_decimals_at_the_edge_of_64_bits(spark_warehouse, acc) -> None:
+    """A value of 18 digits times its rows: DuckDB's product of two such decimals has 18 digits."""
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('k INT, n DECIMAL(18, 4)')}"
+    for sign in ("", "-"):
+        wh.sql(
+            f"INSERT INTO {table} SELECT CAST(id AS INT), {sign}99999999999999.9999"
+            f" FROM range(0, {20 + len(sign)}, 1, 1)"
+        )
+    for column in ("k", "n"):
+        acc.execute(f"CREATE INDEX of_{column} ON {table} USING BITMAP ({column})")
+    wheres = ("", " WHERE n > 0", " WHERE k < 7", " WHERE k < 0")
+    queries = [f"SELECT sum(n), avg(n) FROM {table}{w}" for w in wheres]
+    Differential(acc).check(queries, spark=queries[:2])
+    assert all(acc.query(query).metrics.files_read == 0 for query in queries)
