@@ -113,16 +113,18 @@ def _create_cube(reader: Reader, or_replace: bool) -> CreateCube:
 
 def _create_index(reader: Reader, or_replace: bool) -> Statement | None:
     # Spark has the same words for other sources, so only our kinds make it ours.
-    with suppress(StatementError):
+    try:
         if_not_exists = reader.take("IF", "NOT", "EXISTS")
         name = reader.name("the index's name")
         reader.expect("ON")
         table = reader.table()
         reader.expect("USING")
         kind = reader.name("an index kind").upper()
-        if kind in INDEX_KINDS:
-            return _index(reader, CreateIndex(name, table, kind, (), (), or_replace, if_not_exists))
-    return None
+    except StatementError:
+        return None
+    if kind not in INDEX_KINDS:
+        return None
+    return _index(reader, CreateIndex(name, table, kind, (), (), or_replace, if_not_exists))
 
 
 def _index(reader: Reader, created: CreateIndex) -> Statement:
