@@ -41,7 +41,15 @@ _NEW = "#new"
 def create(
     statement: CreateIndex, session: Accelerator, pinned: PinnedTable, progress: Progress | None
 ) -> pa.Table:
-    """Registers an index and builds it, unless DEFERRED. IndexExistsError for a name in use."""
+    """Registers an index and builds it, unless DEFERRED.
+
+    IndexExistsError for a name in use, IndexDefinitionError for one that replacing needs.
+    """
+    if statement.name.endswith(_NEW):
+        raise IndexDefinitionError(
+            f"{statement.name} is the name of an index that is being replaced",
+            hint=f"choose a name that doesn't end in {_NEW}",
+        )
     existing = session.store.registry(fresh=True).indexes.get(statement.name)
     if existing is not None and statement.if_not_exists:
         return built_table([BuiltIndex(statement.name)])
@@ -94,10 +102,13 @@ def build_named(
 
 
 def build_all(session: Accelerator, table_uuid: str) -> list[BuiltIndex]:
-    """Builds what a table's indexes lack, but for those whose column was dropped or made anew."""
+    """Builds what a table's indexes lack, but for those whose column was dropped or made anew.
+
+    One beside an index that it's to replace is its own build's, or was left by one that was killed.
+    """
     wanted = []
     for _, record in sorted(session.store.registry(fresh=True).indexes.items()):
-        if record.table_uuid == table_uuid:
+        if record.table_uuid == table_uuid and not record.name.endswith(_NEW):
             with suppress(IndexDefinitionError):
                 session.index_builder.target(record)
                 wanted.append(record)

@@ -7,6 +7,7 @@ plain Spark is allowed there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,20 @@ def test_sums_of_decimals_at_the_edge_of_64_bits(spark_warehouse, acc) -> None:
     queries = [f"SELECT sum(n), avg(n) FROM {table}{w}" for w in wheres]
     Differential(acc).check(queries, spark=queries[:2])
     assert all(acc.query(query).metrics.files_read == 0 for query in queries)
+
+
+def test_what_a_killed_replacing_leaves_is_no_index_to_build(spark_warehouse, acc) -> None:
+    """Its name is no one else's: a user's index of that name was dropped by the next replacing."""
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('k INT')}"
+    wh.sql(f"INSERT INTO {table} VALUES (1)")
+    acc.execute(f"CREATE INDEX few ON {table} USING BITMAP (k)")
+    with pytest.raises(IndexDefinitionError, match="being replaced") as caught:
+        acc.execute(f"CREATE INDEX `few#new` ON {table} USING BLOOM (k)")
+    assert caught.value.hint
+    left = acc.store.registry(fresh=True).index("few")
+    acc.store.create_index(replace(left, id="left", name="few#new"))
+    wh.sql(f"INSERT INTO {table} VALUES (2)")
+    assert [one["cube"] for one in acc.execute(f"BUILD ALL ON {table}").to_pylist()] == ["few"]
+    acc.execute(f"CREATE OR REPLACE INDEX few ON {table} USING BLOOM (k)")
+    assert [*acc.store.registry(fresh=True).indexes] == ["few"]
