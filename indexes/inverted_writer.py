@@ -195,9 +195,9 @@ def rows_pay(keys: pa.Array, codes: Array) -> bool:
     ndv, rows = len(keys), len(codes)
     counts, runs = np.zeros(ndv + 1, np.int64), np.zeros(ndv + 1, np.int64)
     for at in range(0, rows, _CHUNK):
-        part, before = codes[at : at + _CHUNK], codes[max(at - 1, 0) : at + _CHUNK - 1]
+        part = codes[at : at + _CHUNK]
         counts += np.bincount(part, minlength=ndv + 1)
-        begins = part != before if at else np.append(True, part[1:] != part[:-1])
+        begins = np.append(at == 0 or part[0] != codes[at - 1], part[1:] != part[:-1])
         runs += np.bincount(part[begins], minlength=ndv + 1)
     counts, runs = counts[:ndv], runs[:ndv]
     if rows <= SMALL:

@@ -497,3 +497,16 @@ def test_golden_bytes(name):
     assert replace(blob, data=b"") == opened.blob
     assert blob.data == opened.data
     assert sidecar(opened) == kept
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 999, 1_000, 1_001])
+def test_what_rows_take_is_counted_alike_in_any_parts(chunk, monkeypatch):
+    for how in ("random", "runs", "sorted"):
+        for ndv in (3, 60):
+            codes = layout(how, 70_000, ndv, 2)[:2_000].astype(np.int32) % ndv
+            keys = pa.array(range(ndv), pa.int64())
+            monkeypatch.setattr(inverted_writer, "_SETS_LEAST", 0)
+            monkeypatch.setattr(inverted_writer, "_CHUNK", 1 << 20)
+            whole = inverted_writer.rows_pay(keys, codes)
+            monkeypatch.setattr(inverted_writer, "_CHUNK", chunk)
+            assert inverted_writer.rows_pay(keys, codes) == whole
