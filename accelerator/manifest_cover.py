@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type, typed
 from accelerator.cover_plan import Candidate
+from accelerator.float_order import float_order
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from accelerator.indexing.answers import FILES_MAX, Fixed, IndexAnswers
 from accelerator.plan import MANIFESTS, Manifests, Tried
@@ -60,6 +61,9 @@ def manifest_candidate(
         verdict = judge(block.conjuncts, statistics)
     else:
         verdict, skipped = indexes.judged(block.conjuncts, statistics)
+    doubt = float_order(block.conjuncts, statistics)
+    if doubt is not None:
+        return Tried(MANIFESTS, doubt, 0, 0, count)
     left_out = verdict.none_true | (alive == 0)
     keys = [_statistics(d.expr, statistics) for d in cube.dimensions]
     states = [(s, _statistics(s.argument, statistics)) for s in cube.states]

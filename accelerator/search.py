@@ -22,6 +22,7 @@ from accelerator.cover_plan import (
     fields_used,
     nearest,
 )
+from accelerator.float_order import zero_compared
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
@@ -293,7 +294,8 @@ class CubeSearch:
         record, cube = tried
         if cube is None:
             return Tried(record.name, Declined("segment_unreadable", "Its definition."))
-        found = match(block, cube)
+        doubt = zero_compared(block.conjuncts)
+        found = match(block, cube) if doubt is None else doubt
         if isinstance(found, Declined):
             return Tried(record.name, found)
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}

@@ -17,6 +17,7 @@ import numpy as np
 
 from accelerator.arrow_types import arrow_type
 from accelerator.config import Config
+from accelerator.float_order import float_order
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.iceberg.statistics import FileStatistics, is_ordered
@@ -209,6 +210,9 @@ def _reading(
     else:
         statistics = indexes.filled(statistics)
         verdict, skipped = indexes.judged(block.conjuncts, statistics)
+    doubt = float_order(block.conjuncts, statistics)
+    if doubt is not None:
+        return doubt
     chosen = ~(verdict.none_true | (alive == 0))
     for column in block.used:
         # Which rows Spark finds there depends on how it plans the predicate.

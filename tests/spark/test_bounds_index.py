@@ -26,7 +26,7 @@ def test_answers_stay_and_files_are_left_out(spark_warehouse, acc) -> None:
         wh.sql(f"INSERT INTO {table} {_ROWS.format(first=first, last=first + 200)}")
     queries = [
         f"SELECT * FROM {table} WHERE id BETWEEN 230 AND 233",
-        f"SELECT count(*) FROM {table} WHERE x > -20",
+        f"SELECT count(*) FROM {table} WHERE x <= -20",
         f"SELECT id FROM {table} WHERE x < -200.5 AND n > 70",
         f"SELECT id FROM {table} WHERE x IN (-9, -10.0) OR -266 = x",
         f"SELECT id FROM {table} WHERE d = DATE '2020-06-01' OR ts > TIMESTAMP '2022-03-01 09:00'",

@@ -1,0 +1,73 @@
+"""Zeros of both signs and NaN: where plain Spark's answer depends on the files, Spark is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.differential import Differential
+
+pytestmark = pytest.mark.spark
+
+DOUBTFUL = (
+    "d = 0",
+    "d >= 0",
+    "d > 5",
+    "d > 5e0",
+    "d IN (0, 7)",
+    "NOT (d < 1)",
+    "0 <= d",
+    "d >= 0e0",
+)
+SURE = ("d < 5", "d <= 3e0", "d = 7", "d IN (7, 8.5)", "d < -1", "d <=> 7", "d IS NULL")
+
+
+def test_doubtful_predicates_are_sparks(spark_warehouse, acc) -> None:
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('k INT, d DOUBLE')}"
+    for values in (
+        "IF(id % 2 = 0, DOUBLE('-0.0'), 0.0D)",
+        "DOUBLE('NaN')",
+        "DOUBLE('-0.0')",
+        "id + 5.0D",
+        "IF(id = 3, DOUBLE('NaN'), id / 2)",
+    ):
+        wh.sql(f"INSERT INTO {table} SELECT CAST(id AS INT), {values} FROM range(0, 10, 1, 1)")
+    same = Differential(acc)
+
+    def queries(wheres):
+        texts = ("SELECT count(*) FROM {t} WHERE {w}", "SELECT * FROM {t} WHERE {w}")
+        return [text.format(t=table, w=where) for where in wheres for text in texts]
+
+    for _ in range(2):
+        doubtful = queries(DOUBTFUL)
+        same.check(doubtful, rewritten=False, spark=doubtful[:2])
+        same.check(queries(SURE), rewritten=None)
+        codes = [row["code"] for row in acc.why_not(doubtful[0])]
+        assert "float_order" in codes
+        for kind in ("BITMAP", "BLOOM", "BOUNDS", "RANGE"):
+            acc.execute(f"CREATE INDEX IF NOT EXISTS of_{kind} ON {table} USING {kind} (d)")
+
+
+def test_where_no_zero_and_no_nan_lies_they_are_answered(spark_warehouse, acc) -> None:
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('k INT, d DOUBLE')}"
+    for first in (1, 100):
+        wh.sql(
+            f"INSERT INTO {table} SELECT CAST(id AS INT), id / 2"
+            f" FROM range({first}, {first + 50}, 1, 1)"
+        )
+    queries = [
+        f"SELECT count(*), max(k) FROM {table} WHERE {where}"
+        for where in ("d > 60", "d = 0", "d >= 0")
+    ]
+    Differential(acc).check(queries)
+
+
+def test_cubes_are_not_asked_about_zeros(spark_warehouse, acc) -> None:
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('k INT, d DOUBLE')}"
+    wh.sql(f"INSERT INTO {table} SELECT CAST(id AS INT), DOUBLE('-0.0') FROM range(0, 10, 1, 1)")
+    acc.execute(f"CREATE CUBE zeros AS SELECT d, count(*) FROM {table} GROUP BY d")
+    same = Differential(acc)
+    same.check([f"SELECT count(*) FROM {table} WHERE d = 0"], rewritten=False)
+    same.check([f"SELECT count(*) FROM {table} WHERE d = 1.5"])
