@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indexes.tokens import one_token, tokenize, tokens_of
+from indexes.tokens import NeedleError, one_token, tokenize, tokens_of
 
 _FEW = 32
 Test = Callable[[pa.Array, pa.Array], pa.Array]
@@ -23,7 +23,7 @@ Test = Callable[[pa.Array, pa.Array], pa.Array]
 def has_token(texts: pa.Array, needles: pa.Array) -> pa.Array:
     """Where the needle is one of the text's tokens, case and all.
 
-    NeedleError for a needle that isn't exactly one token. TypeError for other than texts.
+    NeedleError for a needle that isn't exactly one token, and for other than texts.
     """
     return _found(texts, needles, lambda needle: (one_token(needle),), folded=False)
 
@@ -31,7 +31,7 @@ def has_token(texts: pa.Array, needles: pa.Array) -> pa.Array:
 def match(texts: pa.Array, words: pa.Array) -> pa.Array:
     """Where all tokens of the words are among the text's, whatever their case and order.
 
-    TRUE of any text where the words have none. TypeError for other than texts.
+    TRUE of any text where the words have none. NeedleError for other than texts.
     """
     return _found(texts, words, lambda needle: tokens_of(needle, folded=True), folded=True)
 
@@ -48,7 +48,7 @@ def _found(
     folded: bool,
 ) -> pa.Array:
     if not _are_texts(texts) or not _are_texts(needles):
-        raise TypeError(f"has_token and match take texts, not {texts.type} and {needles.type}")
+        raise NeedleError(f"has_token and match take texts, not {texts.type} and {needles.type}")
     coded = needles.cast(pa.large_string()).dictionary_encode()
     asked = [cut(needle) for needle in coded.dictionary.to_pylist()]
     known = pc.and_(texts.is_valid(), needles.is_valid()).to_numpy(zero_copy_only=False)

@@ -35,7 +35,7 @@ _CODES = 0x110000
 
 
 class NeedleError(ValueError):
-    """What `has_token` is asked for isn't exactly one token."""
+    """What `has_token` is asked for isn't exactly one token, or no text is asked for or of."""
 
 
 @dataclass(frozen=True, slots=True)

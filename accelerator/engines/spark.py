@@ -53,6 +53,7 @@ _NOT_A_TABLE = (
 )
 
 _NEEDLE = re.compile(r"NeedleError: (.*)")
+_TEXTS_HINT = "cast the arguments to STRING"
 _INTERRUPT = "spark.job.interruptOnCancel"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _PARTITION_BYTES = 16 * 1024 * 1024  # of compressed data files; ten times that as rows
@@ -251,7 +252,8 @@ class SparkEngine:
         except (PySparkException, Py4JError) as error:
             needle = _NEEDLE.search(str(error))
             if needle is not None:
-                raise FunctionArgumentError(needle[1], hint=NEEDLE_HINT) from error
+                hint = _TEXTS_HINT if "take texts" in needle[1] else NEEDLE_HINT
+                raise FunctionArgumentError(needle[1], hint=hint) from error
             if CANCELLED not in str(error):
                 raise
             raise CancelledError("the statement was cancelled") from error

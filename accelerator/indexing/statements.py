@@ -7,6 +7,7 @@ place by one commit: a build that fails leaves the old one in force.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _PROBES = 2_000
 _NEW = "#new"
+_LEFT_MS = 86_400_000
 
 
 def create(
@@ -60,7 +62,7 @@ def create(
             hint="drop it, choose another name, or say CREATE OR REPLACE INDEX",
         )
     if existing is None or statement.deferred:
-        if existing is not None:
+        if existing is not None:  # DEFERRED leaves nothing to wait for
             session.store.drop_index(statement.name)
         session.store.create_index(record)
         built = [] if statement.deferred else build(session, [record], progress)
@@ -77,6 +79,16 @@ def create(
             session.store.drop_index(beside.name)
         raise
     return built_table([replace(one, index=statement.name) for one in built])
+
+
+def end_left(session: Accelerator, table_uuid: str) -> None:
+    """Drops what replacings of a table's indexes have left that were killed, a day later."""
+    before = time.time() * 1000 - _LEFT_MS
+    for name, record in session.store.registry(fresh=True).indexes.items():
+        left = name.endswith(_NEW) and record.created_ms < before
+        if left and record.table_uuid == table_uuid:
+            with suppress(IndexNotFoundError):
+                session.store.drop_index(name)
 
 
 def build(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from accelerator.config import Config
 from accelerator.iceberg import PinnedTable
+from accelerator.indexing.statements import end_left
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
@@ -61,6 +62,8 @@ def vacuum(
             )
         gone = served.gone if scope.dry_run else ()
         check = partial(session.check, tag)
+        if not scope.dry_run:
+            end_left(session, table.facts.uuid)
         report = session.store.vacuum(
             table.facts.uuid,
             retention_of(session.config, scope.hours),

@@ -115,7 +115,7 @@ class Reader:
         return tuple(parts)
 
     def options(self) -> tuple[tuple[str, str | float | bool], ...]:
-        """`(name = value, …)`: numbers, true, false, texts in quotes."""
+        """`(name = value, …)`: numbers, true, false, texts in quotes, words without."""
         self.expect("(")
         found = [self._option()]
         while self.take(","):
@@ -136,6 +136,8 @@ class Reader:
             self._next += 1
             self._previous_end = word.end
             return name, word.text
+        if word is not None and word.is_name and word.key:  # auto and the like
+            return name, self.name("a word").lower()
         sign = -1 if self.take("-") else 1
         return name, sign * self.number("a number, true, false or a text in quotes")
 

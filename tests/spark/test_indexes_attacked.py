@@ -126,5 +126,10 @@ def test_what_a_killed_replacing_leaves_is_no_index_to_build(spark_warehouse, ac
     acc.store.create_index(replace(left, id="left", name="few#new"))
     wh.sql(f"INSERT INTO {table} VALUES (2)")
     assert [one["cube"] for one in acc.execute(f"BUILD ALL ON {table}").to_pylist()] == ["few"]
+    acc.execute(f"VACUUM {table}")
+    assert "few#new" in acc.store.registry(fresh=True).indexes  # its build may live
     acc.execute(f"CREATE OR REPLACE INDEX few ON {table} USING BLOOM (k)")
+    assert [*acc.store.registry(fresh=True).indexes] == ["few"]
+    acc.store.create_index(replace(left, id="older", name="few#new", created_ms=0))
+    acc.execute(f"VACUUM {table}")
     assert [*acc.store.registry(fresh=True).indexes] == ["few"]
