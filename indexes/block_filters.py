@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from indexes.hashing import Hashes
-from indexes.kind import Blob, Column, OptionError, Read
+from indexes.kind import Blob, Column, Read
 from indexes.rows import Between, RowVerdict
 from indexes.sbbf import (
     BLOCK_BYTES,
@@ -168,12 +168,6 @@ class Layout:
         may = ~there
         may[there] = found
         return may
-
-
-def check_whole(name: str, given: object, least: int, most: int, unit: str) -> None:
-    """OptionError for an option that isn't a whole number in its range."""
-    if type(given) is not int or not least <= given <= most:
-        raise OptionError(f"{name} is a number of {unit} from {least} to {most}, not {given}")
 
 
 def _sealed(data: bytes, length: int) -> bytes:

@@ -13,35 +13,36 @@ of all blocks, which take about a quarter of the texts' bytes at most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from indexes import analyser
-from indexes.analyser import GRAMS, LEAST_GRAM, MOST_GRAM, fold_table
+from indexes.analyser import GRAMS, LEAST_GRAM, MOST_GRAM
 from indexes.block_filters import (
     LEAST_ROWS,
     MOST_ROWS,
     BlockFilters,
     Layout,
     Ways,
-    check_whole,
 )
-from indexes.domains import NotIndexableError
-from indexes.hashing import HASH, Hashes
-from indexes.kind import Blob, Clauses, Column, OptionError, Options, Read
+from indexes.gram_blocks import GramBlock, GramBlocks
+from indexes.hashing import HASH
+from indexes.kind import Blob, Clauses, Column, Options, Read
 from indexes.kinds.bloom import bits
 from indexes.question import Among, Like, Question
 from indexes.rows import RowVerdict
+from indexes.text_options import taken
 
 BLOCKS_TYPE = "acc-ngram-blocks-v1"
 DEFAULTS: Options = {"gram": 3, "folded": True, "block_rows": 8192, "bits_per_gram": 10.0}
 MOST_ASKED = 32
 """Grams of one text that are asked for; more would say little more."""
 _MOST_ASKED_OF_ALL = 1024
-_LEAST_ROOM, _MOST_ROOM = 1 << 12, 1 << 20
+_WHOLES = {
+    "gram": (LEAST_GRAM, MOST_GRAM, "code points"),
+    "block_rows": (LEAST_ROWS, MOST_ROWS, "rows"),
+}
 
 
 class NgramBloom:
@@ -51,16 +52,7 @@ class NgramBloom:
 
     def options(self, type_: str, given: Options) -> Options:
         """As `Kind.options` says."""
-        if type_ != "string":
-            raise NotIndexableError(f"NGRAM_BLOOM takes strings, no column of the type {type_}")
-        if unknown := sorted(set(given) - set(DEFAULTS)):
-            has = ", ".join(DEFAULTS)
-            raise OptionError(f"NGRAM_BLOOM has no option {unknown[0]}; it has {has}")
-        found = {**DEFAULTS, **given}
-        if not isinstance(found["folded"], bool):
-            raise OptionError(f"folded is true or false, not {found['folded']}")
-        check_whole("gram", found["gram"], LEAST_GRAM, MOST_GRAM, "code points")
-        check_whole("block_rows", found["block_rows"], LEAST_ROWS, MOST_ROWS, "rows")
+        found = taken(self.name, type_, given, DEFAULTS, _WHOLES)
         found["bits_per_gram"] = bits("bits_per_gram", found["bits_per_gram"])
         return found
 
@@ -106,39 +98,17 @@ class NgramBuilder:
         self._gram, self._folded = int(options["gram"]), bool(options["folded"])
         self._block_rows = int(options["block_rows"])
         self._filters = BlockFilters(float(options["bits_per_gram"]))
-        self._fold = fold_table(self._folded)
-        # Filters that a full table of grams needn't go to.
-        self._nowhere = np.empty((0, 8), dtype=np.uint32)
-        self._rows = self._nulls = 0
-        self._room(_LEAST_ROOM)
-        self._open()
+        self._blocks = GramBlocks(self._gram, self._folded, self._block_rows, self._filters.file)
+        self._nulls = 0
 
     def add(self, values: pa.Array) -> None:
         """The texts of the next rows as `large_binary`."""
-        if not len(values):
-            return
-        offsets = np.frombuffer(values.buffers()[1], dtype=np.int64)
-        offsets = offsets[values.offset : values.offset + len(values) + 1]
-        data = np.frombuffer(values.buffers()[2] or b"\0", dtype=np.uint8)
-        valid = np.empty(0, dtype=np.uint8)
-        if values.null_count:
-            valid = values.is_valid().to_numpy(zero_copy_only=False).view(np.uint8)
-        valid.flags.writeable = False
         self._nulls += values.null_count
-        first = 0
-        while first < len(values):
-            last = min(first + self._block_rows - self._rows % self._block_rows, len(values))
-            self._take(data, offsets, valid, first, last)
-            self._bytes += int(offsets[last] - offsets[first])
-            self._rows += last - first
-            first = last
-            if self._rows % self._block_rows == 0:
-                self._close()
+        self._close(self._blocks.add(values))
 
     def finish(self) -> Sequence[Blob]:
         """The light blob and the heavy one, where each can skip anything."""
-        if self._rows % self._block_rows:
-            self._close()
+        self._close(self._blocks.rest())
         said = {
             "hash": HASH,
             "grams": GRAMS,
@@ -147,7 +117,7 @@ class NgramBuilder:
             "domain": "bytes",
             "scale": "0",
             "type": self._type,
-            "rows": str(self._rows),
+            "rows": str(self._blocks.rows),
             "nulls": str(self._nulls),
         }
         blobs = self._filters.light(said)
@@ -155,61 +125,10 @@ class NgramBuilder:
             blobs += self._filters.heavy(BLOCKS_TYPE, {**said, "block_rows": str(self._block_rows)})
         return blobs
 
-    def _open(self) -> None:
-        self._state = np.zeros(4, dtype=np.int64)
-        self._bytes = 0
-        self._table[:] = 0
-        self._memo[:] = 0
-
-    def _room(self, room: int) -> None:
-        """Place for so many hashes; those that were found stay."""
-        from indexes import gram_kernels as kernels
-
-        before: Hashes = getattr(self, "_found", np.empty(0, dtype=np.uint64))
-        self._found = np.empty(room, dtype=np.uint64)
-        self._found[: len(before)] = before
-        self._table = np.zeros(2 * room, dtype=np.uint64)
-        self._memo = np.zeros(kernels.MEMO, dtype=np.uint64)
-        kernels.put_again(self._found, len(before), self._table)
-
-    def _take(
-        self,
-        data: npt.NDArray[np.uint8],
-        offsets: npt.NDArray[np.int64],
-        valid: npt.NDArray[np.uint8],
-        first: int,
-        last: int,
-    ) -> None:
-        from indexes import gram_kernels as kernels
-
-        while True:
-            largest = len(self._found) == _MOST_ROOM
-            first = kernels.take_rows(
-                data,
-                offsets,
-                valid,
-                first,
-                last,
-                self._gram,
-                self._fold,
-                self._memo,
-                self._table,
-                self._found,
-                self._state,
-                self._filters.file.words if largest else self._nowhere,
-            )
-            if first == last:
-                return
-            self._room(2 * len(self._found))
-
-    def _close(self) -> None:
-        """The block's rows are all there."""
-        from indexes import gram_kernels as kernels
-
-        found = self._found[: self._state[kernels.USED]]
-        valid, lost = not self._state[kernels.INVALID], bool(self._state[kernels.OVERFLOWED])
-        self._filters.close(found, self._bytes, valid=valid, lost=lost)
-        self._open()
+    def _close(self, blocks: Iterable[GramBlock]) -> None:
+        """The blocks' rows are all there."""
+        for block in blocks:
+            self._filters.close(block.grams, block.bytes, valid=block.valid, lost=block.lost)
 
 
 def ways_of(question: Question, gram: int, *, folded: bool) -> Ways | None:

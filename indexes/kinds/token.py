@@ -26,18 +26,18 @@ from indexes.block_filters import (
     BlockFilters,
     Layout,
     Ways,
-    check_whole,
 )
-from indexes.domains import NotIndexableError
 from indexes.hashing import HASH, Hashes, hash_of, hashes
-from indexes.kind import Blob, Clauses, Column, OptionError, Options, Read
+from indexes.kind import Blob, Clauses, Column, Options, Read
 from indexes.kinds.bloom import bits
 from indexes.question import Question, Tokens
 from indexes.rows import RowVerdict
+from indexes.text_options import taken
 from indexes.tokens import ANALYSER, tokenize
 
 BLOCKS_TYPE = "acc-token-blocks-v1"
 DEFAULTS: Options = {"block_rows": 8192, "bits_per_token": 10.0}
+_WHOLES = {"block_rows": (LEAST_ROWS, MOST_ROWS, "rows")}
 MOST_ASKED = 32
 """Tokens that are asked for; more would say little more."""
 
@@ -49,13 +49,7 @@ class TokenBloom:
 
     def options(self, type_: str, given: Options) -> Options:
         """As `Kind.options` says."""
-        if type_ != "string":
-            raise NotIndexableError(f"TOKEN_BLOOM takes strings, no column of the type {type_}")
-        if unknown := sorted(set(given) - set(DEFAULTS)):
-            has = ", ".join(DEFAULTS)
-            raise OptionError(f"TOKEN_BLOOM has no option {unknown[0]}; it has {has}")
-        found = {**DEFAULTS, **given}
-        check_whole("block_rows", found["block_rows"], LEAST_ROWS, MOST_ROWS, "rows")
+        found = taken(self.name, type_, given, DEFAULTS, _WHOLES)
         found["bits_per_token"] = bits("bits_per_token", found["bits_per_token"])
         return found
 

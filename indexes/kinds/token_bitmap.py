@@ -23,10 +23,9 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from indexes.analyser import folded_text
-from indexes.block_filters import check_whole
-from indexes.domains import BYTES, NotIndexableError
+from indexes.domains import BYTES
 from indexes.hashing import HASH, hash_of, hashes
-from indexes.kind import Blob, Clauses, Column, OptionError, Options, Read
+from indexes.kind import Blob, Clauses, Column, Options, Read
 from indexes.kinds.bloom import bits
 from indexes.question import Question, Tokens
 from indexes.rows import RowVerdict
@@ -34,10 +33,11 @@ from indexes.sbbf import TYPE as FILTER
 from indexes.sbbf import WORST_RATE, Filter, false_positive_rate
 from indexes.terms import TYPE, Terms
 from indexes.terms_writer import Pairs
+from indexes.text_options import taken
 from indexes.tokens import ANALYSER, tokenize
 
 DEFAULTS: Options = {"rows": True, "block_rows": 1024, "bits_per_token": 10.0}
-_LEAST_ROWS, _MOST_ROWS = 16, 1 << 20
+_WHOLES = {"block_rows": (16, 1 << 20, "rows")}
 _FILE_BLOCKS = 1 << 15
 _ROWS_AT_ONCE = 1 << 16
 _MOST_ASKED = 32  # of a filter
@@ -51,15 +51,7 @@ class TokenBitmap:
 
     def options(self, type_: str, given: Options) -> Options:
         """As `Kind.options` says."""
-        if type_ != "string":
-            raise NotIndexableError(f"TOKEN_BITMAP takes strings, no column of the type {type_}")
-        if unknown := sorted(set(given) - set(DEFAULTS)):
-            has = ", ".join(DEFAULTS)
-            raise OptionError(f"TOKEN_BITMAP has no option {unknown[0]}; it has {has}")
-        found = {**DEFAULTS, **given}
-        if not isinstance(found["rows"], bool):
-            raise OptionError(f"rows is true or false, not {found['rows']}")
-        check_whole("block_rows", found["block_rows"], _LEAST_ROWS, _MOST_ROWS, "rows")
+        found = taken(self.name, type_, given, DEFAULTS, _WHOLES)
         found["bits_per_token"] = bits("bits_per_token", found["bits_per_token"])
         return found
 

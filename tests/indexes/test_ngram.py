@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from indexes import block_filters
+from indexes import block_filters, gram_blocks
 from indexes.domains import NotIndexableError
 from indexes.kind import Blob, Column, OptionError, Options
 from indexes.kinds import ngram
@@ -239,7 +239,7 @@ def _scattered(rows: int, length: int) -> list[str]:
 
 def test_grams_beyond_the_room_still_reach_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = _scattered(128, 100)
-    monkeypatch.setattr(ngram, "_MOST_ROOM", ngram._LEAST_ROOM)
+    monkeypatch.setattr(gram_blocks, "_MOST_ROOM", gram_blocks._LEAST_ROOM)
     ascii_ = [f"{at:x}" * 40 for at in range(0x1000, 0x1040)]
     light, heavy, _ = build([texts, ascii_], {"block_rows": 64, "bits_per_gram": 20})
     assert light is not None
@@ -251,7 +251,7 @@ def test_grams_beyond_the_room_still_reach_the_file(monkeypatch: pytest.MonkeyPa
 
 def test_rows_of_ascii_beyond_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(1)
-    monkeypatch.setattr(ngram, "_MOST_ROOM", ngram._LEAST_ROOM)
+    monkeypatch.setattr(gram_blocks, "_MOST_ROOM", gram_blocks._LEAST_ROOM)
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     for length in (100, 10_000):  # of the shorter many are in the room, of the longer less than one
         texts = ["".join(rng.choices(letters, k=length)) for _ in range(200)]
