@@ -59,7 +59,8 @@ def tokenize(
     """Cuts texts, `large_binary` of 2^31 rows at most; a NULL has no tokens.
 
     With `wanted` only these tokens are to be told apart: runs of ideographs that hold none of them
-    are left whole, since cutting words takes ten times as long as all else.
+    are left whole, since cutting words takes ten times as long as all else. Such a run may stand
+    among the tokens again as a word of another one.
 
     Takes memory of nine times the texts' bytes at most, and seldom twice.
     """
