@@ -114,6 +114,8 @@ def _folds() -> Iterator[tuple[int, int]]:
 
 
 _FOLD = dict(_folds())
+TO_ASCII = tuple(chr(code) for code, to in _FOLD.items() if to < 0x80 <= code)
+"""Characters that fold to one of ASCII though they aren't of it."""
 # İ is lowered to two code points.
 _CERTAIN = (frozenset(_FOLD) | frozenset(_FOLD.values())) - {_DOTTED_I}
 
@@ -154,7 +156,7 @@ def grams(text: str, gram: int, *, folded: bool, certain: bool = False) -> tuple
     usable = [not certain or is_certain(code) for code in plain]
     found = (
         _hash(codes[first:last])
-        for first, last in _windows([_is_ideograph(code) for code in codes], gram)
+        for first, last in _windows([is_ideograph(code) for code in codes], gram)
         if all(usable[first:last])
     )
     return tuple(dict.fromkeys(found))
@@ -168,7 +170,8 @@ def _windows(ideographs: Sequence[bool], gram: int) -> Iterator[tuple[int, int]]
             yield last - gram, last
 
 
-def _is_ideograph(code: int) -> bool:
+def is_ideograph(code: int) -> bool:
+    """Whether the code point is a CJK ideograph, which nothing else folds to."""
     return any(first <= code <= last for first, last in IDEOGRAPHS)
 
 

@@ -86,3 +86,21 @@ def test_in_duckdb() -> None:
     assert found["h"].to_pylist() == [truth(*row, False) for row in rows]
     assert found["m"].to_pylist() == [truth(*row, True) for row in rows]
     assert found["c"].to_pylist() == [truth(text, "get", True) for text, _ in rows]
+
+
+@pytest.mark.parametrize("words", ["kil", "İL kil", "kil 日志", "日志", "straße", "ﬀ kil"])
+def test_texts_that_fold_to_what_is_asked_are_found(words: str) -> None:
+    texts = [
+        "KIL",
+        "KİL 日志",
+        "\u212aIL İL",
+        "\u212ail 日志x",
+        "STRASSE Straße",
+        "日 志",
+        "kilo",
+        "ﬀ\u212aİl",
+    ]
+    asked = set(tokens_of(words, folded=True))
+    expected = [asked <= set(tokens_of(text, folded=True)) for text in texts]
+    found = match(pa.array(texts), pa.array([words] * len(texts)))
+    assert found.to_pylist() == expected
