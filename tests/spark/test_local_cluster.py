@@ -1,4 +1,4 @@
-"""Executors in processes of their own: staged selections, builds, and manifests decoded there."""
+"""Executors in processes of their own: selections, builds, manifests, indexes, our functions."""
 
 from __future__ import annotations
 
@@ -111,6 +111,49 @@ assert answered >= 5, answered
 acc.close()
 print("agreed")
 """
+
+
+INDEX = """
+import sys
+import accelerator
+from accelerator.rows import away
+from accelerator.verification import differ
+
+conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
+acc = accelerator.open(sys.argv[1], spark_master="local-cluster[2,1,1024]", engine="spark",
+                       spark_driver_memory="1g", spark_conf=conf, sidecar_jobs="always")
+run = lambda text: acc.spark.sql(text).collect()
+run("CREATE NAMESPACE d")
+run("CREATE TABLE d.t (k INT, m STRING) USING iceberg TBLPROPERTIES ("
+    "'format-version'='3', 'write.delete.mode'='merge-on-read')")
+for start in (0, 100, 200):
+    run("INSERT INTO d.t SELECT id, concat('order ', id % 9, ' 支付失败 w', id % 40)"
+        f" FROM range({start}, {start + 100}, 1, 1)")
+for kind, column in (("BITMAP", "k"), ("RANGE", "k"), ("TOKEN_BITMAP", "m"), ("NGRAM_BLOOM", "m")):
+    (built,) = acc.execute(f"CREATE INDEX i_{kind} ON d.t USING {kind} ({column})").to_pylist()
+    assert built["files"] == 3, built
+run("DELETE FROM d.t WHERE k % 10 = 3")
+given, parts_of = [], away.parts_of
+
+def watched(*args):
+    given.append(parts_of(*args))
+    return given[-1]
+
+away.parts_of = watched
+for where in ("k BETWEEN 120 AND 126", "match(m, '失败 W7')", "has_token(m, 'w14') AND k > 50"):
+    sql = f"SELECT * FROM d.t WHERE {where}"
+    found = acc.query(sql)
+    assert differ(found.arrow(), acc.plain_table(sql)) == [], sql
+    assert found.arrow().num_rows and found.metrics.rewritten, (sql, found.metrics)
+assert len(given) == 3 and all(given), given
+assert acc.fallbacks == {}, acc.fallbacks
+acc.close()
+print("agreed")
+"""
+
+
+def test_executors_build_and_ask_indexes(tmp_path: Path) -> None:
+    agreed(INDEX, tmp_path)
 
 
 def test_executors_decode_manifests(tmp_path: Path) -> None:
