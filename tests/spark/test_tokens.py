@@ -167,8 +167,9 @@ def test_a_needle_that_is_not_one_token(acc: Accelerator, table: str, needle: st
 
 
 def test_other_than_texts(acc: Accelerator, table: str) -> None:
-    with pytest.raises(PySparkException, match="take texts"):
+    with pytest.raises(FunctionArgumentError, match="take texts") as raised:
         acc.query(f"SELECT has_token(id, '17') FROM {table}")
+    assert "cast" in raised.value.hint
 
 
 def test_not_in_cubes(acc: Accelerator, table: str) -> None:
