@@ -28,6 +28,11 @@ def arrow_type(type_: str) -> pa.DataType:
     return _TYPES[type_]
 
 
+def is_known(type_: str | None) -> bool:
+    """Whether `arrow_type` has it."""
+    return type_ in _TYPES or decimal_parts(type_) is not None
+
+
 def typed(values: pa.Array, type_: str | None) -> pa.Array:
     """Values as bounds and indexes keep them (whole numbers, floats, bytes) as the engine has them.
 

@@ -30,6 +30,7 @@ from accelerator.maintenance import recycle_bin, vacuuming
 from accelerator.maintenance.vacuuming import Scope
 from accelerator.statements.kinds import (
     AddConstraint,
+    AddRelateColumn,
     BuildAll,
     BuildCube,
     BuildIndex,
@@ -39,12 +40,14 @@ from accelerator.statements.kinds import (
     DropConstraint,
     DropCube,
     DropIndex,
+    DropRelateColumn,
     NotBuilt,
     PublishCube,
     ShowConstraints,
     ShowCubes,
     ShowIndexes,
     ShowRecycleBin,
+    ShowRelateColumns,
     ShowStatistics,
     Statement,
     TableName,
@@ -71,6 +74,7 @@ _ALWAYS_OURS = (
     ShowCubes,
     ShowIndexes,
     ShowRecycleBin,
+    ShowRelateColumns,
     ShowStatistics,
 )
 _UNKNOWN = "table_unknown"
@@ -370,6 +374,24 @@ def _show_constraints(statement: ShowConstraints, session: Accelerator) -> pa.Ta
     return declared.show(session.lake, statement.table)
 
 
+def _add_relate(statement: AddRelateColumn, session: Accelerator) -> pa.Table:
+    from accelerator.relate import declared as relate  # imports Arrow's compute module
+
+    return relate.add(statement, session)
+
+
+def _drop_relate(statement: DropRelateColumn, session: Accelerator) -> pa.Table:
+    from accelerator.relate import declared as relate
+
+    return relate.drop(statement, session)
+
+
+def _show_relate(statement: ShowRelateColumns, session: Accelerator) -> pa.Table:
+    from accelerator.relate import declared as relate
+
+    return relate.show(statement.table, session)
+
+
 def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
     """Deletes garbage of a table's store; UnknownTableError where it isn't an Iceberg table.
 
@@ -424,5 +446,8 @@ _RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
     DropConstraint: _drop_constraint,
     ValidateConstraint: _validate,
     ShowConstraints: _show_constraints,
+    AddRelateColumn: _add_relate,
+    DropRelateColumn: _drop_relate,
+    ShowRelateColumns: _show_relate,
     VacuumTable: _vacuum,
 }

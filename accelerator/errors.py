@@ -54,6 +54,18 @@ class ConstraintError(AcceleratorError):
     code = "constraint_invalid"
 
 
+class RelateColumnError(AcceleratorError):
+    """A relate column is declared wrongly, is there already, or isn't there."""
+
+    code = "relate_invalid"
+
+
+class RelateKeyError(RelateColumnError):
+    """The key of a relate column's dimension isn't unique."""
+
+    code = "relate_key_not_unique"
+
+
 class StoreError(AcceleratorError):
     """The store can't be read or written, or holds a version that this release doesn't know."""
 

@@ -65,7 +65,8 @@ def funnel(plan: CoverPlan | RowsPlan) -> Funnel | None:
     told = plan.manifests
     if told is None or told.statistics is None:
         return None
-    steps = _steps(plan.block.conjuncts, told.statistics, plan.pinned[0])
+    own = plan.block.conjuncts if told.own is None else told.own
+    steps = _steps(own, told.statistics, plan.pinned[plan.match.fact])
     sizes = (plan.raw_bytes, int(told.statistics.sizes.sum()))
     return Funnel(plan.files_total, *steps, told.skipped, None, None, sizes)
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.config import Config
 from accelerator.context import SessionContext, time_zone
+from accelerator.engines.source import SparkSource
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
-from accelerator.session import Accelerator, SparkSource
+from accelerator.session import Accelerator
 from accelerator.store import Store
 from accelerator.store.files import local_path
 

@@ -14,6 +14,7 @@ from cubes.definition import CubeDefinition
 from cubes.freshness import Coverage
 from cubes.plan import Match
 from rewrite.block import Block
+from rewrite.expr import Expr
 from rewrite.reason import Declined
 from rewrite.row_block import RowBlock
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.file_metadata import FileTable
     from accelerator.iceberg.manifest_jobs import Decoding
     from accelerator.iceberg.statistics import FileStatistics
-    from accelerator.indexing.probing import Skipped
+    from accelerator.indexing.probing import RowSelection, Skipped
     from accelerator.rows.planning import Reading
 
 MANIFESTS = "table metadata"
@@ -65,7 +66,8 @@ class Manifests:
     """Data files that need not be read: `cells` are the states of those that `serve`, if any can.
 
     `skipped` says what of them indexes have told; `indexed` files serve by these alone, and their
-    states are among the cells. `statistics` are of the table's files.
+    states are among the cells. `statistics` are of the table's files. Of a join `own` is what holds
+    of the fact alone, and `selection` which of its rows may pass.
     """
 
     cells: pa.Table | None
@@ -74,6 +76,8 @@ class Manifests:
     skipped: tuple[Skipped, ...] = ()
     indexed: int = 0
     statistics: FileStatistics | None = None
+    own: tuple[Expr, ...] | None = None
+    selection: RowSelection | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,11 @@ class CoverPlan:
     def cube(self) -> str | None:
         """The cube's name."""
         return None if self.manifests is not None else self.title
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether it's a join of which what files are read was chosen by its predicates."""
+        return self.manifests is not None and self.manifests.own is not None
 
     @property
     def segments(self) -> tuple[SegmentRecord, ...]:

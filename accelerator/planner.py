@@ -30,6 +30,7 @@ from rewrite.shape import Shape, parametrised, shape_of
 
 if TYPE_CHECKING:
     from accelerator.indexing.probing import Indexes
+    from accelerator.relate.dimensions import Dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,10 @@ class Planner:
         config: Config,
         context: SessionContext,
         indexes: Callable[[], Indexes],
+        dimensions: Callable[[], Dimensions],
     ) -> None:
         self._lake, self._store, self._config, self._context = lake, store, config, context
-        self._search = CubeSearch(config, context, indexes)
+        self._search = CubeSearch(config, context, indexes, dimensions)
         self._statements: Recent[_Statement] = Recent()
         self._plans: Recent[Plan] = Recent()
         self._forms: Recent[_Form] = Recent()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from accelerator.arrow_types import conform
-from accelerator.cover_plan import segment_condition, used_columns
+from accelerator.arrow_types import conform, is_known
+from accelerator.cover_plan import fields_used, segment_condition, used_columns
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import EngineError
 from accelerator.plan import CELLS, CoverPlan, DuckDBRun, RowsPlan
@@ -26,20 +26,37 @@ if TYPE_CHECKING:
 
     from accelerator.config import Config
     from accelerator.engines.spark import SparkEngine
+    from accelerator.iceberg.row_groups import Counted
 
 
-def run_duckdb(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> pa.Table:
-    """The answer from DuckDB, with Spark's names and types."""
+def run_duckdb(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Table, Counted | None]:
+    """The answer from DuckDB, with Spark's names and types, and what was read if it was counted."""
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
     cells = None if plan.manifests is None else plan.manifests.cells
     tables = {} if cells is None else {CELLS: cells}
+    counted: Counted | None = None
     for name, occurrence in plan.duckdb.raw:
-        files = plan.uncovered if occurrence == plan.match.fact else None
-        tables[name] = plan.pinned[occurrence].arrow(used_columns(plan.block, occurrence), files)
+        if occurrence == plan.match.fact:
+            tables[name], counted = _fact_rows(plan, engine, tag)
+        else:
+            columns = used_columns(plan.block, occurrence)
+            tables[name] = engine.kept.of(plan.pinned[occurrence], columns)
     answer = _answer(plan.duckdb, engine, tables, tag)
     types = [o.expr.type or "" for o in plan.block.outputs]
-    return conform(answer, [n or "" for n in plan.names], types)
+    return conform(answer, [n or "" for n in plan.names], types), counted
+
+
+def _fact_rows(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Table, Counted | None]:
+    """The raw rows of the fact; of files whose sidecars were asked those that these leave."""
+    fact, selection = plan.match.fact, plan.manifests and plan.manifests.selection
+    pinned, names = plan.pinned[fact], used_columns(plan.block, fact)
+    used = sorted(fields_used(plan.block, fact), key=lambda c: c.name)
+    if not selection or not used or not all(is_known(c.type) for c in used):
+        return pinned.arrow(names, plan.uncovered), None
+    from accelerator.rows.selected import selected_rows  # imports Arrow's compute module
+
+    return selected_rows(pinned, used, plan.uncovered, selection, lambda: engine.check(tag))
 
 
 def _answer(

@@ -27,6 +27,7 @@ from accelerator.iceberg import Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
+from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
 from accelerator.store import CubeRecord, IndexRecord, RegistryVersion, Store, TableVersion
 from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
@@ -37,13 +38,16 @@ from cubes.plan import Match
 from rewrite.bind import bind_block
 from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
-from rewrite.expr import occurrences
+from rewrite.expr import Expr, columns, occurrences
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.reason import Declined, DeclinedError
+from rewrite.relate import pushed
 
 if TYPE_CHECKING:
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import Indexes, TableIndexes
+    from accelerator.relate.dimensions import Dimensions
+    from accelerator.relate.stale import PinnedRelate
 
 _PRUNED_MAX = 20_000
 """Raw files that are looked at one by one; beyond so many a statement takes long anyway."""
@@ -115,9 +119,14 @@ class CubeSearch:
     """Tries cubes; threads may share it."""
 
     def __init__(
-        self, config: Config, context: SessionContext, indexes: Callable[[], Indexes]
+        self,
+        config: Config,
+        context: SessionContext,
+        indexes: Callable[[], Indexes],
+        dimensions: Callable[[], Dimensions],
     ) -> None:
         self._config, self._context, self._indexes = config, context, indexes
+        self._dimensions = dimensions
         self._covers: Recent[Coverage] = Recent()
         self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
         self._definitions = (-1, {})
@@ -164,7 +173,7 @@ class CubeSearch:
         return Found(found, seen.names)
 
     def _over(
-        self, table: PinnedTable, scene: Scene
+        self, table: PinnedTable, scene: Scene, relates: Sequence[PinnedRelate] = ()
     ) -> Callable[[FileStatistics], TableIndexes | None]:
         """What finds the table's indexes over some statistics of its files."""
         uuid = table.facts.uuid
@@ -174,7 +183,7 @@ class CubeSearch:
             if not registered:
                 return None
             version = scene.stored.table(uuid)
-            return self._indexes().over(statistics, table.facts, registered, version)
+            return self._indexes().over(statistics, table.facts, registered, version, relates)
 
         return over
 
@@ -190,7 +199,7 @@ class CubeSearch:
         if self._may_be_manifested(block, scene):
             return None  # which files serve depends on the constants
         plan = self._plan(block, scene)
-        if isinstance(plan, CoverPlan) and plan.uncovered and block.conjuncts:
+        if isinstance(plan, CoverPlan) and block.conjuncts and (plan.uncovered or plan.is_joined):
             return None  # and so does which files are read
         return Found(plan, names)
 
@@ -235,6 +244,11 @@ class CubeSearch:
     ) -> Tried | Candidate:
         """Where a cube answers without a raw file, sidecars aren't worth asking."""
         held = self._held_fields(pinned[0], scene) if sidecars else frozenset[int]()
+        if len(block.occurrences) > 1:
+            if not sidecars:
+                declined = Declined("dearer", "A cube answers without a raw file.")
+                return Tried(MANIFESTS, declined)
+            return self._by_joins(block, pinned, scene)
         told = manifested(block, pinned[0].fixed_fields, held)
         if isinstance(told, Declined):
             return Tried(MANIFESTS, told)
@@ -251,6 +265,67 @@ class CubeSearch:
         if isinstance(found, Tried):
             return replace(found, decoding=decoding)
         return replace(found, tried=replace(found.tried, decoding=decoding))
+
+    def _by_joins(
+        self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene
+    ) -> Tried | Candidate:
+        """Without the files of the largest table of which no row passes.
+
+        It may be any that isn't padded.
+        """
+        refused = unsafe(block.conjuncts)
+        inner = [i for i in range(len(pinned)) if i not in block.null_supplied]
+        if refused is not None or not inner:
+            return Tried(MANIFESTS, refused or Declined("metadata_one_table"))
+        fact = max(inner, key=lambda i: (pinned[i].size_bytes, -i))
+        own, relates = self._own(block, fact, pinned, scene)
+        always = self._config.engine == "duckdb"
+        if not own and not always:
+            return Tried(MANIFESTS, Declined("metadata_no_file"))
+        # Imports Arrow's compute module.
+        from accelerator.joined_cover import joined_candidate
+
+        table, used = pinned[fact], fields_used(block, fact)
+        own_columns = [c for c in own if all(column.field_id > 0 for column in columns(c))]
+        statistics, decoding = table.statistics_for(Question.of(own_columns, tuple(used)))
+        indexes = self._over(table, scene, relates)(statistics)
+        found = joined_candidate(block, fact, own, pinned, statistics, indexes, always=always)
+        if isinstance(found, Tried):
+            return replace(found, decoding=decoding)
+        return replace(found, tried=replace(found.tried, decoding=decoding))
+
+    def _own(
+        self, block: Block, fact: int, pinned: Sequence[PinnedTable], scene: Scene
+    ) -> tuple[tuple[Expr, ...], tuple[PinnedRelate, ...]]:
+        """What WHERE and the joins say of the fact alone, and the relate columns in it.
+
+        The fact stands inner or preserved, so a conjunct that isn't TRUE ends its row.
+        """
+        own = tuple(c for c in block.conjuncts if occurrences(c) == {fact})
+        declared = self._declared(pinned[fact], scene)
+        if not declared:
+            return own, ()
+        from accelerator.relate.dimensions import Path
+        from accelerator.relate.stale import PinnedRelate
+
+        told = pushed(block, fact, [one.related for one in declared.values()])
+        relates = tuple(
+            PinnedRelate(
+                Path(declared[number], tuple(pinned[o] for o in at)),
+                pinned[fact],
+                self._dimensions(),
+            )
+            for number, at in told.through.items()
+        )
+        return tuple(dict.fromkeys((*own, *told.conjuncts))), relates
+
+    def _declared(self, table: PinnedTable, scene: Scene) -> dict[int, RelateColumn]:
+        """The relate columns of a table that have an index, by id."""
+        if not any(key.startswith(PREFIX) for key in table.properties):
+            return {}
+        indexed = {one.field_id for one in scene.stored.indexes_of(table.facts.uuid)}
+        known = relate_columns(table.properties)
+        return {one.id: one for one in known if one.id in indexed}
 
     def _held_fields(self, table: PinnedTable, scene: Scene) -> frozenset[int]:
         """Of columns whose values bitmaps keep."""
@@ -301,7 +376,9 @@ class CubeSearch:
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
         coverage = self._coverage(record, cube, found, by_cube, scene)
         fact = pinned[found.fact]
-        coverage = _pruned(coverage, block, found.fact, fact, self._over(fact, scene))
+        if 0 < len(coverage.uncovered) <= _PRUNED_MAX and unsafe(block.conjuncts) is None:
+            own, relates = self._own(block, found.fact, pinned, scene)
+            coverage = _pruned(coverage, own, fact, self._over(fact, scene, relates))
         return candidate(record, cube, found, coverage, pinned)
 
     def _cube_plan(
@@ -358,17 +435,12 @@ def _spark_declines(block: Block, best: Candidate) -> Declined | None:
 
 def _pruned(
     coverage: Coverage,
-    block: Block,
-    fact: int,
+    own: Sequence[Expr],
     table: PinnedTable,
     indexes_over: Callable[[FileStatistics], TableIndexes | None],
 ) -> Coverage:
-    """Without the raw files of which no row passes what WHERE says of the fact alone.
-
-    The fact stands inner or preserved, so a conjunct of WHERE that isn't TRUE ends its row.
-    """
-    own = [c for c in block.conjuncts if occurrences(c) == {fact}]
-    if not own or not 0 < len(coverage.uncovered) <= _PRUNED_MAX or unsafe(block.conjuncts):
+    """Without the raw files of which no row passes what is said of the fact alone."""
+    if not own:
         return coverage
     # Imports Arrow's compute module, which answers from cubes alone have no use for.
     from accelerator.pruning import unneeded

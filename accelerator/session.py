@@ -25,6 +25,7 @@ from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.manifest_jobs import SparkJobs
+from accelerator.engines.source import SparkSource
 from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.guards import Guards
 from accelerator.iceberg import Lake, NeedsSparkError
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from accelerator.indexing.builder import IndexBuilder
     from accelerator.indexing.probing import Indexes, Skipped
     from accelerator.progress import Progress
+    from accelerator.relate.dimensions import Dimensions
     from accelerator.rows.stream import SortedRows
 
 _log = logging.getLogger("accelerator")
@@ -97,7 +99,9 @@ class Accelerator:
             memory=config.duckdb_memory,
             cache_bytes=config.cache_bytes,
         )
-        self.planner = Planner(lake, store, config, context, lambda: self.indexes)
+        self.planner = Planner(
+            lake, store, config, context, lambda: self.indexes, lambda: self.dimensions
+        )
         self.guards = Guards(config, lake, context)
         self.builder = Builder(
             lake, store, config, spark.engine, self.duckdb, lambda: dict(context.settings())
@@ -125,11 +129,19 @@ class Accelerator:
         return Indexes(self.store, lambda error: self._failed("index_unreadable", error))
 
     @cached_property
+    def dimensions(self) -> Dimensions:
+        """What the dimensions of relate columns say of keys."""
+        from accelerator.relate.dimensions import Dimensions  # imports Arrow's compute module
+
+        return Dimensions(self.lake, self._spark.engine)
+
+    @cached_property
     def index_builder(self) -> IndexBuilder:
         """Defines and builds indexes."""
         from accelerator.indexing.builder import IndexBuilder
 
-        return IndexBuilder(self.lake, self.store, self.config, self._spark.engine)
+        lake, store, spark = self.lake, self.store, self._spark.engine
+        return IndexBuilder(lake, store, self.config, spark, self.dimensions)
 
     @property
     def engine(self) -> SparkEngine:
@@ -360,7 +372,8 @@ class Accelerator:
             if plan.engine == "duckdb":
                 try:
                     if isinstance(plan, CoverPlan):
-                        return run_duckdb(plan, self.duckdb, tag), "duckdb", None
+                        rows, counted = run_duckdb(plan, self.duckdb, tag)
+                        return rows, "duckdb", counted
                     return self._sorted_rows(plan, tag)
                 except NeedsSparkError:
                     pass  # equality deletes: the same cover, read by Spark
@@ -590,38 +603,6 @@ class Accelerator:
         return frame
 
 
-class SparkSource:
-    """Gives the Spark engine when it's first needed, so that answers from cubes start no JVM."""
-
-    def __init__(self, make: Callable[[], SparkEngine]) -> None:
-        self._make = make
-        self._engine: SparkEngine | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def started(self) -> bool:
-        """Whether a Spark session runs."""
-        return self._engine is not None and self._engine.started
-
-    def engine(self) -> SparkEngine:
-        """The engine; its session starts when that is asked for."""
-        with self._lock:
-            if self._engine is None:
-                try:
-                    self._engine = self._make()
-                except ImportError as error:
-                    raise EngineError(
-                        f"PySpark can't be imported: {error}",
-                        hint="pip install 'pyspark>=4.1,<4.2'",
-                    ) from error
-            return self._engine
-
-    def stop(self) -> None:
-        """Stops a session of our own."""
-        if self._engine is not None:
-            self._engine.stop()
-
-
 def _whole(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
     """An answer that came at once, for a reader that was promised that schema.
 
@@ -671,6 +652,7 @@ def _metrics(plan: CoverPlan | RowsPlan | FilesPlan, counted: Counted | None) ->
         indexes=_used_indexes(plan.manifests.skipped if plan.manifests else ()),
         files_total=plan.files_total,
         files_read=len(filled) + len(plan.uncovered),
+        row_groups_read=0 if counted is None else len(counted.groups),
         bytes_read=plan.segment_bytes + plan.raw_bytes,
     )
 

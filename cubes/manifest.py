@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
-from cubes.definition import CubeDefinition, Dimension, State, Table, define
+from cubes.definition import CubeDefinition, Dimension, State, Table
 from cubes.express import RAISING
+from cubes.itself import itself
 from cubes.match import match
 from cubes.plan import Match
-from rewrite.block import Block, Output
-from rewrite.errors import DefinitionError
+from rewrite.block import Block
 from rewrite.expr import Call, Column, Expr, columns, walk
-from rewrite.facts import At
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import check_duckdb
 
@@ -74,29 +73,8 @@ def manifested(
 
 def _untold(block: Block) -> Manifested | None:
     """The cube that is the block itself, of which manifests tell nothing."""
-    if not block.conjuncts:
-        return None
-    bare = replace(block, conjuncts=())
-    keys = [Output(f"k{i}", None, key) for i, key in enumerate(block.keys)]
-    measures = [Output(f"m{i}", None, call) for i, call in enumerate(block.aggregates)]
-    fact = replace(block.occurrences[0], at=At())
-    try:
-        cube = define(
-            replace(
-                bare,
-                occurrences=(fact,),
-                outputs=(*keys, *measures),
-                having=None,
-                order=(),
-                limit=None,
-            )
-        )
-    except DefinitionError:
-        return None
-    matched = match(bare, cube)
-    if isinstance(matched, Declined) or matched.needs.bounded:
-        return None
-    return Manifested(cube, matched, tells=False)
+    found = itself(block) if block.conjuncts else None
+    return Manifested(*found, tells=False) if isinstance(found, tuple) else None
 
 
 def unsafe(exprs: Sequence[Expr]) -> Declined | None:

@@ -105,6 +105,14 @@ class Block:
         return Classes.of(self.conjuncts)
 
     @cached_property
+    def equals(self) -> dict[Column, tuple[Column, ...]]:
+        """The members of each class, by its representative, in their order."""
+        found: dict[Column, set[Column]] = {}
+        for pair in filter(None, map(equal_columns, self.conjuncts)):
+            found.setdefault(self.classes.find(pair[0]), set()).update(pair)
+        return {one: tuple(sorted(members, key=_order)) for one, members in found.items()}
+
+    @cached_property
     def canonical_conjuncts(self) -> frozenset[Expr]:
         """Every conjunct, with equal columns replaced by their class's representative."""
         return frozenset(canonical(c, self.classes.find) for c in self.conjuncts)
@@ -148,7 +156,11 @@ def _order(column: Column) -> tuple[int, int]:
 def equal_columns(conjunct: Expr) -> tuple[Column, Column] | None:
     """The two columns of `a = b` where equality is identity: one type, not floating."""
     match conjunct:
-        case Call(op="=", args=(Column() as a, Column() as b)) if a != b and a.type == b.type:
-            decimal = (a.type or "").startswith("decimal")
-            return (a, b) if decimal or a.type in _IDENTITY_TYPES else None
+        case Call(op="=", args=(Column() as a, Column() as b)) if a != b:
+            return (a, b) if joins_by_identity(a.type, b.type) else None
     return None
+
+
+def joins_by_identity(one: str | None, other: str | None) -> bool:
+    """Whether columns of these types are equal just where they're the same value."""
+    return one == other and (one in _IDENTITY_TYPES or (one or "").startswith("decimal"))

@@ -22,6 +22,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from accelerator.engines.hot_segments import HotSegments
+from accelerator.engines.kept_rows import KeptRows
 from accelerator.engines.sketches import FUNCTIONS, Function
 from accelerator.errors import CancelledError, EngineError
 from rewrite.functions import OURS
@@ -57,6 +58,7 @@ class DuckDBEngine:
         self._lock = threading.Lock()
         self._has_functions = self._ending = False
         self.hot = HotSegments(self._open, cache_bytes)
+        self.kept = KeptRows(cache_bytes)
         self._at_exit = partial(_close, weakref.ref(self), os.getpid())
         atexit.register(self._at_exit)
 

@@ -130,6 +130,15 @@ class PinnedTable:
         return None if self.snapshot is None else self.snapshot.timestamp_ms
 
     @property
+    def size_bytes(self) -> int:
+        """Bytes of the data files: by the snapshot's summary, where it says so."""
+        summary = None if self.snapshot is None else self.snapshot.summary
+        told = None if summary is None else summary.additional_properties.get("total-files-size")
+        if told is not None and told.isdigit():
+            return int(told)
+        return sum(file.size_bytes for file in self.live_files())
+
+    @property
     def location(self) -> str:
         """The table's base location."""
         return self.metadata.location

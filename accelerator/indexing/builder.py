@@ -11,10 +11,10 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accelerator.config import Config
 from accelerator.errors import (
@@ -26,10 +26,15 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.iceberg import Lake, LiveFile, PinnedTable
+from accelerator.iceberg import Lake, LiveFile, Pin, PinnedTable
 from accelerator.indexing import records
 from accelerator.indexing.work import Answer, FileWork, Source, Wanted, index_files
 from accelerator.progress import Progress, SilentProgress
+from accelerator.relate.declared import check
+from accelerator.relate.dimensions import Dimensions, Path, Snapshots, named, path_of
+from accelerator.relate.lookup import Keys
+from accelerator.relate.property import relate_columns
+from accelerator.relate.stale import dimensions_of, key_columns, snapshots_of
 from accelerator.statements.kinds import CreateIndex
 from accelerator.store import IndexRecord, Job, SegmentRecord, Store, segment_id
 from indexes.domains import NotIndexableError
@@ -47,6 +52,9 @@ _ROWS_MAX = 64_000_000  # of one job: their light blobs come to the driver, some
 _BUNDLES_MERGED = 8
 """So many small bundles of an index are made one."""
 _TASK_BYTES = 64 * 1024 * 1024
+
+FileKey = tuple[str, int]
+"""A data file's path and sequence number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +75,58 @@ class Target:
     record: IndexRecord
     pinned: PinnedTable
     column: ColumnFacts
+    path: Path | None = None
+    """Of a relate column: its dimensions, pinned as well."""
 
     @property
     def type(self) -> str:
         """The column's, as Spark names it."""
         return self.column.type
 
+    @property
+    def dimensions(self) -> records.Dimensions:
+        """The states of a relate column's dimensions, as records have them."""
+        return () if self.path is None else dimensions_of(self.path)
+
+    @property
+    def keys(self) -> tuple[tuple[int, str], ...]:
+        """The fact's columns by which a relate column is looked up."""
+        columns = None if self.path is None else key_columns(self.path, self.pinned)
+        return tuple((one.field_id, one.type) for one in columns or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What an index lacks: files that it says nothing of, and files that may have changed keys.
+
+    `doubtful` gives for these the earlier state of the dimensions, and `changes` the keys since.
+    `kept` gives for others the state from which on nothing has changed.
+    """
+
+    lacking: frozenset[FileKey] = frozenset()
+    doubtful: Mapping[FileKey, Snapshots] = field(default_factory=dict)
+    changes: Mapping[Snapshots, Keys] = field(default_factory=dict)
+    kept: Mapping[FileKey, Snapshots] = field(default_factory=dict)
+
+    @property
+    def files(self) -> frozenset[FileKey]:
+        """All that are to be opened."""
+        return self.lacking | self.doubtful.keys()
+
 
 class IndexBuilder:
     """Defines and builds indexes."""
 
     def __init__(
-        self, lake: Lake, store: Store, config: Config, spark: Callable[[], SparkEngine]
+        self,
+        lake: Lake,
+        store: Store,
+        config: Config,
+        spark: Callable[[], SparkEngine],
+        dimensions: Dimensions,
     ) -> None:
         self._lake, self._store, self._config, self._spark = lake, store, config, spark
+        self._dimensions = dimensions
 
     def define(self, statement: CreateIndex, pinned: PinnedTable) -> IndexRecord:
         """The index that a statement describes.
@@ -89,12 +135,18 @@ class IndexBuilder:
         """
         name = ".".join(statement.column)
         found = pinned.facts.column(statement.column[0])
-        if found is None or not pinned.has_field(name):
+        relate = named(pinned, name) if found is None else None
+        if relate is not None:
+            path = path_of(relate, self._lake.pin())
+            self._dimensions.lookup(path)
+            found = path.as_column
+        elif found is None or not pinned.has_field(name):
             raise UnknownColumnError(
                 f"{pinned.facts.name} has no column {name}",
-                hint=f"its columns are {', '.join(c.name for c in pinned.facts.columns)}",
+                hint=f"its columns are {', '.join(c.name for c in pinned.facts.columns)}"
+                "; ALTER TABLE … ADD RELATE COLUMN adds those of dimensions",
             )
-        if len(statement.column) > 1:
+        if relate is None and len(statement.column) > 1:
             raise IndexDefinitionError(
                 f"{name} is a field inside a column, which can't be indexed yet",
                 hint="index a column of its own",
@@ -133,12 +185,15 @@ class IndexBuilder:
 
         UnknownTableError, IndexDefinitionError where either is no longer what it was made for.
         """
-        pinned = self._lake.pin().pinned(parts_of(record.table))
+        pin = self._lake.pin()
+        pinned = pin.pinned(parts_of(record.table))
         if pinned is None or pinned.facts.uuid != record.table_uuid:
             raise UnknownTableError(
                 f"index {record.name} is on {record.table}, which is gone or was made anew",
                 hint=f"DROP INDEX {record.name} and create it again",
             )
+        if record.field_id < 0:
+            return self._relate_target(record, pinned, pin)
         for column in pinned.facts.columns:
             if column.field_id == record.field_id:
                 _check_type(record, column)
@@ -148,11 +203,45 @@ class IndexBuilder:
             hint=f"DROP INDEX {record.name}",
         )
 
-    def missing(self, target: Target) -> list[LiveFile]:
-        """Live files that the index says nothing of, each once."""
-        version = self._store.table(target.record.table_uuid)
-        known = records.covered(version.of(target.record.id), target.type)
-        return list({f.key: f for f in target.pinned.live_files() if f.key not in known}.values())
+    def _relate_target(self, record: IndexRecord, pinned: PinnedTable, pin: Pin) -> Target:
+        known = {one.id: one for one in relate_columns(pinned.properties)}
+        relate = known.get(record.field_id)
+        if relate is None:
+            raise IndexDefinitionError(
+                f"index {record.name} is on the relate column {record.column}, which was dropped",
+                hint=f"DROP INDEX {record.name}",
+            )
+        path = path_of(relate, pin)
+        check(path, pinned)
+        _check_type(record, path.as_column)
+        return Target(record, pinned, path.as_column, path)
+
+    def due(self, target: Target) -> Due:
+        """What the index lacks; of a relate column also what a change of a dimension may touch."""
+        built = self._store.table(target.record.table_uuid).of(target.record.id)
+        live = {f.key for f in target.pinned.live_files()}
+        if target.path is None:
+            return Due(frozenset(live - records.covered(built, target.type)))
+        usable = [one for one in built if records.answers_for(one, target.type)]
+        now = target.path.snapshots
+        holding = [one for one in usable if snapshots_of(one) == now]
+        lacking = live - records.covered(holding, target.type)
+        doubtful, kept = dict[FileKey, Snapshots](), dict[FileKey, Snapshots]()
+        changes: dict[Snapshots, Keys] = {}
+        for before in dict.fromkeys(map(snapshots_of, usable)):
+            some = [one for one in usable if snapshots_of(one) == before]
+            told = records.covered(some, target.type) - kept.keys() - doubtful.keys()
+            files = lacking & told
+            keys = None if before == now else self._dimensions.changed(target.path, before)
+            if keys is None or not files:
+                continue
+            if len(keys):
+                doubtful |= dict.fromkeys(files, before)
+                changes[before] = keys
+            else:
+                kept |= dict.fromkeys(files, before)
+        unknown = lacking - doubtful.keys() - kept.keys()
+        return Due(frozenset(unknown), doubtful, changes, kept)
 
     def build(
         self,
@@ -168,15 +257,19 @@ class IndexBuilder:
             targets = [self.target(record) for record in wanted]
             for target in targets:
                 self._store.pin_snapshot(target.record.table_uuid, target.pinned.snapshot_ms)
-            lacking = {t.record.id: {f.key: f for f in self.missing(t)} for t in targets}
-            files = {key: file for some in lacking.values() for key, file in some.items()}
+            due = {t.record.id: self.due(t) for t in targets}
+            opened = frozenset[FileKey]().union(*(one.files for one in due.values()))
+            live = targets[0].pinned.live_files() if targets else ()
+            files = {f.key: f for f in live if f.key in opened}
             names = ", ".join(record.name for record in wanted)
             done = {t.record.id: BuiltIndex(t.record.name) for t in targets}
             shown.start(len(files), f"building {names}")
             try:
+                for target in targets:
+                    self._keep(target, due[target.record.id].kept)
                 for part in _jobs(list(files.values())):
                     _check(stop, names)
-                    self._job(targets, lacking, part, done, tag)
+                    self._job(targets, due, part, done, tag)
                     shown.advance(len(part))
             except CancelledError:
                 raise _cancelled(names) from None
@@ -209,7 +302,9 @@ class IndexBuilder:
             try:
                 made = records.taken_apart(some, self._reader)
                 bundle = records.write_bundle(self._store, job, made)
-                merged = records.segments(record, some[0].fields[0][2], made, bundle)
+                merged = records.segments(
+                    record, some[0].fields[0][2], made, bundle, some[0].dimensions
+                )
                 ids = [s.id for s in some]
                 lost = self._store.add_segments(
                     record.table_uuid, merged, replaces=ids, job=job
@@ -227,19 +322,20 @@ class IndexBuilder:
     def _job(
         self,
         targets: Sequence[Target],
-        lacking: Mapping[str, Mapping[tuple[str, int], LiveFile]],
+        wanted: Mapping[str, Due],
         files: Sequence[LiveFile],
         done: dict[str, BuiltIndex],
         tag: str,
     ) -> None:
         """One Spark job over those files, and a commit for each index."""
-        due = [t for t in targets if any(f.key in lacking[t.record.id] for f in files)]
+        due = [t for t in targets if any(f.key in wanted[t.record.id].files for f in files)]
         jobs = {t.record.id: self._store.begin_job(t.record.table_uuid, t.record.id) for t in due}
         try:
-            answers = self._run(due, jobs, files, tag)
+            answers = self._run(due, jobs, wanted, files, tag)
             for target in due:
-                made = _made(target, files, answers, lacking[target.record.id])
-                built = self._commit(target, jobs[target.record.id], made)
+                lacks = wanted[target.record.id]
+                made = _made(target, files, answers, lacks.files)
+                built = self._commit(target, jobs[target.record.id], made, lacks.doubtful)
                 del jobs[target.record.id]
                 before = done[target.record.id]
                 done[target.record.id] = BuiltIndex(
@@ -257,16 +353,25 @@ class IndexBuilder:
         self,
         due: Sequence[Target],
         jobs: Mapping[str, Job],
+        wanted_of: Mapping[str, Due],
         files: Sequence[LiveFile],
         tag: str,
     ) -> dict[str, Answer]:
         pinned, engine = due[0].pinned, self._spark()
+        paths = {t.record.field_id: t.path for t in due if t.path is not None}
+        changes, places = list[Keys](), dict[tuple[str, Snapshots], int]()
+        for target in due:
+            for before, keys in wanted_of[target.record.id].changes.items():
+                places[target.record.id, before] = len(changes)
+                changes.append(keys)
         source = Source(
             pinned.metadata_location,
             dict(pinned.io_properties),
             self._config.store_root,
             dict(self._config.store_options),
             pinned.defaulted_fields,
+            {number: self._dimensions.lookup(path) for number, path in paths.items()},
+            tuple(changes),
         )
         wanted = [
             Wanted(
@@ -276,6 +381,7 @@ class IndexBuilder:
                 t.record.field_id,
                 t.type,
                 jobs[t.record.id].prefix,
+                t.keys,
             )
             for t in due
         ]
@@ -285,7 +391,12 @@ class IndexBuilder:
                 f.file_format,
                 f.record_count,
                 segment_id(),
-                frozenset(pinned.fixed_values(f)),
+                pinned.fixed_values(f),
+                {
+                    one: places[one, wanted_of[one].doubtful[f.key]]
+                    for one in jobs
+                    if f.key in wanted_of[one].doubtful
+                },
             )
             for f in files
         ]
@@ -295,11 +406,61 @@ class IndexBuilder:
         found = engine.run_tasks(partial(index_files, source, wanted), parts, tag)
         return {answer.path: answer for some in found for answer in some}
 
-    def _commit(self, target: Target, job: Job, made: records.Made) -> BuiltIndex:
+    def _keep(self, target: Target, kept: Mapping[FileKey, Snapshots]) -> None:
+        """What was built from other states of the dimensions, and holds without a look at files."""
+        gone, segments = self._restamped(target, kept, frozenset())
+        if segments:
+            job = self._store.begin_job(target.record.table_uuid, target.record.id)
+            uuid = target.record.table_uuid
+            self._store.add_segments(uuid, segments, replaces=gone, job=job)
+
+    def _restamped(
+        self, target: Target, same: Mapping[FileKey, Snapshots], again: Collection[FileKey]
+    ) -> tuple[list[int], list[SegmentRecord]]:
+        """Ids of records that go, and those that stand in their place.
+
+        What was built of the `same` files from these states holds under the target's own; of these
+        and the files built `again` every other record ends. The rest stays as it is.
+        """
+        if not same and not again:
+            return [], []
+        gone, found = list[int](), list[SegmentRecord]()
+        for record in self._store.table(target.record.table_uuid).of(target.record.id):
+            keys = {(f.path, f.sequence_number) for f in record.files}
+            before = snapshots_of(record)
+            if record.dimensions == target.dimensions or not (
+                any(key in same for key in keys) or any(key in again for key in keys)
+            ):
+                continue
+            usable = records.answers_for(record, target.type)
+            holds = {key for key in keys if usable and same.get(key) == before}
+            others = {key for key in keys if key not in same and key not in again}
+            gone.append(record.id)
+            parts = [(holds, target.dimensions), (others, record.dimensions)]
+            found += records.divided(record, parts)
+        return gone, found
+
+    def _commit(
+        self,
+        target: Target,
+        job: Job,
+        made: records.Made,
+        doubtful: Mapping[FileKey, Snapshots],
+    ) -> BuiltIndex:
+        """Adds what was made; of doubtful files without a changed key what there is goes on."""
         record = target.record
-        bundle = records.write_bundle(self._store, job, made)
-        segments = records.segments(record, target.type, made, bundle)
-        lost = self._store.add_segments(record.table_uuid, segments, job=job).lost
+        keys = [(file.path, file.sequence_number) for file in made.files]
+        new = [i for i, indexed in enumerate(made.indexed) if not indexed.unchanged]
+        again = {keys[i] for i in new}
+        same = {key: doubtful[key] for key in keys if key not in again}
+        made = records.Made(tuple(made.files[i] for i in new), tuple(made.indexed[i] for i in new))
+        gone, restamped = self._restamped(target, same, again) if target.path else ([], [])
+        segments = []
+        if new:
+            bundle = records.write_bundle(self._store, job, made)
+            segments = records.segments(record, target.type, made, bundle, target.dimensions)
+        offered = [*restamped, *segments]
+        lost = self._store.add_segments(record.table_uuid, offered, replaces=gone, job=job).lost
         kept = [s for s in segments if s.id not in lost]
         if lost:
             self._discard(job, kept)
@@ -323,7 +484,7 @@ def _made(
     target: Target,
     files: Sequence[LiveFile],
     answers: Mapping[str, Answer],
-    lacking: Mapping[tuple[str, int], Any],
+    lacking: Collection[FileKey],
 ) -> records.Made:
     """What came of the files for one index."""
     chosen = [f for f in files if f.key in lacking]
@@ -348,12 +509,12 @@ def _jobs(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
 
 
 def _groups(bundles: Sequence[SegmentRecord]) -> list[list[SegmentRecord]]:
-    """Bundles to be merged, of one type of the column each; none alone."""
+    """Bundles to be merged, of one type of the column and one state of dimensions; none alone."""
     found: list[list[SegmentRecord]] = []
-    by_type: dict[str, list[SegmentRecord]] = {}
+    alike: dict[tuple[str, records.Dimensions], list[SegmentRecord]] = {}
     for one in sorted(bundles, key=lambda s: s.id):
-        by_type.setdefault(one.fields[0][2], []).append(one)
-    for some in by_type.values():
+        alike.setdefault((one.fields[0][2], one.dimensions), []).append(one)
+    for some in alike.values():
         files = rows = _ROWS_MAX
         for one in some:
             if files + len(one.files) > _FILES_MAX or rows + one.rows > _ROWS_MAX:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakKeyDictionary
@@ -34,6 +35,8 @@ from accelerator.indexing import records
 from accelerator.indexing.pieces import BoundsTable, Piece
 from accelerator.pruning import judge, judge_rows
 from accelerator.recent import Recent
+from accelerator.relate.dimensions import Snapshots
+from accelerator.relate.stale import PinnedRelate, snapshots_of
 from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
 from indexes.bounds import UNKNOWN, Flags, Numbers, Verdict
 from indexes.cells import Held
@@ -49,6 +52,8 @@ THREADS = ThreadPoolExecutor(8, "sidecars")
 """Of the process: they read sidecars side by side."""
 _OPEN_MAX = 256
 _SAID_MAX = 1_000
+_STATES_MAX = 16
+"""Sets of relate columns that statements over one state of a table name."""
 UNREADABLE = (OSError, ValueError, StoreError)
 
 
@@ -220,6 +225,21 @@ class RowSelection:
         found = next((one for one in held if one is not None), None)
         return None if found is None else records.row_groups_of(found)
 
+    def groups(self, file: LiveFile) -> list[int] | None:
+        """Numbers of the file's row groups that may hold a row that passes; None for all."""
+        rows, cut = self.of(file), self.row_groups(file)
+        if rows is None or cut is None:
+            return None
+        ends = np.cumsum([0, *cut]).tolist()
+        return [i for i, one in enumerate(pairwise(ends)) if rows.range_cardinality(*one)]
+
+    def share(self, file: LiveFile) -> float:
+        """The share of the file's rows that are in such row groups."""
+        chosen, cut = self.groups(file), self.row_groups(file)
+        if chosen is None or cut is None:
+            return 1.0
+        return sum(cut[i] for i in chosen) / max(1, sum(cut))
+
     def of_all(self, files: Sequence[LiveFile]) -> list[BitMap | None]:
         """`of` each, side by side."""
         return list(THREADS.map(self.of, files))
@@ -347,7 +367,7 @@ class Indexes:
 
     def __init__(self, store: Store, failed: Callable[[Exception], object]) -> None:
         self.files = IndexFiles(store, failed)
-        self._known: WeakKeyDictionary[FileStatistics, tuple[Hashable, TableIndexes]]
+        self._known: WeakKeyDictionary[FileStatistics, Recent[TableIndexes]]
         self._known = WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -357,21 +377,30 @@ class Indexes:
         facts: TableFacts,
         registered: Sequence[IndexRecord],
         version: TableVersion,
+        relates: Sequence[PinnedRelate] = (),
     ) -> TableIndexes | None:
-        """Those of the table over the files of the statistics; None where it has none."""
+        """Those of the table over the files of the statistics; None where it has none.
+
+        Those on relate columns are there for `relates` alone.
+        """
         if not registered:
             return None
-        types = {c.field_id: c.type for c in facts.columns}
-        key = (version.number, tuple(r.id for r in registered), tuple(sorted(types.items())))
+        types = {c.field_id: c.type for c in (*facts.columns, *(one.column for one in relates))}
+        key = (
+            version.number,
+            tuple(r.id for r in registered),
+            tuple(sorted(types.items())),
+            tuple(one.key for one in relates),
+        )
         with self._lock:
-            known = self._known.get(statistics)
-        if known is not None and known[0] == key:
-            return known[1]
-        built = [(r, version.of(r.id)) for r in registered]
-        found = _over(statistics, built, types, self.files)
-        with self._lock:
-            self._known[statistics] = key, found
-        return found
+            known = self._known.setdefault(statistics, Recent(_STATES_MAX))
+        wanted = [r for r in registered if r.field_id in types]
+        return known.get_or(
+            key,
+            lambda: _over(
+                statistics, [(r, version.of(r.id)) for r in wanted], types, self.files, relates
+            ),
+        )
 
 
 def _over(
@@ -379,36 +408,69 @@ def _over(
     indexes: Sequence[tuple[IndexRecord, Sequence[SegmentRecord]]],
     types: Mapping[int, str],
     files: IndexFiles,
+    relates: Sequence[PinnedRelate] = (),
 ) -> TableIndexes:
     """The indexes over those files; `types` are the columns' own by field id."""
     paths, numbers = statistics.source.keys()
+    pinned = {one.path.column.id: one for one in relates}
     by_field: dict[int, list[LightIndex]] = {}
     heavy: list[HeavyIndex] = []
     bounds: dict[tuple[int, str], _KnownBounds] = {}
-    for record, built in indexes:
+    # Those on relate columns come last: which of them hold is asked of the others.
+    for record, built in sorted(indexes, key=lambda one: one[0].field_id < 0):
         type_ = types.get(record.field_id)
         if type_ is None:
             continue
         usable = [s for s in built if records.answers_for(s, type_)]
-        parts = [p for s in usable if s.is_bundle for p in _parts(s, paths, numbers)]
+        relate = pinned.get(record.field_id)
+
+        def holds(segment: SegmentRecord, relate: PinnedRelate | None = relate) -> Flags | None:
+            return None if relate is None else relate.holds(segment, statistics, by_field)
+
+        parts = [p for s in usable if s.is_bundle for p in _parts(s, paths, numbers, holds(s))]
         if record.kind == "BOUNDS":
             if parts:
                 bounds[record.field_id, type_] = _KnownBounds(parts, len(statistics), files)
             continue
         light = LightIndex(record, type_, parts, len(statistics), files)
         by_field.setdefault(record.field_id, []).append(light)
-        sidecars = records.sidecars(usable)
+        held = [s for s in usable if not s.is_bundle]
+        if relate is not None:
+            held = _holding(held, relate, statistics, by_field)
+        sidecars = records.sidecars(held)
         if sidecars:
             heavy.append(HeavyIndex(record, type_, sidecars, files))
     return TableIndexes(by_field, heavy, bounds)
 
 
-def _parts(record: SegmentRecord, paths: pa.StringArray, numbers: Numbers) -> list[_Bundled]:
-    """Where the bundle's blobs stand among the files."""
+def _holding(
+    sidecars: Sequence[SegmentRecord],
+    relate: PinnedRelate,
+    statistics: FileStatistics,
+    light: Mapping[int, Sequence[LightIndex]],
+) -> list[SegmentRecord]:
+    """Those of files for which they hold under the dimensions as they're pinned."""
+    now = [s for s in sidecars if snapshots_of(s) == relate.path.snapshots]
+    earlier: dict[Snapshots, list[SegmentRecord]] = {}
+    for one in sidecars:
+        earlier.setdefault(snapshots_of(one), []).append(one)
+    earlier.pop(relate.path.snapshots, None)
+    for some in earlier.values():
+        flags = relate.holds(some[0], statistics, light)
+        keys = {f.key for f in statistics.source.live(flags)} if flags.any() else set()
+        now = [*(s for s in some if (s.files[0].path, s.files[0].sequence_number) in keys), *now]
+    return now
+
+
+def _parts(
+    record: SegmentRecord, paths: pa.StringArray, numbers: Numbers, holds: Flags | None
+) -> list[_Bundled]:
+    """Where the bundle's blobs stand among the files for which it holds; for all with None."""
     own = pa.array([file.path for file in record.files], pa.string())
     sequence = np.array([file.sequence_number for file in record.files], dtype=np.int64)
     where = pc.fill_null(pc.index_in(paths, own), -1).to_numpy(zero_copy_only=False)
-    there = np.flatnonzero((where >= 0) & (sequence[where] == numbers))
+    found_there = (where >= 0) & (sequence[where] == numbers)
+    there = np.flatnonzero(found_there if holds is None else found_there & holds)
     told: list[Any] = [p or (-1, -1) for p in records.places_of(record)]
     places = np.array(told, dtype=np.int64).reshape(-1, 2)[where[there]]
     found: list[_Bundled] = []

@@ -7,8 +7,8 @@ the deletes of a file are, it's covered: rows only become fewer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from accelerator.iceberg import LiveFile
@@ -33,6 +33,8 @@ FORMATS = {
     "tokens": ANALYSER,
 }
 """Properties of light blobs that what is asked must agree with."""
+Dimensions = tuple[tuple[int, str, int | None], ...]
+"""As `SegmentRecord.dimensions`."""
 _UNDER = ""  # an index is of a file whatever was deleted of it
 
 
@@ -74,9 +76,16 @@ def write_bundle(store: Store, job: Job, made: Made) -> WrittenBundle:
 
 
 def segments(
-    record: IndexRecord, type_: str, made: Made, bundle: WrittenBundle
+    record: IndexRecord,
+    type_: str,
+    made: Made,
+    bundle: WrittenBundle,
+    dimensions: Dimensions = (),
 ) -> list[SegmentRecord]:
-    """The records of a job: one for its bundle, one for each sidecar."""
+    """The records of a job: one for its bundle, one for each sidecar.
+
+    `dimensions` are a relate column's, with the snapshots that it was built from.
+    """
     fields = ((record.table_uuid, record.field_id, type_, False),)
     several = sum(not isinstance(piece, Single) for piece in bundle.pieces)
     told: dict[str, Any] = {
@@ -94,6 +103,7 @@ def segments(
             sum(f.record_count for f in made.files),
             bundle.bytes,
             made.files,
+            dimensions=dimensions,
             fields=fields,
             settings=(("part", BUNDLE),),
             facts={BUNDLE: told},
@@ -114,6 +124,7 @@ def segments(
                     file.record_count,
                     indexed.sidecar.bytes,
                     (file,),
+                    dimensions=dimensions,
                     fields=fields,
                     settings=(("part", SIDECAR),),
                     facts=facts,
@@ -205,6 +216,36 @@ def heavy_of(record: SegmentRecord) -> list[HeavyBlob]:
 def row_groups_of(record: SegmentRecord) -> tuple[int, ...]:
     """Rows of each row group of a sidecar's data file."""
     return tuple(record.facts[SIDECAR]["row_groups"])
+
+
+def divided(
+    record: SegmentRecord, parts: Sequence[tuple[Collection[tuple[str, int]], Dimensions]]
+) -> list[SegmentRecord]:
+    """The record over parts of its files, each under dimensions of its own; empty parts are none.
+
+    They share its file, whose blobs stay as they are.
+    """
+    found = []
+    for keys, dimensions in parts:
+        named = [(file.path, file.sequence_number) for file in record.files]
+        mine = [i for i, key in enumerate(named) if key in keys]
+        if not mine:
+            continue
+        files, facts = tuple(record.files[i] for i in mine), dict(record.facts)
+        if record.is_bundle:
+            places = record.facts[BUNDLE]["places"]
+            facts[BUNDLE] = {**record.facts[BUNDLE], "places": [places[i] for i in mine]}
+        found.append(
+            replace(
+                record,
+                id=segment_id(),
+                rows=sum(file.record_count for file in files),
+                files=files,
+                facts=facts,
+                dimensions=dimensions,
+            )
+        )
+    return found
 
 
 def answers_for(record: SegmentRecord, type_: str) -> bool:

@@ -8,15 +8,17 @@ given back. Rows that deletes have taken are indexed too: an index is of the fil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from accelerator.arrow_types import arrow_type
 from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.row_groups import stored_names
+from accelerator.relate.lookup import Keys, Lookup
 from accelerator.store.files import open_files
 from indexes import puffin
 from indexes.domains import NotIndexableError, to_domain
@@ -38,28 +40,40 @@ class Wanted:
     field_id: int
     type: str
     prefix: str
+    keys: tuple[tuple[int, str], ...] = ()
+    """Of a relate column: field id and type of the fact's columns by which it's looked up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where data files and sidecars are; in files that lack a `defaulted` field it has a value."""
+    """Where data files and sidecars are; in files that lack a `defaulted` field it has a value.
+
+    `lookups` are by the relate column's field id; `changes` are keys whose value has changed.
+    """
 
     location: str
     io_properties: Mapping[str, str]
     store_root: str
     store_options: Mapping[str, str]
     defaulted: frozenset[int]
+    lookups: Mapping[int, Lookup] = field(default_factory=dict)
+    changes: tuple[Keys, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FileWork:
-    """A data file; `number` names its sidecars. `fixed`: fields that its partition fixes."""
+    """A data file; `number` names its sidecars. `fixed`: fields that its partition fixes.
+
+    `doubtful` gives for an index which of the source's changes count: it's of use as it was built
+    where the file has none of these keys.
+    """
 
     path: str
     format: str
     record_count: int
     number: int
-    fixed: frozenset[int]
+    fixed: Mapping[int, object]
+    doubtful: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +87,17 @@ class Sidecar:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What came of one file for one index; without blobs the file is never skipped by it."""
+    """What came of one file for one index; without blobs the file is never skipped by it.
+
+    `unchanged`: nothing was made, since what was built before holds.
+    """
 
     index_id: str
     row_groups: tuple[int, ...] = ()
     light: tuple[Blob, ...] = ()
     sidecar: Sidecar | None = None
     why: str = ""
+    unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +127,15 @@ def _index_file(source: Source, wanted: Sequence[Wanted], file: FileWork) -> Ite
             yield from (Indexed(one.index_id, why=why) for one in wanted)
             return
         running = [_Running(source, one, file, groups, parquet) for one in wanted]
-        names = sorted({one.name for one in running if one.name is not None})
-        for number, rows in enumerate(groups):
+        doubtful = [one for one in running if one.checks]
+        for number, rows, names in _pieces(groups, doubtful):
             for batch in _batches(parquet, number, rows, names):
-                for one in running:
+                for one in doubtful:
+                    one.check(batch)
+        due = [one for one in running if not one.unchanged]
+        for number, rows, names in _pieces(groups, due):
+            for batch in _batches(parquet, number, rows, names):
+                for one in due:
                     one.add(batch)
         for one in running:
             yield one.finish()
@@ -130,39 +153,82 @@ class _Running:
         parquet: pq.ParquetFile,
     ) -> None:
         self._source, self._wanted, self._file, self._groups = source, wanted, file, groups
-        self.name: str | None = None
         self._why = ""
-        column = Column(0, wanted.field_id, "", wanted.type)
-        names = stored_names(parquet, [column], source.defaulted)
-        if wanted.field_id in file.fixed:
+        self._lookup = source.lookups.get(wanted.field_id)
+        self._columns = wanted.keys or ((wanted.field_id, wanted.type),)
+        stored = [Column(0, i, "", t) for i, t in self._columns if i not in file.fixed]
+        found = stored_names(parquet, stored, source.defaulted)
+        if not stored and self._lookup is None:
             self._why = "its partition fixes the column"
-        elif names is None:
+        elif found is None:
             self._why = "its column has no field id, another type or a default"
-        else:
-            self.name = names.get(wanted.field_id)
+        self._names: Mapping[int, str] = found or {}
+        changes = file.doubtful.get(wanted.index_id)
+        self._changed = None if changes is None or self._why else source.changes[changes]
+        self.unchanged = self._changed is not None
         self._kind = KINDS[wanted.kind]
         self._builder: Builder | None = None
         if not self._why:
             indexed = IndexedColumn(wanted.type, groups)
             self._builder = self._kind.builder(indexed, wanted.options)
 
+    @property
+    def names(self) -> Collection[str]:
+        """The file's columns that it takes."""
+        return self._names.values()
+
+    @property
+    def checks(self) -> bool:
+        """Whether the file's keys say if it's due at all."""
+        return self._changed is not None
+
+    def check(self, batch: pa.RecordBatch) -> None:
+        """The next rows, of which only the keys count that have changed."""
+        if self.unchanged and self._changed is not None:
+            try:
+                places = self._changed.places(self._keys(batch))
+                self.unchanged = places.null_count == len(places)
+            except (NotIndexableError, pa.ArrowInvalid):
+                self.unchanged = False
+
     def add(self, batch: pa.RecordBatch) -> None:
         """The next rows."""
         if self._builder is None:
             return
         try:
-            stored = (
-                pa.nulls(batch.num_rows)
-                if self.name is None
-                else batch.column(batch.schema.get_field_index(self.name))
-            )
-            self._builder.add(to_domain(stored, self._wanted.type))
-        except NotIndexableError as error:
+            if self._lookup is None:
+                stored = self._stored(batch, self._wanted.field_id)
+                values = pa.nulls(batch.num_rows) if stored is None else stored
+            else:
+                values = self._lookup.of(self._keys(batch))
+            self._builder.add(to_domain(values, self._wanted.type))
+        except (NotIndexableError, pa.ArrowInvalid) as error:
             self._builder, self._why = None, str(error)
+
+    def _stored(self, batch: pa.RecordBatch, field_id: int) -> pa.Array | None:
+        """The file's own values; None where it lacks the column."""
+        name = self._names.get(field_id)
+        return None if name is None else batch.column(batch.schema.get_field_index(name))
+
+    def _keys(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The fact's columns by which the relate column is looked up, of the table's types."""
+        found = []
+        for field_id, type_ in self._columns:
+            target, stored = arrow_type(type_), self._stored(batch, field_id)
+            if field_id in self._file.fixed:
+                value = pa.scalar(self._file.fixed[field_id], target)
+                found.append(pa.repeat(value, batch.num_rows))
+            elif stored is None:
+                found.append(pa.nulls(batch.num_rows, target))
+            else:
+                found.append(stored.cast(target))
+        return found
 
     def finish(self) -> Indexed:
         """The blobs; heavy ones are written."""
         wanted = self._wanted
+        if self.unchanged:
+            return Indexed(wanted.index_id, self._groups, unchanged=True)
         if self._builder is None:
             return Indexed(wanted.index_id, self._groups, why=self._why)
         blobs = self._builder.finish()
@@ -186,6 +252,15 @@ class _Running:
             for blob, place in zip(blobs, places, strict=True)
         ]
         return Sidecar(files.uri(path), len(data), tuple(told))
+
+
+def _pieces(
+    groups: Sequence[int], running: Sequence[_Running]
+) -> Iterator[tuple[int, int, list[str]]]:
+    """Row groups with the columns that these take of them; none where there are none of these."""
+    names = sorted({name for one in running for name in one.names})
+    for number, rows in enumerate(groups if running else ()):
+        yield number, rows, names
 
 
 def _batches(

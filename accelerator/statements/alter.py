@@ -1,4 +1,4 @@
-"""The grammar of our ALTER TABLE statements: constraints, and relate columns by name.
+"""The grammar of our ALTER TABLE statements: constraints and relate columns.
 
 Spark 4.1 has the same words for constraints. CHECK stays Spark's; the session gives the others to
 Spark too where the table isn't an Iceberg table of its own.
@@ -11,8 +11,9 @@ from accelerator.errors import StatementError
 from accelerator.statements.kinds import (
     EXAMPLES,
     AddConstraint,
+    AddRelateColumn,
     DropConstraint,
-    NotBuilt,
+    DropRelateColumn,
     Statement,
     ValidateConstraint,
 )
@@ -35,10 +36,37 @@ def alter(reader: Reader) -> Statement | None:
         reader.meant(EXAMPLES["VALIDATE CONSTRAINT"])
         reader.expect("CONSTRAINT")
         return reader.ended(ValidateConstraint(table, reader.name("the constraint's name")))
-    for verb in ("ADD", "DROP"):
-        if reader.take(verb, "RELATE", "COLUMN"):
-            return NotBuilt(f"{verb} RELATE COLUMN", table)
+    if reader.take("ADD", "RELATE", "COLUMN"):
+        return _add_relate(reader, table)
+    if reader.take("DROP", "RELATE", "COLUMN"):
+        reader.meant(EXAMPLES["DROP RELATE COLUMN"])
+        if_exists = reader.take("IF", "EXISTS")
+        name = reader.name("the relate column's name")
+        return reader.ended(DropRelateColumn(table, name, if_exists))
     return None
+
+
+def _add_relate(reader: Reader, table: tuple[str, ...]) -> AddRelateColumn:
+    reader.meant(EXAMPLES["ADD RELATE COLUMN"])
+    name = reader.name("the attribute's name")
+    reader.expect("FROM")
+    source = reader.path("the attribute, behind its table's name and a dot")
+    if len(source) < 2:
+        raise reader.error("a dot and the attribute's name")
+    if source[-1].lower() != name.lower():
+        raise reader.error(f"ON, behind an attribute that is called {name} (AS name renames it)")
+    reader.expect("ON")
+    equalities = [_equality(reader)]
+    while reader.take("AND"):
+        equalities.append(_equality(reader))
+    own = reader.name("the relate column's name") if reader.take("AS") else ""
+    return reader.ended(AddRelateColumn(table, source, tuple(equalities), own))
+
+
+def _equality(reader: Reader) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    left = reader.path("a column's name")
+    reader.expect("=")
+    return left, reader.path("a column's name")
 
 
 def _add_constraint(reader: Reader, table: tuple[str, ...]) -> AddConstraint | None:

@@ -36,6 +36,7 @@ from accelerator.statements.kinds import (
     ShowCubes,
     ShowIndexes,
     ShowRecycleBin,
+    ShowRelateColumns,
     ShowStatistics,
     Statement,
     UndropCube,
@@ -199,7 +200,10 @@ def _show(reader: Reader) -> Statement | None:
     if reader.take("INDEXES"):
         reader.meant(EXAMPLES["SHOW INDEXES"])
         return ShowIndexes(_shown_table(reader))
-    return NotBuilt("SHOW RELATE COLUMNS") if reader.take("RELATE", "COLUMNS") else None
+    if reader.take("RELATE", "COLUMNS"):
+        reader.meant(EXAMPLES["SHOW RELATE COLUMNS"])
+        return ShowRelateColumns(_shown_table(reader))
+    return None
 
 
 def _shown_table(reader: Reader) -> tuple[str, ...] | None:

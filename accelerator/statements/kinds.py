@@ -38,6 +38,12 @@ EXAMPLES: dict[str, str] = {
     "DROP CONSTRAINT": "ALTER TABLE orders DROP CONSTRAINT IF EXISTS orders_pk",
     "VALIDATE CONSTRAINT": "ALTER TABLE orders VALIDATE CONSTRAINT orders_pk",
     "SHOW CONSTRAINTS": "SHOW CONSTRAINTS ON orders",
+    "ADD RELATE COLUMN": (
+        "ALTER TABLE orders ADD RELATE COLUMN region FROM stores.region"
+        " ON orders.store_id = stores.id"
+    ),
+    "DROP RELATE COLUMN": "ALTER TABLE orders DROP RELATE COLUMN IF EXISTS region",
+    "SHOW RELATE COLUMNS": "SHOW RELATE COLUMNS ON orders",
     "EXPLAIN ACCELERATE": (
         "EXPLAIN ACCELERATE SELECT region, sum(price) FROM orders GROUP BY region"
     ),
@@ -195,6 +201,35 @@ class ValidateConstraint:
 
 
 @dataclass(frozen=True, slots=True)
+class AddRelateColumn:
+    """ADD RELATE COLUMN; `source` is the attribute behind its table's name, as written.
+
+    `equalities` are those of ON; `name` is the attribute's own where it's empty.
+    """
+
+    table: TableName
+    source: TableName
+    equalities: tuple[tuple[TableName, TableName], ...]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DropRelateColumn:
+    """DROP RELATE COLUMN."""
+
+    table: TableName
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRelateColumns:
+    """SHOW RELATE COLUMNS, of all tables or of one."""
+
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class VacuumTable:
     """VACUUM of what the store has of a table; `hours` None is the session's setting.
 
@@ -280,6 +315,9 @@ Statement = (
     | AddConstraint
     | DropConstraint
     | ValidateConstraint
+    | AddRelateColumn
+    | DropRelateColumn
+    | ShowRelateColumns
     | VacuumTable
     | ExplainAccelerate
     | ExplainWhyNot

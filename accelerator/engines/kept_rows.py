@@ -1,0 +1,44 @@
+"""Columns of small tables in memory, as joins read the same dimensions again and again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from accelerator.iceberg import PinnedTable
+
+
+class KeptRows:
+    """Columns of tables, kept under names that never get new content.
+
+    Threads may share it. `size_bytes` bounds what is kept; a quarter of it one table's columns.
+    """
+
+    def __init__(self, size_bytes: int) -> None:
+        self._size, self._taken = size_bytes, 0
+        self._tables: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, pinned: PinnedTable, columns: Sequence[str]) -> pa.Table:
+        """Those columns of all rows of the pinned table."""
+        facts = pinned.facts
+        name = (facts.uuid, facts.snapshot_id, facts.schema_id, *columns)
+        with self._lock:
+            known = self._tables.get(name)
+            if known is not None:
+                self._tables.move_to_end(name)
+                return known
+        table = pinned.arrow(columns)
+        if table.nbytes * 4 <= self._size:
+            with self._lock:
+                if name not in self._tables:
+                    self._tables[name] = table
+                    self._taken += table.nbytes
+                while self._taken > self._size:
+                    self._taken -= self._tables.popitem(last=False)[1].nbytes
+        return table

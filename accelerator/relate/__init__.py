@@ -1,0 +1,1 @@
+"""Relate columns: attributes of dimensions that belong to a fact's rows through declared joins."""

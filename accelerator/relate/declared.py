@@ -1,0 +1,289 @@
+"""ALTER TABLE … ADD | DROP RELATE COLUMN and SHOW RELATE COLUMNS, run against a session.
+
+Declaring one checks all that can be checked: that names resolve, that keys have one type, that the
+joins lead from the fact to the attribute, and that each dimension's key is unique now.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from accelerator.errors import (
+    AcceleratorError,
+    RelateColumnError,
+    UnknownColumnError,
+    UnknownTableError,
+)
+from accelerator.relate.dimensions import Path, column_of, named, path_of
+from accelerator.relate.property import (
+    PREFIX,
+    Field,
+    Join,
+    Key,
+    RelateColumn,
+    relate_columns,
+    to_property,
+)
+from accelerator.statements.kinds import AddRelateColumn, DropRelateColumn, TableName
+from rewrite.block import joins_by_identity
+from rewrite.dotted import joined
+from rewrite.facts import ColumnFacts
+
+if TYPE_CHECKING:
+    from accelerator.iceberg import Pin, PinnedTable
+    from accelerator.session import Accelerator
+
+_ID_BITS = 30
+_DIMENSIONS_MAX = 8
+
+
+def add(statement: AddRelateColumn, session: Accelerator) -> pa.Table:
+    """Declares it. RelateColumnError and its like where it can't be."""
+    pin = session.lake.pin(fresh=True)
+    fact = _table(pin, statement.table)
+    column = _resolved(statement, fact, pin)
+    if fact.facts.column(column.name) is not None:
+        raise RelateColumnError(
+            f"{fact.facts.name} has a column {column.name}",
+            hint="give the relate column a name of its own: … AS name",
+        )
+    if named(fact, column.name) is not None:
+        raise RelateColumnError(
+            f"{fact.facts.name} has a relate column {column.name} already",
+            hint=f"ALTER TABLE {fact.facts.name} DROP RELATE COLUMN {column.name} drops it",
+        )
+    session.dimensions.lookup(path_of(column, pin))  # its keys are unique
+    session.lake.set_properties(statement.table, {PREFIX + column.name: to_property(column)})
+    return pa.table({"relate_column": [column.name]})
+
+
+def drop(statement: DropRelateColumn, session: Accelerator) -> pa.Table:
+    """Forgets it, and drops the indexes on it; a damaged one can be dropped too."""
+    fact = _table(session.lake.pin(fresh=True), statement.table)
+    column = named(fact, statement.name)
+    if column is None:
+        if statement.if_exists:
+            return pa.table({"relate_column": pa.array([], pa.string())})
+        known = ", ".join(one.name for one in relate_columns(fact.properties))
+        raise RelateColumnError(
+            f"{fact.facts.name} has no relate column {statement.name}",
+            hint=f"it has {known}" if known else "it has none",
+        )
+    indexes = session.store.registry(fresh=True).indexes
+    on_it = [
+        name
+        for name, one in sorted(indexes.items())
+        if (one.table_uuid, one.field_id) == (fact.facts.uuid, column.id)
+    ]
+    session.lake.set_properties(statement.table, {PREFIX + column.name: None})
+    for name in on_it:
+        session.store.drop_index(name)
+    return pa.table({"relate_column": [column.name]})
+
+
+_SHOWN = pa.schema(
+    [
+        ("table", pa.string()),
+        ("name", pa.string()),
+        ("type", pa.string()),
+        ("attribute", pa.string()),
+        ("joins", pa.list_(pa.string())),
+        ("indexes", pa.list_(pa.string())),
+        ("status", pa.string()),
+    ]
+)
+
+
+def show(table: TableName | None, session: Accelerator) -> pa.Table:
+    """A row for each relate column of one table, or of all that can be listed."""
+    pin, lake = session.lake.pin(fresh=True), session.lake
+    names = [lake.resolve(table)] if table is not None else sorted(lake.tables())
+    indexes = session.store.registry(fresh=True).indexes
+    rows = []
+    for name in names:
+        fact = _table(pin, name)
+        for column in relate_columns(fact.properties):
+            own = (fact.facts.uuid, column.id)
+            on_it = [n for n, i in sorted(indexes.items()) if (i.table_uuid, i.field_id) == own]
+            rows.append(_row(column, fact, pin) | {"table": joined(name), "indexes": on_it})
+    return pa.Table.from_pylist(rows, schema=_SHOWN)
+
+
+def _row(column: RelateColumn, fact: PinnedTable, pin: Pin) -> dict[str, object]:
+    row: dict[str, object] = {"name": column.name}
+    if not column.path:
+        return row | {"status": column.problem}
+    tables = [fact.parts, *(join.table for join in column.path)]
+    row["attribute"] = joined((*tables[-1], column.attribute.name))
+    row["joins"] = [
+        f"{joined((*tables[key.of], key.other.name))} = {joined((*join.table, key.own.name))}"
+        for join in column.path
+        for key in join.keys
+    ]
+    try:
+        path = path_of(column, pin)
+        check(path, fact)
+        return row | {"type": path.attribute.type, "status": "ok"}
+    except AcceleratorError as error:
+        return row | {"status": error.message}
+
+
+def check(path: Path, fact: PinnedTable) -> None:
+    """RelateColumnError where a key's column is gone, or has another type than its partner."""
+    tables = (fact, *path.dimensions)
+    for place, join in enumerate(path.column.path, start=1):
+        for key in join.keys:
+            pair = (
+                column_of(tables[key.of], key.other.field_id),
+                column_of(tables[place], key.own.field_id),
+            )
+            names = (tables[key.of], key.other.name), (tables[place], key.own.name)
+            for found, (table, name) in zip(pair, names, strict=True):
+                if found is None:
+                    raise RelateColumnError(
+                        f"{table.facts.name} has no column {name} any more",
+                        hint="drop the relate column, and add it for columns that are there",
+                    )
+            _check_types(pair[0], pair[1])
+
+
+def _check_types(one: ColumnFacts | None, other: ColumnFacts | None) -> None:
+    if one is None or other is None or joins_by_identity(one.type, other.type):
+        return
+    if one.type == other.type:
+        raise RelateColumnError(
+            f"{one.name} is {one.type}, which can't be a relate column's key",
+            hint="keys are whole numbers, decimals, texts, dates, times or booleans",
+        )
+    raise RelateColumnError(
+        f"{one.name} is {one.type}, and {other.name} is {other.type}",
+        hint="a key and its partner have the same type",
+    )
+
+
+def _table(pin: Pin, name: TableName) -> PinnedTable:
+    found = pin.pinned(name)
+    if found is None:
+        raise UnknownTableError(
+            f"there is no Iceberg table {joined(name)}",
+            hint="relate columns are kept for Iceberg tables of this session's catalogs",
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """A column in ON: the place of its table among those that the statement names."""
+
+    table: int
+    column: ColumnFacts
+
+
+def _resolved(statement: AddRelateColumn, fact: PinnedTable, pin: Pin) -> RelateColumn:
+    *qualifier, attribute = statement.source
+    if not qualifier:
+        raise RelateColumnError(
+            f"{attribute} doesn't name a table", hint="write FROM dimension.attribute"
+        )
+    tables = [fact, _table(pin, tuple(qualifier))]
+    found = tables[1].facts.column(attribute)
+    if found is None:
+        raise _no_column(tables[1], attribute)
+    ends = [
+        (_end(left, tables, pin), _end(right, tables, pin)) for left, right in statement.equalities
+    ]
+    path = _path(ends, tables, 1)
+    name = statement.name or found.name
+    number = -1 - secrets.randbits(_ID_BITS)
+    resolved = RelateColumn(name, number, path, Field(found.field_id, found.name))
+    check(path_of(resolved, pin), fact)
+    return resolved
+
+
+def _no_column(table: PinnedTable, name: str) -> UnknownColumnError:
+    known = ", ".join(c.name for c in table.facts.columns)
+    return UnknownColumnError(f"{table.facts.name} has no column {name}", hint=f"it has {known}")
+
+
+def _end(path: TableName, tables: list[PinnedTable], pin: Pin) -> _End:
+    """The column that a name in ON means; a table that it brings in is added."""
+    *qualifier, name = path
+    if not qualifier:
+        having = [i for i, t in enumerate(tables[:2]) if t.facts.column(name) is not None]
+        if len(having) != 1:
+            both = "both tables have" if having else "neither table has"
+            raise UnknownColumnError(
+                f"{both} a column {name}", hint="write it behind its table's name and a dot"
+            )
+        column = tables[having[0]].facts.column(name)
+        if column is not None:
+            return _End(having[0], column)
+    parts = tuple(qualifier)
+    lowered = [p.lower() for p in parts]
+    places = [
+        i for i, t in enumerate(tables) if [p.lower() for p in t.parts[-len(parts) :]] == lowered
+    ]
+    if len(places) > 1:
+        raise RelateColumnError(
+            f"{joined(path)} may be of several tables", hint="write the table's full name"
+        )
+    if not places:
+        tables.append(_table(pin, parts))
+        places = [len(tables) - 1]
+    table = tables[places[0]]
+    column = table.facts.column(name)
+    if column is None:
+        raise _no_column(table, name)
+    return _End(places[0], column)
+
+
+def _path(
+    ends: Sequence[tuple[_End, _End]], tables: Sequence[PinnedTable], last: int
+) -> tuple[Join, ...]:
+    """The joins in the order in which they lead from the fact to the last table."""
+    if len(tables) > _DIMENSIONS_MAX + 1:
+        raise RelateColumnError(
+            f"{len(tables) - 1} dimensions stand in one path",
+            hint=f"up to {_DIMENSIONS_MAX} do",
+        )
+    order, left, path = [0], list(ends), list[Join]()
+    while left:
+        pairs = [(a, b) if a.table in order else (b, a) for a, b in left]
+        reachable = [(a, b) for a, b in pairs if a.table in order and b.table not in order]
+        closed = [b for a, b in pairs if a.table in order and b.table in order]
+        if closed or not reachable:
+            names = ", ".join(dict.fromkeys(tables[b.table].facts.name for _, b in pairs))
+            what = "go round in a circle" if closed else "don't begin at the fact"
+            raise RelateColumnError(
+                f"the joins {what}: {names}",
+                hint="lead from the fact to the attribute's table, each table once",
+            )
+        target = reachable[0][1].table
+        own = [(a, b) for a, b in reachable if b.table == target]
+        if order[1:] and any(a.table == 0 for a, _ in own):
+            raise RelateColumnError(
+                f"{tables[target].facts.name} is joined to the fact beside another dimension",
+                hint="a path leads from the fact to one dimension, and from there on",
+            )
+        keys = tuple(
+            Key(
+                order.index(a.table),
+                Field(a.column.field_id, a.column.name),
+                Field(b.column.field_id, b.column.name),
+            )
+            for a, b in own
+        )
+        path.append(Join(tables[target].parts, tables[target].facts.uuid, keys))
+        order.append(target)
+        left = [pair for pair in left if pair not in own and pair[::-1] not in own]
+    if last not in order or order[-1] != last:
+        raise RelateColumnError(
+            f"no join leads on to {tables[last].facts.name}",
+            hint="the last table of the path is the one behind FROM",
+        )
+    return tuple(path)

@@ -1,0 +1,190 @@
+"""Dimensions of relate columns at their pinned states: lookups through them, and what has changed.
+
+Everything is kept under names that never get new content: a relate column's id, and the snapshots
+of the tables on its path. Threads may share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from accelerator.arrow_types import arrow_type
+from accelerator.errors import AcceleratorError, RelateColumnError, UnknownTableError
+from accelerator.iceberg import Lake, NeedsSparkError, Pin, PinnedTable
+from accelerator.recent import Recent
+from accelerator.relate.lookup import Keys, Link, Lookup, Rows, changed, composed
+from accelerator.relate.property import Join, RelateColumn, relate_columns
+from rewrite.dotted import joined
+from rewrite.facts import At, ColumnFacts
+
+if TYPE_CHECKING:
+    from accelerator.engines.spark import SparkEngine
+
+_LOOKUPS_MAX = 32
+_CHANGES_MAX = 256
+
+Snapshots = tuple[tuple[str, int | None], ...]
+"""The uuid and the snapshot of each dimension of a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A relate column with the tables of its path, pinned."""
+
+    column: RelateColumn
+    dimensions: tuple[PinnedTable, ...]
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """Which states these are."""
+        return tuple((one.facts.uuid, one.facts.snapshot_id) for one in self.dimensions)
+
+    @property
+    def attribute(self) -> ColumnFacts:
+        """The column at the end of the path. RelateColumnError where it was dropped."""
+        last = self.dimensions[-1]
+        found = column_of(last, self.column.attribute.field_id)
+        if found is None:
+            name = self.column.attribute.name
+            raise RelateColumnError(
+                f"{last.facts.name} has no column {name} any more",
+                hint="drop the relate column, and add it for a column that is there",
+            )
+        return found
+
+    @property
+    def as_column(self) -> ColumnFacts:
+        """The relate column as a column of the fact."""
+        return ColumnFacts(self.column.id, self.column.name, self.attribute.type, False)
+
+
+def column_of(pinned: PinnedTable, field_id: int) -> ColumnFacts | None:
+    """The table's column of that id; None where it has none."""
+    return next((c for c in pinned.facts.columns if c.field_id == field_id), None)
+
+
+def named(pinned: PinnedTable, name: str) -> RelateColumn | None:
+    """The table's relate column of that name, compared without case."""
+    known = relate_columns(pinned.properties)
+    return next((one for one in known if one.name.lower() == name.lower()), None)
+
+
+def path_of(column: RelateColumn, pin: Pin) -> Path:
+    """The path at the pin. RelateColumnError, UnknownTableError where it's broken."""
+    if column.problem:
+        raise RelateColumnError(
+            f"the relate column {column.name} can't be used: {column.problem}",
+            hint="drop it and add it again",
+        )
+    return Path(column, tuple(_dimension(join, pin) for join in column.path))
+
+
+def _dimension(join: Join, pin: Pin) -> PinnedTable:
+    found = pin.pinned(join.table)
+    if found is None or found.facts.uuid != join.uuid:
+        what = "is gone" if found is None else "is another table than when it was declared"
+        raise UnknownTableError(
+            f"the dimension {joined(join.table)} {what}",
+            hint="drop the relate column, and add it for a table that is there",
+        )
+    return found
+
+
+class Dimensions:
+    """Reads dimensions, and keeps what came of it."""
+
+    def __init__(self, lake: Lake, spark: Callable[[], SparkEngine]) -> None:
+        self._lake, self._spark = lake, spark
+        self._lookups: Recent[Lookup] = Recent(_LOOKUPS_MAX)
+        self._changes: Recent[Keys] = Recent(_CHANGES_MAX)
+
+    def lookup(self, path: Path) -> Lookup:
+        """The value of every key.
+
+        RelateKeyError where a key isn't unique; UnknownTableError and RelateColumnError where
+        columns are gone.
+        """
+        name = (path.column.id, path.column.path, path.snapshots, path.attribute.type)
+        return self._lookups.get_or(name, lambda: self._composed(path))
+
+    def changed(self, path: Path, before: Snapshots) -> Keys | None:
+        """Keys whose value differs between those snapshots and the path's own; empty for none.
+
+        None where it can't be told: a snapshot has expired, or a key isn't unique there.
+        """
+        name = (path.column.id, before, path.snapshots, path.attribute.type)
+        try:
+            return self._changes.get_or(name, lambda: self._compared(path, before))
+        except (AcceleratorError, OSError, ValueError, pa.ArrowException):
+            return None
+
+    def _compared(self, path: Path, before: Snapshots) -> Keys:
+        new = self.lookup(path)
+        pin = self._lake.pin()
+        dimensions = []
+        for (uuid, snapshot), pinned in zip(before, path.dimensions, strict=True):
+            at = At() if snapshot is None else At(snapshot_id=snapshot)
+            then = pin.pinned(pinned.parts, at)
+            if snapshot is None or then is None or then.facts.uuid != uuid:
+                raise RelateColumnError(
+                    "a dimension's earlier state is gone", hint="build the index again"
+                )
+            dimensions.append(then)
+        return changed(self.lookup(Path(path.column, tuple(dimensions))), new)
+
+    def _composed(self, path: Path) -> Lookup:
+        links = []
+        wanted: list[set[int]] = [set() for _ in path.dimensions]
+        wanted[-1].add(path.attribute.field_id)
+        for join in path.column.path[1:]:
+            for key in join.keys:
+                wanted[key.of - 1].add(key.other.field_id)
+        for number, (join, pinned) in enumerate(
+            zip(path.column.path, path.dimensions, strict=True)
+        ):
+            own = [self._column(pinned, key.own.field_id, key.own.name) for key in join.keys]
+            more = sorted(wanted[number])
+            others = [self._column(pinned, one, str(one)) for one in more]
+            rows = self._rows(pinned, own, dict(zip(more, others, strict=True)))
+            before = [(key.of - 1, key.other.field_id) for key in join.keys] if number else []
+            links.append(Link(rows, tuple(before)))
+        return composed(links, path.attribute.field_id)
+
+    def _column(self, pinned: PinnedTable, field_id: int, name: str) -> ColumnFacts:
+        found = column_of(pinned, field_id)
+        if found is None:
+            raise RelateColumnError(
+                f"{pinned.facts.name} has no column {name} any more",
+                hint="drop the relate column, and add it for columns that are there",
+            )
+        return found
+
+    def _rows(
+        self, pinned: PinnedTable, keys: Sequence[ColumnFacts], others: dict[int, ColumnFacts]
+    ) -> Rows:
+        names = sorted({column.name for column in (*keys, *others.values())})
+        table = self._read(pinned, names)
+
+        def column(one: ColumnFacts) -> pa.Array:
+            found = table.column(one.name).combine_chunks()
+            return found.cast(arrow_type(one.type)) if one.type != "string" else found
+
+        return Rows(
+            pinned.facts.name,
+            tuple(one.name for one in keys),
+            tuple(column(one) for one in keys),
+            {number: column(one) for number, one in others.items()},
+        )
+
+    def _read(self, pinned: PinnedTable, names: Sequence[str]) -> pa.Table:
+        try:
+            return pinned.arrow(names)
+        except NeedsSparkError:  # equality deletes
+            engine = self._spark()
+            with engine.stage(pinned, pinned.live_files()) as staged:
+                wanted = ", ".join("`" + name.replace("`", "``") + "`" for name in names)
+                return engine.session.sql(f"SELECT {wanted} FROM {staged.sql}").toArrow()

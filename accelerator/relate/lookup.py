@@ -1,0 +1,167 @@
+"""What a fact's keys mean: the value of a relate column for each key, out of its dimensions' rows.
+
+A path of dimensions becomes one table: the keys that fact rows have, and the value at the path's
+end. Keys are compared as Spark's `=` compares columns of one type: a NULL equals nothing. Arrow
+only; workers of a build use it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from accelerator.errors import RelateKeyError
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Distinct keys of one or several columns, to be looked up; none has a NULL in it."""
+
+    columns: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def places(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """Where each of those keys stands among these; NULL for one that doesn't (int32)."""
+        first, further = self._sets
+        found = pc.index_in(columns[0], value_set=first)
+        for column, (values, pairs) in zip(columns[1:], further, strict=True):
+            found = pc.index_in(_paired(found, column, values), value_set=pairs)
+        return found
+
+    @cached_property
+    def _sets(self) -> tuple[pa.Array, list[tuple[pa.Array, pa.Array]]]:
+        """The first column's values; of each further one its values, and the pairs with before.
+
+        Pairs are numbered anew at each column, so that no number grows beyond 64 bits.
+        """
+        first = pc.unique(self.columns[0]) if len(self.columns) > 1 else self.columns[0]
+        found, further = pc.index_in(self.columns[0], value_set=first), []
+        for column in self.columns[1:]:
+            values = pc.unique(column)
+            paired = _paired(found, column, values)
+            pairs = pc.unique(paired)
+            further.append((values, pairs))
+            found = pc.index_in(paired, value_set=pairs)
+        return first, further
+
+
+def _paired(before: pa.Array, column: pa.Array, values: pa.Array) -> pa.Array:
+    code = pc.index_in(column, value_set=values).cast(pa.int64())
+    return pc.add(pc.multiply(before.cast(pa.int64()), max(1, len(values))), code)
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The relate column's value of each key."""
+
+    keys: Keys
+    values: pa.Array
+
+    def of(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """The value of each key; NULL where it has no partner."""
+        return self.values.take(self.keys.places(columns))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+        return sum(int(one.nbytes) for one in (*self.keys.columns, self.values))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A dimension's rows: the columns of its key, and what the path wants of it by field id."""
+
+    name: str
+    key_names: tuple[str, ...]
+    keys: tuple[pa.Array, ...]
+    columns: dict[int, pa.Array]
+
+    def keyed(self) -> Rows:
+        """Without those that have a NULL in their key.
+
+        RelateKeyError where a key stands twice, which shows some.
+        """
+        table = pa.table({f"k{i}": key for i, key in enumerate(self.keys)})
+        whole = np.ones(table.num_rows, dtype=bool)
+        for key in self.keys:
+            whole &= key.is_valid().to_numpy(zero_copy_only=False)
+        counted = table.filter(pa.array(whole)).group_by(table.column_names)
+        counts = counted.aggregate([([], "count_all")])
+        twice = counts.filter(pc.greater(counts.column("count_all"), 1))
+        if twice.num_rows:
+            raise self._not_unique(twice)
+        if whole.all():
+            return self
+        kept = pa.array(whole)
+        return replace(
+            self,
+            keys=tuple(key.filter(kept) for key in self.keys),
+            columns={field: column.filter(kept) for field, column in self.columns.items()},
+        )
+
+    def _not_unique(self, twice: pa.Table) -> RelateKeyError:
+        shown = [
+            f"({', '.join(str(v) for v in list(row.values())[:-1])}) × {row['count_all']}"
+            for row in twice.slice(0, _SHOWN).to_pylist()
+        ]
+        more = f" and {twice.num_rows - _SHOWN} more" if twice.num_rows > _SHOWN else ""
+        return RelateKeyError(
+            f"the key ({', '.join(self.key_names)}) of {self.name} isn't unique:"
+            f" {', '.join(shown)}{more}",
+            hint="a relate column needs a key that each row of the dimension has for itself",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How a path's dimension is reached: for each key column, the place of a dimension and a field.
+
+    The first dimension's are empty: fact rows have its key.
+    """
+
+    rows: Rows
+    others: tuple[tuple[int, int], ...] = ()
+
+
+def composed(links: Sequence[Link], attribute: int) -> Lookup:
+    """The lookup through the whole path. RelateKeyError where a key stands twice."""
+    first = links[0].rows.keyed()
+    reached: list[tuple[Rows, pa.Array | None]] = [(first, None)]
+    for link in links[1:]:
+        rows = link.rows.keyed()
+        wanted = [_reached(reached[place], field) for place, field in link.others]
+        reached.append((rows, Keys(rows.keys).places(wanted)))
+    return Lookup(Keys(first.keys), _reached(reached[-1], attribute))
+
+
+def _reached(one: tuple[Rows, pa.Array | None], field: int) -> pa.Array:
+    rows, places = one
+    column = rows.columns[field]
+    return column if places is None else column.take(places)
+
+
+def changed(old: Lookup, new: Lookup) -> Keys:
+    """The keys whose value isn't the same in both, or that only one of them has."""
+    names = [f"k{i}" for i in range(len(new.keys.columns))]
+
+    def table(lookup: Lookup, source: int) -> pa.Table:
+        columns: dict[str, Any] = dict(zip(names, lookup.keys.columns, strict=True))
+        columns["v"] = lookup.values.cast(new.values.type)
+        columns["source"] = pa.repeat(pa.scalar(source, pa.int8()), len(lookup.values))
+        return pa.table(columns)
+
+    both = pa.concat_tables([table(old, 0), table(new, 1)]).group_by([*names, "v"])
+    counted = both.aggregate([([], "count_all")])
+    alone = counted.filter(pc.equal(counted.column("count_all"), 1))
+    distinct = alone.group_by(names).aggregate([])
+    return Keys(tuple(distinct.column(name).combine_chunks() for name in names))

@@ -1,0 +1,57 @@
+"""Rows of chosen files, of the row groups that sidecars leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.iceberg.row_groups import Counted, GroupReader, OpenFile
+from rewrite.expr import Column
+
+if TYPE_CHECKING:
+    from accelerator.indexing.probing import RowSelection
+
+_FEW = 2
+"""Where so many times fewer rows may pass than stand in a row group, the others are left out."""
+
+
+def selected_rows(
+    pinned: PinnedTable,
+    columns: Sequence[Column],
+    files: Sequence[LiveFile],
+    selection: RowSelection,
+    check: Callable[[], None],
+) -> tuple[pa.Table, Counted]:
+    """Those columns of every row that may pass, and what was read for it; deletes are applied."""
+    reader = GroupReader(pinned, columns, check)
+    opened = reader.open(files)
+    work: list[tuple[OpenFile, int]] = []
+    for file in opened:
+        groups = selection.groups(file.file)
+        whole = groups is None or selection.row_groups(file.file) != tuple(file.groups)
+        work += [(file, g) for g in (range(len(file.groups)) if whole else groups or ())]
+
+    def read(one: tuple[OpenFile, int]) -> pa.Table:
+        file, group = one
+        table, numbers = file.sought(group, columns)
+        rows = selection.of(file.file)
+        if rows is None or selection.row_groups(file.file) != tuple(file.groups):
+            return table
+        first = sum(file.groups[:group])
+        count = rows.range_cardinality(first, first + file.groups[group])
+        if count * _FEW > table.num_rows:
+            return table
+        before = rows.rank(first - 1) if first else 0
+        kept = np.zeros(file.groups[group], dtype=bool)
+        inside = rows[before : before + count]  # by rank
+        kept[np.array(inside.to_array(), dtype=np.int64) - first] = True
+        return table.filter(pa.array(kept[numbers]))
+
+    tables = reader.map(read, work)
+    if not tables:
+        return pinned.arrow([c.name for c in columns], []), reader.counted
+    return pa.concat_tables(tables), reader.counted

@@ -1,0 +1,59 @@
+"""A block as its own cube: what raw rows are aggregated to where no segment serves.
+
+The match of a block with the cube that it is: the states that raw rows give, and how they're
+finished. It holds whatever of the fact's rows are read, if these are all that pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cubes.definition import CubeDefinition, define
+from cubes.match import match
+from cubes.plan import Match
+from cubes.view import translated
+from rewrite.block import Block, Output
+from rewrite.errors import DefinitionError
+from rewrite.facts import At
+from rewrite.reason import Declined
+
+
+def itself(block: Block, fact: int = 0) -> tuple[CubeDefinition, Match] | Declined:
+    """The block's cube over that fact occurrence, without its predicates, and the match of both.
+
+    Declined where an aggregate has no state, or a key no type.
+    """
+    if fact in block.null_supplied:
+        return Declined("fact_null_supplying")
+    order = [fact, *(o.index for o in block.occurrences if o.index != fact)]
+    to = {old: new for new, old in enumerate(order)}
+    bare = replace(block, conjuncts=())
+    keys = [Output(f"k{i}", None, translated(key, to)) for i, key in enumerate(block.keys)]
+    calls = enumerate(block.aggregates)
+    measures = [Output(f"m{i}", None, translated(call, to)) for i, call in calls]
+    occurrences = [replace(block.occurrences[old], index=to[old], at=At()) for old in order]
+    edges = [
+        replace(e, occurrence=to[e.occurrence], on=tuple(translated(c, to) for c in e.on))
+        for e in block.left_edges
+    ]
+    try:
+        cube = define(
+            replace(
+                bare,
+                occurrences=tuple(occurrences),
+                left_edges=tuple(edges),
+                keys=tuple(translated(key, to) for key in block.keys),
+                outputs=(*keys, *measures),
+                having=None,
+                order=(),
+                limit=None,
+            )
+        )
+    except DefinitionError as error:
+        return Declined("aggregate_unsupported", error.message)
+    matched = match(bare, cube)
+    if isinstance(matched, Declined):
+        return matched
+    if matched.needs.bounded:
+        return Declined("metadata_lacks", "The bounds of a sum of two columns.")
+    return cube, matched

@@ -1,0 +1,214 @@
+"""A dimension's predicates as predicates on the fact, which has what they need in relate columns.
+
+Theory: `docs/rewriting.md`, 6. A relate column is what the one partner of a fact row has, NULL
+where it has none; the partner's key is unique. So in a joined row, inner or with the fact
+preserved, the dimension's attribute *is* the relate column, and a predicate that stands above the
+join means the same of either. Only where an ON may pad a row that has a partner must the predicate
+be one that isn't TRUE of NULL. What is derived here may be true of more rows than the statement's
+predicate, never of fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rewrite.block import Block, equal_columns
+from rewrite.expr import Call, Column, Expr, columns, transform
+
+FACT = 0
+"""The place of the fact in a path; its dimensions follow."""
+_STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "in", "like"})
+"""Operators that are NULL where the column beside constants is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelateKey:
+    """A dimension's field that equals one of a table before it in the path, at place `of`."""
+
+    of: int
+    other: int
+    own: int
+
+
+@dataclass(frozen=True, slots=True)
+class RelateStep:
+    """A join of a path: the dimension's table, and its key."""
+
+    uuid: str
+    keys: tuple[RelateKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A relate column: field `attribute` of the last dimension of a path. Its own id is negative.
+
+    Field ids of Iceberg are positive, so that it takes the place of a column's wherever one stands.
+    """
+
+    field_id: int
+    name: str
+    path: tuple[RelateStep, ...]
+    attribute: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """Predicates on one occurrence, the fact: its own columns, and relate columns of it.
+
+    `through` gives for each relate column the occurrences that are its path's dimensions.
+    """
+
+    conjuncts: tuple[Expr, ...]
+    through: Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Partner:
+    """Occurrences along a path; `padded`: an ON may pad a row that has a partner."""
+
+    occurrences: tuple[int, ...]
+    padded: bool = False
+
+
+def pushed(block: Block, fact: int, relates: Sequence[Related]) -> Pushed:
+    """What every row of the fact occurrence satisfies that counts for the block's answer.
+
+    The fact must be inner or preserved: of a padded one nothing is derived.
+    """
+    if fact in block.null_supplied:
+        return Pushed((), {})
+    known, maybe = dict[Column, Column](), dict[Column, Column]()
+    through: dict[int, tuple[int, ...]] = {}
+    states: dict[int, tuple[object, ...]] = {}
+    for related in relates:
+        for partner in _partners(block, fact, related.path):
+            last = block.occurrences[partner.occurrences[-1]]
+            own = next((c for c in last.table.columns if c.field_id == related.attribute), None)
+            if own is None:
+                continue
+            tables = [block.occurrences[o].table for o in partner.occurrences]
+            state = tuple((t.uuid, t.snapshot_id, own.type) for t in tables)
+            if states.setdefault(related.field_id, state) != state:
+                continue  # the dimension stands there in two states, of which one is taken
+            through.setdefault(related.field_id, partner.occurrences)
+            attribute = Column(last.index, own.field_id, own.name, own.type)
+            relate = Column(fact, related.field_id, related.name, own.type)
+            (maybe if partner.padded else known).setdefault(attribute, relate)
+    found = []
+    for conjunct in block.conjuncts:
+        derived = _derived(conjunct, block, fact, known, maybe)
+        if derived is not None and columns(derived):
+            found.append(derived)
+    used = {c.field_id for e in found for c in columns(e)}
+    return Pushed(
+        tuple(dict.fromkeys(found)), {one: at for one, at in through.items() if one in used}
+    )
+
+
+def _partners(block: Block, fact: int, path: Sequence[RelateStep]) -> Iterator[_Partner]:
+    """The occurrences that a path means in the block."""
+
+    def further(before: _Partner) -> Iterator[_Partner]:
+        place = len(before.occurrences) - 1
+        if place == len(path):
+            yield _Partner(before.occurrences[1:], before.padded)
+            return
+        step = path[place]
+        for one in block.occurrences:
+            if one.table.uuid != step.uuid or one.index in before.occurrences:
+                continue
+            padded = _joined(block, before.occurrences, one.index, step)
+            if padded is not None:
+                yield from further(
+                    _Partner((*before.occurrences, one.index), before.padded or padded)
+                )
+
+    yield from further(_Partner((fact,)))
+
+
+def _joined(block: Block, before: tuple[int, ...], dimension: int, step: RelateStep) -> bool | None:
+    """Whether the dimension may be padded beside its partner; None where it's joined otherwise."""
+    pairs = [
+        (_column(block, before[key.of], key.other), _column(block, dimension, key.own))
+        for key in step.keys
+    ]
+    wanted = [frozenset(pair) for pair in pairs if None not in pair]
+    if len(wanted) < len(pairs):
+        return None
+    edge = next((e for e in block.left_edges if e.occurrence == dimension), None)
+    if edge is None:
+        find = block.classes.find
+        same = all(a and b and a.type == b.type and find(a) == find(b) for a, b in pairs)
+        return False if same else None
+    told = [equal_columns(one) for one in edge.on]
+    has = [frozenset(pair) for pair in told if pair is not None]
+    if any(pair not in has for pair in wanted):
+        return None
+    return any(pair is None or frozenset(pair) not in wanted for pair in told)
+
+
+def _column(block: Block, occurrence: int, field_id: int) -> Column | None:
+    found = (c for c in block.occurrences[occurrence].table.columns if c.field_id == field_id)
+    facts = next(found, None)
+    return None if facts is None else Column(occurrence, field_id, facts.name, facts.type)
+
+
+def _derived(
+    expr: Expr,
+    block: Block,
+    fact: int,
+    known: Mapping[Column, Column],
+    maybe: Mapping[Column, Column],
+) -> Expr | None:
+    """What follows from the predicate for the fact alone; None for nothing.
+
+    Of a conjunction what can be said, of a disjunction all or nothing.
+    """
+    if isinstance(expr, Call) and expr.op in ("and", "or"):
+        parts = [_derived(arg, block, fact, known, maybe) for arg in expr.args]
+        told = [part for part in parts if part is not None]
+        if not told or (expr.op == "or" and len(told) < len(parts)):
+            return None
+        return told[0] if len(told) == 1 else Call(expr.op, tuple(told), expr.type)
+    strict = _strict_in(expr)
+    lacking = False
+
+    def of_fact(node: Expr) -> Expr | None:
+        nonlocal lacking
+        if not isinstance(node, Column):
+            return None
+        found = _substitute(node, block, fact, known)
+        if found is None and node in strict:
+            found = maybe.get(node)
+        lacking = lacking or found is None
+        return found or node
+
+    made = transform(expr, of_fact)
+    return None if lacking else made
+
+
+def _strict_in(expr: Expr) -> Sequence[Expr]:
+    """Operands of which the predicate is NULL where one is NULL."""
+    if not isinstance(expr, Call) or expr.op not in _STRICT:
+        return ()
+    return expr.args[:1] if expr.op == "in" else expr.args
+
+
+def _substitute(
+    column: Column, block: Block, fact: int, known: Mapping[Column, Column]
+) -> Column | None:
+    """The fact's column that has the same value in every row that passes."""
+    if column.occurrence == fact:
+        return column
+    if column in known:
+        return known[column]
+    if column.occurrence in block.null_supplied:
+        return None
+    representative = block.classes.find(column)
+    for own in block.equals.get(representative, ()):
+        if own.occurrence == fact:
+            return own
+        if own in known:
+            return known[own]
+    return None
