@@ -165,6 +165,11 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
             f"  {found.serve} of {plan.files_total} data files by their manifests,"
             f" {found.left_out} without a row that passes",
             *([f"  {found.indexed} data files by their indexes alone"] if found.indexed else []),
+            *(
+                f"  relate column {one.name}, by {' and '.join(one.dimensions)}"
+                + (f"; {one.stale} data files may have changed keys" if one.stale else "")
+                for one in found.relates
+            ),
             *_funnel_lines(plan),
         ]
     else:
@@ -241,6 +246,7 @@ def _manifests(plan: CoverPlan) -> dict[str, Any] | None:
         "left_out": found.left_out,
         "by_indexes": found.indexed,
         "indexes": skipped,
+        "relate_columns": [asdict(one) for one in found.relates],
     }
 
 

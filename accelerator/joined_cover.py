@@ -14,7 +14,7 @@ import numpy as np
 
 from accelerator.cover_plan import Candidate
 from accelerator.float_order import float_order, zero_compared
-from accelerator.plan import MANIFESTS, Manifests, Tried
+from accelerator.plan import MANIFESTS, Manifests, Tried, UsedRelate
 from accelerator.pruning import judge
 from cubes.freshness import Coverage
 from cubes.itself import itself
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import RowSelection, Skipped, TableIndexes
+    from accelerator.relate.stale import PinnedRelate
 
 SELECTED_MAX = 4_096
 """Files whose sidecars are asked while a statement is planned."""
@@ -84,9 +85,24 @@ def joined_candidate(
     others = sum(table.size_bytes for i, table in enumerate(pinned) if i != fact)
     tried = Tried(MANIFESTS, None, round(size) + others, 0, int(read.sum()))
     gone = int((~read).sum()) + statistics.left_out
-    manifests = Manifests(None, 0, gone, skipped, 0, statistics, tuple(own), selection)
+    manifests = Manifests(
+        None,
+        0,
+        gone,
+        skipped,
+        0,
+        statistics,
+        tuple(own),
+        selection,
+        () if indexes is None else tuple(map(_used, indexes.relates)),
+    )
     coverage = Coverage((), statistics.source.live(read))
     return Candidate(MANIFESTS, None, cube, match, coverage, 0, tried.bytes, tried, manifests)
+
+
+def _used(relate: PinnedRelate) -> UsedRelate:
+    names = tuple(one.facts.name for one in relate.path.dimensions)
+    return UsedRelate(relate.path.column.name, names, relate.stale)
 
 
 def _left(selection: RowSelection, statistics: FileStatistics, numbers: np.ndarray) -> np.ndarray:
@@ -94,4 +110,5 @@ def _left(selection: RowSelection, statistics: FileStatistics, numbers: np.ndarr
     chosen = np.zeros(len(statistics), dtype=bool)
     chosen[numbers] = True
     files = statistics.source.live(chosen)
+    selection.of_all(files)  # side by side
     return np.array([selection.share(f) for f in files], dtype=float)

@@ -61,13 +61,25 @@ class DuckDBRun:
     copy: Copy | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class UsedRelate:
+    """A relate column that a statement's predicates went through, and its dimensions.
+
+    `stale` files have keys that changed in these since an index was built, or may have.
+    """
+
+    name: str
+    dimensions: tuple[str, ...]
+    stale: int
+
+
 @dataclass(frozen=True)
 class Manifests:
     """Data files that need not be read: `cells` are the states of those that `serve`, if any can.
 
     `skipped` says what of them indexes have told; `indexed` files serve by these alone, and their
     states are among the cells. `statistics` are of the table's files. Of a join `own` is what holds
-    of the fact alone, and `selection` which of its rows may pass.
+    of the fact alone, `selection` which of its rows may pass, and `relates` its relate columns.
     """
 
     cells: pa.Table | None
@@ -78,6 +90,7 @@ class Manifests:
     statistics: FileStatistics | None = None
     own: tuple[Expr, ...] | None = None
     selection: RowSelection | None = None
+    relates: tuple[UsedRelate, ...] = ()
 
 
 @dataclass(frozen=True)

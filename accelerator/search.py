@@ -38,7 +38,7 @@ from cubes.plan import Match
 from rewrite.bind import bind_block
 from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
-from rewrite.expr import Expr, columns, occurrences
+from rewrite.expr import Column, Expr, columns, occurrences
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.reason import Declined, DeclinedError
 from rewrite.relate import pushed
@@ -285,9 +285,13 @@ class CubeSearch:
         # Imports Arrow's compute module.
         from accelerator.joined_cover import joined_candidate
 
-        table, used = pinned[fact], fields_used(block, fact)
-        own_columns = [c for c in own if all(column.field_id > 0 for column in columns(c))]
-        statistics, decoding = table.statistics_for(Question.of(own_columns, tuple(used)))
+        table = pinned[fact]
+        real = [c for c in own if all(column.field_id > 0 for column in columns(c))]
+        keys = [
+            Column(fact, one.field_id, one.name, one.type) for r in relates for one in r.key_columns
+        ]
+        keys += [c for e in own for c in columns(e) if c.field_id > 0]
+        statistics, decoding = table.statistics_for(Question.of(real, keys))
         indexes = self._over(table, scene, relates)(statistics)
         found = joined_candidate(block, fact, own, pinned, statistics, indexes, always=always)
         if isinstance(found, Tried):

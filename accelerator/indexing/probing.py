@@ -252,6 +252,7 @@ class TableIndexes:
     by_field: Mapping[int, Sequence[LightIndex]]
     heavy: Sequence[HeavyIndex]
     bounds: Mapping[tuple[int, str], _KnownBounds] = field(default_factory=dict)
+    relates: Sequence[PinnedRelate] = ()
 
     def filled(self, statistics: FileStatistics) -> FileStatistics:
         """Those files' statistics with the bounds that indexes have built."""
@@ -440,7 +441,7 @@ def _over(
         sidecars = records.sidecars(held)
         if sidecars:
             heavy.append(HeavyIndex(record, type_, sidecars, files))
-    return TableIndexes(by_field, heavy, bounds)
+    return TableIndexes(by_field, heavy, bounds, relates)
 
 
 def _holding(

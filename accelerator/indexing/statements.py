@@ -206,7 +206,7 @@ def _state(session: Accelerator, target: Target) -> dict[str, Any]:
     built = session.store.table(target.record.table_uuid).of(target.record.id)
     usable = [s for s in built if records.answers_for(s, target.type)]
     total = {f.key for f in target.pinned.live_files()}
-    found = records.covered(usable, target.type) & total
+    found = total - session.index_builder.due(target).files
     size, rows = sum(s.bytes for s in usable), sum(s.rows for s in usable if s.is_bundle)
     return {
         "column": target.column.name,

@@ -61,6 +61,16 @@ class PinnedRelate:
         return self.path.as_column
 
     @property
+    def key_columns(self) -> Sequence[ColumnFacts]:
+        """The fact's columns by which it's looked up; none where one is gone."""
+        return key_columns(self.path, self.fact) or ()
+
+    @property
+    def stale(self) -> int:
+        """Files for which some of what was built doesn't hold any more, as far as was asked."""
+        return max((int((~flags).sum()) for flags in self.known.values()), default=0)
+
+    @property
     def key(self) -> tuple[int, Snapshots, str]:
         """What tells it from others."""
         return self.path.column.id, self.path.snapshots, self.path.attribute.type
