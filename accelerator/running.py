@@ -36,12 +36,16 @@ def run_duckdb(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Tabl
     cells = None if plan.manifests is None else plan.manifests.cells
     tables = {} if cells is None else {CELLS: cells}
     counted: Counted | None = None
+    others = 0
     for name, occurrence in plan.duckdb.raw:
         if occurrence == plan.match.fact:
             tables[name], counted = _fact_rows(plan, engine, tag)
         else:
             columns = used_columns(plan.block, occurrence)
-            tables[name] = engine.kept.of(plan.pinned[occurrence], columns)
+            tables[name], size = engine.kept.of(plan.pinned[occurrence], columns)
+            others += size
+    if counted is not None:
+        counted.bytes += others
     answer = _answer(plan.duckdb, engine, tables, tag)
     types = [o.expr.type or "" for o in plan.block.outputs]
     return conform(answer, [n or "" for n in plan.names], types), counted

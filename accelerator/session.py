@@ -653,7 +653,7 @@ def _metrics(plan: CoverPlan | RowsPlan | FilesPlan, counted: Counted | None) ->
         files_total=plan.files_total,
         files_read=len(filled) + len(plan.uncovered),
         row_groups_read=0 if counted is None else len(counted.groups),
-        bytes_read=plan.segment_bytes + plan.raw_bytes,
+        bytes_read=plan.segment_bytes + (plan.raw_bytes if counted is None else counted.bytes),
     )
 
 

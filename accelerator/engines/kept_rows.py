@@ -24,15 +24,18 @@ class KeptRows:
         self._tables: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, pinned: PinnedTable, columns: Sequence[str]) -> pa.Table:
-        """Those columns of all rows of the pinned table."""
+    def of(self, pinned: PinnedTable, columns: Sequence[str]) -> tuple[pa.Table, int]:
+        """Those columns of all rows of the pinned table, and the bytes that were read for it.
+
+        These are the files' own, at most; none where the columns are kept.
+        """
         facts = pinned.facts
         name = (facts.uuid, facts.snapshot_id, facts.schema_id, *columns)
         with self._lock:
             known = self._tables.get(name)
             if known is not None:
                 self._tables.move_to_end(name)
-                return known
+                return known, 0
         table = pinned.arrow(columns)
         if table.nbytes * 4 <= self._size:
             with self._lock:
@@ -41,4 +44,4 @@ class KeptRows:
                     self._taken += table.nbytes
                 while self._taken > self._size:
                     self._taken -= self._tables.popitem(last=False)[1].nbytes
-        return table
+        return table, pinned.size_bytes
