@@ -1,6 +1,6 @@
 """A parsed SELECT to a `Block`: tables to pins, names to field ids, in Spark's order of look-up.
 
-Whatever isn't one aggregate block over tables, inner joins and left joins raises `DeclinedError`.
+Whatever isn't one aggregate block over tables, inner, left and semi joins raises `DeclinedError`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import TypeGuard
 
 from sqlglot import exp
 
+from rewrite.bind_check import check_alias
 from rewrite.bind_expr import bind, bind_condition
-from rewrite.bind_from import bind_from
-from rewrite.block import Block, Output, SortKey
+from rewrite.bind_from import From, bind_from, occurrence_of
+from rewrite.block import Block, Occurrence, Output, SortKey
 from rewrite.exists import counted
 from rewrite.expr import (
     Aggregate,
@@ -27,6 +28,7 @@ from rewrite.facts import Facts
 from rewrite.names import AliasNames, Names, OutputNames
 from rewrite.output_name import output_name
 from rewrite.reason import DeclinedError
+from rewrite.semi import bind_semi, right_side, semi_terms
 
 _ALLOWED = frozenset(
     {
@@ -60,11 +62,9 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     if extra or tree.args.get("from_") is None:
         raise DeclinedError("block_unsupported", f"It has: {', '.join(extra) or 'no FROM'}.")
     source = bind_from(tree, facts, zone)
-    names, inner = source.names, source.inner
-    where = tree.args.get("where")
-    if where is not None:
-        check_alias(where.this)
-        inner += conjuncts(bind_condition(where.this, names))
+    names = source.names
+    tables, where = _where(tree, source, facts)
+    inner = source.inner + where
     if any(has_aggregate(c) for c in inner):
         raise DeclinedError("block_unsupported", "An aggregate in WHERE.")
     outputs = tuple(bind_output(item, names) for item in tree.expressions)
@@ -73,7 +73,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     over = OutputNames(names, aliases)
     having = _having(tree, over, outputs)
     return Block(
-        occurrences=source.tables,
+        occurrences=tables,
         left_edges=source.left,
         conjuncts=inner,
         keys=keys,
@@ -85,12 +85,24 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     )
 
 
-def check_alias(condition: exp.Expression) -> None:
-    """To Spark `FROM t WHERE (b)` is t under the alias WHERE, with its columns named anew."""
-    if isinstance(condition, exp.Paren) and isinstance(
-        condition.this, (exp.Column, exp.Boolean, exp.Null)
-    ):
-        raise DeclinedError("expression_unsupported", "A bare name in parentheses as condition.")
+def _where(
+    tree: exp.Select, source: From, facts: Facts
+) -> tuple[tuple[Occurrence, ...], tuple[Expr, ...]]:
+    """All tables, those that IN and EXISTS join behind the others, and WHERE's conjuncts."""
+    where, names = tree.args.get("where"), source.names
+    if where is None:
+        return source.tables, ()
+    check_alias(where.this)
+    plain, joining = semi_terms(where.this)
+    if not joining:
+        return source.tables, conjuncts(bind_condition(where.this, names))
+    tables = list(source.tables)
+    found = [c for term in plain for c in conjuncts(bind_condition(term, names, void=True))]
+    for term in joining:
+        own = occurrence_of(len(tables), right_side(term), facts, names.zone)
+        tables.append(own)
+        found += bind_semi(term, own, names, facts)
+    return tuple(tables), tuple(found)
 
 
 def _having(tree: exp.Select, scope: OutputNames, outputs: tuple[Output, ...]) -> Expr | None:

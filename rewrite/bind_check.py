@@ -63,3 +63,11 @@ def check_operands(node: exp.Expression) -> None:
         raise DeclinedError(
             "expression_unsupported", f"Without parentheses: {node.sql(dialect='spark')[:80]}."
         )
+
+
+def check_alias(condition: exp.Expression) -> None:
+    """To Spark `FROM t WHERE (b)` is t under the alias WHERE, with its columns named anew."""
+    if isinstance(condition, exp.Paren) and isinstance(
+        condition.this, (exp.Column, exp.Boolean, exp.Null)
+    ):
+        raise DeclinedError("expression_unsupported", "A bare name in parentheses as condition.")

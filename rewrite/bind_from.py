@@ -1,6 +1,6 @@
 """FROM: tables to pins, joins to left edges and conjuncts, in Spark's scoping of names.
 
-Whatever isn't a list of tables under inner and left joins raises `DeclinedError`.
+Whatever isn't a list of tables under inner, left and semi joins raises `DeclinedError`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,20 @@ from rewrite.facts import At, Facts, TableFacts
 from rewrite.instant import instant_ms
 from rewrite.names import Names
 from rewrite.reason import DeclinedError
+from rewrite.semi import check_met_once
 
 _TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
 _JOIN_ALLOWED = frozenset({"this", "on", "using", "side", "kind"})
+_SEMI = "SEMI"
 _SELECTOR = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_(.+)")
 
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """The tables of FROM, its left joins, the conjuncts of its inner ones, and the look-up."""
+    """The tables of FROM, its left joins, the conjuncts of its inner ones, and the look-up.
+
+    Semi joins are among the inner ones; no name means a table that they have joined.
+    """
 
     tables: tuple[Occurrence, ...]
     left: tuple[LeftEdge, ...]
@@ -46,25 +51,32 @@ def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
     if "RIGHT" in sides:
         nodes.reverse()
     tables = [occurrence_of(index, node, facts, zone) for index, node in enumerate(nodes)]
-    aliases = [t.alias.lower() for t in tables]
-    if len(set(aliases)) != len(aliases):
-        raise DeclinedError("name_ambiguous", "Two tables have one alias.")
+    visible = tables[:1]
     left: list[LeftEdge] = []
     inner: list[Expr] = []
     hidden: set[Column] = set()
     for index, (join, side) in enumerate(zip(joins, sides, strict=True), start=1):
-        parts = _condition(join, tables[: index + 1], hidden, zone)
-        if side:
-            left.append(LeftEdge(index, parts))
+        own = tables[index]
+        if own.alias.lower() in {t.alias.lower() for t in visible}:
+            raise DeclinedError("name_ambiguous", "Two tables have one alias.")
+        parts = _condition(join, [*visible, own], hidden, zone)
+        if side == _SEMI:
+            check_met_once(own, parts, facts)
         else:
+            visible.append(own)
+        if side in ("", _SEMI):
             inner += parts
-    return From(tuple(tables), tuple(left), tuple(inner), Names(tables, hidden, zone))
+        else:
+            left.append(LeftEdge(index, parts))
+    return From(tuple(tables), tuple(left), tuple(inner), Names(visible, hidden, zone))
 
 
 def _side(join: exp.Expression, joins: int) -> str:
-    """LEFT, or RIGHT, which is LEFT with the two tables turned round; empty for an inner join."""
+    """LEFT, RIGHT, which is LEFT with the two tables turned round, or SEMI; empty where inner."""
     side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
-    known = side in ("", "LEFT") or (side == "RIGHT" and joins == 1)
+    if kind == _SEMI and side in ("", "LEFT"):
+        side, kind = _SEMI, ""
+    known = side in ("", "LEFT", _SEMI) or (side == "RIGHT" and joins == 1)
     kinds = ("", "OUTER") if side else ("", "INNER", "CROSS")
     more = [k for k, v in join.args.items() if v and k not in _JOIN_ALLOWED]
     if more or not known or kind not in kinds:

@@ -14,10 +14,10 @@ from rewrite.bind import (
     bind_limit,
     bind_order,
     bind_output,
-    check_alias,
     output_aliases,
     whole_number,
 )
+from rewrite.bind_check import check_alias
 from rewrite.bind_expr import bind_condition
 from rewrite.bind_from import From, bind_from
 from rewrite.block import Occurrence, Output

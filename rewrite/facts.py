@@ -69,3 +69,15 @@ class Facts(Protocol):
     def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
         """The pinned table of that name; None where it's no Iceberg table known here."""
         ...
+
+    def unique(
+        self,
+        parts: tuple[str, ...],  # noqa: ARG002 - the default knows nothing
+        at: At,  # noqa: ARG002
+        field_ids: frozenset[int],  # noqa: ARG002
+    ) -> bool:
+        """Whether no two rows of that table agree in these columns, but for rows with a NULL there.
+
+        `field_ids` isn't empty. A set of which a part is unique is unique. False: not known.
+        """
+        return False

@@ -31,7 +31,7 @@ REASONS: dict[str, str] = {
     "index_unreadable": "An index can't be read; what it would have left out is read.",
     "join_differs": "A join of the cube doesn't follow from the statement.",
     "join_not_counted": "A join of the cube can't be left out: rows without a partner, or several.",
-    "join_unsupported": "A join is of a kind that isn't matched: full, semi, anti, natural.",
+    "join_unsupported": "A join is of a kind that isn't matched: full, anti, natural, some semi.",
     "manifest_job_failed": "The Spark job that decodes manifests failed; they were decoded here.",
     "may_raise": "A predicate can raise an error, so it is matched only whole.",
     "metadata_contradicts": "A file's bounds don't prove the value that its partition says.",
@@ -48,6 +48,8 @@ REASONS: dict[str, str] = {
     "predicate_not_implied": "The cube keeps only some rows, and the statement may need others.",
     "schema_changed": "A column's type or nullability changed after the segment was built.",
     "segment_unreadable": "A segment is missing, or of a format that this release doesn't know.",
+    "semi_not_unique": "The right side of a semi join, IN or EXISTS isn't proven to have each key"
+    " once.",
     "settings_unsupported": "The session has a setting under which SQL means something else.",
     "sort_not_bounded": "The first sort key isn't a column of a type that has bounds.",
     "store_unavailable": "The store can't be read.",

@@ -43,10 +43,15 @@ def _table(name: str, number: int) -> TableFacts:
 class Star:
     """Facts that know the four tables, under the names `f` and `s.f`, in any state."""
 
+    keys: ClassVar = {"d": {1}, "o": {1}}
+    """The field ids of unique keys."""
     tables: ClassVar = {name: _table(name, number) for number, name in enumerate(_SCHEMAS)}
 
     def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
         return self.tables.get(parts[-1]) if parts[:-1] in ((), ("s",), ("lake", "s")) else None
+
+    def unique(self, parts: tuple[str, ...], at: At, field_ids: frozenset[int]) -> bool:
+        return self.keys.get(parts[-1], {0}) <= field_ids
 
 
 def block(sql: str) -> Block:

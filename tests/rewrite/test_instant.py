@@ -6,7 +6,7 @@ import pytest
 
 from rewrite.bind import bind_block
 from rewrite.expr import Call, Expr, Literal
-from rewrite.facts import At, ColumnFacts, TableFacts
+from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 from rewrite.instant import micros_of, midnight, moment
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
@@ -15,7 +15,7 @@ from rewrite.render import literal
 _COLUMNS = {"ts": "timestamp", "n": "timestamp_ntz", "d": "date", "s": "string"}
 
 
-class _OneTable:
+class _OneTable(Facts):
     def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
         columns = enumerate(_COLUMNS.items(), start=1)
         facts = tuple(ColumnFacts(i, name, type_, False) for i, (name, type_) in columns)

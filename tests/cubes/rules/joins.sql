@@ -94,10 +94,6 @@ SELECT count(*) n FROM f, t JOIN d USING (k);
 -- expect: join_unsupported
 SELECT count(*) n FROM f FULL JOIN d USING (k);
 
--- title: USING of a semi join
--- expect: join_unsupported
-SELECT count(*) n FROM f LEFT SEMI JOIN d USING (k);
-
 -- title: a natural join
 -- expect: join_unsupported
 SELECT count(*) n FROM f NATURAL JOIN d;
@@ -105,10 +101,6 @@ SELECT count(*) n FROM f NATURAL JOIN d;
 -- title: a full join
 -- expect: join_unsupported
 SELECT count(*) n FROM f FULL JOIN d ON f.k = d.k;
-
--- title: a semi join
--- expect: join_unsupported
-SELECT count(*) n FROM f LEFT SEMI JOIN d ON f.k = d.k;
 
 -- title: an anti join
 -- expect: join_unsupported
