@@ -52,15 +52,22 @@ if TYPE_CHECKING:
 _PRUNED_MAX = 20_000
 """Raw files that are looked at one by one; beyond so many a statement takes long anyway."""
 
+_COUNTED_MAX = 256 * 1024 * 1024
+"""Bytes of a table's data files, whose keys are read while planning, once for each state."""
+
 Names = tuple[tuple[tuple[str, ...], At], ...]
 """Tables as a statement names them."""
+
+
+Unique = Callable[[tuple[str, ...], At, frozenset[int]], bool]
+"""What `Facts.unique` asks: of a table's state, by its name, and the field ids of columns."""
 
 
 class _Seen(Facts):
     """Passes questions on to a pin and remembers which tables were asked for."""
 
-    def __init__(self, pin: Pin, context: SessionContext) -> None:
-        self._pin, self._context = pin, context
+    def __init__(self, pin: Pin, context: SessionContext, unique: Unique | None = None) -> None:
+        self._pin, self._context, self._unique = pin, context, unique
         self._asked: list[tuple[tuple[str, ...], At]] = []
 
     @property
@@ -70,6 +77,9 @@ class _Seen(Facts):
     def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
         self._asked.append((parts, at))
         return None if self._context.is_temporary(parts) else self._pin.table(parts, at)
+
+    def unique(self, parts: tuple[str, ...], at: At, field_ids: frozenset[int]) -> bool:
+        return self._unique is not None and self._unique(parts, at, field_ids)
 
 
 class Stored:
@@ -131,10 +141,32 @@ class CubeSearch:
         self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
         self._definitions = (-1, {})
 
-    def bind(self, tree: exp.Expression, pin: Pin, zone: str | None = None) -> tuple[Block, Names]:
-        """The normal form of a SELECT under a pin, and the tables that were asked for."""
-        seen = _Seen(pin, self._context)
+    def bind(
+        self,
+        tree: exp.Expression,
+        pin: Pin,
+        zone: str | None = None,
+        unique: Unique | None = None,
+    ) -> tuple[Block, Names]:
+        """The normal form of a SELECT under a pin, and the tables that were asked for.
+
+        What is `unique` holds of the pin alone: a cube's definition can't rest on it.
+        """
+        seen = _Seen(pin, self._context, unique)
         return bind_block(tree, seen, zone), seen.names
+
+    def _bind(self, tree: exp.Expression, scene: Scene) -> tuple[Block, Names]:
+        def unique(parts: tuple[str, ...], at: At, field_ids: frozenset[int]) -> bool:
+            return self._is_unique(scene, _pinned(scene.pin, parts, at), field_ids)
+
+        return self.bind(tree, scene.pin, scene.settings.get("time_zone"), unique)
+
+    def _is_unique(self, scene: Scene, table: PinnedTable, field_ids: frozenset[int]) -> bool:
+        """Counted, for tables that are quickly read, and where anything could come of it."""
+        registry = scene.stored.registry
+        if not (registry.cubes or registry.indexes) or table.size_bytes > _COUNTED_MAX:
+            return False
+        return self._dimensions().unique(table, field_ids)
 
     def cubes_of(
         self, table_uuid: str, registry: RegistryVersion
@@ -153,7 +185,7 @@ class CubeSearch:
         if scene.only is None and selects_rows(tree):
             return self._plan_rows(tree, scene)
         try:
-            block, names = self.bind(tree, scene.pin, scene.settings.get("time_zone"))
+            block, names = self._bind(tree, scene)
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), ())
         return Found(self._plan(block, scene), names)
@@ -190,7 +222,7 @@ class CubeSearch:
     def plan_shape(self, tree: exp.Expression, scene: Scene) -> Found | None:
         """As `plan`, of a tree with parameters; None where a cube might look at their values."""
         try:
-            block, names = self.bind(tree, scene.pin, scene.settings.get("time_zone"))
+            block, names = self._bind(tree, scene)
         except DeclinedError:
             return None
         for _, cube in self._cubes(block, scene):

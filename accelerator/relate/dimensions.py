@@ -94,6 +94,13 @@ def _dimension(join: Join, pin: Pin) -> PinnedTable:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A flag, as `Recent` takes None for what it doesn't keep."""
+
+    value: bool
+
+
 class Dimensions:
     """Reads dimensions, and keeps what came of it."""
 
@@ -101,6 +108,7 @@ class Dimensions:
         self._lake, self._spark = lake, spark
         self._lookups: Recent[Lookup] = Recent(_LOOKUPS_MAX)
         self._changes: Recent[Keys] = Recent(_CHANGES_MAX)
+        self._unique: Recent[_Told] = Recent(_CHANGES_MAX)
 
     def lookup(self, path: Path) -> Lookup:
         """The value of every key.
@@ -110,6 +118,19 @@ class Dimensions:
         """
         name = (path.column.id, path.column.path, path.snapshots, path.attribute.type)
         return self._lookups.get_or(name, lambda: self._composed(path))
+
+    def unique(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
+        """Whether each combination of these columns stands once in the table, NULLs aside."""
+        name = ("unique", pinned.facts.uuid, pinned.facts.snapshot_id, field_ids)
+        return self._unique.get_or(name, lambda: _Told(self._counted(pinned, field_ids))).value
+
+    def _counted(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
+        try:
+            columns = [self._column(pinned, one, str(one)) for one in sorted(field_ids)]
+            self._rows(pinned, columns, {}).keyed()
+        except (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException):
+            return False
+        return True
 
     def changed(self, path: Path, before: Snapshots) -> Keys | None:
         """Keys whose value differs between those snapshots and the path's own; empty for none.
