@@ -32,10 +32,11 @@ from accelerator.store import CubeRecord, IndexRecord, RegistryVersion, Store, T
 from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, cover
-from cubes.manifest import Manifested, manifested, unsafe
+from cubes.manifest import Manifested, manifested, may_raise, unsafe
 from cubes.match import hidden_column, match
 from cubes.plan import Match
 from rewrite.bind import bind_block
+from rewrite.bind_joined import bind_joined, joins_rows
 from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns, occurrences
@@ -141,25 +142,23 @@ class CubeSearch:
         self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
         self._definitions = (-1, {})
 
-    def bind(
-        self,
-        tree: exp.Expression,
-        pin: Pin,
-        zone: str | None = None,
-        unique: Unique | None = None,
-    ) -> tuple[Block, Names]:
+    def bind(self, tree: exp.Expression, pin: Pin, zone: str | None = None) -> tuple[Block, Names]:
         """The normal form of a SELECT under a pin, and the tables that were asked for.
 
-        What is `unique` holds of the pin alone: a cube's definition can't rest on it.
+        Nothing is unique here: that holds of a state alone, and a cube's definition outlives it.
         """
-        seen = _Seen(pin, self._context, unique)
+        seen = _Seen(pin, self._context)
         return bind_block(tree, seen, zone), seen.names
 
     def _bind(self, tree: exp.Expression, scene: Scene) -> tuple[Block, Names]:
+        seen = self._seen(scene)
+        return bind_block(tree, seen, scene.settings.get("time_zone")), seen.names
+
+    def _seen(self, scene: Scene) -> _Seen:
         def unique(parts: tuple[str, ...], at: At, field_ids: frozenset[int]) -> bool:
             return self._is_unique(scene, _pinned(scene.pin, parts, at), field_ids)
 
-        return self.bind(tree, scene.pin, scene.settings.get("time_zone"), unique)
+        return _Seen(scene.pin, self._context, unique)
 
     def _is_unique(self, scene: Scene, table: PinnedTable, field_ids: frozenset[int]) -> bool:
         """Counted, for tables that are quickly read, and where anything could come of it."""
@@ -182,6 +181,8 @@ class CubeSearch:
 
     def plan(self, tree: exp.Expression, scene: Scene) -> Found:
         """The cheapest plan."""
+        if scene.only is None and joins_rows(tree):
+            return self._plan_joined_rows(tree, scene)
         if scene.only is None and selects_rows(tree):
             return self._plan_rows(tree, scene)
         try:
@@ -189,6 +190,20 @@ class CubeSearch:
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), ())
         return Found(self._plan(block, scene), names)
+
+    def _plan_joined_rows(self, tree: exp.Expression, scene: Scene) -> Found:
+        """Rows of a join; no cube has any."""
+        seen = self._seen(scene)
+        try:
+            block = bind_joined(tree, seen, scene.settings.get("time_zone"))
+            pinned = tuple([_pinned(scene.pin, o.parts, o.at) for o in block.occurrences])
+        except DeclinedError as error:
+            return Found(PlainPlan(error.declined), ())
+        found = self._by_joins(block, pinned, scene)
+        if isinstance(found, Tried):
+            declined = found.declined or Declined("metadata_no_file")
+            return Found(PlainPlan(declined, (found,)), seen.names)
+        return Found(self._cube_plan(block, found, pinned, (found.tried,)), seen.names)
 
     def _plan_rows(self, tree: exp.Expression, scene: Scene) -> Found:
         """The first rows of a table."""
@@ -306,6 +321,8 @@ class CubeSearch:
         It may be any that isn't padded.
         """
         refused = unsafe(block.conjuncts)
+        if refused is None and block.rows and may_raise(block.results):
+            refused = Declined("may_raise")
         inner = [i for i in range(len(pinned)) if i not in block.null_supplied]
         if refused is not None or not inner:
             return Tried(MANIFESTS, refused or Declined("metadata_one_table"))

@@ -79,6 +79,8 @@ def answer_sql(
 
     DeclinedError where the dialect can't express it with Spark's meaning.
     """
+    if block.rows and raw is not None:
+        return _rows(block, dialect, raw)
     if raw is None and len(segments) == 1 and dialect == "duckdb":
         return _final(block, match, dialect, _only_segments(match, dialect, segments[0]))
     cells = [_segment_cells(match, dialect, source, cast=raw is not None) for source in segments]
@@ -235,6 +237,25 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
         text += f" HAVING {render.text(over_keys(block.having))}"
     if block.order:
         text = _ordered(block, text, hidden, dialect)
+    return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
+
+
+def _rows(block: Block, dialect: Dialect, raw: RawSource) -> str:
+    """A block of rows over raw rows."""
+    aliases = [f"t{o.index}" for o in block.occurrences]
+    render = Renderer(dialect, lambda c: f"{aliases[c.occurrence]}.{quote(c.name, dialect)}")
+    items = []
+    for index, output in enumerate(block.outputs):
+        text = render.text(output.expr)
+        items.append(f"{_cast(text, output.expr.type, dialect)} AS c{index}")
+    items += [f"{render.text(key.expr)} AS o{i}" for i, key in enumerate(block.order)]
+    text = f"SELECT {', '.join(items)} FROM {_raw_from(block, raw, aliases, render)}"
+    where = [render.text(c) for c in block.conjuncts]
+    text += f" WHERE {' AND '.join(where)}" if where else ""
+    if block.order:
+        columns = ", ".join(f"c{i}" for i in range(len(block.outputs)))
+        order = order_sql(block.order, [f"o{i}" for i in range(len(block.order))])
+        text = f"SELECT {columns} FROM ({text}) answer{order}"
     return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
 
 

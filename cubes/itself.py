@@ -1,14 +1,15 @@
 """A block as its own cube: what raw rows are aggregated to where no segment serves.
 
 The match of a block with the cube that it is: the states that raw rows give, and how they're
-finished. It holds whatever of the fact's rows are read, if these are all that pass.
+finished; of a block of rows there are none. It holds whatever of the fact's rows are read, if
+these are all that pass.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from cubes.definition import CubeDefinition, define
+from cubes.definition import CubeDefinition, Table, define
 from cubes.match import match
 from cubes.plan import Match
 from cubes.view import translated
@@ -25,6 +26,10 @@ def itself(block: Block, fact: int = 0) -> tuple[CubeDefinition, Match] | Declin
     """
     if fact in block.null_supplied:
         return Declined("fact_null_supplying")
+    if block.rows:
+        names = [(o.table, o.alias) for o in block.occurrences]
+        tables = tuple(Table(t.name, t.uuid, alias, None) for t, alias in names)
+        return CubeDefinition(tables, (), (), (), (), ()), Match(fact, (), (), (), ())
     order = [fact, *(o.index for o in block.occurrences if o.index != fact)]
     to = {old: new for new, old in enumerate(order)}
     bare = replace(block, conjuncts=())

@@ -63,7 +63,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
         raise DeclinedError("block_unsupported", f"It has: {', '.join(extra) or 'no FROM'}.")
     source = bind_from(tree, facts, zone)
     names = source.names
-    tables, where = _where(tree, source, facts)
+    tables, where = bind_where(tree, source, facts)
     inner = source.inner + where
     if any(has_aggregate(c) for c in inner):
         raise DeclinedError("block_unsupported", "An aggregate in WHERE.")
@@ -85,7 +85,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     )
 
 
-def _where(
+def bind_where(
     tree: exp.Select, source: From, facts: Facts
 ) -> tuple[tuple[Occurrence, ...], tuple[Expr, ...]]:
     """All tables, those that IN and EXISTS join behind the others, and WHERE's conjuncts."""

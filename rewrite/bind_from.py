@@ -30,13 +30,14 @@ _SELECTOR = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_(.+)")
 class From:
     """The tables of FROM, its left joins, the conjuncts of its inner ones, and the look-up.
 
-    Semi joins are among the inner ones; no name means a table that they have joined.
+    Semi joins are among the inner ones; what they have joined isn't `visible` to names.
     """
 
     tables: tuple[Occurrence, ...]
     left: tuple[LeftEdge, ...]
     inner: tuple[Expr, ...]
     names: Names
+    visible: tuple[Occurrence, ...]
 
 
 def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
@@ -68,7 +69,8 @@ def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
             inner += parts
         else:
             left.append(LeftEdge(index, parts))
-    return From(tuple(tables), tuple(left), tuple(inner), Names(visible, hidden, zone))
+    names = Names(visible, hidden, zone)
+    return From(tuple(tables), tuple(left), tuple(inner), names, tuple(visible))
 
 
 def _side(join: exp.Expression, joins: int) -> str:

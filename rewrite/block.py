@@ -64,7 +64,10 @@ class SortKey:
 
 @dataclass(frozen=True)
 class Block:
-    """One SELECT with aggregates or GROUP BY over tables and joins, names resolved to field ids."""
+    """One SELECT with aggregates or GROUP BY over tables and joins, names resolved to field ids.
+
+    Of `rows` there are neither: each row that passes gives one.
+    """
 
     occurrences: tuple[Occurrence, ...]
     left_edges: tuple[LeftEdge, ...]
@@ -75,6 +78,7 @@ class Block:
     order: tuple[SortKey, ...]
     limit: int | None
     grouped: bool
+    rows: bool = False
 
     @cached_property
     def null_supplied(self) -> frozenset[int]:
