@@ -97,7 +97,7 @@ def from_property(name: str, text: str) -> RelateColumn:
         raw = json.loads(text)
         if raw["version"] != FORMAT:
             return _unreadable(name, f"its format version is {raw['version']}, not {FORMAT}")
-        path = tuple(_join(one) for one in raw["path"])
+        path = tuple(_join(one, place) for place, one in enumerate(raw["path"]))
         number = int(raw["id"])
         if not path or number >= 0:
             return _unreadable(name, "its property has no path, or an id that isn't its own")
@@ -120,10 +120,13 @@ def _unreadable(name: str, problem: str) -> RelateColumn:
 
 
 # Raw values are of any JSON type: `from_property` catches what doesn't fit.
-def _join(raw: dict[str, Any]) -> Join:
+def _join(raw: dict[str, Any], place: int) -> Join:
     keys = tuple(Key(int(k["of"]), _field(k["other"]), _field(k["own"])) for k in raw["keys"])
     if not keys:
         raise ValueError("a join without a key")
+    # The first dimension is reached from the fact alone, others from dimensions before them.
+    if not all(min(place, 1) <= key.of <= place for key in keys):
+        raise ValueError("a key of a table that isn't before it")
     return Join(tuple(map(str, raw["table"])), str(raw["uuid"]), keys)
 
 
