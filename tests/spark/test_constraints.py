@@ -122,7 +122,8 @@ def test_the_hint_plain_means_nothing_to_spark(spark_warehouse):
         "EXPLAIN ACCELERATE SELECT 1",
         "EXPLAIN WHY NOT SELECT 1",
         "ALTER TABLE t VALIDATE CONSTRAINT c",
-        "ALTER TABLE t ADD RELATE COLUMN a FROM b.c ON d = e",
+        "ALTER TABLE t ADD RELATE COLUMN c FROM b.c ON d = e",
+        "ALTER TABLE t DROP RELATE COLUMN c",
     ],
 )
 def test_no_statement_of_sparks_has_our_words(spark_warehouse, sql):
