@@ -42,6 +42,7 @@ from accelerator.statements.kinds import (
     DropIndex,
     DropRelateColumn,
     NotBuilt,
+    OptimizeTable,
     PublishCube,
     ShowConstraints,
     ShowCubes,
@@ -392,6 +393,12 @@ def _show_relate(statement: ShowRelateColumns, session: Accelerator) -> pa.Table
     return relate.show(statement.table, session)
 
 
+def _optimize(statement: OptimizeTable, session: Accelerator) -> pa.Table:
+    from accelerator.clustering.statements import optimize  # imports Arrow's compute module
+
+    return optimize(statement, session)
+
+
 def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
     """Deletes garbage of a table's store; UnknownTableError where it isn't an Iceberg table.
 
@@ -450,4 +457,5 @@ _RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
     DropRelateColumn: _drop_relate,
     ShowRelateColumns: _show_relate,
     VacuumTable: _vacuum,
+    OptimizeTable: _optimize,
 }

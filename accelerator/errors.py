@@ -84,6 +84,12 @@ class BuildError(AcceleratorError):
     code = "build_failed"
 
 
+class ClusteringError(AcceleratorError):
+    """A table can't be clustered as it was asked for, or its rewrite failed and changed nothing."""
+
+    code = "clustering_failed"
+
+
 class FunctionArgumentError(AcceleratorError):
     """A function of our own was given what it can't take."""
 
@@ -155,6 +161,7 @@ __all__ = [
     "BuildError",
     "BytesGuardError",
     "CancelledError",
+    "ClusteringError",
     "ConfigError",
     "ConstraintError",
     "CrossJoinGuardError",

@@ -95,6 +95,10 @@ class Jvm:
         """A `MethodHandle` of a method without arguments."""
         return self._handle(class_name, method, returns)
 
+    def taker(self, class_name: str, method: str, takes: str) -> Java:
+        """A `MethodHandle` of a method with one argument that gives its own object back."""
+        return self._handle(class_name, method, self.type(class_name), self.type(takes))
+
     def keep_where(self, items: Java, path: Iterable[Java], values: Iterable[str]) -> None:
         """Drop from a Java list each item whose text, by that chain of getters, isn't in `values`.
 
@@ -119,15 +123,28 @@ class Jvm:
 
     def listed(self, iterable: Java) -> Java:
         """A new `java.util.ArrayList` of everything in a Java iterable, filled in the JVM."""
-        invoke = self._java.lang.invoke
         items = self._java.util.ArrayList()
         boolean, anything = self._java.lang.Boolean.TYPE, self.type("java.lang.Object")
-        add = self._handle("java.util.ArrayList", "add", boolean, anything).bindTo(items)
+        self.each(iterable, self._handle("java.util.ArrayList", "add", boolean, anything), items)
+        return items
+
+    def each(
+        self, iterable: Java, method: Java, target: Java, argument: Java | None = None
+    ) -> None:
+        """Gives a target's method, as a handle, everything in a Java iterable; runs in the JVM.
+
+        `argument` is a handle that makes the method's argument of an item, which it is by default.
+        """
+        invoke = self._java.lang.invoke
+        bound = method.bindTo(target)
+        if argument is not None:
+            takes = bound.type().parameterType(0)
+            narrow = argument.asType(argument.type().changeReturnType(takes))
+            bound = invoke.MethodHandles.filterReturnValue(narrow, bound)
         consumer = invoke.MethodHandleProxies.asInterfaceInstance(
-            self.type("java.util.function.Consumer"), add
+            self.type("java.util.function.Consumer"), bound
         )
         self.virtual("java.lang.Iterable", "forEach", iterable, consumer)
-        return items
 
     def listed_of(self, items: Iterable[Java]) -> Java:
         """A new `java.util.ArrayList` of these."""

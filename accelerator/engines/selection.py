@@ -39,7 +39,7 @@ def stage_selection(
     """Stage the files under the name; returns the Java table that `unstage_selection` takes."""
     name, pinned = named
     table = _pinned_table(jvm, current, pinned)
-    tasks = _tasks(jvm, table, pinned, files)
+    tasks = file_tasks(jvm, table, pinned, files)
     jvm.singleton(_TABLES).add(name, table)
     jvm.singleton(_TASKS).stageTasks(table, name, tasks)
     return table
@@ -76,6 +76,13 @@ def _quoted(name: str) -> str:
 
 def _pinned_table(jvm: Jvm, current: Java, pinned: PinnedTable) -> Java:
     """A Java table over the pinned metadata file, whatever was committed since."""
+    metadata = pinned_metadata(jvm, current, pinned)
+    operations = jvm.new(f"{_CORE}.StaticTableOperations", metadata, current.io())
+    return jvm.new(f"{_CORE}.BaseTable", operations, pinned.facts.name)
+
+
+def pinned_metadata(jvm: Jvm, current: Java, pinned: PinnedTable) -> Java:
+    """The Java metadata that the table was pinned at, with its schema as the current one."""
     metadata = _metadata(jvm, current, pinned)
     if metadata.currentSchemaId() != pinned.facts.schema_id:
         builder = jvm.static(f"{_CORE}.TableMetadata", "buildFrom", metadata)
@@ -85,8 +92,7 @@ def _pinned_table(jvm: Jvm, current: Java, pinned: PinnedTable) -> Java:
             f"{pinned.facts.name} can't be read under schema {pinned.facts.schema_id}",
             hint="the statement runs as plain Spark SQL instead",
         )
-    operations = jvm.new(f"{_CORE}.StaticTableOperations", metadata, current.io())
-    return jvm.new(f"{_CORE}.BaseTable", operations, pinned.facts.name)
+    return metadata
 
 
 def _metadata(jvm: Jvm, current: Java, pinned: PinnedTable) -> Java:
@@ -97,7 +103,7 @@ def _metadata(jvm: Jvm, current: Java, pinned: PinnedTable) -> Java:
     return jvm.static(parser, "read", current.io(), pinned.metadata_location)
 
 
-def _tasks(jvm: Jvm, table: Java, pinned: PinnedTable, files: Sequence[LiveFile]) -> Java:
+def file_tasks(jvm: Jvm, table: Java, pinned: PinnedTable, files: Sequence[LiveFile]) -> Java:
     """One whole-file task for each chosen file, as a Java list."""
     _check_whole_paths(pinned, files)
     scan = table.newScan().useSnapshot(pinned.facts.snapshot_id)

@@ -203,7 +203,7 @@ class SparkEngine:
                 f"the chosen files of {pinned.facts.name} can't be staged in Spark: {error}",
                 hint="the statement runs as plain Spark SQL instead",
             ) from error
-        sql = selection_sql(f"{self._selection_catalog()}.`{name}`", pinned)
+        sql = selection_sql(f"{self.selection_catalog()}.`{name}`", pinned)
         return Staged(sql, lambda: unstage_selection(self.jvm, staged, name))
 
     def metadata_location(self, parts: tuple[str, ...]) -> str | None:
@@ -341,7 +341,7 @@ class SparkEngine:
         loader = "org.apache.iceberg.spark.Spark3Util"
         return self.jvm.static(loader, "loadIcebergTable", self.session._jsparkSession, name)
 
-    def _selection_catalog(self) -> str:
+    def selection_catalog(self) -> str:
         """The catalog that reads staged selections, registered under a name that is still free."""
         with self._lock:
             if self._selections is None:

@@ -10,6 +10,7 @@ from accelerator.iceberg.errors import (
     NeedsSparkError,
 )
 from accelerator.iceberg.files import DeleteRef, LiveFile
+from accelerator.iceberg.identity import PartitionField
 from accelerator.iceberg.lake import Lake, ManifestCacheSettings, Pin, PinnedTable
 from accelerator.iceberg.sketches import Sketched, TableSizes
 
@@ -23,6 +24,7 @@ __all__ = [
     "LiveFile",
     "ManifestCacheSettings",
     "NeedsSparkError",
+    "PartitionField",
     "Pin",
     "PinnedTable",
     "Sketched",

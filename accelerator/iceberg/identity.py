@@ -1,13 +1,17 @@
-"""Which columns the partition specs keep as they are, so that a file has one value of each."""
+"""Which columns the partition specs keep as they are, so that a file has one value of each.
+
+And what the current spec partitions by, whatever its transforms.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import IdentityTransform, TruncateTransform, VoidTransform
-from pyiceberg.types import DecimalType
+from pyiceberg.types import DecimalType, NestedField, StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,41 @@ def identity_of(metadata: TableMetadata) -> Identity:
         }
         for spec in metadata.specs().values()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """A field of the current spec: the source's names from the column inwards, and its transform.
+
+    The transform is Iceberg's own text, as `bucket[16]`.
+    """
+
+    source: tuple[str, ...]
+    type: str
+    transform: str
+
+
+def partition_fields(metadata: TableMetadata, schema: Schema) -> tuple[PartitionField, ...]:
+    """What the current spec partitions by; void transforms aren't among them."""
+    found = []
+    for field in metadata.spec().fields:
+        names = _names(schema.fields, field.source_id)
+        if names and not isinstance(field.transform, VoidTransform):
+            kind = str(schema.find_type(field.source_id))
+            found.append(PartitionField(names, kind, str(field.transform)))
+    return tuple(found)
+
+
+def _names(fields: Iterable[NestedField], field_id: int) -> tuple[str, ...]:
+    """The names that lead to the field; none where no struct has it."""
+    for field in fields:
+        if field.field_id == field_id:
+            return (field.name,)
+        if isinstance(field.field_type, StructType):
+            inner = _names(field.field_type.fields, field_id)
+            if inner:
+                return (field.name, *inner)
+    return ()
 
 
 def unpartitioned(metadata: TableMetadata) -> frozenset[int]:

@@ -32,7 +32,14 @@ from accelerator.iceberg.catalogs import (
 )
 from accelerator.iceberg.errors import read_errors
 from accelerator.iceberg.files import FileCache, LiveFile
-from accelerator.iceberg.identity import Identity, decimal_fields, identity_of, unpartitioned
+from accelerator.iceberg.identity import (
+    Identity,
+    PartitionField,
+    decimal_fields,
+    identity_of,
+    partition_fields,
+    unpartitioned,
+)
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
@@ -198,6 +205,11 @@ class PinnedTable:
         fields = (f for f in spec.fields if not isinstance(f.transform, VoidTransform))
         names = (self.schema.find_column_name(f.source_id) for f in fields)
         return {name: self._column_of(name) for name in names if name is not None}
+
+    @property
+    def partition_fields(self) -> tuple[PartitionField, ...]:
+        """What the table's current spec partitions by, and how."""
+        return partition_fields(self.metadata, self.schema)
 
     def _column_of(self, name: str) -> str:
         """The column that a field of that full name is in; a name may have dots of its own."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Literal
 
 from sqlglot.errors import TokenError
 
@@ -29,6 +30,7 @@ from accelerator.statements.kinds import (
     ExplainAccelerate,
     ExplainWhyNot,
     NotBuilt,
+    OptimizeTable,
     Other,
     PublishCube,
     Query,
@@ -52,6 +54,8 @@ INDEX_KINDS = frozenset(
         *("TOKEN_BLOOM", "TOKEN_BITMAP", "NGRAM_BLOOM", "NGRAM_BITMAP"),
     )
 )
+
+_ORDERS: tuple[Literal["sort", "zorder", "hilbert"], ...] = ("sort", "zorder", "hilbert")
 
 # What can't be tokenized is still known to be ours by words that no statement of Spark's has.
 _OURS = re.compile(
@@ -250,6 +254,45 @@ def _vacuum(reader: Reader) -> VacuumTable | None:
     return None
 
 
+def _optimize(reader: Reader) -> Statement | None:
+    """By an order it's ours; without, or with words of another system, it's a service like others.
+
+    The parentheses may lack, as they may in that other system.
+    """
+    planned = _service("OPTIMIZE", reader)
+    if planned is None or planned.table is None:
+        return planned
+    for order in _ORDERS:
+        if reader.take(order.upper(), "BY"):
+            reader.meant(EXAMPLES["OPTIMIZE"])
+            keys = _order_keys(reader, directed=order == "sort")
+            options = reader.options() if reader.take("WITH") else ()
+            return reader.ended(OptimizeTable(planned.table, order, keys, options))
+    return planned
+
+
+def _order_keys(reader: Reader, *, directed: bool) -> tuple[tuple[str, bool], ...]:
+    enclosed = reader.take("(")
+    keys = [_order_key(reader, directed)]
+    while reader.take(","):
+        keys.append(_order_key(reader, directed))
+    if enclosed and not reader.take(")"):
+        raise reader.error(", or )")
+    return tuple(keys)
+
+
+def _order_key(reader: Reader, directed: bool) -> tuple[str, bool]:
+    name = reader.name("a column's name")
+    if reader.at("."):
+        raise reader.error(
+            "a column's name of one part (fields inside a column can't be sorted by)"
+        )
+    descending = directed and reader.take("DESC")
+    if directed and not descending:
+        reader.take("ASC")
+    return name, descending
+
+
 def _analyze(reader: Reader) -> NotBuilt | None:
     spark_has = reader.at("TABLE") or reader.at("TABLES")
     return None if spark_has else _service("ANALYZE", reader)
@@ -272,7 +315,7 @@ _GRAMMARS: dict[str, Callable[[Reader], Statement | None]] = {
     "CREATE": _create,
     "DROP": _drop,
     "EXPLAIN": _explain,
-    "OPTIMIZE": lambda reader: _service("OPTIMIZE", reader),
+    "OPTIMIZE": _optimize,
     "PUBLISH": _publish,
     "PURGE": lambda reader: _service("PURGE", reader),
     "SHOW": _show,

@@ -31,6 +31,7 @@ EXAMPLES: dict[str, str] = {
     "SHOW RECYCLE BIN": "SHOW RECYCLE BIN ON orders",
     "SHOW CUBES": "SHOW CUBES ON orders",
     "SHOW STATISTICS": "SHOW STATISTICS ON orders",
+    "OPTIMIZE": "OPTIMIZE orders SORT BY (region, ordered_at DESC) WITH (row_group_mb = 4)",
     "VACUUM": "VACUUM orders RETAIN 24 HOURS DRY RUN",
     "ADD CONSTRAINT": (
         "ALTER TABLE orders ADD CONSTRAINT orders_pk PRIMARY KEY (order_id) NOT ENFORCED"
@@ -244,6 +245,19 @@ class VacuumTable:
 
 
 @dataclass(frozen=True, slots=True)
+class OptimizeTable:
+    """OPTIMIZE … BY: `keys` are names of columns, and whether each is descending.
+
+    `options` as written, numbers as numbers.
+    """
+
+    table: TableName
+    order: Literal["sort", "zorder", "hilbert"]
+    keys: tuple[tuple[str, bool], ...]
+    options: tuple[tuple[str, str | float | bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainAccelerate:
     """EXPLAIN ACCELERATE of a query."""
 
@@ -319,6 +333,7 @@ Statement = (
     | DropRelateColumn
     | ShowRelateColumns
     | VacuumTable
+    | OptimizeTable
     | ExplainAccelerate
     | ExplainWhyNot
     | Verify

@@ -30,6 +30,7 @@ from accelerator.statements.kinds import (
     ExplainAccelerate,
     ExplainWhyNot,
     NotBuilt,
+    OptimizeTable,
     Other,
     PublishCube,
     Query,
@@ -130,6 +131,25 @@ OURS = [
     ("VACUUM t SNAPSHOTS", VacuumTable(("t",), snapshots=True)),
     ("VACUUM t FULL SNAPSHOTS RETAIN 2 HOURS", VacuumTable(("t",), True, 2.0, snapshots=True)),
     ("VACUUM t RETAIN 168 HOURS", VacuumTable(("t",), hours=168.0)),
+    ("OPTIMIZE d.t SORT BY (a)", OptimizeTable(("d", "t"), "sort", (("a", False),))),
+    (
+        "optimize t sort by (`a b` desc, desc, asc asc) with (row_group_mb = 0.5, full = true)",
+        OptimizeTable(
+            ("t",),
+            "sort",
+            (("a b", True), ("desc", False), ("asc", False)),
+            (("row_group_mb", 0.5), ("full", True)),
+        ),
+    ),
+    ("OPTIMIZE t SORT BY a DESC, b", OptimizeTable(("t",), "sort", (("a", True), ("b", False)))),
+    (
+        "OPTIMIZE t ZORDER BY (a, b)",
+        OptimizeTable(("t",), "zorder", (("a", False), ("b", False))),
+    ),
+    (
+        "OPTIMIZE d.t HILBERT BY a, b WITH (full = false)",
+        OptimizeTable(("d", "t"), "hilbert", (("a", False), ("b", False)), (("full", False),)),
+    ),
     (f"VERIFY {Q}", Verify(Q)),
 ]
 
@@ -213,7 +233,9 @@ def test_index_statements():
 
 
 NOT_BUILT = [
-    ("OPTIMIZE d.t ZORDER BY a, b", ("d", "t")),
+    ("OPTIMIZE d.t", ("d", "t")),
+    ("OPTIMIZE d.t REWRITE", ("d", "t")),
+    ("OPTIMIZE d.t WHERE a = 1 ZORDER BY a", ("d", "t")),
     ("CLUSTER t", ("t",)),
     ("COMPACT t", ("t",)),
     ("PURGE t", ("t",)),
@@ -234,6 +256,14 @@ def test_what_is_planned_says_so(sql, table):
 
 
 BAD = [
+    ("OPTIMIZE t SORT BY ()", 21, "a column's name"),
+    ("OPTIMIZE t SORT BY", 19, "a column's name"),
+    ("OPTIMIZE t SORT BY (a", 22, ", or )"),
+    ("OPTIMIZE t SORT BY (a.b)", 22, "one part"),
+    ("OPTIMIZE t SORT BY (a NULLS LAST)", 23, ", or )"),
+    ("OPTIMIZE t ZORDER BY (a DESC)", 25, ", or )"),
+    ("OPTIMIZE t SORT BY (a) WITH full", 29, "("),
+    ("OPTIMIZE t SORT BY (a) WHERE b", 24, "the statement's end"),
     (f"CREATE CUBE a.b AS {Q}", 14, "one part"),
     (f"CREATE CUBE `` AS {Q}", 13, "the cube's name"),
     (f"CREATE CUBE AS {Q}", 13, "the cube's name, found AS"),

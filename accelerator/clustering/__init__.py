@@ -1,0 +1,1 @@
+"""Clustering: data files rewritten so that few of them hold each combination of values."""

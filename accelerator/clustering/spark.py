@@ -1,0 +1,96 @@
+"""Puts staged rows into an order and writes them, by Spark.
+
+Relate columns come from their dimensions' lookups by left joins, whose keys are unique, so that no
+row is lost or doubled. They, and what else the order needs, are dropped before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from accelerator.clustering.order import Order, relates
+from accelerator.relate.lookup import Lookup
+
+_BROADCAST_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How rows are to lie: in so many parts, each of whole partitions or of a part of one."""
+
+    order: Order
+    partition_by: tuple[str, ...]
+    """What the table is partitioned by, as SQL."""
+    parts: int
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Iceberg's own, of the write."""
+
+
+def rewrite(
+    session: SparkSession,
+    relation: str,
+    layout: Layout,
+    lookups: Mapping[int, tuple[Lookup, Sequence[str]]],
+) -> None:
+    """Writes the relation's rows to itself, ordered.
+
+    A relate column's lookup is given by its id, with the columns that its keys are in.
+    """
+    rows = session.table(relation)
+    own = [F.col(_quoted(name)) for name in rows.columns]
+    free = _free_prefix(rows.columns)
+    joined, keys = rows, dict[int, Column]()
+    for number, (key, path) in enumerate(relates(layout.order.keys)):
+        lookup, columns = lookups[key.field_id]
+        value = f"{free}value{number}"
+        joined = _joined(session, joined, lookup, columns, f"{free}key{number}_", value)
+        keys[key.field_id] = F.col(value).cast(path.attribute.type)
+    for key in layout.order.keys:
+        keys.setdefault(key.field_id, F.col(_quoted(key.name)))
+    by = [F.expr(one) for one in layout.partition_by]
+    for key in layout.order.keys:
+        column = keys[key.field_id]
+        by.append(column.desc_nulls_last() if key.descending else column.asc_nulls_first())
+    ordered = joined.repartitionByRange(layout.parts, *by).sortWithinPartitions(*by)
+    writer = ordered.select(*own).writeTo(relation)
+    for name, value in layout.options.items():
+        writer = writer.option(name, value)
+    writer.append()
+
+
+def _joined(
+    session: SparkSession,
+    rows: DataFrame,
+    lookup: Lookup,
+    columns: Sequence[str],
+    prefix: str,
+    value: str,
+) -> DataFrame:
+    """The rows with the lookup's value beside them."""
+    names = [f"{prefix}{i}" for i in range(len(columns))]
+    table = pa.table([*lookup.keys.columns, lookup.values], names=[*names, value])
+    found = session.createDataFrame(table)
+    if lookup.nbytes <= _BROADCAST_BYTES:
+        found = F.broadcast(found)
+    same = [F.col(_quoted(one)) == F.col(name) for one, name in zip(columns, names, strict=True)]
+    condition = same[0]
+    for one in same[1:]:
+        condition = condition & one
+    return rows.join(found, condition, "left").drop(*names)
+
+
+def _free_prefix(names: Sequence[str]) -> str:
+    """What no column's name begins with."""
+    prefix = "order_"
+    while any(name.lower().startswith(prefix) for name in names):
+        prefix = f"_{prefix}"
+    return prefix
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -1,0 +1,292 @@
+"""OPTIMIZE … SORT BY, run against a session: which files, in which order, and what came of it.
+
+Incremental: files that were written by this very order stay as they are. What a statement rewrites
+is ordered among itself, so that many small ones leave many runs, until `full` makes one of all.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from accelerator.clustering.order import PROPERTY, Order, OrderKey, relates
+from accelerator.clustering.rewriting import NOTHING, NewFiles, Rewriting, data_location
+from accelerator.clustering.spark import Layout, rewrite
+from accelerator.engines.jvm import JvmError
+from accelerator.errors import (
+    CancelledError,
+    ClusteringError,
+    EngineError,
+    UnknownColumnError,
+    UnknownTableError,
+)
+from accelerator.iceberg import LiveFile, PartitionField, Pin, PinnedTable
+from accelerator.progress import Progress, SilentProgress
+from accelerator.relate.declared import check
+from accelerator.relate.dimensions import named, path_of
+from accelerator.relate.property import relate_columns
+from accelerator.relate.stale import key_columns
+from accelerator.statements.kinds import NotBuilt, OptimizeTable
+from cubes.spark import JobError, job_errors
+from indexes.domains import domain_of
+from rewrite.dotted import joined
+
+if TYPE_CHECKING:
+    from accelerator.session import Accelerator
+
+_MB = 1024 * 1024
+_FILE_MB = 32
+_ROW_GROUP_MB = 4
+_TARGET = "write.target-file-size-bytes"
+_ROW_GROUP = "write.parquet.row-group-size-bytes"
+_ROLLED = 1.5
+"""A file may grow so much beyond its target, so that a part isn't split for a few rows."""
+_RUN_BYTES = 4
+_TRANSFORM = re.compile(r"(\w+)(?:\[(\d+)\])?")
+_FUNCTIONS = {
+    **{one: one for one in ("bucket", "truncate")},
+    **{one: f"{one}s" for one in ("year", "month", "day", "hour")},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands behind WITH; sizes in bytes, `file` 0 where it isn't given."""
+
+    file: int = 0
+    row_group: int = _ROW_GROUP_MB * _MB
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """What was done: the files that were rewritten, what they are now; no snapshot for nothing."""
+
+    files_before: int = 0
+    bytes_before: int = 0
+    written: NewFiles = NOTHING
+    snapshot: int | None = None
+
+
+def optimize(
+    statement: OptimizeTable, session: Accelerator, progress: Progress | None = None
+) -> pa.Table:
+    """Rewrites what isn't clustered by the order yet; what it did, as a row.
+
+    Raises:
+        UnknownColumnError, ClusteringError: the order or an option can't be.
+        RelateColumnError, UnknownTableError: a relate column's path is broken.
+        ClusteringError: it failed, or the table was changed meanwhile; the table is as it was.
+        CancelledError: it was stopped.
+    """
+    pin = session.lake.pin(fresh=True)
+    pinned = pin.pinned(statement.table)
+    if pinned is None:
+        raise UnknownTableError(
+            f"there is no Iceberg table {joined(statement.table)}",
+            hint="tables of this session's catalogs can be clustered",
+        )
+    if statement.order != "sort":
+        raise NotBuilt(f"OPTIMIZE … {statement.order.upper()} BY").error()
+    options, order = _options(statement), _order(statement, pinned, pin)
+    files = [f for f in pinned.live_files() if options.full or not order.has(f.path)]
+    shown = progress or SilentProgress()
+    try:
+        done = _rewritten(session, pinned, order, options, files, shown) if files else Optimized()
+    finally:
+        shown.finish()
+    return pa.table(
+        {
+            "files_before": pa.array([done.files_before], pa.int64()),
+            "files_after": pa.array([done.written.files], pa.int64()),
+            "bytes_before": pa.array([done.bytes_before], pa.int64()),
+            "bytes_after": pa.array([done.written.bytes], pa.int64()),
+            "rows": pa.array([done.written.rows], pa.int64()),
+            "snapshot": pa.array([done.snapshot], pa.int64()),
+        }
+    )
+
+
+def _options(statement: OptimizeTable) -> Options:
+    given = dict(statement.options)
+    if len(given) < len(statement.options):
+        raise ClusteringError("an option is given twice", hint="give each one once")
+    unknown = given.keys() - {"target_file_size_mb", "row_group_mb", "full"}
+    if unknown:
+        raise ClusteringError(
+            f"OPTIMIZE has no option {', '.join(sorted(unknown))}",
+            hint="its options are target_file_size_mb, row_group_mb and full",
+        )
+    full = given.get("full", False)
+    if not isinstance(full, bool):
+        raise ClusteringError("full is true or false", hint="for example: WITH (full = true)")
+    row_group = _bytes(given, "row_group_mb")
+    return Options(_bytes(given, "target_file_size_mb"), row_group or _ROW_GROUP_MB * _MB, full)
+
+
+def _bytes(given: dict[str, str | float | bool], name: str) -> int:
+    """The size that an option gives in megabytes; 0 without one."""
+    if name not in given:
+        return 0
+    value = given[name]
+    if isinstance(value, (str, bool)) or not 0 < value * _MB < 2**31:
+        raise ClusteringError(
+            f"{name} can't be {value}", hint="give a number of megabytes, above 0 and below 2048"
+        )
+    return max(1, int(value * _MB))
+
+
+def _order(statement: OptimizeTable, pinned: PinnedTable, pin: Pin) -> Order:
+    keys = [_key(name, descending, pinned, pin) for name, descending in statement.keys]
+    twice = {key.name for key in keys if sum(k.field_id == key.field_id for k in keys) > 1}
+    if twice:
+        raise ClusteringError(
+            f"{', '.join(sorted(twice))} stands twice in the order", hint="name each column once"
+        )
+    return Order(pinned.facts.uuid, statement.order, tuple(keys))
+
+
+def _key(name: str, descending: bool, pinned: PinnedTable, pin: Pin) -> OrderKey:
+    own, path = pinned.facts.column(name), None
+    if own is None:
+        relate = named(pinned, name)
+        if relate is None:
+            known = [c.name for c in pinned.facts.columns]
+            known += [one.name for one in relate_columns(pinned.properties)]
+            raise UnknownColumnError(
+                f"{pinned.facts.name} has no column {name}", hint=f"it has {', '.join(known)}"
+            )
+        path = path_of(relate, pin)
+        check(path, pinned)
+        own = path.as_column
+    if domain_of(own.type) is None:
+        raise ClusteringError(
+            f"{own.name} is {own.type}, which rows can't be ordered by",
+            hint="numbers, texts, bytes, dates, times and booleans can be",
+        )
+    return OrderKey(own.field_id, own.name, own.type, descending, path)
+
+
+def _rewritten(
+    session: Accelerator,
+    pinned: PinnedTable,
+    order: Order,
+    options: Options,
+    files: Sequence[LiveFile],
+    progress: Progress,
+) -> Optimized:
+    size = sum(f.size_bytes for f in files)
+    lookups = {}
+    for key, path in relates(order.keys):
+        columns = key_columns(path, pinned) or ()
+        lookups[key.field_id] = session.dimensions.lookup(path), [c.name for c in columns]
+    layout = _layout(pinned, order, options, size, session.engine.selection_catalog())
+    folder = order.folder(data_location(pinned), secrets.token_hex(_RUN_BYTES))
+    with _failures(pinned), session.store.reading(), session.tracked() as tag:
+        session.store.pin_snapshot(pinned.facts.uuid, pinned.snapshot_ms)
+        rewriting = Rewriting(
+            session.engine, pinned, files, folder, {_ROW_GROUP: str(options.row_group)}
+        )
+        try:
+            progress.start(len(files), f"rewriting {pinned.facts.name}")
+            with _job(session, rewriting, tag):
+                rewrite(session.engine.session, rewriting.relation, layout, lookups)
+            progress.advance(len(files))
+            progress.start(1, f"committing {pinned.facts.name}")
+            written = rewriting.written()
+            _check_rows(session, rewriting, files, written, tag)
+            session.check(tag)
+        except BaseException:
+            rewriting.discard()
+            raise
+        else:
+            snapshot = rewriting.commit({PROPERTY: order.id}, {PROPERTY: order.to_property()})
+            progress.advance()
+            return Optimized(len(files), size, written, snapshot)
+        finally:
+            rewriting.close()
+
+
+@contextmanager
+def _failures(pinned: PinnedTable) -> Iterator[None]:
+    try:
+        yield
+    except (EngineError, JvmError) as error:
+        said = error.message if isinstance(error, EngineError) else str(error)
+        raise ClusteringError(
+            f"the files of {pinned.facts.name} can't be rewritten: {said}",
+            hint="the table is as it was; mend what is said, then OPTIMIZE again",
+        ) from error
+
+
+def _layout(pinned: PinnedTable, order: Order, options: Options, size: int, catalog: str) -> Layout:
+    told = pinned.properties.get(_TARGET, "")
+    most = int(told) if told.isdigit() and int(told) else _FILE_MB * _MB
+    target = options.file or min(most, _FILE_MB * _MB)
+    fields = pinned.partition_fields
+    partition_by = tuple(_partition_sql(field, pinned, catalog) for field in fields)
+    floats = any(field.type in ("float", "double") for field in fields)
+    writing = {
+        "use-table-distribution-and-ordering": "false",
+        "target-file-size-bytes": str(int(target * _ROLLED)),
+        # Values that Spark sorts as equal may be of several partitions: −0.0 and 0.0.
+        "fanout-enabled": str(floats).lower(),
+    }
+    return Layout(order, partition_by, max(1, -(-size // target)), writing)
+
+
+def _partition_sql(field: PartitionField, pinned: PinnedTable, catalog: str) -> str:
+    """The transform as Spark computes it, by Iceberg's own function of that name."""
+    source = ".".join(f"`{name.replace('`', '``')}`" for name in field.source)
+    if field.transform == "identity":
+        return source
+    found = _TRANSFORM.fullmatch(field.transform)
+    function = None if found is None else _FUNCTIONS.get(found[1])
+    if found is None or function is None:
+        raise ClusteringError(
+            f"{pinned.facts.name} is partitioned by {field.transform}, which Spark can't compute",
+            hint="replace that partition field first",
+        )
+    return f"{catalog}.{function}({found[2] + ', ' if found[2] else ''}{source})"
+
+
+@contextmanager
+def _job(session: Accelerator, rewriting: Rewriting, tag: str) -> Iterator[None]:
+    """A job of the statement: it can be stopped, and its errors are ours."""
+    try:
+        with job_errors(), session.engine.tagged(tag):
+            yield
+    except JobError as error:
+        session.check(tag)
+        if error.cancelled:
+            raise CancelledError("the statement was cancelled") from error
+        raise ClusteringError(
+            f"{rewriting.name}: the rewrite failed in Spark: {error}",
+            hint="the table is as it was; mend what Spark says, then OPTIMIZE again",
+        ) from error
+
+
+def _check_rows(
+    session: Accelerator,
+    rewriting: Rewriting,
+    files: Sequence[LiveFile],
+    written: NewFiles,
+    tag: str,
+) -> None:
+    """ClusteringError unless so many rows were written as the old files have."""
+    if any(f.deletes for f in files):
+        with _job(session, rewriting, tag):
+            rows = session.engine.session.table(rewriting.relation).count()
+    else:
+        rows = sum(f.record_count for f in files)
+    if rows != written.rows:
+        raise ClusteringError(
+            f"{rewriting.name}: {written.rows} rows were written of {rows}",
+            hint="the table is as it was; please report this",
+        )
