@@ -7,9 +7,8 @@ that was made without a look at their constants. Nothing here runs a query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -19,7 +18,7 @@ from accelerator.context import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
 from accelerator.plan import CoverPlan, PlainPlan, Plan
 from accelerator.recent import Recent
-from accelerator.search import CubeSearch, Found, Names, Scene, Stored
+from accelerator.search import CubeSearch, Found, Names, Parts, Scene, Stored
 from accelerator.store import CubeRecord, Store
 from accelerator.template import Template
 from cubes.definition import CubeDefinition
@@ -27,10 +26,6 @@ from rewrite.block import Block
 from rewrite.parse import parse
 from rewrite.reason import Declined
 from rewrite.shape import Shape, parametrised, shape_of
-
-if TYPE_CHECKING:
-    from accelerator.indexing.probing import Indexes
-    from accelerator.relate.dimensions import Dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +60,10 @@ class Planner:
         store: Store,
         config: Config,
         context: SessionContext,
-        indexes: Callable[[], Indexes],
-        dimensions: Callable[[], Dimensions],
+        parts: Parts,
     ) -> None:
         self._lake, self._store, self._config, self._context = lake, store, config, context
-        self._search = CubeSearch(config, context, indexes, dimensions)
+        self._search = CubeSearch(config, context, parts)
         self._statements: Recent[_Statement] = Recent()
         self._plans: Recent[Plan] = Recent()
         self._forms: Recent[_Form] = Recent()

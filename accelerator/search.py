@@ -5,7 +5,7 @@ Pure but for its own cache of covers: pins and store versions come with the stat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from accelerator.iceberg.question import Question
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
 from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
+from accelerator.run_time_keys import key_predicates
 from accelerator.store import CubeRecord, IndexRecord, RegistryVersion, Store, TableVersion
 from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
@@ -45,6 +46,7 @@ from rewrite.reason import Declined, DeclinedError
 from rewrite.relate import pushed
 
 if TYPE_CHECKING:
+    from accelerator.engines.duckdb import DuckDBEngine
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import Indexes, TableIndexes
     from accelerator.relate.dimensions import Dimensions
@@ -109,6 +111,15 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """What of a session the search asks, each made when it's first needed."""
+
+    indexes: Callable[[], Indexes]
+    dimensions: Callable[[], Dimensions]
+    duckdb: Callable[[], DuckDBEngine]
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """What a statement is planned under: tables, store, the session; `only` is the one cube."""
 
@@ -133,11 +144,10 @@ class CubeSearch:
         self,
         config: Config,
         context: SessionContext,
-        indexes: Callable[[], Indexes],
-        dimensions: Callable[[], Dimensions],
+        parts: Parts,
     ) -> None:
-        self._config, self._context, self._indexes = config, context, indexes
-        self._dimensions = dimensions
+        self._config, self._context, self._parts = config, context, parts
+        self._indexes, self._dimensions = parts.indexes, parts.dimensions
         self._covers: Recent[Coverage] = Recent()
         self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
         self._definitions = (-1, {})
@@ -328,6 +338,7 @@ class CubeSearch:
             return Tried(MANIFESTS, refused or Declined("metadata_one_table"))
         fact = max(inner, key=lambda i: (pinned[i].size_bytes, -i))
         own, relates = self._own(block, fact, pinned, scene)
+        own = (*own, *self._keys(block, fact, pinned, scene, relates))
         always = self._config.engine == "duckdb"
         if not own and not always:
             return Tried(MANIFESTS, Declined("metadata_no_file"))
@@ -371,6 +382,21 @@ class CubeSearch:
             for number, at in told.through.items()
         )
         return tuple(dict.fromkeys((*own, *told.conjuncts))), relates
+
+    def _keys(
+        self,
+        block: Block,
+        fact: int,
+        pinned: Sequence[PinnedTable],
+        scene: Scene,
+        relates: Sequence[PinnedRelate],
+    ) -> Iterator[Expr]:
+        """What dimensions without relate columns leave of the fact's keys that have an index."""
+        indexed = {one.field_id for one in scene.stored.indexes_of(pinned[fact].facts.uuid)}
+        told = {one.facts.uuid for relate in relates for one in relate.path.dimensions}
+        through = {o.index for o in block.occurrences if o.table.uuid in told}
+        if indexed:
+            yield from key_predicates(block, fact, pinned, indexed, through, self._parts.duckdb)
 
     def _declared(self, table: PinnedTable, scene: Scene) -> dict[int, RelateColumn]:
         """The relate columns of a table that have an index, by id."""

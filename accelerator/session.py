@@ -40,6 +40,7 @@ from accelerator.plan import CoverPlan, FilesPlan, PlainPlan, Plan, RowsPlan, de
 from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
+from accelerator.search import Parts
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
     BuildIndex,
@@ -99,9 +100,8 @@ class Accelerator:
             memory=config.duckdb_memory,
             cache_bytes=config.cache_bytes,
         )
-        self.planner = Planner(
-            lake, store, config, context, lambda: self.indexes, lambda: self.dimensions
-        )
+        parts = Parts(lambda: self.indexes, lambda: self.dimensions, lambda: self.duckdb)
+        self.planner = Planner(lake, store, config, context, parts)
         self.guards = Guards(config, lake, context)
         self.builder = Builder(
             lake, store, config, spark.engine, self.duckdb, lambda: dict(context.settings())

@@ -5,6 +5,7 @@ Whatever else it is raises `DeclinedError`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from sqlglot import exp
@@ -12,7 +13,7 @@ from sqlglot import exp
 from rewrite.bind import bind_limit, bind_order, bind_output, bind_where, output_aliases
 from rewrite.bind_from import From, bind_from
 from rewrite.block import Block, Occurrence, Output
-from rewrite.expr import Column, has_aggregate
+from rewrite.expr import Column, Expr, has_aggregate
 from rewrite.facts import Facts
 from rewrite.names import OutputNames
 from rewrite.reason import DeclinedError
@@ -48,7 +49,7 @@ def bind_joined(tree: exp.Expression, facts: Facts, zone: str | None = None) -> 
     source = bind_from(tree, facts, zone)
     tables, where = bind_where(tree, source, facts)
     outputs = tuple(o for item in tree.expressions for o in _outputs(item, tree, source))
-    over = OutputNames(source.names, output_aliases(outputs))
+    over = OutputNames(source.names, _aliases(tree, outputs))
     order = bind_order(tree, over, outputs)
     conditions = source.inner + where
     exprs = (*conditions, *(o.expr for o in outputs), *(k.expr for k in order))
@@ -66,6 +67,16 @@ def bind_joined(tree: exp.Expression, facts: Facts, zone: str | None = None) -> 
         grouped=False,
         rows=True,
     )
+
+
+def _aliases(tree: exp.Select, outputs: tuple[Output, ...]) -> dict[str, Expr]:
+    """What an output's name stands for in ORDER BY, which can't name what stands there twice."""
+    times = Counter((o.name or "").lower() for o in outputs)
+    order = tree.args.get("order")
+    for named in order.find_all(exp.Column) if order is not None else ():
+        if not named.table and times[named.name.lower()] > 1:
+            raise DeclinedError("name_ambiguous", f"Two outputs are called {named.name}.")
+    return output_aliases(tuple(o for o in outputs if times[(o.name or "").lower()] == 1))
 
 
 def _outputs(item: exp.Expression, tree: exp.Select, source: From) -> Iterator[Output]:
