@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from accelerator.indexing.probing import RowSelection, Skipped, TableIndexes
     from accelerator.relate.stale import PinnedRelate
 
+_SAMPLED = 16
+"""So many files' sidecars are asked first; where these leave whole files, the others aren't."""
 SELECTED_MAX = 4_096
 """Files whose sidecars are asked while a statement is planned."""
 
@@ -78,6 +80,8 @@ def joined_candidate(
         read &= ~out
         skipped = (*skipped, selection.said(int(out.sum())))
         size = float((statistics.sizes[read] * left[left > 0]).sum())
+        if left.all() and (left == 1).all():
+            selection = None
     else:
         selection = None
     if not always and read.all() and selection is None and not statistics.left_out:
@@ -110,5 +114,9 @@ def _left(selection: RowSelection, statistics: FileStatistics, numbers: np.ndarr
     chosen = np.zeros(len(statistics), dtype=bool)
     chosen[numbers] = True
     files = statistics.source.live(chosen)
-    selection.of_all(files)  # side by side
+    few = files[:: max(1, len(files) // _SAMPLED)]
+    selection.of_all(few)  # side by side
+    if len(few) < len(files) and all(selection.share(f) == 1 for f in few):
+        return np.ones(len(files))
+    selection.of_all(files)
     return np.array([selection.share(f) for f in files], dtype=float)

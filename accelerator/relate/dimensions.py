@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
 
 _LOOKUPS_MAX = 32
+_LOOKUP_BYTES_MAX = 64 * 1024 * 1024
+"""A larger one isn't kept: a build asks for it once, and a statement only after a change."""
 _CHANGES_MAX = 256
 
 Snapshots = tuple[tuple[str, int | None], ...]
@@ -117,7 +119,13 @@ class Dimensions:
         columns are gone.
         """
         name = (path.column.id, path.column.path, path.snapshots, path.attribute.type)
-        return self._lookups.get_or(name, lambda: self._composed(path))
+        known = self._lookups.get(name)
+        if known is not None:
+            return known
+        made = self._composed(path)
+        return (
+            self._lookups.get_or(name, lambda: made) if made.nbytes <= _LOOKUP_BYTES_MAX else made
+        )
 
     def unique(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
         """Whether each combination of these columns stands once in the table, NULLs aside."""

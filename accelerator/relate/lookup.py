@@ -13,12 +13,63 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from accelerator.errors import RelateKeyError
 
 _SHOWN = 5
+_NUMBERS = frozenset((pa.int32().id, pa.int64().id, pa.date32().id))
+_CLOSE, _SMALL = 8, 4_096
+"""Numbers of which so many times fewer are missing in their range have a table, small ones too."""
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Distinct whole numbers to be looked up: by a table where they lie close, else by search."""
+
+    first: int
+    table: npt.NDArray[np.int32] | None
+    ordered: npt.NDArray[np.int64]
+    order: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: npt.NDArray[np.int64]) -> _Numbers:
+        order = np.argsort(values, kind="stable")
+        ordered = values[order]
+        first, width = int(ordered[0]), int(ordered[-1]) - int(ordered[0]) + 1
+        table: npt.NDArray[np.int32] | None = None
+        if width <= _CLOSE * len(values) + _SMALL:
+            table = np.full(width, -1, dtype=np.int32)
+            table[values - first] = np.arange(len(values), dtype=np.int32)
+        return cls(first, table, ordered, order)
+
+    def places(self, column: pa.Array) -> pa.Array:
+        """Where each of the column's values stands; NULL for one that doesn't."""
+        values = _as_numbers(column)
+        if self.table is not None:
+            inside = (values >= self.first) & (values < self.first + len(self.table))
+            found = self.table[np.where(inside, values - self.first, 0)]
+            missing = ~inside | (found < 0)
+        else:
+            at = np.minimum(np.searchsorted(self.ordered, values), len(self.ordered) - 1)
+            found, missing = self.order[at].astype(np.int32), self.ordered[at] != values
+        if column.null_count:
+            missing |= column.is_null().to_numpy(zero_copy_only=False)
+        return pa.array(found, pa.int32(), mask=missing)
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return type_.id in _NUMBERS or pa.types.is_timestamp(type_)
+
+
+def _as_numbers(column: pa.Array) -> npt.NDArray[np.int64]:
+    """Its values, of any number where it's NULL."""
+    whole = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
+    filled = whole.cast(pa.int64()).fill_null(0)
+    values: npt.NDArray[np.int64] = filled.to_numpy(zero_copy_only=False)
+    return values
 
 
 @dataclass(frozen=True)
@@ -32,11 +83,20 @@ class Keys:
 
     def places(self, columns: Sequence[pa.Array]) -> pa.Array:
         """Where each of those keys stands among these; NULL for one that doesn't (int32)."""
+        if self._numbers is not None:
+            return self._numbers.places(columns[0])
         first, further = self._sets
         found = pc.index_in(columns[0], value_set=first)
         for column, (values, pairs) in zip(columns[1:], further, strict=True):
             found = pc.index_in(_paired(found, column, values), value_set=pairs)
         return found
+
+    @cached_property
+    def _numbers(self) -> _Numbers | None:
+        """The keys as numbers, where they are: Arrow would make its table of them for each call."""
+        if len(self.columns) > 1 or not len(self) or not _is_number(self.columns[0].type):
+            return None
+        return _Numbers.of(_as_numbers(self.columns[0]))
 
     @cached_property
     def _sets(self) -> tuple[pa.Array, list[tuple[pa.Array, pa.Array]]]:
