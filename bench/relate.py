@@ -115,7 +115,7 @@ def _measure(
                 tell(f"{query.name}: {_shown(turns[-1]['ms'])}")
         last = time.monotonic() - begin
         report.details["turns"] = turns
-        report.figures |= _figures(acc, turns)
+        report.figures |= _figures(acc, turns, report.details)
         report.save()
     with steps.step("Change 1 % of a dimension, and build what that touches"):
         report.figures |= measure_changes(acc, report.details)
@@ -177,7 +177,9 @@ def _over(sql: str, table: str) -> str:
     return re.sub(r"\blineorder\b", table, sql)
 
 
-def _figures(acc: accelerator.Accelerator, turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _figures(
+    acc: accelerator.Accelerator, turns: Sequence[Mapping[str, Any]], details: dict[str, Any]
+) -> dict[str, float]:
     """Geometric means over the queries, of medians over the warm runs."""
     warm = [turn for turn in turns if turn["run"]]
     if not warm:
@@ -194,6 +196,8 @@ def _figures(acc: accelerator.Accelerator, turns: Sequence[Mapping[str, Any]]) -
 
     names = list(warm[0]["ms"])
     read = {q: _bytes(acc, some) for q, some in by_query.items()}
+    details["ms_by_query"] = {q: {name: median(name, q) for name in names} for q in by_query}
+    details["bytes_by_query"] = {q: list(told) for q, told in read.items()}
     return {
         "bytes_ratio": _geometric([plain / ours for plain, ours, _ in read.values()]),
         "bytes_ratio_not_clustered": _geometric([plain / out for plain, _, out in read.values()]),
@@ -204,8 +208,6 @@ def _figures(acc: accelerator.Accelerator, turns: Sequence[Mapping[str, Any]]) -
         "speedup_runtime_filters": speedup("spark", "spark_runtime_filters"),
         "spark_floor_ms": _geometric([median("spark_floor", q) for q in by_query]),
         **{f"{name}_ms": _geometric([median(name, q) for q in by_query]) for name in names},
-        "by_query": {q: {name: median(name, q) for name in names} for q in by_query},
-        "bytes_by_query": {q: list(told) for q, told in read.items()},
         "different": sum(1 for turn in turns if turn["differences"]),
     }
 

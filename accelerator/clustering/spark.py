@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.functions import arrow_udf
 
+from accelerator.clustering.curves import CURVES, bits_of
 from accelerator.clustering.order import Order, relates
+from accelerator.clustering.ranks import Ranking
 from accelerator.relate.lookup import Lookup
 
 _BROADCAST_BYTES = 64 * 1024 * 1024
+_SAMPLED = 50_000
+_SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,7 @@ class Layout:
     partition_by: tuple[str, ...]
     """What the table is partitioned by, as SQL."""
     parts: int
+    rows: int
     options: Mapping[str, str] = field(default_factory=dict)
     """Iceberg's own, of the write."""
 
@@ -53,6 +60,9 @@ def rewrite(
     for key in layout.order.keys:
         keys.setdefault(key.field_id, F.col(_quoted(key.name)))
     by = [F.expr(one) for one in layout.partition_by]
+    if layout.order.curve != "sort":
+        joined = joined.withColumn(f"{free}place", _place(joined, layout, keys))
+        by.append(F.col(f"{free}place"))
     for key in layout.order.keys:
         column = keys[key.field_id]
         by.append(column.desc_nulls_last() if key.descending else column.asc_nulls_first())
@@ -61,6 +71,39 @@ def rewrite(
     for name, value in layout.options.items():
         writer = writer.option(name, value)
     writer.append()
+
+
+def _place(rows: DataFrame, layout: Layout, keys: Mapping[int, Column]) -> Column:
+    """Each row's place on the curve; its columns are ranked by a sample, which is read first."""
+    kinds = [_ranked_as(key.type) for key in layout.order.keys]
+    wanted = [
+        keys[key.field_id].cast(kind).alias(f"c{number}")
+        for number, (key, kind) in enumerate(zip(layout.order.keys, kinds, strict=True))
+    ]
+    share = min(1.0, _SAMPLED / max(1, layout.rows))
+    sample = rows.select(*wanted).sample(share, _SEED).toArrow()
+    rankings = [
+        Ranking.of(column.combine_chunks(), kind)
+        for column, kind in zip(sample.columns, kinds, strict=True)
+    ]
+    return _on_curve(layout.order.curve, rankings)(*wanted)
+
+
+def _ranked_as(type_: str) -> str:
+    """Decimals may be wider than what is ranked; their doubles have their order, with ties."""
+    return "double" if type_.startswith("decimal") else type_
+
+
+def _on_curve(curve: str, rankings: Sequence[Ranking]) -> Any:
+    """A function of the columns. Workers import this package for it, as they do for indexes."""
+    bits = bits_of(len(rankings))
+
+    @arrow_udf("bigint")  # type: ignore[call-overload, untyped-decorator, unused-ignore]
+    def place(*columns: pa.Array) -> pa.Array:  # the hints choose the kind of function
+        ranks = [one.ranks(c, bits) for one, c in zip(rankings, columns, strict=True)]
+        return pa.array(CURVES[curve](ranks, bits))
+
+    return place
 
 
 def _joined(

@@ -1,4 +1,4 @@
-"""OPTIMIZE … SORT BY, run against a session: which files, in which order, and what came of it.
+"""OPTIMIZE … BY, run against a session: which files, in which order, and what came of it.
 
 Incremental: files that were written by this very order stay as they are. What a statement rewrites
 is ordered among itself, so that many small ones leave many runs, until `full` makes one of all.
@@ -32,7 +32,7 @@ from accelerator.relate.declared import check
 from accelerator.relate.dimensions import named, path_of
 from accelerator.relate.property import relate_columns
 from accelerator.relate.stale import key_columns
-from accelerator.statements.kinds import NotBuilt, OptimizeTable
+from accelerator.statements.kinds import OptimizeTable
 from cubes.spark import JobError, job_errors
 from indexes.domains import domain_of
 from rewrite.dotted import joined
@@ -48,6 +48,7 @@ _ROW_GROUP = "write.parquet.row-group-size-bytes"
 _ROLLED = 1.5
 """A file may grow so much beyond its target, so that a part isn't split for a few rows."""
 _RUN_BYTES = 4
+_DIMENSIONS_MAX = 8
 _TRANSFORM = re.compile(r"(\w+)(?:\[(\d+)\])?")
 _FUNCTIONS = {
     **{one: one for one in ("bucket", "truncate")},
@@ -92,8 +93,6 @@ def optimize(
             f"there is no Iceberg table {joined(statement.table)}",
             hint="tables of this session's catalogs can be clustered",
         )
-    if statement.order != "sort":
-        raise NotBuilt(f"OPTIMIZE … {statement.order.upper()} BY").error()
     options, order = _options(statement), _order(statement, pinned, pin)
     files = [f for f in pinned.live_files() if options.full or not order.has(f.path)]
     shown = progress or SilentProgress()
@@ -149,6 +148,11 @@ def _order(statement: OptimizeTable, pinned: PinnedTable, pin: Pin) -> Order:
         raise ClusteringError(
             f"{', '.join(sorted(twice))} stands twice in the order", hint="name each column once"
         )
+    if statement.order != "sort" and len(keys) > _DIMENSIONS_MAX:
+        raise ClusteringError(
+            f"a curve leads through up to {_DIMENSIONS_MAX} columns, not {len(keys)}",
+            hint="choose those that queries filter by most",
+        )
     return Order(pinned.facts.uuid, statement.order, tuple(keys))
 
 
@@ -186,7 +190,7 @@ def _rewritten(
     for key, path in relates(order.keys):
         columns = key_columns(path, pinned) or ()
         lookups[key.field_id] = session.dimensions.lookup(path), [c.name for c in columns]
-    layout = _layout(pinned, order, options, size, session.engine.selection_catalog())
+    layout = _layout(pinned, order, options, files, session.engine.selection_catalog())
     folder = order.folder(data_location(pinned), secrets.token_hex(_RUN_BYTES))
     with _failures(pinned), session.store.reading(), session.tracked() as tag:
         session.store.pin_snapshot(pinned.facts.uuid, pinned.snapshot_ms)
@@ -225,7 +229,14 @@ def _failures(pinned: PinnedTable) -> Iterator[None]:
         ) from error
 
 
-def _layout(pinned: PinnedTable, order: Order, options: Options, size: int, catalog: str) -> Layout:
+def _layout(
+    pinned: PinnedTable,
+    order: Order,
+    options: Options,
+    files: Sequence[LiveFile],
+    catalog: str,
+) -> Layout:
+    size, rows = sum(f.size_bytes for f in files), sum(f.record_count for f in files)
     told = pinned.properties.get(_TARGET, "")
     most = int(told) if told.isdigit() and int(told) else _FILE_MB * _MB
     target = options.file or min(most, _FILE_MB * _MB)
@@ -238,7 +249,7 @@ def _layout(pinned: PinnedTable, order: Order, options: Options, size: int, cata
         # Values that Spark sorts as equal may be of several partitions: −0.0 and 0.0.
         "fanout-enabled": str(floats).lower(),
     }
-    return Layout(order, partition_by, max(1, -(-size // target)), writing)
+    return Layout(order, partition_by, max(1, -(-size // target)), rows, writing)
 
 
 def _partition_sql(field: PartitionField, pinned: PinnedTable, catalog: str) -> str:

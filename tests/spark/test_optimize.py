@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from accelerator.clustering import statements
+from accelerator.clustering.order import PROPERTY
 from accelerator.clustering.rewriting import Rewriting
 from accelerator.errors import (
     AcceleratorError,
@@ -145,6 +147,38 @@ def test_order_within_files_and_across(lake: Lake) -> None:
     # Two files share the value at which one part ends at most.
     ranges = sorted((min(g), max(g)) for rows in files if (g := [r["g"] or -1 for r in rows]))
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(ranges))
+
+
+@pytest.mark.parametrize("curve", ["ZORDER", "HILBERT"])
+def test_a_curve_serves_each_column(lake: Lake, curve: str) -> None:
+    table = lake.table("a int, b string, c bigint, filler string")
+    lake.sql(
+        f"INSERT INTO {table} SELECT int(id % 64), concat('b', id * 7919 % 4096 / 64), id * id,"
+        " sha2(string(id), 512) FROM range(0, 32768, 1, 4)"
+    )
+    done = lake.optimize(table, f"{curve} BY (a, b) WITH (target_file_size_mb = 0.15)")
+    assert done["files_after"] >= 12
+    for column in ("a", "b"):
+        met = lake.sql(f"SELECT count(DISTINCT _file, {column}) FROM {table}")[0][0]
+        values = lake.sql(f"SELECT count(DISTINCT {column}) FROM {table}")[0][0]
+        # Sorted by the other column first it would be every file.
+        assert met / values <= done["files_after"] / 2, column
+    again = lake.optimize(table, f"{curve} BY (a, b)")
+    assert (again["files_before"], again["snapshot"]) == (0, None)
+    other = "HILBERT" if curve == "ZORDER" else "ZORDER"
+    assert lake.optimize(table, f"{other} BY (a, b)")["rows"] == 32768
+
+
+def test_curves_through_every_type_and_relate_columns(lake: Lake) -> None:
+    table = many_types(lake, 200, clauses="PARTITIONED BY (b)")
+    assert lake.optimize(table, f"HILBERT BY ({', '.join(SORTABLE[:6])})")["rows"] == 200
+    assert lake.optimize(table, f"ZORDER BY ({', '.join(SORTABLE[6:])})")["rows"] == 200
+    fact, dimension = star(lake)
+    assert lake.optimize(fact, "HILBERT BY (name, size, id)")["rows"] == 1000
+    told = json.loads(dict(map(tuple, lake.sql(f"SHOW TBLPROPERTIES {fact}")))[PROPERTY])
+    assert (told["order"], len(told["keys"])) == ("hilbert", 3)
+    lake.sql(f"DELETE FROM {dimension}")
+    assert lake.optimize(fact, "ZORDER BY (name, id)")["rows"] == 1000
 
 
 def test_row_groups_are_as_large_as_wanted(lake: Lake) -> None:
@@ -332,12 +366,10 @@ def test_only_what_is_new_is_rewritten(lake: Lake) -> None:
 
 
 def test_what_is_remembered(lake: Lake) -> None:
-    import json
-
     fact, _ = star(lake)
     done = lake.optimize(fact, "SORT BY (name DESC, id)")
     shown = dict(map(tuple, lake.sql(f"SHOW TBLPROPERTIES {fact}")))
-    told = json.loads(shown["accelerator.clustering"])
+    told = json.loads(shown[PROPERTY])
     assert (told["version"], told["order"]) == (1, "sort")
     assert [(key["name"], key["descending"]) for key in told["keys"]] == [
         ("name", True),
@@ -512,6 +544,8 @@ def test_progress_and_cancel(lake: Lake, phase: str) -> None:
         ("SORT BY (id) WITH (row_group_mb = 0)", ClusteringError, "row_group_mb can't be"),
         ("SORT BY (id) WITH (target_file_size_mb = -1)", ClusteringError, "can't be"),
         ("SORT BY (id) WITH (target_file_size_mb = 'x')", ClusteringError, "can't be"),
+        ("HILBERT BY (id, nope)", UnknownColumnError, "has no column nope"),
+        ("ZORDER BY (id, g, ID)", ClusteringError, "twice"),
         ("REWRITE", NotBuiltError, "isn't built"),
         ("", NotBuiltError, "isn't built"),
     ],
@@ -520,6 +554,15 @@ def test_what_is_refused(lake: Lake, order: str, error: type[AcceleratorError], 
     table = lake.table("id bigint, g int")
     with pytest.raises(error, match=said):
         lake.acc.query(f"OPTIMIZE {table} {order}")
+
+
+def test_a_curve_leads_through_eight_columns_at_most(lake: Lake) -> None:
+    names = [f"c{number}" for number in range(9)]
+    table = lake.table(", ".join(f"{name} int" for name in names))
+    lake.sql(f"INSERT INTO {table} VALUES ({', '.join('1' for _ in names)})")
+    with pytest.raises(ClusteringError, match="up to 8 columns, not 9"):
+        lake.acc.query(f"OPTIMIZE {table} HILBERT BY ({', '.join(names)})")
+    lake.optimize(table, f"HILBERT BY ({', '.join(names[1:])})")
 
 
 def test_an_empty_table_and_one_without_rows(lake: Lake) -> None:

@@ -1,0 +1,106 @@
+"""Curves through grids, and the ranks that make cells of values."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelerator.clustering.curves import CURVES, bits_of, hilbert, zorder
+from accelerator.clustering.ranks import Ranking
+
+GRIDS = [(1, 5), (2, 1), (2, 2), (2, 5), (3, 1), (3, 4), (4, 3), (5, 2), (8, 1)]
+
+
+def cells(dimensions: int, bits: int) -> list[Any]:
+    """Every cell of a grid, a column for each dimension."""
+    every = np.array(list(itertools.product(range(1 << bits), repeat=dimensions)), dtype=np.uint64)
+    return list(every.T)
+
+
+@pytest.mark.parametrize(("dimensions", "bits"), GRIDS)
+@pytest.mark.parametrize("curve", CURVES)
+def test_a_curve_visits_each_cell_once(curve: str, dimensions: int, bits: int) -> None:
+    places = CURVES[curve](cells(dimensions, bits), bits)
+    assert np.array_equal(np.sort(places), np.arange(1 << (dimensions * bits)))
+
+
+@pytest.mark.parametrize(("dimensions", "bits"), GRIDS)
+def test_hilbert_makes_one_step_at_a_time(dimensions: int, bits: int) -> None:
+    grid = cells(dimensions, bits)
+    order = np.argsort(hilbert(grid, bits))
+    along = np.stack(grid, axis=1)[order].astype(np.int64)
+    assert (np.abs(np.diff(along, axis=0)).sum(axis=1) == 1).all()
+
+
+@given(
+    st.integers(2, 4).flatmap(
+        lambda n: st.lists(st.lists(st.integers(0, 2**15 - 2), min_size=n, max_size=n), min_size=1)
+    )
+)
+def test_hilbert_steps_in_a_grid_too_large_to_visit(points: list[list[int]]) -> None:
+    dimensions = len(points[0])
+    bits = bits_of(dimensions)
+    wide = np.array(points, dtype=np.uint64)
+    places = hilbert(list(wide.T), bits)
+    # A neighbour in the grid that comes next on the curve exists: one of those a step away.
+    found = np.zeros(len(points), dtype=bool)
+    for axis, step in itertools.product(range(dimensions), (1, -1)):
+        near = wide.astype(np.int64)
+        near[:, axis] += step
+        inside = near[:, axis] >= 0
+        there = hilbert(list(np.maximum(near, 0).astype(np.uint64).T), bits)
+        found |= inside & (np.abs(there - places) == 1)
+    assert found.all()
+
+
+def test_zorder_interleaves() -> None:
+    x, y = np.array([0b11, 0b00, 0b10], np.uint64), np.array([0b00, 0b11, 0b01], np.uint64)
+    assert zorder([x, y], 2).tolist() == [0b1010, 0b0101, 0b1001]
+
+
+def test_arguments_stay_as_they_are() -> None:
+    x, y = np.array([3, 1], np.uint64), np.array([2, 2], np.uint64)
+    for curve in CURVES.values():
+        curve([x, y], 2)
+    assert (x.tolist(), y.tolist()) == ([3, 1], [2, 2])
+
+
+VALUES = {
+    "bigint": st.integers(-(2**63), 2**63 - 1),
+    "double": st.floats(allow_nan=False),
+    "string": st.text(max_size=3),
+    "binary": st.binary(max_size=3),
+    "boolean": st.booleans(),
+}
+
+
+@pytest.mark.parametrize("type_", VALUES)
+def test_ranks_keep_the_order(type_: str) -> None:
+    @given(st.lists(st.none() | VALUES[type_]), st.lists(VALUES[type_], min_size=1))
+    def check(sampled: list[Any], values: list[Any]) -> None:
+        kind = pa.array(values).type
+        ranking = Ranking.of(pa.array(sampled, kind), type_)
+        ordered = sorted(values, key=lambda v: v.encode() if isinstance(v, str) else v)
+        ranks = ranking.ranks(pa.array([None, *ordered], kind), 7).astype(int).tolist()
+        assert ranks == sorted(ranks) and ranks[0] == 0 and ranks[-1] < 128
+
+    check()
+
+
+def test_ranks_are_shares_of_rows() -> None:
+    ranking = Ranking.of(pa.array(["a"] * 50 + ["b"] * 25 + ["c"] * 25), "string")
+    ranks = ranking.ranks(pa.array(["c", "a", None, "b", "aa"]), 8)
+    assert [round(one / 256, 1) for one in ranks.tolist()] == [0.7, 0, 0, 0.5, 0.5]
+    floats = Ranking.of(pa.array([1.0, float("nan"), -0.0, 0.0]), "double")
+    nan, zero, minus = floats.ranks(pa.array([float("nan"), 0.0, -0.0]), 8).tolist()
+    assert zero == minus == 0 and nan > 128
+    assert Ranking.of(pa.array([], pa.int32()), "int").ranks(pa.array([5, None]), 8).tolist() == [
+        0,
+        0,
+    ]
