@@ -32,7 +32,7 @@ from accelerator.run_time_keys import key_predicates
 from accelerator.store import CubeRecord, IndexRecord, RegistryVersion, Store, TableVersion
 from cubes.cover_sql import SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
-from cubes.freshness import Coverage, cover
+from cubes.freshness import Coverage, Holds, Segment, cover
 from cubes.manifest import Manifested, manifested, may_raise, unsafe
 from cubes.match import hidden_column, match
 from cubes.plan import Match
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import Indexes, TableIndexes
     from accelerator.relate.dimensions import Dimensions
+    from accelerator.relate.segments import SegmentsThatHold
     from accelerator.relate.stale import PinnedRelate
 
 _PRUNED_MAX = 20_000
@@ -434,9 +435,32 @@ class CubeSearch:
                 {o: p.facts for o, p in pinned.items()},
                 found.needs,
                 dict(scene.settings),
+                self._holds(cube, pinned, scene),
             )
             self._covers.put(key, known)
         return known
+
+    def _holds(
+        self, cube: CubeDefinition, pinned: Mapping[int, PinnedTable], scene: Scene
+    ) -> Holds:
+        """What is asked of segments once a dimension has another snapshot."""
+        known: list[SegmentsThatHold] = []
+
+        def holds(segment: Segment, occurrence: int, snapshot: int | None) -> bool:
+            if not known:
+                # Imports Arrow's compute module.
+                from accelerator.relate.segments import SegmentsThatHold
+
+                fact = pinned[0]
+                over = self._over(fact, scene)
+                known.append(
+                    SegmentsThatHold(
+                        cube, pinned, self._dimensions(), lambda: over(fact.statistics())
+                    )
+                )
+            return known[0](segment, occurrence, snapshot)
+
+        return holds
 
     def _try(
         self,

@@ -104,7 +104,13 @@ class Accelerator:
         self.planner = Planner(lake, store, config, context, parts)
         self.guards = Guards(config, lake, context)
         self.builder = Builder(
-            lake, store, config, spark.engine, self.duckdb, lambda: dict(context.settings())
+            lake,
+            store,
+            config,
+            spark.engine,
+            self.duckdb,
+            lambda: dict(context.settings()),
+            lambda: self.dimensions,
         )
         rule = Rule(config.manifest_jobs, config.manifest_jobs_bytes_min)
         lake.use_jobs(ManifestJobs(rule, SparkJobs(spark, self.tracked)))

@@ -66,6 +66,12 @@ class Segment(Protocol):
     def facts(self) -> Mapping[str, Any]: ...
 
 
+class Holds(Protocol):
+    """Whether nothing that a segment's files have of a dimension has changed since a snapshot."""
+
+    def __call__(self, segment: Segment, occurrence: int, snapshot: int | None) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Coverage:
     """Chosen segments and uncovered files of one pin, and why others weren't chosen.
@@ -86,10 +92,12 @@ def cover(
     pinned: Mapping[int, TableFacts],
     needs: Needs,
     settings: Mapping[str, str],
+    holds: Holds | None = None,
 ) -> Coverage:
     """The exact cover of `files` by valid segments and raw files.
 
     `pinned` gives, for each table occurrence of the cube that the statement has, its pinned facts.
+    `holds` is asked of segments that were built from another snapshot of a dimension.
     """
     times = Counter(f.path for f in files)
     live = {(f.path, f.sequence_number): (f.deletes_key, f.size_bytes) for f in files}
@@ -103,7 +111,7 @@ def cover(
     }
     sensitive = zone_sensitive(cube)
     for segment in sorted(segments, key=lambda s: (-len(s.files), s.id)):
-        reason = _invalid(segment, live, pinned, fields, needs)
+        reason = _invalid(segment, live, pinned, fields, needs, holds)
         if reason is None and sensitive and dict(segment.settings) != dict(settings):
             reason = "schema_changed"
         keys = {(f.path, f.sequence_number) for f in segment.files}
@@ -124,6 +132,7 @@ def _invalid(
     pinned: Mapping[int, TableFacts],
     fields: Mapping[tuple[str, int], tuple[str, bool]],
     needs: Needs,
+    holds: Holds | None,
 ) -> str | None:
     if segment.format != FORMAT:
         return "segment_unreadable"
@@ -135,7 +144,12 @@ def _invalid(
     built = {occurrence: (uuid, snapshot) for occurrence, uuid, snapshot in segment.dimensions}
     for occurrence, _mine in needs.named:
         table = pinned[occurrence]
-        if built.get(occurrence) != (table.uuid, table.snapshot_id):
+        then = built.get(occurrence)
+        if then == (table.uuid, table.snapshot_id):
+            continue
+        if then is None or then[0] != table.uuid or holds is None:
+            return "dimension_changed"
+        if not holds(segment, occurrence, then[1]):
             return "dimension_changed"
     named = {table.uuid for table in pinned.values()}
     for uuid, field_id, type_, required in segment.fields:

@@ -46,6 +46,7 @@ from rewrite.facts import At
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
+    from accelerator.relate.dimensions import Dimensions
 
 
 _MERGED = "(FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 122880)"
@@ -110,7 +111,9 @@ class Builder:
         spark: Callable[[], SparkEngine],
         duckdb: DuckDBEngine,
         settings: Callable[[], dict[str, str]],
+        dimensions: Callable[[], Dimensions],
     ) -> None:
+        self._dimensions = dimensions
         self._lake, self._store, self._config = lake, store, config
         self._looked_at: set[int] = set()
         self._spark, self._duckdb, self._settings = spark, duckdb, settings
@@ -153,8 +156,18 @@ class Builder:
         times = Counter(f.path for f in target.pinned[0].live_files())
         return tuple(f for f in self.coverage(target).uncovered if times[f.path] == 1)
 
-    def coverage(self, target: Target) -> Coverage:
-        """What is up to date: every dimension at its pinned snapshot."""
+    def coverage(self, target: Target, *, exactly: bool = False) -> Coverage:
+        """What is up to date: every dimension at its pinned snapshot.
+
+        Or, but `exactly`, at an earlier one from which on nothing has changed that the files have.
+        """
+        holds = None
+        if not exactly:
+            # Imports Arrow's compute module.
+            from accelerator.relate.segments import SegmentsThatHold
+
+            pinned = dict(enumerate(target.pinned))
+            holds = SegmentsThatHold(target.cube, pinned, self._dimensions(), lambda: None)
         return cover(
             target.cube,
             self._store.table(target.record.table_uuid).of(target.record.id),
@@ -162,6 +175,7 @@ class Builder:
             {o: p.facts for o, p in enumerate(target.pinned)},
             target.needs,
             self._settings(),
+            holds,
         )
 
     def build(
@@ -223,7 +237,7 @@ class Builder:
     def _compact(self, record: CubeRecord, tag: str) -> Built:
         target = self.target(record)
         self._repair(target)
-        segments = self.coverage(target).segments
+        segments = self.coverage(target, exactly=True).segments
         if len(segments) < 2:
             return Built(record.name)
         job = self._store.begin_job(record.table_uuid, record.id)

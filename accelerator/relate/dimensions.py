@@ -16,7 +16,7 @@ from accelerator.arrow_types import arrow_type
 from accelerator.errors import AcceleratorError, RelateColumnError, UnknownTableError
 from accelerator.iceberg import Lake, NeedsSparkError, Pin, PinnedTable
 from accelerator.recent import Recent
-from accelerator.relate.lookup import Keys, Link, Lookup, Rows, changed, composed
+from accelerator.relate.lookup import Keys, Link, Lookup, Rows, changed, changed_rows, composed
 from accelerator.relate.property import Join, RelateColumn, relate_columns
 from rewrite.dotted import joined
 from rewrite.facts import At, ColumnFacts
@@ -150,6 +150,42 @@ class Dimensions:
             return self._changes.get_or(name, lambda: self._compared(path, before))
         except (AcceleratorError, OSError, ValueError, pa.ArrowException):
             return None
+
+    def changed_rows(
+        self,
+        pinned: PinnedTable,
+        before: int,
+        key: tuple[int, ...],
+        fields: frozenset[int],
+    ) -> Keys | None:
+        """Keys of the table whose row differs in these fields from that of the snapshot before.
+
+        Keys and fields are given by their ids. None where it can't be told, as with `changed`.
+        """
+        facts = pinned.facts
+        name = ("rows", facts.uuid, facts.snapshot_id, before, key, fields)
+        try:
+            return self._changes.get_or(
+                name, lambda: self._rows_compared(pinned, before, key, fields)
+            )
+        except (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException):
+            return None
+
+    def _rows_compared(
+        self, pinned: PinnedTable, before: int, key: tuple[int, ...], fields: frozenset[int]
+    ) -> Keys:
+        then = self._lake.pin().pinned(pinned.parts, At(snapshot_id=before))
+        if then is None or then.facts.uuid != pinned.facts.uuid:
+            raise RelateColumnError(
+                "a dimension's earlier state is gone", hint="build the cube again"
+            )
+        old, new = (self._keyed(one, key, fields) for one in (then, pinned))
+        return changed_rows(old, new)
+
+    def _keyed(self, pinned: PinnedTable, key: tuple[int, ...], fields: frozenset[int]) -> Rows:
+        own = [self._column(pinned, one, str(one)) for one in key]
+        more = {one: self._column(pinned, one, str(one)) for one in sorted(fields)}
+        return self._rows(pinned, own, more).keyed()
 
     def _compared(self, path: Path, before: Snapshots) -> Keys:
         new = self.lookup(path)

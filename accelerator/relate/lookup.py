@@ -212,15 +212,33 @@ def _reached(one: tuple[Rows, pa.Array | None], field: int) -> pa.Array:
 
 def changed(old: Lookup, new: Lookup) -> Keys:
     """The keys whose value isn't the same in both, or that only one of them has."""
-    names = [f"k{i}" for i in range(len(new.keys.columns))]
+    return _differing(*((one.keys.columns, (one.values,)) for one in (old, new)))
 
-    def table(lookup: Lookup, source: int) -> pa.Table:
-        columns: dict[str, Any] = dict(zip(names, lookup.keys.columns, strict=True))
-        columns["v"] = lookup.values.cast(new.values.type)
-        columns["source"] = pa.repeat(pa.scalar(source, pa.int8()), len(lookup.values))
+
+def changed_rows(old: Rows, new: Rows) -> Keys:
+    """The keys whose row isn't the same in both, or that only one of them has.
+
+    Both are `keyed`, and have the same columns.
+    """
+    fields = sorted(new.columns)
+    return _differing(*((one.keys, tuple(one.columns[f] for f in fields)) for one in (old, new)))
+
+
+_Side = tuple[tuple[pa.Array, ...], tuple[pa.Array, ...]]
+"""Keys, and what they have."""
+
+
+def _differing(old: _Side, new: _Side) -> Keys:
+    names = [f"k{i}" for i in range(len(new[0]))]
+    values = [f"v{i}" for i in range(len(new[1]))]
+
+    def table(side: _Side) -> pa.Table:
+        columns: dict[str, Any] = {}
+        for name, mine, like in zip([*names, *values], sum(side, ()), sum(new, ()), strict=True):
+            columns[name] = mine.cast(like.type)
         return pa.table(columns)
 
-    both = pa.concat_tables([table(old, 0), table(new, 1)]).group_by([*names, "v"])
+    both = pa.concat_tables([table(old), table(new)]).group_by([*names, *values])
     counted = both.aggregate([([], "count_all")])
     alone = counted.filter(pc.equal(counted.column("count_all"), 1))
     distinct = alone.group_by(names).aggregate([])
