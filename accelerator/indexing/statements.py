@@ -22,6 +22,8 @@ from accelerator.errors import (
     IndexDefinitionError,
     IndexExistsError,
     IndexNotFoundError,
+    RelateColumnError,
+    UnknownTableError,
 )
 from accelerator.iceberg import PinnedTable
 from accelerator.indexing import records
@@ -116,13 +118,16 @@ def build_named(
 def build_all(session: Accelerator, table_uuid: str) -> list[BuiltIndex]:
     """Builds what a table's indexes lack, but for those whose column was dropped or made anew.
 
-    One beside an index that it's to replace is its own build's, or was left by one that was killed.
+    A relate column is as good as dropped where its path is broken, or a key on it isn't unique. An
+    index beside one that it's to replace is its own build's, or was left by one that was killed.
     """
     wanted = []
     for _, record in sorted(session.store.registry(fresh=True).indexes.items()):
         if record.table_uuid == table_uuid and not record.name.endswith(_NEW):
-            with suppress(IndexDefinitionError):
-                session.index_builder.target(record)
+            with suppress(IndexDefinitionError, RelateColumnError, UnknownTableError):
+                target = session.index_builder.target(record)
+                if target.path is not None:
+                    session.dimensions.lookup(target.path)
                 wanted.append(record)
     return build(session, wanted, None) if wanted else []
 
