@@ -59,6 +59,13 @@ class Path:
         return found
 
     @property
+    def types(self) -> tuple[str, ...]:
+        """Spark's types of the attribute, and of every key on the path that is there."""
+        pairs = zip(self.dimensions, self.column.path, strict=True)
+        keys = (column_of(one, key.own.field_id) for one, join in pairs for key in join.keys)
+        return (self.attribute.type, *(key.type for key in keys if key is not None))
+
+    @property
     def as_column(self) -> ColumnFacts:
         """The relate column as a column of the fact."""
         return ColumnFacts(self.column.id, self.column.name, self.attribute.type, False)
@@ -118,14 +125,14 @@ class Dimensions:
         RelateKeyError where a key isn't unique; UnknownTableError and RelateColumnError where
         columns are gone.
         """
-        name = (path.column.id, path.column.path, path.snapshots, path.attribute.type)
+        name = (path.column.id, path.column.path, path.snapshots, path.types)
         known = self._lookups.get(name)
         if known is not None:
             return known
         made = self._composed(path)
-        return (
-            self._lookups.get_or(name, lambda: made) if made.nbytes <= _LOOKUP_BYTES_MAX else made
-        )
+        if made.nbytes > _LOOKUP_BYTES_MAX:
+            return made
+        return self._lookups.get_or(name, lambda: made)
 
     def unique(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
         """Whether each combination of these columns stands once in the table, NULLs aside."""
@@ -145,8 +152,8 @@ class Dimensions:
 
         None where it can't be told: a snapshot has expired, or a key isn't unique there.
         """
-        name = (path.column.id, before, path.snapshots, path.attribute.type)
         try:
+            name = (path.column.id, before, path.snapshots, path.types)
             return self._changes.get_or(name, lambda: self._compared(path, before))
         except (AcceleratorError, OSError, ValueError, pa.ArrowException):
             return None
@@ -163,7 +170,7 @@ class Dimensions:
         Keys and fields are given by their ids. None where it can't be told, as with `changed`.
         """
         facts = pinned.facts
-        name = ("rows", facts.uuid, facts.snapshot_id, before, key, fields)
+        name = ("rows", facts.uuid, facts.snapshot_id, facts.schema_id, before, key, fields)
         try:
             return self._changes.get_or(
                 name, lambda: self._rows_compared(pinned, before, key, fields)

@@ -211,14 +211,17 @@ def _reached(one: tuple[Rows, pa.Array | None], field: int) -> pa.Array:
 
 
 def changed(old: Lookup, new: Lookup) -> Keys:
-    """The keys whose value isn't the same in both, or that only one of them has."""
+    """The keys whose value isn't the same in both, or that only one of them has.
+
+    The older keys may be narrower numbers. pa.ArrowTypeError where they're something else.
+    """
     return _differing(*((one.keys.columns, (one.values,)) for one in (old, new)))
 
 
 def changed_rows(old: Rows, new: Rows) -> Keys:
     """The keys whose row isn't the same in both, or that only one of them has.
 
-    Both are `keyed`, and have the same columns.
+    Both are `keyed`, and have the same columns. Types as with `changed`.
     """
     fields = sorted(new.columns)
     return _differing(*((one.keys, tuple(one.columns[f] for f in fields)) for one in (old, new)))
@@ -229,6 +232,9 @@ _Side = tuple[tuple[pa.Array, ...], tuple[pa.Array, ...]]
 
 
 def _differing(old: _Side, new: _Side) -> Keys:
+    for one, other in zip(old[0], new[0], strict=True):
+        if not (one.type == other.type or _is_wider(other.type, one.type)):
+            raise pa.ArrowTypeError(f"keys were {one.type}, and are {other.type}")
     names = [f"k{i}" for i in range(len(new[0]))]
     values = [f"v{i}" for i in range(len(new[1]))]
 
@@ -243,3 +249,10 @@ def _differing(old: _Side, new: _Side) -> Keys:
     alone = counted.filter(pc.equal(counted.column("count_all"), 1))
     distinct = alone.group_by(names).aggregate([])
     return Keys(tuple(distinct.column(name).combine_chunks() for name in names))
+
+
+def _is_wider(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether Iceberg promotes the other type to this one, which has all its values."""
+    if pa.types.is_decimal(one) and pa.types.is_decimal(other):
+        return bool(one.scale == other.scale and one.precision > other.precision)
+    return bool(one == pa.int64() and other == pa.int32())

@@ -173,3 +173,24 @@ def test_a_promoted_attribute_has_not_changed() -> None:
     old = Lookup(Keys((pa.array([1, 2]),)), pa.array([5, 6], pa.int32()))
     new = Lookup(Keys((pa.array([2, 1]),)), pa.array([6, 5], pa.int64()))
     assert len(changed(old, new)) == 0
+
+
+def test_promoted_keys_have_not_changed_and_others_cannot_be_compared() -> None:
+    values = pa.array(["x", "y"])
+
+    def lookup(type_: pa.DataType) -> Lookup:
+        return Lookup(Keys((pa.array([1, 2], pa.int32()).cast(type_),)), values)
+
+    for old, new in (
+        (pa.int32(), pa.int64()),
+        (pa.decimal128(12, 2), pa.decimal128(14, 2)),
+    ):
+        assert len(changed(lookup(old), lookup(new))) == 0
+    for old, new in (
+        (pa.string(), pa.int64()),
+        (pa.int64(), pa.int32()),
+        (pa.decimal128(12, 2), pa.decimal128(14, 3)),
+        (pa.int32(), pa.decimal128(12, 0)),
+    ):
+        with pytest.raises(pa.ArrowTypeError):
+            changed(lookup(old), lookup(new))
