@@ -193,6 +193,7 @@ def _rewritten(
     layout = _layout(pinned, order, options, files, session.engine.selection_catalog())
     folder = order.folder(data_location(pinned), secrets.token_hex(_RUN_BYTES))
     with _failures(pinned), session.store.reading(), session.tracked() as tag:
+        session.engine.activate()
         session.store.pin_snapshot(pinned.facts.uuid, pinned.snapshot_ms)
         rewriting = Rewriting(
             session.engine, pinned, files, folder, {_ROW_GROUP: str(options.row_group)}

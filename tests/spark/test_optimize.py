@@ -154,9 +154,9 @@ def test_a_curve_serves_each_column(lake: Lake, curve: str) -> None:
     table = lake.table("a int, b string, c bigint, filler string")
     lake.sql(
         f"INSERT INTO {table} SELECT int(id % 64), concat('b', id * 7919 % 4096 / 64), id * id,"
-        " sha2(string(id), 512) FROM range(0, 32768, 1, 4)"
+        " sha2(string(id), 512) FROM range(0, 8192, 1, 4)"
     )
-    done = lake.optimize(table, f"{curve} BY (a, b) WITH (target_file_size_mb = 0.15)")
+    done = lake.optimize(table, f"{curve} BY (a, b) WITH (target_file_size_mb = 0.04)")
     assert done["files_after"] >= 12
     for column in ("a", "b"):
         met = lake.sql(f"SELECT count(DISTINCT _file, {column}) FROM {table}")[0][0]
@@ -166,7 +166,7 @@ def test_a_curve_serves_each_column(lake: Lake, curve: str) -> None:
     again = lake.optimize(table, f"{curve} BY (a, b)")
     assert (again["files_before"], again["snapshot"]) == (0, None)
     other = "HILBERT" if curve == "ZORDER" else "ZORDER"
-    assert lake.optimize(table, f"{other} BY (a, b)")["rows"] == 32768
+    assert lake.optimize(table, f"{other} BY (a, b)")["rows"] == 8192
 
 
 def test_curves_through_every_type_and_relate_columns(lake: Lake) -> None:
