@@ -327,9 +327,9 @@ class CubeSearch:
     def _by_joins(
         self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene
     ) -> Tried | Candidate:
-        """Without the files of the largest table of which no row passes.
+        """Without the files of the fact of which no row passes.
 
-        It may be any that isn't padded.
+        That's the largest of the tables that aren't padded; one with relate columns comes first.
         """
         refused = unsafe(block.conjuncts)
         if refused is None and block.rows and may_raise(block.results):
@@ -337,7 +337,9 @@ class CubeSearch:
         inner = [i for i in range(len(pinned)) if i not in block.null_supplied]
         if refused is not None or not inner:
             return Tried(MANIFESTS, refused or Declined("metadata_one_table"))
-        fact = max(inner, key=lambda i: (pinned[i].size_bytes, -i))
+        fact = max(
+            inner, key=lambda i: (bool(self._declared(pinned[i], scene)), pinned[i].size_bytes, -i)
+        )
         own, relates = self._own(block, fact, pinned, scene)
         own = (*own, *self._keys(block, fact, pinned, scene, relates))
         always = self._config.engine == "duckdb"

@@ -191,6 +191,11 @@ def _resolved(statement: AddRelateColumn, fact: PinnedTable, pin: Pin) -> Relate
             f"{attribute} doesn't name a table", hint="write FROM dimension.attribute"
         )
     tables = [fact, _table(pin, tuple(qualifier))]
+    if tables[1].facts.uuid == fact.facts.uuid:
+        raise RelateColumnError(
+            f"{fact.facts.name} can't be its own dimension",
+            hint="the attribute's table is another one than the fact",
+        )
     found = tables[1].facts.column(attribute)
     if found is None:
         raise _no_column(tables[1], attribute)
