@@ -97,6 +97,9 @@ def test_ranks_are_shares_of_rows() -> None:
     ranking = Ranking.of(pa.array(["a"] * 50 + ["b"] * 25 + ["c"] * 25), "string")
     ranks = ranking.ranks(pa.array(["c", "a", None, "b", "aa"]), 8)
     assert [round(one / 256, 1) for one in ranks.tolist()] == [0.7, 0, 0, 0.5, 0.5]
+    halves = Ranking.of(pa.array([None, 1, None, 1]), "bigint")
+    assert halves.ranks(pa.array([None, 1]), 10).tolist()[0] == 0
+    assert halves.ranks(pa.array([1]), 10).tolist()[0] > 400
     floats = Ranking.of(pa.array([1.0, float("nan"), -0.0, 0.0]), "double")
     nan, zero, minus = floats.ranks(pa.array([float("nan"), 0.0, -0.0]), 8).tolist()
     assert zero == minus == 0 and nan > 128

@@ -153,7 +153,7 @@ def test_order_within_files_and_across(lake: Lake) -> None:
 def test_a_curve_serves_each_column(lake: Lake, curve: str) -> None:
     table = lake.table("a int, b string, c bigint, filler string")
     lake.sql(
-        f"INSERT INTO {table} SELECT int(id % 64), concat('b', id * 7919 % 4096 / 64), id * id,"
+        f"INSERT INTO {table} SELECT int(id % 64), concat('b', id * 7919 % 4096 DIV 64), id * id,"
         " sha2(string(id), 512) FROM range(0, 8192, 1, 4)"
     )
     done = lake.optimize(table, f"{curve} BY (a, b) WITH (target_file_size_mb = 0.04)")
