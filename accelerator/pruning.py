@@ -123,9 +123,23 @@ _P = TypeVar("_P", bound=_Proof)
 
 
 def _conjunction(
-    conjuncts: Sequence[Expr], constant: Callable[[bool | None], _P], leaf: Callable[[Expr], _P]
+    conjuncts: Sequence[Expr],
+    constant: Callable[[bool | None], _P],
+    leaf: Callable[[Expr], _P],
+    settles: Callable[[_P], bool] = lambda _: False,
 ) -> _P:
-    """What all of them are together: `leaf` tells of what is no constant, AND, OR or NOT."""
+    """What all of them are together: `leaf` tells of what is no constant, AND, OR or NOT.
+
+    A range is what its two sides are together; these aren't asked where what's told `settles` it.
+    """
+
+    def together(exprs: Sequence[Expr]) -> list[_P]:
+        found, done = list[_P](), set[int]()
+        for ranged in _ranges(exprs):
+            found.append(leaf(ranged))
+            if settles(found[-1]) and isinstance(ranged, Call):
+                done.update(map(id, ranged.args))
+        return [*(proof(one) for one in exprs if id(one) not in done), *found]
 
     def proof(expr: Expr) -> _P:
         match expr:
@@ -134,7 +148,7 @@ def _conjunction(
             case Literal(type="void"):
                 return constant(None)
             case Call(op="and", args=args):
-                return reduce(and_, map(proof, [*args, *_ranges(args)]))
+                return reduce(and_, together(args))
             case Call(op="or", args=args):
                 return reduce(or_, map(proof, args))
             case Call(op="not", args=(inner,)):
@@ -143,7 +157,7 @@ def _conjunction(
                 return ~leaf(Call("=", (left, right), "boolean"))
         return leaf(expr)
 
-    return reduce(and_, map(proof, [*conjuncts, *_ranges(conjuncts)]), constant(True))
+    return reduce(and_, together(conjuncts), constant(True))
 
 
 def _ranges(conjuncts: Sequence[Expr]) -> list[Expr]:
@@ -223,7 +237,12 @@ def judge_rows(
         found = None if question is None else asked(*question)
         return RowVerdict.unknown(rows) if found is None else found
 
-    return _conjunction(conjuncts, lambda value: RowVerdict.constant(rows, value), leaf)
+    return _conjunction(
+        conjuncts,
+        lambda value: RowVerdict.constant(rows, value),
+        leaf,
+        lambda found: len(found.true.upper) < rows,
+    )
 
 
 def question_of(expr: Expr) -> tuple[Column, Question] | None:

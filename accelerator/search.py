@@ -150,6 +150,7 @@ class CubeSearch:
         self._config, self._context, self._parts = config, context, parts
         self._indexes, self._dimensions = parts.indexes, parts.dimensions
         self._covers: Recent[Coverage] = Recent()
+        self._relates: Recent[tuple[RelateColumn, ...]] = Recent()
         self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
         self._definitions = (-1, {})
 
@@ -406,7 +407,9 @@ class CubeSearch:
         if not any(key.startswith(PREFIX) for key in table.properties):
             return {}
         indexed = {one.field_id for one in scene.stored.indexes_of(table.facts.uuid)}
-        known = relate_columns(table.properties)
+        known = self._relates.get_or(
+            (table.metadata_location,), lambda: relate_columns(table.properties)
+        )
         return {one.id: one for one in known if one.id in indexed}
 
     def _held_fields(self, table: PinnedTable, scene: Scene) -> frozenset[int]:

@@ -217,16 +217,23 @@ def _bytes(
 ) -> tuple[float, float, float]:
     """Bytes of column chunks: all that plain reads, what is read clustered, what is not clustered.
 
-    The dimensions' are in each of them, though they are kept in memory here.
+    The dimensions' are in each of them, though they are kept in memory here; what isn't clustered
+    is stored in other bytes, and told by its share. Where nothing is left out, plain Spark answers.
     """
     names = set(_WORD.findall(turns[0]["sql"]))
     others = sum(column_bytes(acc, table, names) for table in _DIMENSIONS)
 
-    def read(name: str) -> float:
-        return statistics.median(turn["metrics"][name]["bytes_read"] for turn in turns)
-
     plain = column_bytes(acc, CLUSTERED, names)
-    return plain + others, read("accelerated") + others, read("not_clustered") + others
+    whole = column_bytes(acc, SCATTERED, names)
+
+    def read(name: str, everything: int) -> float:
+        told = (turn["metrics"][name] for turn in turns)
+        return statistics.median(
+            one["bytes_read"] if one["rewritten"] else everything for one in told
+        )
+
+    ours, out = read("accelerated", plain), read("not_clustered", whole)
+    return plain + others, ours + others, (out + others) * plain / whole
 
 
 def _geometric(values: Sequence[float]) -> float:

@@ -26,8 +26,13 @@ _PATHS = {
     "part": ("lo_partkey", "p_partkey", ("p_mfgr", "p_category", "p_brand1")),
     "dates": ("lo_orderdate", "d_datekey", ("d_year", "d_yearmonth")),
 }
-ORDER = ("s_region", "c_region", "p_mfgr", "s_nation", "c_nation", "p_category")
-OPTIMIZE = f"OPTIMIZE {NAMESPACE}.{CLUSTERED} SORT BY ({', '.join(ORDER)})"
+ORDER = ("s_region", "c_region", "p_category")
+FILE_MB, ROW_GROUP_MB = 4, 1
+"""Some forty files at scale 1, each of a few row groups; at a larger scale more files."""
+OPTIMIZE = (
+    f"OPTIMIZE {NAMESPACE}.{CLUSTERED} HILBERT BY ({', '.join(ORDER)})"
+    f" WITH (target_file_size_mb = {FILE_MB}, row_group_mb = {ROW_GROUP_MB})"
+)
 
 
 @dataclass(frozen=True, slots=True)

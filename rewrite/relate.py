@@ -98,7 +98,7 @@ def pushed(block: Block, fact: int, relates: Sequence[Related]) -> Pushed:
     found = []
     for conjunct in block.conjuncts:
         derived = _derived(conjunct, block, fact, known, maybe)
-        if derived is not None and columns(derived):
+        if derived is not None and columns(derived) and not _is_itself(derived):
             found.append(derived)
     used = {c.field_id for e in found for c in columns(e)}
     return Pushed(
@@ -186,6 +186,11 @@ def _derived(
 
     made = transform(expr, of_fact)
     return None if lacking else made
+
+
+def _is_itself(expr: Expr) -> bool:
+    """Whether it's a column's equality with itself, as a join's becomes."""
+    return isinstance(expr, Call) and expr.op == "=" and len(set(expr.args)) == 1
 
 
 def _strict_in(expr: Expr) -> Sequence[Expr]:

@@ -12,8 +12,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
+from operator import and_
 from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakKeyDictionary
@@ -281,7 +282,9 @@ class TableIndexes:
         self, conjuncts: Sequence[Expr], statistics: FileStatistics
     ) -> tuple[Verdict, tuple[Skipped, ...]]:
         """What bounds and light indexes prove, and the files that each index let be left out."""
-        verdict = judge(conjuncts, statistics)
+        parts = _apart(conjuncts)
+        verdicts = [judge(part, statistics) for part in parts]
+        verdict = reduce(and_, verdicts, Verdict.constant(len(statistics), True))
         used = {(c.field_id, c.type) for e in conjuncts for c in columns(e)}
         asked = [
             one
@@ -291,11 +294,30 @@ class TableIndexes:
         ]
         told: list[Skipped] = []
         for number, one in enumerate(asked, start=1):
-            found = judge(conjuncts, IndexedStatistics(statistics, asked[:number]))
+            known = IndexedStatistics(statistics, asked[:number])
+            for place, part in enumerate(parts):
+                if any(c.field_id == one.record.field_id for e in part for c in columns(e)):
+                    verdicts[place] = judge(part, known)
+            found = reduce(and_, verdicts)
             files = int((found.none_true & ~verdict.none_true).sum())
             told.append(Skipped(one.record.name, one.record.kind, "light", files))
             verdict = found
         return verdict, tuple(told)
+
+
+def _apart(conjuncts: Sequence[Expr]) -> list[list[Expr]]:
+    """The conjuncts in parts that share no column: what's proven of one part is its own."""
+    parts: list[tuple[set[Column], list[Expr]]] = []
+    for conjunct in conjuncts:
+        own, mine = columns(conjunct), [conjunct]
+        apart = []
+        for named, part in parts:
+            if named & own:
+                own, mine = own | named, [*part, *mine]
+            else:
+                apart.append((named, part))
+        parts = [*apart, (own, mine)]
+    return [part for _, part in parts]
 
 
 @dataclass(frozen=True, slots=True)
