@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _PRUNED_MAX = 20_000
 """Raw files that are looked at one by one; beyond so many a statement takes long anyway."""
 
-_COUNTED_MAX = 256 * 1024 * 1024
+_COUNTED_MAX = 64 * 1024 * 1024
 """Bytes of a table's data files, whose keys are read while planning, once for each state."""
 
 Names = tuple[tuple[tuple[str, ...], At], ...]

@@ -247,7 +247,9 @@ def _rows(block: Block, dialect: Dialect, raw: RawSource) -> str:
     items = []
     for index, output in enumerate(block.outputs):
         text = render.text(output.expr)
-        items.append(f"{_cast(text, output.expr.type, dialect)} AS c{index}")
+        if dialect == "duckdb":  # Spark's own types are had without their texts, which may be cut
+            text = _cast(text, output.expr.type, dialect)
+        items.append(f"{text} AS c{index}")
     items += [f"{render.text(key.expr)} AS o{i}" for i, key in enumerate(block.order)]
     text = f"SELECT {', '.join(items)} FROM {_raw_from(block, raw, aliases, render)}"
     where = [render.text(c) for c in block.conjuncts]
