@@ -150,7 +150,7 @@ _TERMS = (
 
 @given(from_=st.sampled_from(_FROM), terms=st.lists(st.sampled_from(_TERMS), max_size=3))
 @settings(
-    max_examples=20,
+    max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
