@@ -146,6 +146,13 @@ class PinnedTable:
         return sum(file.size_bytes for file in self.live_files())
 
     @property
+    def rows_told(self) -> int:
+        """Rows by the snapshot's summary, deleted ones among them; 0 where it doesn't say."""
+        summary = None if self.snapshot is None else self.snapshot.summary
+        told = None if summary is None else summary.additional_properties.get("total-records")
+        return int(told) if told is not None and told.isdigit() else 0
+
+    @property
     def location(self) -> str:
         """The table's base location."""
         return self.metadata.location

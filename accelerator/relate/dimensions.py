@@ -28,6 +28,8 @@ _LOOKUPS_MAX = 32
 _LOOKUP_BYTES_MAX = 64 * 1024 * 1024
 """A larger one isn't kept: a build asks for it once, and a statement only after a change."""
 _CHANGES_MAX = 256
+_ROWS_MAX = 20_000_000
+"""Of a dimension: its keys and values are in the driver's memory, and in each worker's."""
 
 Snapshots = tuple[tuple[str, int | None], ...]
 """The uuid and the snapshot of each dimension of a path."""
@@ -238,6 +240,12 @@ class Dimensions:
     def _rows(
         self, pinned: PinnedTable, keys: Sequence[ColumnFacts], others: dict[int, ColumnFacts]
     ) -> Rows:
+        if pinned.rows_told > _ROWS_MAX:
+            raise RelateColumnError(
+                f"{pinned.facts.name} has {pinned.rows_told:,} rows, and dimensions of more than"
+                f" {_ROWS_MAX:,} can't be looked up yet",
+                hint="relate columns are for dimensions that fit into memory",
+            )
         names = sorted({column.name for column in (*keys, *others.values())})
         table = self._read(pinned, names)
 
