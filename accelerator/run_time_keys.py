@@ -77,6 +77,8 @@ def _predicate(
     used = sorted({c for e in (*own, theirs) for c in columns(e)}, key=lambda c: c.name)
     if not all(is_known(c.type) for c in used):
         return None
+    if dimension.has_doubtful((c.field_id, c.type or "unknown") for c in used):
+        return None
     render = Renderer("duckdb", lambda c: quote(c.name, "duckdb"))
     try:
         where = " AND ".join(render.text(c) for c in own)

@@ -30,7 +30,7 @@ from accelerator.recent import Recent
 from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
 from accelerator.run_time_keys import key_predicates
 from accelerator.store import CubeRecord, IndexRecord, RegistryVersion, Store, TableVersion
-from cubes.cover_sql import SegmentSource, answer_sql
+from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, Holds, Segment, cover
 from cubes.manifest import Manifested, manifested, may_raise, unsafe
@@ -503,6 +503,8 @@ class CubeSearch:
             run = duckdb_run(block, best)
         except DeclinedError as error:
             declined = error.declined
+            if best.cube_id is None and declined.code == "metadata_contradicts":
+                return PlainPlan(declined, tried)  # which rows Spark sees depends on its filters
             neither = _spark_declines(block, best)
             if neither is not None:
                 return PlainPlan(neither, tried)
@@ -535,7 +537,11 @@ class CubeSearch:
 def _spark_declines(block: Block, best: Candidate) -> Declined | None:
     """Why Spark's text can't be written either; None where it can."""
     try:
-        answer_sql(block, best.match, "spark", [SegmentSource("cube", "")], None)
+        if block.rows:
+            raw = RawSource(tuple(o.table.name for o in block.occurrences))
+            answer_sql(block, best.match, "spark", (), raw)
+        else:
+            answer_sql(block, best.match, "spark", [SegmentSource("cube", "")], None)
     except DeclinedError as error:
         return error.declined
     return None

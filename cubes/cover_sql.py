@@ -124,6 +124,13 @@ def _cast(text: str, type_: str | None, dialect: Dialect) -> str:
     return f"CAST({text} AS {shown})"
 
 
+def _answered(text: str, type_: str | None) -> str:
+    """An output of DuckDB's. An array isn't one, though a state may be."""
+    if type_ is None:
+        raise DeclinedError("expression_not_proven", "A result type isn't known.")
+    return f"CAST({text} AS {duckdb_type(type_)})"
+
+
 def _storage_type(type_: str, dialect: Dialect) -> str:
     if dialect == "spark":
         return type_
@@ -225,7 +232,7 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
     for index, output in enumerate(block.outputs):
         text = render.text(over_keys(output.expr))
         if dialect == "duckdb":
-            text = _cast(text, output.expr.type, dialect)
+            text = _answered(text, output.expr.type)
         items.append(f"{text} AS c{index}")
     named = [o.expr for o in block.outputs]
     hidden = [k.expr for k in block.order if k.expr not in named]
@@ -248,7 +255,7 @@ def _rows(block: Block, dialect: Dialect, raw: RawSource) -> str:
     for index, output in enumerate(block.outputs):
         text = render.text(output.expr)
         if dialect == "duckdb":  # Spark's own types are had without their texts, which may be cut
-            text = _cast(text, output.expr.type, dialect)
+            text = _answered(text, output.expr.type)
         items.append(f"{text} AS c{index}")
     items += [f"{render.text(key.expr)} AS o{i}" for i, key in enumerate(block.order)]
     text = f"SELECT {', '.join(items)} FROM {_raw_from(block, raw, aliases, render)}"

@@ -8,7 +8,7 @@ are cached by names that never get new content.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -175,6 +175,14 @@ class PinnedTable:
     def fixed_fields(self) -> frozenset[int]:
         """Ids of the fields by which some spec of the table partitions it as they are."""
         return frozenset().union(*self._identity.values())
+
+    def has_doubtful(self, fields: Iterable[tuple[int, str]]) -> bool:
+        """Whether a file may hold another value than its partition says, which is what Spark takes.
+
+        Of any of these columns, given by their ids and Spark's types.
+        """
+        fixed = [one for one in fields if one[0] in self.fixed_fields]
+        return bool(fixed) and any(self.statistics().column(*one).unproven.any() for one in fixed)
 
     def has_field(self, name: str) -> bool:
         """Whether the schema has a field of that full name, whatever its case."""

@@ -6,7 +6,8 @@ of the tables on its path. Threads may share it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -127,7 +128,8 @@ class Dimensions:
         RelateKeyError where a key isn't unique; UnknownTableError and RelateColumnError where
         columns are gone.
         """
-        name = (path.column.id, path.column.path, path.snapshots, path.types)
+        column = path.column
+        name = (column.id, column.path, column.attribute.field_id, path.snapshots, path.types)
         known = self._lookups.get(name)
         if known is not None:
             return known
@@ -246,8 +248,7 @@ class Dimensions:
                 f" {_ROWS_MAX:,} can't be looked up yet",
                 hint="relate columns are for dimensions that fit into memory",
             )
-        names = sorted({column.name for column in (*keys, *others.values())})
-        table = self._read(pinned, names)
+        table = self._read(pinned, {column.name: column for column in (*keys, *others.values())})
 
         def column(one: ColumnFacts) -> pa.Array:
             found = table.column(one.name).combine_chunks()
@@ -260,11 +261,12 @@ class Dimensions:
             {number: column(one) for number, one in others.items()},
         )
 
-    def _read(self, pinned: PinnedTable, names: Sequence[str]) -> pa.Table:
-        try:
-            return pinned.arrow(names)
-        except NeedsSparkError:  # equality deletes
-            engine = self._spark()
-            with engine.stage(pinned, pinned.live_files()) as staged:
-                wanted = ", ".join("`" + name.replace("`", "``") + "`" for name in names)
-                return engine.session.sql(f"SELECT {wanted} FROM {staged.sql}").toArrow()
+    def _read(self, pinned: PinnedTable, columns: Mapping[str, ColumnFacts]) -> pa.Table:
+        names = sorted(columns)
+        if not pinned.has_doubtful((one.field_id, one.type) for one in columns.values()):
+            with suppress(NeedsSparkError):  # equality deletes
+                return pinned.arrow(names)
+        engine = self._spark()
+        with engine.stage(pinned, pinned.live_files()) as staged:
+            wanted = ", ".join("`" + name.replace("`", "``") + "`" for name in names)
+            return engine.session.sql(f"SELECT {wanted} FROM {staged.sql}").toArrow()
