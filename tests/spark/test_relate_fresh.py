@@ -345,9 +345,9 @@ def test_two_sessions_that_build_at_once(spark_warehouse, tmp_path: Path) -> Non
 
 def test_dropped_with_its_indexes(shop) -> None:
     acc = shop.acc
-    acc.execute(f"CREATE INDEX of_k ON {shop.f} USING BLOOM (k)")
+    acc.execute(f"CREATE INDEX of_v ON {shop.f} USING BLOOM (v)")
     acc.execute(f"ALTER TABLE {shop.f} DROP RELATE COLUMN name")
-    assert [r["index"] for r in acc.execute(f"SHOW INDEXES ON {shop.f}").to_pylist()] == ["of_k"]
+    assert [r["index"] for r in acc.execute(f"SHOW INDEXES ON {shop.f}").to_pylist()] == ["of_v"]
     assert shop.read("d.name = 'n5'") == FILES
     with pytest.raises(AcceleratorError, match="no column name"):
         acc.execute(f"CREATE INDEX again ON {shop.f} USING BITMAP (name)")
