@@ -8,7 +8,7 @@ answers then can't be had but by asking it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rewrite import types
@@ -28,8 +28,21 @@ _ABOVE = frozenset({">", ">="})
 
 def float_order(conjuncts: Sequence[Expr], statistics: FileStatistics) -> Declined | None:
     """Why the files can't be chosen here: one of them may hold a zero or a NaN that matters."""
-    for column, zero, nan in _doubtful(conjuncts):
-        bounds = statistics.column(column.field_id, column.type or "").bounds
+    return _doubt(conjuncts, lambda _: statistics)
+
+
+def joined_float_order(
+    conditions: Sequence[Expr], statistics: Callable[[int], FileStatistics]
+) -> Declined | None:
+    """The same of a join's tables, any of whose files Spark may leave out; given by occurrence."""
+    return _doubt(conditions, statistics)
+
+
+def _doubt(
+    conditions: Sequence[Expr], statistics: Callable[[int], FileStatistics]
+) -> Declined | None:
+    for column, zero, nan in _doubtful(conditions):
+        bounds = statistics(column.occurrence).column(column.field_id, column.type or "").bounds
         valued = ~bounds.always_null
         if zero and bool((valued & _may_be_zero(bounds)).any()):
             return _beside_zero(column)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accelerator.cover_plan import Candidate
-from accelerator.float_order import float_order, zero_compared
+from accelerator.float_order import float_order, joined_float_order
 from accelerator.plan import MANIFESTS, Manifests, Tried, UsedRelate
 from accelerator.pruning import judge
 from cubes.freshness import Coverage
@@ -48,7 +48,7 @@ def joined_candidate(
 
     `Tried` with a reason where no file is left out, unless `always`.
     """
-    doubt = zero_compared(block.conjuncts)
+    doubt = joined_float_order(block.conditions, lambda i: pinned[i].statistics())
     found = itself(block, fact) if doubt is None else doubt
     if isinstance(found, Declined):
         return Tried(MANIFESTS, found)

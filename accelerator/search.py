@@ -332,7 +332,7 @@ class CubeSearch:
 
         That's the largest of the tables that aren't padded; one with relate columns comes first.
         """
-        refused = unsafe(block.conjuncts)
+        refused = unsafe(block.conditions)
         if refused is None and block.rows and may_raise(block.results):
             refused = Declined("may_raise")
         inner = [i for i in range(len(pinned)) if i not in block.null_supplied]

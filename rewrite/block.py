@@ -86,6 +86,11 @@ class Block:
         return frozenset(edge.occurrence for edge in self.left_edges)
 
     @cached_property
+    def conditions(self) -> tuple[Expr, ...]:
+        """All predicates: its conjuncts, and what stands in the ON of left joins."""
+        return (*self.conjuncts, *(c for edge in self.left_edges for c in edge.on))
+
+    @cached_property
     def results(self) -> tuple[Expr, ...]:
         """What is computed over its groups: outputs, sort keys, HAVING."""
         having = () if self.having is None else (self.having,)

@@ -102,3 +102,28 @@ def test_rows_that_duckdb_isnt_proven_for(spark_warehouse, acc, fact) -> None:
     ]
     Differential(acc).check(queries, spark=queries)
     acc.execute("DROP INDEX unproven_k")
+
+
+def test_nan_in_a_dimension_beside_smaller_numbers(spark_warehouse, acc, fact) -> None:
+    """Plain Spark leaves such a file out by its bounds, NaN with it, in WHERE and in a left ON."""
+    wh = spark_warehouse
+    dimension = f"lake.d.{wh.table('k INT, x DOUBLE')}"
+    for rows in ("(1, 1e0), (2, DOUBLE('NaN'))", "(3, 9e0), (4, 2e0)"):
+        wh.sql(
+            f"INSERT INTO {dimension} SELECT /*+ COALESCE(1) */ CAST(a AS INT), CAST(b AS DOUBLE)"
+            f" FROM VALUES {rows} t(a, b)"
+        )
+    acc.query(f"CREATE INDEX by_key ON {fact} USING BITMAP (k)")
+    Differential(acc).check(
+        [
+            f"SELECT f.k, x FROM {fact} f JOIN {dimension} d ON f.k = d.k WHERE x > 5e0",
+            f"SELECT count(*), sum(x) FROM {fact} f JOIN {dimension} d ON f.k = d.k WHERE x > 5e0",
+            f"SELECT f.k, x FROM {fact} f LEFT JOIN {dimension} d ON f.k = d.k AND x > 5e0"
+            " WHERE f.k < 5",
+        ],
+        rewritten=False,
+    )
+    Differential(acc).check(
+        [f"SELECT f.k, x FROM {fact} f JOIN {dimension} d ON f.k = d.k WHERE x < 5e0"]
+    )
+    acc.query("DROP INDEX by_key")
