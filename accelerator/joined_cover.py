@@ -14,6 +14,7 @@ import numpy as np
 
 from accelerator.cover_plan import Candidate
 from accelerator.float_order import float_order, joined_float_order
+from accelerator.indexing.probing import SELECTED_MAX
 from accelerator.plan import MANIFESTS, Manifests, Tried, UsedRelate
 from accelerator.pruning import judge
 from cubes.freshness import Coverage
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 _SAMPLED = 16
 """So many files' sidecars are asked first; where these leave whole files, the others aren't."""
-SELECTED_MAX = 4_096
-"""Files whose sidecars are asked while a statement is planned."""
 
 
 def joined_candidate(

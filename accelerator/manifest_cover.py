@@ -19,7 +19,8 @@ from accelerator.arrow_types import arrow_type, typed
 from accelerator.cover_plan import Candidate
 from accelerator.float_order import float_order
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
-from accelerator.indexing.answers import FILES_MAX, Fixed, IndexAnswers
+from accelerator.indexing.answers import Fixed, IndexAnswers
+from accelerator.indexing.probing import SELECTED_MAX
 from accelerator.plan import MANIFESTS, Manifests, Tried
 from accelerator.pruning import judge
 from cubes.definition import CubeDefinition, State
@@ -86,7 +87,7 @@ def manifest_candidate(
         fixed = [None if key is None else Fixed(key.fixed, key.bounds.lower) for key in keys]
         answers = IndexAnswers(indexes, block.conjuncts, own, fixed, deleted)
         asked = np.flatnonzero(~(serves | left_out) & statistics.source.single)
-        if answers.able and 0 < len(asked) <= FILES_MAX:
+        if answers.able and 0 < len(asked) <= SELECTED_MAX:
             files = statistics.source.live(np.isin(np.arange(count), asked))
             whole = verdict.all_true[asked]
             found_told = answers.of(files, asked.tolist(), whole.tolist())

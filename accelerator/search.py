@@ -302,12 +302,11 @@ class CubeSearch:
         self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene, *, sidecars: bool
     ) -> Tried | Candidate:
         """Where a cube answers without a raw file, sidecars aren't worth asking."""
-        held = self._held_fields(pinned[0], scene) if sidecars else frozenset[int]()
         if len(block.occurrences) > 1:
             if not sidecars:
-                declined = Declined("dearer", "A cube answers without a raw file.")
-                return Tried(MANIFESTS, declined)
+                return Tried(MANIFESTS, Declined("dearer", "A cube answers without a raw file."))
             return self._by_joins(block, pinned, scene)
+        held = self._held_fields(pinned[0], scene) if sidecars else frozenset[int]()
         told = manifested(block, pinned[0].fixed_fields, held)
         if isinstance(told, Declined):
             return Tried(MANIFESTS, told)

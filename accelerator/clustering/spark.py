@@ -19,6 +19,7 @@ from accelerator.clustering.curves import CURVES, bits_of
 from accelerator.clustering.order import Order, relates
 from accelerator.clustering.ranks import Ranking
 from accelerator.relate.lookup import Lookup
+from rewrite.render import quote
 
 _BROADCAST_BYTES = 64 * 1024 * 1024
 _SAMPLED = 50_000
@@ -49,7 +50,7 @@ def rewrite(
     A relate column's lookup is given by its id, with the columns that its keys are in.
     """
     rows = session.table(relation)
-    own = [F.col(_quoted(name)) for name in rows.columns]
+    own = [F.col(quote(name, "spark")) for name in rows.columns]
     free = _free_prefix(rows.columns)
     joined, keys = rows, dict[int, Column]()
     for number, (key, path) in enumerate(relates(layout.order.keys)):
@@ -58,7 +59,7 @@ def rewrite(
         joined = _joined(session, joined, lookup, columns, f"{free}key{number}_", value)
         keys[key.field_id] = F.col(value).cast(path.attribute.type)
     for key in layout.order.keys:
-        keys.setdefault(key.field_id, F.col(_quoted(key.name)))
+        keys.setdefault(key.field_id, F.col(quote(key.name, "spark")))
     by = [F.expr(one) for one in layout.partition_by]
     if layout.order.curve != "sort":
         joined = joined.withColumn(f"{free}place", _place(joined, layout, keys))
@@ -120,7 +121,9 @@ def _joined(
     found = session.createDataFrame(table)
     if lookup.nbytes <= _BROADCAST_BYTES:
         found = F.broadcast(found)
-    same = [F.col(_quoted(one)) == F.col(name) for one, name in zip(columns, names, strict=True)]
+    same = [
+        F.col(quote(one, "spark")) == F.col(name) for one, name in zip(columns, names, strict=True)
+    ]
     condition = same[0]
     for one in same[1:]:
         condition = condition & one
@@ -133,7 +136,3 @@ def _free_prefix(names: Sequence[str]) -> str:
     while any(name.lower().startswith(prefix) for name in names):
         prefix = f"_{prefix}"
     return prefix
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

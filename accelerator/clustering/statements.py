@@ -36,6 +36,7 @@ from accelerator.statements.kinds import OptimizeTable
 from cubes.spark import JobError, job_errors
 from indexes.domains import domain_of
 from rewrite.dotted import joined
+from rewrite.render import quote
 
 if TYPE_CHECKING:
     from accelerator.session import Accelerator
@@ -255,7 +256,7 @@ def _layout(
 
 def _partition_sql(field: PartitionField, pinned: PinnedTable, catalog: str) -> str:
     """The transform as Spark computes it, by Iceberg's own function of that name."""
-    source = ".".join(f"`{name.replace('`', '``')}`" for name in field.source)
+    source = ".".join(quote(name, "spark") for name in field.source)
     if field.transform == "identity":
         return source
     found = _TRANSFORM.fullmatch(field.transform)

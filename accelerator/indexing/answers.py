@@ -29,8 +29,6 @@ from indexes.cells import Held, cells_of
 from indexes.rows import Certainty
 from rewrite.expr import Column, Expr
 
-FILES_MAX = 4_096
-"""Files whose sidecars are asked while a statement is planned."""
 _ENDS = frozenset({"min", "max"})
 _FLOATS = frozenset({"float", "double"})
 

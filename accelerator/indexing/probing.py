@@ -51,6 +51,9 @@ from rewrite.facts import TableFacts
 
 THREADS = ThreadPoolExecutor(8, "sidecars")
 """Of the process: they read sidecars side by side."""
+SELECTED_MAX = 4_096
+"""Files whose sidecars are asked while a statement is planned; of a limited one when they're read.
+"""
 _OPEN_MAX = 256
 _SAID_MAX = 1_000
 _STATES_MAX = 16

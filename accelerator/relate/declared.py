@@ -19,7 +19,7 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.relate.dimensions import Path, column_of, named, path_of
+from accelerator.relate.dimensions import Path, column_there, named, path_of
 from accelerator.relate.property import (
     PREFIX,
     Field,
@@ -37,6 +37,7 @@ from rewrite.facts import ColumnFacts
 if TYPE_CHECKING:
     from accelerator.iceberg import Pin, PinnedTable
     from accelerator.session import Accelerator
+    from accelerator.store import RegistryVersion
 
 _ID_BITS = 30
 _DIMENSIONS_MAX = 8
@@ -74,12 +75,7 @@ def drop(statement: DropRelateColumn, session: Accelerator) -> pa.Table:
             f"{fact.facts.name} has no relate column {statement.name}",
             hint=f"it has {known}" if known else "it has none",
         )
-    indexes = session.store.registry(fresh=True).indexes
-    on_it = [
-        name
-        for name, one in sorted(indexes.items())
-        if (one.table_uuid, one.field_id) == (fact.facts.uuid, column.id)
-    ]
+    on_it = _indexes(session.store.registry(fresh=True), fact, column)
     session.lake.set_properties(statement.table, {PREFIX + column.name: None})
     for name in on_it:
         session.store.drop_index(name)
@@ -103,15 +99,20 @@ def show(table: TableName | None, session: Accelerator) -> pa.Table:
     """A row for each relate column of one table, or of all that can be listed."""
     pin, lake = session.lake.pin(fresh=True), session.lake
     names = [lake.resolve(table)] if table is not None else sorted(lake.tables())
-    indexes = session.store.registry(fresh=True).indexes
-    rows = []
+    registry, rows = session.store.registry(fresh=True), []
     for name in names:
         fact = _table(pin, name)
         for column in relate_columns(fact.properties):
-            own = (fact.facts.uuid, column.id)
-            on_it = [n for n, i in sorted(indexes.items()) if (i.table_uuid, i.field_id) == own]
-            rows.append(_row(column, fact, pin) | {"table": joined(name), "indexes": on_it})
+            told = {"table": joined(name), "indexes": _indexes(registry, fact, column)}
+            rows.append(_row(column, fact, pin) | told)
     return pa.Table.from_pylist(rows, schema=_SHOWN)
+
+
+def _indexes(registry: RegistryVersion, fact: PinnedTable, column: RelateColumn) -> list[str]:
+    """Names of those on the relate column."""
+    own = fact.facts.uuid, column.id
+    known = sorted(registry.indexes.items())
+    return [name for name, one in known if (one.table_uuid, one.field_id) == own]
 
 
 def _row(column: RelateColumn, fact: PinnedTable, pin: Pin) -> dict[str, object]:
@@ -138,22 +139,14 @@ def check(path: Path, fact: PinnedTable) -> None:
     tables = (fact, *path.dimensions)
     for place, join in enumerate(path.column.path, start=1):
         for key in join.keys:
-            pair = (
-                column_of(tables[key.of], key.other.field_id),
-                column_of(tables[place], key.own.field_id),
+            _check_types(
+                column_there(tables[key.of], key.other.field_id, key.other.name),
+                column_there(tables[place], key.own.field_id, key.own.name),
             )
-            names = (tables[key.of], key.other.name), (tables[place], key.own.name)
-            for found, (table, name) in zip(pair, names, strict=True):
-                if found is None:
-                    raise RelateColumnError(
-                        f"{table.facts.name} has no column {name} any more",
-                        hint="drop the relate column, and add it for columns that are there",
-                    )
-            _check_types(pair[0], pair[1])
 
 
-def _check_types(one: ColumnFacts | None, other: ColumnFacts | None) -> None:
-    if one is None or other is None or joins_by_identity(one.type, other.type):
+def _check_types(one: ColumnFacts, other: ColumnFacts) -> None:
+    if joins_by_identity(one.type, other.type):
         return
     if one.type == other.type:
         raise RelateColumnError(

@@ -21,6 +21,7 @@ from accelerator.relate.lookup import Keys, Link, Lookup, Rows, changed, changed
 from accelerator.relate.property import Join, RelateColumn, relate_columns
 from rewrite.dotted import joined
 from rewrite.facts import At, ColumnFacts
+from rewrite.render import quote
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
@@ -51,15 +52,8 @@ class Path:
     @property
     def attribute(self) -> ColumnFacts:
         """The column at the end of the path. RelateColumnError where it was dropped."""
-        last = self.dimensions[-1]
-        found = column_of(last, self.column.attribute.field_id)
-        if found is None:
-            name = self.column.attribute.name
-            raise RelateColumnError(
-                f"{last.facts.name} has no column {name} any more",
-                hint="drop the relate column, and add it for a column that is there",
-            )
-        return found
+        attribute = self.column.attribute
+        return column_there(self.dimensions[-1], attribute.field_id, attribute.name)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -77,6 +71,17 @@ class Path:
 def column_of(pinned: PinnedTable, field_id: int) -> ColumnFacts | None:
     """The table's column of that id; None where it has none."""
     return next((c for c in pinned.facts.columns if c.field_id == field_id), None)
+
+
+def column_there(pinned: PinnedTable, field_id: int, name: str) -> ColumnFacts:
+    """The table's column of that id. RelateColumnError, with that name, where it has none."""
+    found = column_of(pinned, field_id)
+    if found is None:
+        raise RelateColumnError(
+            f"{pinned.facts.name} has no column {name} any more",
+            hint="drop the relate column, and add it for columns that are there",
+        )
+    return found
 
 
 def named(pinned: PinnedTable, name: str) -> RelateColumn | None:
@@ -145,7 +150,7 @@ class Dimensions:
 
     def _counted(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
         try:
-            columns = [self._column(pinned, one, str(one)) for one in sorted(field_ids)]
+            columns = [column_there(pinned, one, str(one)) for one in sorted(field_ids)]
             self._rows(pinned, columns, {}).keyed()
         except (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException):
             return False
@@ -194,8 +199,8 @@ class Dimensions:
         return changed_rows(old, new)
 
     def _keyed(self, pinned: PinnedTable, key: tuple[int, ...], fields: frozenset[int]) -> Rows:
-        own = [self._column(pinned, one, str(one)) for one in key]
-        more = {one: self._column(pinned, one, str(one)) for one in sorted(fields)}
+        own = [column_there(pinned, one, str(one)) for one in key]
+        more = {one: column_there(pinned, one, str(one)) for one in sorted(fields)}
         return self._rows(pinned, own, more).keyed()
 
     def _compared(self, path: Path, before: Snapshots) -> Keys:
@@ -222,22 +227,13 @@ class Dimensions:
         for number, (join, pinned) in enumerate(
             zip(path.column.path, path.dimensions, strict=True)
         ):
-            own = [self._column(pinned, key.own.field_id, key.own.name) for key in join.keys]
+            own = [column_there(pinned, key.own.field_id, key.own.name) for key in join.keys]
             more = sorted(wanted[number])
-            others = [self._column(pinned, one, str(one)) for one in more]
+            others = [column_there(pinned, one, str(one)) for one in more]
             rows = self._rows(pinned, own, dict(zip(more, others, strict=True)))
             before = [(key.of - 1, key.other.field_id) for key in join.keys] if number else []
             links.append(Link(rows, tuple(before)))
         return composed(links, path.attribute.field_id)
-
-    def _column(self, pinned: PinnedTable, field_id: int, name: str) -> ColumnFacts:
-        found = column_of(pinned, field_id)
-        if found is None:
-            raise RelateColumnError(
-                f"{pinned.facts.name} has no column {name} any more",
-                hint="drop the relate column, and add it for columns that are there",
-            )
-        return found
 
     def _rows(
         self, pinned: PinnedTable, keys: Sequence[ColumnFacts], others: dict[int, ColumnFacts]
@@ -268,5 +264,5 @@ class Dimensions:
                 return pinned.arrow(names)
         engine = self._spark()
         with engine.stage(pinned, pinned.live_files()) as staged:
-            wanted = ", ".join("`" + name.replace("`", "``") + "`" for name in names)
+            wanted = ", ".join(quote(name, "spark") for name in names)
             return engine.session.sql(f"SELECT {wanted} FROM {staged.sql}").toArrow()

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from accelerator.float_order import float_order
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.iceberg.statistics import FileStatistics, is_ordered
-from accelerator.indexing.probing import RowSelection, Skipped, TableIndexes
+from accelerator.indexing.probing import SELECTED_MAX, RowSelection, Skipped, TableIndexes
 from accelerator.plan import MANIFESTS, PlainPlan, RowsPlan, Tried
 from accelerator.pruning import judge
 from cubes.manifest import may_raise, unsafe
@@ -76,7 +75,7 @@ class Reading:
         """
         if self.selection is None or way == "never" or not len(self):
             return False
-        if way == "always" or len(self) > _SELECTED_MAX:
+        if way == "always" or len(self) > SELECTED_MAX:
             return True
         left, rows = self.left.rows or (1, 1)
         return left * _FEW <= rows
@@ -85,7 +84,7 @@ class Reading:
     def left(self) -> Left:
         """What sidecars leave of the files; of more than are asked here they aren't asked."""
         selection = self.selection
-        if selection is None or len(self) > _SELECTED_MAX:
+        if selection is None or len(self) > SELECTED_MAX:
             return Left(None, None, self.bytes)
         groups, rows, size = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), 0
         files = self.live(0, len(self))
@@ -96,12 +95,9 @@ class Reading:
                 rows += file.record_count
                 size += file.size_bytes
                 continue
-            ends = np.cumsum([0, *cut]).tolist()
-            kept = [one for one in pairwise(ends) if chosen.range_cardinality(*one)]
-            within = sum(after - first for first, after in kept)
-            groups += (len(kept), len(cut))
+            groups += (len(selection.groups(file) or ()), len(cut))
             rows += (len(chosen), file.record_count)
-            size += round(file.size_bytes * within / max(file.record_count, 1))
+            size += round(file.size_bytes * selection.share(file))
         return Left((int(groups[0]), int(groups[1])), (int(rows[0]), int(rows[1])), size)
 
     def first(self, place: int) -> tuple[Place, ...]:
@@ -228,13 +224,10 @@ def _reading(
     files = reading_order(keys, chosen)
     selection = None if indexes is None else indexes.selection(block.conjuncts)
     found = Reading(statistics, tuple(key.of(files) for key in keys), files, skipped, selection)
-    if selection is None or wanted is not None or len(files) > _SELECTED_MAX:
+    if selection is None or wanted is not None or len(files) > SELECTED_MAX:
         return found
     return found.selected()
 
 
 _FEW = 50
 """Of so many rows at most one may be left, so that Spark's own reader isn't the faster one."""
-_SELECTED_MAX = 4_096
-"""Files whose sidecars are asked while a statement is planned; of a limited one when they're read.
-"""
