@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +32,7 @@ class LocalFiles:
         with _local_errors(self._root):
             target.parent.mkdir(parents=True, exist_ok=True)
             for tries in range(DRAFTS_MAX):
-                draft = target.with_name(f"{target.name}#{random.getrandbits(63)}")
+                draft = target.with_name(f"{target.name}#{secrets.randbits(63)}")
                 _write_synced(draft, data)
                 try:
                     os.link(draft, target)

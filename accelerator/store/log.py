@@ -31,6 +31,8 @@ PROBE_GAP_MAX_S = 300.0
 # clocks do, of a machine that slept or of a vacuum that is ahead.
 FLOOR_GAP_MAX_S = 60.0
 
+# Its own, since commits run in threads of a program that may have seeded the one of the module.
+_CHANCE = random.Random()
 _NAME = re.compile(r"v(\d{20})\.json")
 # The envelope comes first and in this order, so that the checksum is of the state's very bytes.
 _ENVELOPE = re.compile(
@@ -177,7 +179,7 @@ class VersionedLog(Generic[S]):
                     self._files.delete([self.path(number)])
                     self._refresh(self._clock(), anew=True)
                 # Full jitter: the wait grows with the crowd, up to a quarter of a second.
-                self._sleep(random.uniform(0, min(0.25, 0.002 * 2 ** min(tries, 10))))
+                self._sleep(_CHANCE.uniform(0, min(0.25, 0.002 * 2 ** min(tries, 10))))
         raise StoreConflictError(
             f"{self._folder}: other writers were first {TRIES_MAX} times",
             hint="try again; if it persists, look for a process that commits without pause",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def file_of(folder: Path, identity: Identity) -> Path:
 def write_file(folder: Path, identity: Identity, columns: ManifestColumns) -> bool:
     """Keep the columns in the folder. False where that can't be done, which is no error."""
     target = file_of(folder, identity)
-    draft = target.with_name(f"{target.name}#{random.getrandbits(63)}")
+    draft = target.with_name(f"{target.name}#{secrets.randbits(63)}")
     data = encode(identity, columns)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 import timeit
 
@@ -388,6 +389,24 @@ def test_racing_builders_of_one_file_leave_one_segment(files):
         thread.join()
     assert len(lost) == 15
     assert len(Store(files).table(TABLE).segments) == 1
+
+
+def test_the_programs_own_random_numbers_stay_as_they_are(files):
+    """Leases write from a thread of their own: a seeded program must not notice."""
+    random.seed(7)
+    before = random.getstate()
+    barrier = threading.Barrier(4)
+
+    def write(index):
+        barrier.wait()
+        Store(files).add_segments(TABLE, [segment(index + 1, index + 1)])
+
+    threads = [threading.Thread(target=write, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert random.getstate() == before
 
 
 def test_a_commit_that_never_wins_gives_up_with_a_conflict(files):
