@@ -20,6 +20,7 @@ from cubes.freshness import Coverage
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.expr import Column, columns
+from rewrite.join_elimination import Reduced
 from rewrite.reason import Declined, DeclinedError
 
 _COPIED_WHOLE = 4 * 1024 * 1024
@@ -41,7 +42,10 @@ _STAGES = (
 
 @dataclass(frozen=True)
 class Candidate:
-    """A cube, or the manifests, that answer the block, with what would be read."""
+    """A cube, or the manifests, that answer the block, with what would be read.
+
+    Where it's `reduced`, that's the block which is answered in place of the statement's.
+    """
 
     title: str
     cube_id: str | None
@@ -52,6 +56,7 @@ class Candidate:
     raw_bytes: int
     tried: Tried
     manifests: Manifests | None = None
+    reduced: Reduced | None = None
 
 
 def candidate(

@@ -22,6 +22,7 @@ from accelerator.plan import (
 
 if TYPE_CHECKING:
     from accelerator.iceberg.manifest_jobs import Decoding
+    from rewrite.facts import TableFacts
 
 WHY_NOT = pa.schema([("cube", pa.string()), ("code", pa.string()), ("reason", pa.string())])
 
@@ -61,7 +62,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "manifests": _manifests(plan),
         "funnel": _funnel(plan),
         "engine": plan.engine,
-        "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
+        "snapshots": {one.name: one.snapshot_id for one in _tables(plan)},
         "segments": len(plan.segments),
         "files_covered": plan.files_total - len(plan.uncovered) - plan.coverage.left_out,
         "files_left_out": plan.coverage.left_out,
@@ -170,6 +171,7 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
                 + (f"; {one.stale} data files may have changed keys" if one.stale else "")
                 for one in found.relates
             ),
+            *(f"  {one.name} isn't read: relate columns say what's asked" for one in found.gone),
             *_funnel_lines(plan),
         ]
     else:
@@ -235,6 +237,12 @@ def _tried(tried: Tried) -> dict[str, Any]:
     }
 
 
+def _tables(plan: CoverPlan) -> list[TableFacts]:
+    """All tables on whose state the answer rests."""
+    gone = () if plan.manifests is None else plan.manifests.gone
+    return [*(p.facts for p in plan.pinned), *gone]
+
+
 def _manifests(plan: CoverPlan) -> dict[str, Any] | None:
     """Data files that are answered by their manifests, and those that no row of passes."""
     found = plan.manifests
@@ -247,6 +255,7 @@ def _manifests(plan: CoverPlan) -> dict[str, Any] | None:
         "by_indexes": found.indexed,
         "indexes": skipped,
         "relate_columns": [asdict(one) for one in found.relates],
+        "joins_left_out": [one.name for one in found.gone],
     }
 
 

@@ -24,7 +24,7 @@ from rewrite.expr import Expr, columns
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
-    from accelerator.iceberg import PinnedTable
+    from accelerator.iceberg import LiveFile, PinnedTable
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import RowSelection, Skipped, TableIndexes
     from accelerator.relate.stale import PinnedRelate
@@ -42,10 +42,13 @@ def joined_candidate(
     indexes: TableIndexes | None,
     *,
     always: bool = False,
+    selected: Sequence[Expr] = (),
 ) -> Tried | Candidate:
     """The candidate that reads what is left of the fact occurrence; `own` is what holds of it.
 
-    `Tried` with a reason where no file is left out, unless `always`.
+    `selected` are such of these as the block doesn't have: of the rows that are read they're TRUE.
+    `Tried` with a reason where no file is left out, unless `always`, or where the rows that are
+    selected aren't known.
     """
     doubt = joined_float_order(block.conditions, lambda i: pinned[i].statistics())
     found = itself(block, fact) if doubt is None else doubt
@@ -70,7 +73,7 @@ def joined_candidate(
     if doubt is not None:
         return Tried(MANIFESTS, doubt, 0, 0, count)
     read = ~(verdict.none_true | (statistics.alive == 0))
-    selection = None if indexes is None else indexes.selection(own)
+    selection = None if indexes is None else indexes.selection(own, selected)
     size: float = float(statistics.sizes[read].sum())
     if selection is not None and 0 < int(read.sum()) <= SELECTED_MAX:
         left = _left(selection, statistics, np.flatnonzero(read))
@@ -79,10 +82,14 @@ def joined_candidate(
         read &= ~out
         skipped = (*skipped, selection.said(int(out.sum())))
         size = float((statistics.sizes[read] * left[left > 0]).sum())
-        if left.all() and (left == 1).all():
+        if not selected and left.all() and (left == 1).all():
             selection = None
     else:
         selection = None
+    files = statistics.source.live(read) if selected else ()
+    if files and (selection is None or not _is_exact(selection, files)):
+        lacking = Declined("metadata_lacks", "The rows of which a relate column is so.")
+        return Tried(MANIFESTS, lacking, 0, 0, count)
     if not always and read.all() and selection is None and not statistics.left_out:
         return Tried(MANIFESTS, Declined("metadata_no_file"), 0, 0, count)
     others = sum(table.size_bytes for i, table in enumerate(pinned) if i != fact)
@@ -97,15 +104,33 @@ def joined_candidate(
         statistics,
         tuple(own),
         selection,
-        () if indexes is None else tuple(map(_used, indexes.relates)),
+        () if indexes is None else used_relates(indexes.relates),
+        exact=bool(selected),
     )
     coverage = Coverage((), statistics.source.live(read))
     return Candidate(MANIFESTS, None, cube, match, coverage, 0, tried.bytes, tried, manifests)
 
 
-def _used(relate: PinnedRelate) -> UsedRelate:
-    names = tuple(one.facts.name for one in relate.path.dimensions)
-    return UsedRelate(relate.path.column.name, names, relate.stale)
+def used_relates(relates: Sequence[PinnedRelate]) -> tuple[UsedRelate, ...]:
+    """As explain tells them."""
+    return tuple(
+        UsedRelate(
+            one.path.column.name,
+            tuple(dimension.facts.name for dimension in one.path.dimensions),
+            one.stale,
+        )
+        for one in relates
+    )
+
+
+def _is_exact(selection: RowSelection, files: Sequence[LiveFile]) -> bool:
+    """Whether in each file just the rows that are selected are known."""
+    few = files[:: max(1, len(files) // _SAMPLED)]
+    for some in (few, files):
+        selection.of_all(some)  # side by side
+        if not all(map(selection.is_exact, some)):
+            return False
+    return True
 
 
 def _left(selection: RowSelection, statistics: FileStatistics, numbers: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from cubes.freshness import Coverage
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.expr import Expr
+from rewrite.facts import TableFacts
 from rewrite.reason import Declined
 from rewrite.row_block import RowBlock
 
@@ -80,6 +81,8 @@ class Manifests:
     `skipped` says what of them indexes have told; `indexed` files serve by these alone, and their
     states are among the cells. `statistics` are of the table's files. Of a join `own` is what holds
     of the fact alone, `selection` which of its rows may pass, and `relates` its relate columns.
+    Tables that are `gone` aren't read, since these say all that is asked of them; where `exact`,
+    just the rows of the selection may be read.
     """
 
     cells: pa.Table | None
@@ -91,6 +94,8 @@ class Manifests:
     own: tuple[Expr, ...] | None = None
     selection: RowSelection | None = None
     relates: tuple[UsedRelate, ...] = ()
+    gone: tuple[TableFacts, ...] = ()
+    exact: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from accelerator.context import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
 from accelerator.plan import CoverPlan, PlainPlan, Plan
 from accelerator.recent import Recent
-from accelerator.search import CubeSearch, Found, Names, Parts, Scene, Stored
+from accelerator.scene import Parts, Scene, Stored
+from accelerator.search import CubeSearch, Found, Names
 from accelerator.store import CubeRecord, Store
 from accelerator.template import Template
 from cubes.definition import CubeDefinition
@@ -70,17 +71,22 @@ class Planner:
         self._shaped: Recent[Names] = Recent()
         self._templates: Recent[Template] = Recent()
 
-    def plan(self, sql: str, *, only: str | None = None) -> tuple[Plan, bool]:
-        """The plan, and whether it was in the cache. `only` considers that cube alone."""
-        with self._context.statement():
-            return self._planned(sql, only)
+    def plan(
+        self, sql: str, *, only: str | None = None, by_spark: bool = False
+    ) -> tuple[Plan, bool]:
+        """The plan, and whether it was in the cache. `only` considers that cube alone.
 
-    def _planned(self, sql: str, only: str | None) -> tuple[Plan, bool]:
+        With `by_spark` it's one that Spark can run.
+        """
+        with self._context.statement():
+            return self._planned(sql, only, by_spark)
+
+    def _planned(self, sql: str, only: str | None, by_spark: bool) -> tuple[Plan, bool]:
         settings = self._context.settings()
         refused = refusal(settings, sql)
         if refused is not None:
             return PlainPlan(refused), False
-        scene = Scene(self._lake.pin(), Stored(self._store), settings, only)
+        scene = Scene(self._lake.pin(), Stored(self._store), settings, only, by_spark)
         statement = self._statements.get(sql) or _Statement(None)
         key = self._key(sql, statement.names, scene)
         known = self._plans.get(key) if key is not None else None
@@ -172,7 +178,7 @@ class Planner:
         }
         stores = tuple([(uuid, scene.stored.table(uuid).number) for uuid in sorted(uuids)])
         settings = tuple(scene.settings.values())
-        return (name, states, registry.number, stores, settings, scene.only)
+        return (name, states, registry.number, stores, settings, scene.only, scene.by_spark)
 
 
 def _form_key(shape: Shape, scene: Scene) -> Hashable:

@@ -18,6 +18,7 @@ from accelerator.errors import EngineError
 from accelerator.plan import CELLS, CoverPlan, DuckDBRun, RowsPlan
 from cubes.build_sql import stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
+from rewrite.expr import Column
 from rewrite.rows_sql import rows_sql
 
 if TYPE_CHECKING:
@@ -56,11 +57,20 @@ def _fact_rows(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Tabl
     fact, selection = plan.match.fact, plan.manifests and plan.manifests.selection
     pinned, names = plan.pinned[fact], used_columns(plan.block, fact)
     used = sorted(fields_used(plan.block, fact), key=lambda c: c.name)
+    exact = plan.manifests is not None and plan.manifests.exact
+    if not used and exact:
+        every = plan.block.occurrences[fact].table.columns
+        some = next((c for c in every if is_known(c.type)), every[0])
+        used = [Column(fact, some.field_id, some.name, some.type)]
     if not selection or not used or not all(is_known(c.type) for c in used):
+        if exact and plan.uncovered:
+            raise EngineError("the rows that are selected can't be read by themselves")
         return pinned.arrow(names, plan.uncovered), None
     from accelerator.rows.selected import selected_rows  # imports Arrow's compute module
 
-    return selected_rows(pinned, used, plan.uncovered, selection, lambda: engine.check(tag))
+    return selected_rows(
+        pinned, used, plan.uncovered, selection, lambda: engine.check(tag), exact=exact
+    )
 
 
 def _answer(
@@ -101,6 +111,8 @@ def _frame(
     plan: CoverPlan, engine: SparkEngine, sql: str, leases: ExitStack, views: ExitStack
 ) -> DataFrame:
     session = engine.session
+    if plan.manifests is not None and plan.manifests.exact and plan.uncovered:
+        return session.sql(sql)  # Spark reads whole files
     plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
     sources = []
     filled = [s for s in plan.segments if s.rows]

@@ -5,9 +5,8 @@ Pure but for its own cache of covers: pins and store versions come with the stat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -25,33 +24,27 @@ from accelerator.cover_plan import (
 from accelerator.float_order import zero_compared
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.iceberg.question import Question
+from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
-from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
-from accelerator.run_time_keys import key_predicates
-from accelerator.store import CubeRecord, IndexRecord, RegistryVersion, Store, TableVersion
+from accelerator.scene import Parts, Scene
+from accelerator.store import CubeRecord, RegistryVersion
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, Holds, Segment, cover
-from cubes.manifest import Manifested, manifested, may_raise, unsafe
+from cubes.manifest import Manifested, manifested, unsafe
 from cubes.match import hidden_column, match
 from cubes.plan import Match
 from rewrite.bind import bind_block
 from rewrite.bind_joined import bind_joined, joins_rows
 from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
-from rewrite.expr import Column, Expr, columns, occurrences
+from rewrite.expr import Expr
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.reason import Declined, DeclinedError
-from rewrite.relate import pushed
 
 if TYPE_CHECKING:
-    from accelerator.engines.duckdb import DuckDBEngine
-    from accelerator.iceberg.statistics import FileStatistics
-    from accelerator.indexing.probing import Indexes, TableIndexes
-    from accelerator.relate.dimensions import Dimensions
     from accelerator.relate.segments import SegmentsThatHold
-    from accelerator.relate.stale import PinnedRelate
 
 _PRUNED_MAX = 20_000
 """Raw files that are looked at one by one; beyond so many a statement takes long anyway."""
@@ -86,50 +79,6 @@ class _Seen(Facts):
         return self._unique is not None and self._unique(parts, at, field_ids)
 
 
-class Stored:
-    """The store as one statement sees it: each of its logs is asked for its newest version once."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._tables: dict[str, TableVersion] = {}
-
-    @cached_property
-    def registry(self) -> RegistryVersion:
-        """All cubes."""
-        return self._store.registry()
-
-    def indexes_of(self, table_uuid: str) -> Sequence[IndexRecord]:
-        """The table's indexes, by name."""
-        found = self.registry.indexes
-        return [found[name] for name in sorted(found) if found[name].table_uuid == table_uuid]
-
-    def table(self, table_uuid: str) -> TableVersion:
-        """All segments over a fact table."""
-        version = self._tables.get(table_uuid)
-        if version is None:
-            version = self._tables[table_uuid] = self._store.table(table_uuid)
-        return version
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What of a session the search asks, each made when it's first needed."""
-
-    indexes: Callable[[], Indexes]
-    dimensions: Callable[[], Dimensions]
-    duckdb: Callable[[], DuckDBEngine]
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What a statement is planned under: tables, store, the session; `only` is the one cube."""
-
-    pin: Pin
-    stored: Stored
-    settings: Mapping[str, str]
-    only: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Found:
     """A plan, and the tables that it depends on."""
@@ -148,9 +97,8 @@ class CubeSearch:
         parts: Parts,
     ) -> None:
         self._config, self._context, self._parts = config, context, parts
-        self._indexes, self._dimensions = parts.indexes, parts.dimensions
+        self._joins = JoinedSearch(config, parts)
         self._covers: Recent[Coverage] = Recent()
-        self._relates: Recent[tuple[RelateColumn, ...]] = Recent()
         self._definitions: tuple[int, dict[str, list[tuple[CubeRecord, CubeDefinition | None]]]]
         self._definitions = (-1, {})
 
@@ -177,7 +125,7 @@ class CubeSearch:
         registry = scene.stored.registry
         if not (registry.cubes or registry.indexes) or table.size_bytes > _COUNTED_MAX:
             return False
-        return self._dimensions().unique(table, field_ids)
+        return self._parts.dimensions().unique(table, field_ids)
 
     def cubes_of(
         self, table_uuid: str, registry: RegistryVersion
@@ -211,7 +159,7 @@ class CubeSearch:
             pinned = tuple([_pinned(scene.pin, o.parts, o.at) for o in block.occurrences])
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), ())
-        found = self._by_joins(block, pinned, scene)
+        found = self._joined(block, pinned, scene)
         if isinstance(found, Tried):
             declined = found.declined or Declined("metadata_no_file")
             return Found(PlainPlan(declined, (found,)), seen.names)
@@ -228,23 +176,8 @@ class CubeSearch:
         # Imports Arrow's compute module.
         from accelerator.rows.planning import plan_rows
 
-        found = plan_rows(block, table, self._config, self._over(table, scene))
+        found = plan_rows(block, table, self._config, indexes_over(table, scene, self._parts))
         return Found(found, seen.names)
-
-    def _over(
-        self, table: PinnedTable, scene: Scene, relates: Sequence[PinnedRelate] = ()
-    ) -> Callable[[FileStatistics], TableIndexes | None]:
-        """What finds the table's indexes over some statistics of its files."""
-        uuid = table.facts.uuid
-
-        def over(statistics: FileStatistics) -> TableIndexes | None:
-            registered = scene.stored.indexes_of(uuid)
-            if not registered:
-                return None
-            version = scene.stored.table(uuid)
-            return self._indexes().over(statistics, table.facts, registered, version, relates)
-
-        return over
 
     def plan_shape(self, tree: exp.Expression, scene: Scene) -> Found | None:
         """As `plan`, of a tree with parameters; None where a cube might look at their values."""
@@ -305,8 +238,8 @@ class CubeSearch:
         if len(block.occurrences) > 1:
             if not sidecars:
                 return Tried(MANIFESTS, Declined("dearer", "A cube answers without a raw file."))
-            return self._by_joins(block, pinned, scene)
-        held = self._held_fields(pinned[0], scene) if sidecars else frozenset[int]()
+            return self._joined(block, pinned, scene)
+        held = held_fields(pinned[0], scene) if sidecars else frozenset[int]()
         told = manifested(block, pinned[0].fixed_fields, held)
         if isinstance(told, Declined):
             return Tried(MANIFESTS, told)
@@ -317,104 +250,20 @@ class CubeSearch:
         used = (*(d.expr for d in cube.dimensions), *(s.argument for s in cube.states))
         question = Question.of(block.conjuncts, used)
         statistics, decoding = pinned[0].statistics_for(question)
-        indexes = self._over(pinned[0], scene)(statistics)
+        indexes = indexes_over(pinned[0], scene, self._parts)(statistics)
         deleted = pinned[0].deleted
         found = manifest_candidate(block, told, statistics, indexes, deleted, sidecars=sidecars)
         if isinstance(found, Tried):
             return replace(found, decoding=decoding)
         return replace(found, tried=replace(found.tried, decoding=decoding))
 
-    def _by_joins(
+    def _joined(
         self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene
     ) -> Tried | Candidate:
-        """Without the files of the fact of which no row passes.
+        def unique(table: PinnedTable, field_ids: frozenset[int]) -> bool:
+            return self._is_unique(scene, table, field_ids)
 
-        That's the largest of the tables that aren't padded; one with relate columns comes first.
-        """
-        refused = unsafe(block.conditions)
-        if refused is None and block.rows and may_raise(block.results):
-            refused = Declined("may_raise")
-        inner = [i for i in range(len(pinned)) if i not in block.null_supplied]
-        if refused is not None or not inner:
-            return Tried(MANIFESTS, refused or Declined("metadata_one_table"))
-        fact = max(
-            inner, key=lambda i: (bool(self._declared(pinned[i], scene)), pinned[i].size_bytes, -i)
-        )
-        own, relates = self._own(block, fact, pinned, scene)
-        own = (*own, *self._keys(block, fact, pinned, scene, relates))
-        always = self._config.engine == "duckdb"
-        if not own and not always:
-            return Tried(MANIFESTS, Declined("metadata_no_file"))
-        # Imports Arrow's compute module.
-        from accelerator.joined_cover import joined_candidate
-
-        table = pinned[fact]
-        real = [c for c in own if all(column.field_id > 0 for column in columns(c))]
-        keys = [
-            Column(fact, one.field_id, one.name, one.type) for r in relates for one in r.key_columns
-        ]
-        keys += [c for e in own for c in columns(e) if c.field_id > 0]
-        statistics, decoding = table.statistics_for(Question.of(real, keys))
-        indexes = self._over(table, scene, relates)(statistics)
-        found = joined_candidate(block, fact, own, pinned, statistics, indexes, always=always)
-        if isinstance(found, Tried):
-            return replace(found, decoding=decoding)
-        return replace(found, tried=replace(found.tried, decoding=decoding))
-
-    def _own(
-        self, block: Block, fact: int, pinned: Sequence[PinnedTable], scene: Scene
-    ) -> tuple[tuple[Expr, ...], tuple[PinnedRelate, ...]]:
-        """What WHERE and the joins say of the fact alone, and the relate columns in it.
-
-        The fact stands inner or preserved, so a conjunct that isn't TRUE ends its row.
-        """
-        own = tuple(c for c in block.conjuncts if occurrences(c) == {fact})
-        declared = self._declared(pinned[fact], scene)
-        if not declared:
-            return own, ()
-        from accelerator.relate.dimensions import Path
-        from accelerator.relate.stale import PinnedRelate
-
-        told = pushed(block, fact, [one.related for one in declared.values()])
-        relates = tuple(
-            PinnedRelate(
-                Path(declared[number], tuple(pinned[o] for o in at)),
-                pinned[fact],
-                self._dimensions(),
-            )
-            for number, at in told.through.items()
-        )
-        return tuple(dict.fromkeys((*own, *told.conjuncts))), relates
-
-    def _keys(
-        self,
-        block: Block,
-        fact: int,
-        pinned: Sequence[PinnedTable],
-        scene: Scene,
-        relates: Sequence[PinnedRelate],
-    ) -> Iterator[Expr]:
-        """What dimensions without relate columns leave of the fact's keys that have an index."""
-        indexed = {one.field_id for one in scene.stored.indexes_of(pinned[fact].facts.uuid)}
-        told = {one.facts.uuid for relate in relates for one in relate.path.dimensions}
-        through = {o.index for o in block.occurrences if o.table.uuid in told}
-        if indexed:
-            yield from key_predicates(block, fact, pinned, indexed, through, self._parts.duckdb)
-
-    def _declared(self, table: PinnedTable, scene: Scene) -> dict[int, RelateColumn]:
-        """The relate columns of a table that have an index, by id."""
-        if not any(key.startswith(PREFIX) for key in table.properties):
-            return {}
-        indexed = {one.field_id for one in scene.stored.indexes_of(table.facts.uuid)}
-        known = self._relates.get_or(
-            (table.metadata_location,), lambda: relate_columns(table.properties)
-        )
-        return {one.id: one for one in known if one.id in indexed}
-
-    def _held_fields(self, table: PinnedTable, scene: Scene) -> frozenset[int]:
-        """Of columns whose values bitmaps keep."""
-        registered = scene.stored.indexes_of(table.facts.uuid)
-        return frozenset(one.field_id for one in registered if one.kind == "BITMAP")
+        return self._joins.candidate(block, pinned, scene, unique)
 
     def _coverage(
         self,
@@ -456,10 +305,10 @@ class CubeSearch:
                 from accelerator.relate.segments import SegmentsThatHold
 
                 fact = pinned[0]
-                over = self._over(fact, scene)
+                over = indexes_over(fact, scene, self._parts)
                 known.append(
                     SegmentsThatHold(
-                        cube, pinned, self._dimensions(), lambda: over(fact.statistics())
+                        cube, pinned, self._parts.dimensions(), lambda: over(fact.statistics())
                     )
                 )
             return known[0](segment, occurrence, snapshot)
@@ -484,8 +333,8 @@ class CubeSearch:
         coverage = self._coverage(record, cube, found, by_cube, scene)
         fact = pinned[found.fact]
         if 0 < len(coverage.uncovered) <= _PRUNED_MAX and unsafe(block.conjuncts) is None:
-            own, relates = self._own(block, found.fact, pinned, scene)
-            coverage = _pruned(coverage, own, fact, self._over(fact, scene, relates))
+            own, relates = self._joins.own(block, found.fact, pinned, scene)
+            coverage = _pruned(coverage, own, fact, indexes_over(fact, scene, self._parts, relates))
         return candidate(record, cube, found, coverage, pinned)
 
     def _cube_plan(
@@ -495,6 +344,9 @@ class CubeSearch:
         pinned: tuple[PinnedTable, ...],
         tried: tuple[Tried, ...],
     ) -> Plan:
+        if best.reduced is not None:
+            block, kept = best.reduced.block, best.reduced.kept
+            pinned = tuple(pinned[o] for o in kept)
         run: DuckDBRun | None = None
         declined: Declined | None = None
         try:
@@ -550,7 +402,7 @@ def _pruned(
     coverage: Coverage,
     own: Sequence[Expr],
     table: PinnedTable,
-    indexes_over: Callable[[FileStatistics], TableIndexes | None],
+    over: OverFiles,
 ) -> Coverage:
     """Without the raw files of which no row passes what is said of the fact alone."""
     if not own:
@@ -559,7 +411,7 @@ def _pruned(
     from accelerator.pruning import unneeded
 
     statistics = table.statistics_of(coverage.uncovered)
-    out = unneeded(own, statistics, indexes_over(statistics))
+    out = unneeded(own, statistics, over(statistics))
     left = tuple(f for f, leaves in zip(coverage.uncovered, out, strict=True) if not leaves)
     return replace(coverage, uncovered=left, left_out=len(coverage.uncovered) - len(left))
 

@@ -40,7 +40,7 @@ from accelerator.plan import CoverPlan, FilesPlan, PlainPlan, Plan, RowsPlan, de
 from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, spark_frame
-from accelerator.search import Parts
+from accelerator.scene import Parts
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
     BuildIndex,
@@ -408,11 +408,13 @@ class Accelerator:
             self.guards.check(sql, user)
         return statement
 
-    def _planned(self, sql: str, only: str | None = None) -> tuple[Plan, bool]:
+    def _planned(
+        self, sql: str, only: str | None = None, *, by_spark: bool = False
+    ) -> tuple[Plan, bool]:
         try:
             if metadata_table.is_named(sql):
                 return self._files_plan(sql), False
-            plan, cached = self.planner.plan(sql, only=only)
+            plan, cached = self.planner.plan(sql, only=only, by_spark=by_spark)
         except CancelledError:  # of a job that decodes manifests
             raise
         except AcceleratorError as error:
@@ -594,7 +596,7 @@ class Accelerator:
             return session.sql(statement.bare)
         with ExitStack() as leases:
             leases.enter_context(self.store.reading())
-            plan, _ = self._planned(statement.bare)
+            plan, _ = self._planned(statement.bare, by_spark=True)
             if isinstance(plan, (PlainPlan, FilesPlan)):
                 return session.sql(statement.bare)
             try:

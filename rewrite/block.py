@@ -80,6 +80,12 @@ class Block:
     grouped: bool
     rows: bool = False
 
+    def column(self, occurrence: int, field_id: int) -> Column | None:
+        """That field of an occurrence's table; None where it has none."""
+        own = self.occurrences[occurrence].table.columns
+        found = next((c for c in own if c.field_id == field_id), None)
+        return None if found is None else Column(occurrence, field_id, found.name, found.type)
+
     @cached_property
     def null_supplied(self) -> frozenset[int]:
         """Occurrences on the null-supplying side of a left join."""

@@ -18,7 +18,7 @@ from rewrite.expr import Call, Column, Expr, columns, transform
 
 FACT = 0
 """The place of the fact in a path; its dimensions follow."""
-_STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "in", "like"})
+STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "in", "like"})
 """Operators that are NULL where the column beside constants is."""
 
 
@@ -64,7 +64,7 @@ class Pushed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Partner:
+class Partner:
     """Occurrences along a path; `padded`: an ON may pad a row that has a partner."""
 
     occurrences: tuple[int, ...]
@@ -82,7 +82,7 @@ def pushed(block: Block, fact: int, relates: Sequence[Related]) -> Pushed:
     through: dict[int, tuple[int, ...]] = {}
     states: dict[int, tuple[object, ...]] = {}
     for related in relates:
-        for partner in _partners(block, fact, related.path):
+        for partner in partners(block, fact, related.path):
             last = block.occurrences[partner.occurrences[-1]]
             own = next((c for c in last.table.columns if c.field_id == related.attribute), None)
             if own is None:
@@ -106,13 +106,13 @@ def pushed(block: Block, fact: int, relates: Sequence[Related]) -> Pushed:
     )
 
 
-def _partners(block: Block, fact: int, path: Sequence[RelateStep]) -> Iterator[_Partner]:
+def partners(block: Block, fact: int, path: Sequence[RelateStep]) -> Iterator[Partner]:
     """The occurrences that a path means in the block."""
 
-    def further(before: _Partner) -> Iterator[_Partner]:
+    def further(before: Partner) -> Iterator[Partner]:
         place = len(before.occurrences) - 1
         if place == len(path):
-            yield _Partner(before.occurrences[1:], before.padded)
+            yield Partner(before.occurrences[1:], before.padded)
             return
         step = path[place]
         for one in block.occurrences:
@@ -121,16 +121,16 @@ def _partners(block: Block, fact: int, path: Sequence[RelateStep]) -> Iterator[_
             padded = _joined(block, before.occurrences, one.index, step)
             if padded is not None:
                 yield from further(
-                    _Partner((*before.occurrences, one.index), before.padded or padded)
+                    Partner((*before.occurrences, one.index), before.padded or padded)
                 )
 
-    yield from further(_Partner((fact,)))
+    yield from further(Partner((fact,)))
 
 
 def _joined(block: Block, before: tuple[int, ...], dimension: int, step: RelateStep) -> bool | None:
     """Whether the dimension may be padded beside its partner; None where it's joined otherwise."""
     pairs = [
-        (_column(block, before[key.of], key.other), _column(block, dimension, key.own))
+        (block.column(before[key.of], key.other), block.column(dimension, key.own))
         for key in step.keys
     ]
     wanted = [frozenset(pair) for pair in pairs if None not in pair]
@@ -146,12 +146,6 @@ def _joined(block: Block, before: tuple[int, ...], dimension: int, step: RelateS
     if any(pair not in has for pair in wanted):
         return None
     return any(pair is None or frozenset(pair) not in wanted for pair in told)
-
-
-def _column(block: Block, occurrence: int, field_id: int) -> Column | None:
-    found = (c for c in block.occurrences[occurrence].table.columns if c.field_id == field_id)
-    facts = next(found, None)
-    return None if facts is None else Column(occurrence, field_id, facts.name, facts.type)
 
 
 def _derived(
@@ -195,7 +189,7 @@ def _is_itself(expr: Expr) -> bool:
 
 def _strict_in(expr: Expr) -> Sequence[Expr]:
     """Operands of which the predicate is NULL where one is NULL."""
-    if not isinstance(expr, Call) or expr.op not in _STRICT:
+    if not isinstance(expr, Call) or expr.op not in STRICT:
         return ()
     return expr.args[:1] if expr.op == "in" else expr.args
 

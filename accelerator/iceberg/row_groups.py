@@ -156,6 +156,11 @@ class OpenFile:
         """The number of rows in each group, deleted ones included."""
         raise NotImplementedError
 
+    @property
+    def counts_deleted(self) -> bool:
+        """Whether rows keep the numbers that they have with the deleted ones."""
+        return True
+
     def bounds(self, column: Column) -> ColumnBounds:
         """The column's bounds in each group."""
         raise NotImplementedError
@@ -205,6 +210,10 @@ class _Whole(OpenFile):
     @property
     def groups(self) -> Sequence[int]:
         return (self.file.record_count,)
+
+    @property
+    def counts_deleted(self) -> bool:
+        return not self.file.deletes
 
     def bounds(self, column: Column) -> ColumnBounds:
         return _unknown(1, column.type or "")

@@ -45,7 +45,7 @@ from indexes.kind import Asked, Read
 from indexes.kinds import KINDS
 from indexes.puffin import within
 from indexes.question import Question
-from indexes.rows import RowVerdict
+from indexes.rows import Certainty, RowVerdict
 from rewrite.expr import Column, Expr, columns
 from rewrite.facts import TableFacts
 
@@ -183,11 +183,20 @@ class HeavyIndex:
 
 
 class RowSelection:
-    """Which rows of a file may pass a predicate, as sidecars tell; each file is asked once."""
+    """Which rows of a file may pass a predicate, as sidecars tell; each file is asked once.
 
-    def __init__(self, conjuncts: Sequence[Expr], heavy: Sequence[HeavyIndex]) -> None:
-        self._conjuncts, self.heavy = conjuncts, heavy
+    Of `selected`, which are among the conjuncts, it's asked whether they are TRUE of just these.
+    """
+
+    def __init__(
+        self,
+        conjuncts: Sequence[Expr],
+        heavy: Sequence[HeavyIndex],
+        selected: Sequence[Expr] = (),
+    ) -> None:
+        self._conjuncts, self._selected, self.heavy = conjuncts, selected, heavy
         self._known: dict[tuple[str, int], BitMap | None] = {}
+        self._exact: dict[tuple[str, int], bool] = {}
 
     def said(self, files: int) -> Skipped:
         """That it let so many files be left out."""
@@ -199,14 +208,28 @@ class RowSelection:
         """Positions in the file, deleted ones among them; None where any may pass."""
         if file.key not in self._known:
             found = self.verdict(file)
+            if self._selected:
+                chosen = self._judged(self._selected, file)
+                exact = chosen is not None and chosen.certainty is Certainty.EXACT
+                self._exact[file.key] = exact
+                found = chosen if found is None or chosen is None else found & chosen
             rows = None if found is None else found.true.upper
             if rows is not None:
                 rows.run_optimize()
             self._known[file.key] = rows
         return self._known[file.key]
 
+    def is_exact(self, file: LiveFile) -> bool:
+        """Whether what is selected is TRUE of just the rows of `of`, or of more."""
+        self.of(file)
+        return self._exact.get(file.key, False)
+
     def verdict(self, file: LiveFile) -> RowVerdict | None:
         """What is proven of each row; None where nothing is."""
+        rest = [one for one in self._conjuncts if one not in self._selected]
+        return self._judged(rest, file) if rest or not self._selected else None
+
+    def _judged(self, conjuncts: Sequence[Expr], file: LiveFile) -> RowVerdict | None:
         told = False
 
         def asked(column: Column, question: Question) -> RowVerdict | None:
@@ -220,7 +243,7 @@ class RowSelection:
             told = told or found is not None
             return found
 
-        verdict = judge_rows(self._conjuncts, file.record_count, asked)
+        verdict = judge_rows(conjuncts, file.record_count, asked)
         return verdict if told else None
 
     def row_groups(self, file: LiveFile) -> tuple[int, ...] | None:
@@ -275,11 +298,13 @@ class TableIndexes:
         mine = (o for o in self.heavy if (o.record.field_id, o.type, o.record.kind) == own)
         return next(mine, None)
 
-    def selection(self, conjuncts: Sequence[Expr]) -> RowSelection | None:
+    def selection(
+        self, conjuncts: Sequence[Expr], selected: Sequence[Expr] = ()
+    ) -> RowSelection | None:
         """What sidecars tell of rows for that predicate; None where none is of its columns."""
         used = {(c.field_id, c.type) for e in conjuncts for c in columns(e)}
         heavy = [one for one in self.heavy if (one.record.field_id, one.type) in used]
-        return RowSelection(conjuncts, heavy) if heavy else None
+        return RowSelection(conjuncts, heavy, selected) if heavy else None
 
     def judged(
         self, conjuncts: Sequence[Expr], statistics: FileStatistics

@@ -143,6 +143,13 @@ class Dimensions:
             return made
         return self._lookups.get_or(name, lambda: made)
 
+    def never_null(self, path: Path) -> bool:
+        """Whether each key of the path has a value; False where that can't be told."""
+        try:
+            return not self.lookup(path).values.null_count
+        except (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException):
+            return False
+
     def unique(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
         """Whether each combination of these columns stands once in the table, NULLs aside."""
         name = ("unique", pinned.facts.uuid, pinned.facts.snapshot_id, field_ids)

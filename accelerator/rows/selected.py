@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from accelerator.errors import EngineError
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.row_groups import Counted, GroupReader, OpenFile
 from rewrite.expr import Column
@@ -25,14 +26,21 @@ def selected_rows(
     files: Sequence[LiveFile],
     selection: RowSelection,
     check: Callable[[], None],
+    *,
+    exact: bool = False,
 ) -> tuple[pa.Table, Counted]:
-    """Those columns of every row that may pass, and what was read for it; deletes are applied."""
+    """Those columns of every row that may pass, and what was read for it; deletes are applied.
+
+    With `exact` of no other row: EngineError where a file can't be read so.
+    """
     reader = GroupReader(pinned, columns, check)
     opened = reader.open(files)
     work: list[tuple[OpenFile, int]] = []
     for file in opened:
         groups = selection.groups(file.file)
         whole = groups is None or selection.row_groups(file.file) != tuple(file.groups)
+        if exact and (whole or not file.counts_deleted):
+            raise EngineError(f"the rows of {file.file.path} can't be told apart")
         work += [(file, g) for g in (range(len(file.groups)) if whole else groups or ())]
 
     def read(one: tuple[OpenFile, int]) -> pa.Table:
@@ -43,7 +51,7 @@ def selected_rows(
             return table
         first = sum(file.groups[:group])
         count = rows.range_cardinality(first, first + file.groups[group])
-        if count * _FEW > table.num_rows:
+        if not exact and count * _FEW > table.num_rows:
             return table
         before = rows.rank(first - 1) if first else 0
         kept = np.zeros(file.groups[group], dtype=bool)

@@ -1,0 +1,308 @@
+"""The search for what answers a join without a cube: over which of its tables, by which columns.
+
+One of its tables is the fact, of which files are left out by its own predicates, by relate columns
+and by keys of its dimensions. Dimensions of which these say all that's asked aren't read at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accelerator.config import Config
+from accelerator.cover_plan import Candidate, duckdb_run, fields_used
+from accelerator.float_order import joined_float_order
+from accelerator.iceberg import PinnedTable
+from accelerator.iceberg.question import Question
+from accelerator.plan import MANIFESTS, Tried
+from accelerator.recent import Recent
+from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
+from accelerator.run_time_keys import key_predicates
+from accelerator.scene import Parts, Scene
+from cubes.manifest import Manifested, manifested, may_raise, unsafe
+from rewrite.block import Block
+from rewrite.expr import Column, Expr, columns, occurrences
+from rewrite.facts import TableFacts
+from rewrite.join_elimination import Known, Reduced, reduced
+from rewrite.reason import Declined, DeclinedError
+from rewrite.relate import pushed
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.statistics import FileStatistics
+    from accelerator.indexing.probing import TableIndexes
+    from accelerator.relate.stale import PinnedRelate
+
+OverFiles = Callable[["FileStatistics"], "TableIndexes | None"]
+"""What finds a table's indexes over some statistics of its files."""
+
+
+def indexes_over(
+    table: PinnedTable, scene: Scene, parts: Parts, relates: Sequence[PinnedRelate] = ()
+) -> OverFiles:
+    """Of that table; those on relate columns are there for `relates` alone."""
+    uuid = table.facts.uuid
+
+    def over(statistics: FileStatistics) -> TableIndexes | None:
+        registered = scene.stored.indexes_of(uuid)
+        if not registered:
+            return None
+        version = scene.stored.table(uuid)
+        return parts.indexes().over(statistics, table.facts, registered, version, relates)
+
+    return over
+
+
+def held_fields(table: PinnedTable, scene: Scene) -> frozenset[int]:
+    """Of columns and relate columns whose values bitmaps keep."""
+    registered = scene.stored.indexes_of(table.facts.uuid)
+    return frozenset(one.field_id for one in registered if one.kind == "BITMAP")
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """A block over several tables, the occurrence that is its fact, and what holds of that alone.
+
+    `relates` are the relate columns in `own`; `unique` tells of fields of a table.
+    """
+
+    block: Block
+    pinned: Sequence[PinnedTable]
+    fact: int
+    own: tuple[Expr, ...]
+    relates: tuple[PinnedRelate, ...]
+    unique: Callable[[PinnedTable, frozenset[int]], bool]
+
+    @property
+    def table(self) -> PinnedTable:
+        """The fact."""
+        return self.pinned[self.fact]
+
+
+class JoinedSearch:
+    """Covers joins; threads may share it."""
+
+    def __init__(self, config: Config, parts: Parts) -> None:
+        self._config, self._parts = config, parts
+        self._relates: Recent[tuple[RelateColumn, ...]] = Recent()
+
+    def candidate(
+        self,
+        block: Block,
+        pinned: Sequence[PinnedTable],
+        scene: Scene,
+        unique: Callable[[PinnedTable, frozenset[int]], bool],
+    ) -> Tried | Candidate:
+        """Without the files of the fact of which no row passes, and the dimensions that may go.
+
+        The fact is the largest of the tables that aren't padded; one with relate columns comes
+        first.
+        """
+        refused = unsafe(block.conditions)
+        if refused is None and block.rows and may_raise(block.results):
+            refused = Declined("may_raise")
+        inner = [i for i in range(len(pinned)) if i not in block.null_supplied]
+        if refused is not None or not inner:
+            return Tried(MANIFESTS, refused or Declined("metadata_one_table"))
+        fact = max(
+            inner, key=lambda i: (bool(self._declared(pinned[i], scene)), pinned[i].size_bytes, -i)
+        )
+        own, relates = self.own(block, fact, pinned, scene)
+        join = _Join(block, pinned, fact, own, relates, unique)
+        return self._without_joins(join, scene) or self._whole(join, scene)
+
+    def own(
+        self, block: Block, fact: int, pinned: Sequence[PinnedTable], scene: Scene
+    ) -> tuple[tuple[Expr, ...], tuple[PinnedRelate, ...]]:
+        """What WHERE and the joins say of the fact alone, and the relate columns in it.
+
+        The fact stands inner or preserved, so a conjunct that isn't TRUE ends its row.
+        """
+        own = tuple(c for c in block.conjuncts if occurrences(c) == {fact})
+        declared = self._declared(pinned[fact], scene)
+        if not declared:
+            return own, ()
+        told = pushed(block, fact, [one.related for one in declared.values()])
+        relates = self._pinned(told.through, fact, pinned, scene)
+        return tuple(dict.fromkeys((*own, *told.conjuncts))), relates
+
+    def _pinned(
+        self,
+        through: Mapping[int, tuple[int, ...]],
+        fact: int,
+        pinned: Sequence[PinnedTable],
+        scene: Scene,
+    ) -> tuple[PinnedRelate, ...]:
+        """Relate columns as the statement sees them."""
+        from accelerator.relate.dimensions import Path
+        from accelerator.relate.stale import PinnedRelate
+
+        declared, dimensions = self._declared(pinned[fact], scene), self._parts.dimensions()
+        return tuple(
+            PinnedRelate(
+                Path(declared[number], tuple(pinned[o] for o in at)), pinned[fact], dimensions
+            )
+            for number, at in through.items()
+        )
+
+    def _whole(self, join: _Join, scene: Scene) -> Tried | Candidate:
+        """With all of its joins."""
+        own = (*join.own, *self._keys(join, scene))
+        always = self._config.engine == "duckdb"
+        if not own and not always:
+            return Tried(MANIFESTS, Declined("metadata_no_file"))
+        # Imports Arrow's compute module.
+        from accelerator.joined_cover import joined_candidate
+
+        table = join.table
+        statistics, decoding = table.statistics_for(_question(join.fact, own, join.relates))
+        indexes = indexes_over(table, scene, self._parts, join.relates)(statistics)
+        found = joined_candidate(
+            join.block, join.fact, own, join.pinned, statistics, indexes, always=always
+        )
+        if isinstance(found, Tried):
+            return replace(found, decoding=decoding)
+        return replace(found, tried=replace(found.tried, decoding=decoding))
+
+    def _without_joins(self, join: _Join, scene: Scene) -> Candidate | None:
+        """Without the dimensions that the statement can do without; None where it needs all."""
+        block, fact, pinned = join.block, join.fact, join.pinned
+        declared = self._declared(join.table, scene)
+        if not declared and not block.left_edges:
+            return None
+        related = [one.related for one in declared.values()]
+
+        def unique(occurrence: int, fields: frozenset[int]) -> bool:
+            return join.unique(pinned[occurrence], fields)
+
+        def never_null(number: int, at: tuple[int, ...]) -> bool:
+            (relate,) = self._pinned({number: at}, fact, pinned, scene)
+            return relate.dimensions.never_null(relate.path)
+
+        known = Known(unique, never_null)
+        found: Candidate | None = None
+        if declared and not block.rows:
+            told = reduced(block, fact, related, known, results=True)
+            if told is not None and _is_sound(block, pinned, told):
+                found = self._by_indexes(join, told, scene)
+        if found is None and self._config.engine != "spark" and not scene.by_spark:
+            told = reduced(block, fact, related, known)
+            if told is not None and _is_sound(block, pinned, told):
+                found = self._by_rows(join, told, scene)
+        return found
+
+    def _by_indexes(self, join: _Join, told: Reduced, scene: Scene) -> Candidate | None:
+        """The answer from what manifests and indexes of the fact say, without reading any file."""
+        table = join.table
+        cube = manifested(told.block, table.fixed_fields, held_fields(table, scene))
+        if not isinstance(cube, Manifested) or not cube.tells:
+            return None
+        # Imports Arrow's compute module.
+        from accelerator.joined_cover import used_relates
+        from accelerator.manifest_cover import manifest_candidate
+
+        relates = self._pinned(told.through, join.fact, join.pinned, scene)
+        asked = (
+            *told.block.conjuncts,
+            *(d.expr for d in cube.cube.dimensions),
+            *(s.argument for s in cube.cube.states if s.argument is not None),
+        )
+        statistics, decoding = table.statistics_for(_question(told.fact, asked, relates))
+        indexes = indexes_over(table, scene, self._parts, relates)(statistics)
+        found = manifest_candidate(told.block, cube, statistics, indexes, table.deleted)
+        if isinstance(found, Tried) or found.coverage.uncovered or found.manifests is None:
+            return None
+        gone = _gone(join, told)
+        manifests = replace(
+            found.manifests,
+            own=told.block.conjuncts,
+            relates=used_relates(relates),
+            gone=gone,
+        )
+        tried = replace(found.tried, decoding=decoding)
+        return replace(found, tried=tried, manifests=manifests, reduced=told)
+
+    def _by_rows(self, join: _Join, told: Reduced, scene: Scene) -> Candidate | None:
+        """The joins that are left over just the rows of which what is selected is TRUE."""
+        # Imports Arrow's compute module.
+        from accelerator.joined_cover import joined_candidate
+
+        by_number = {one.path.column.id: one for one in join.relates}
+        new = {n: at for n, at in told.through.items() if n not in by_number}
+        relates = (*join.relates, *self._pinned(new, join.fact, join.pinned, scene))
+        own = tuple(dict.fromkeys((*join.own, *told.selected)))
+        pinned = [join.pinned[o] for o in told.kept]
+        always = self._config.engine == "duckdb"
+        statistics, decoding = join.table.statistics_for(_question(told.fact, own, relates))
+        indexes = indexes_over(join.table, scene, self._parts, relates)(statistics)
+        found = joined_candidate(
+            told.block,
+            told.fact,
+            own,
+            pinned,
+            statistics,
+            indexes,
+            always=always,
+            selected=told.selected,
+        )
+        if isinstance(found, Tried) or found.manifests is None:
+            return None
+        if not (always or found.tried.bytes <= self._config.duckdb_bytes_max):
+            return None  # Spark reads whole files
+        manifests = replace(found.manifests, gone=_gone(join, told))
+        tried = replace(found.tried, decoding=decoding)
+        found = replace(found, tried=tried, manifests=manifests, reduced=told)
+        try:
+            duckdb_run(told.block, found)
+        except DeclinedError:
+            return None
+        return found
+
+    def _keys(self, join: _Join, scene: Scene) -> Iterator[Expr]:
+        """What dimensions without relate columns leave of the fact's keys that have an index."""
+        indexed = {one.field_id for one in scene.stored.indexes_of(join.table.facts.uuid)}
+        told = {one.facts.uuid for relate in join.relates for one in relate.path.dimensions}
+        through = {o.index for o in join.block.occurrences if o.table.uuid in told}
+        if indexed:
+            yield from key_predicates(
+                join.block, join.fact, join.pinned, indexed, through, self._parts.duckdb
+            )
+
+    def _declared(self, table: PinnedTable, scene: Scene) -> dict[int, RelateColumn]:
+        """The relate columns of a table that have an index, by id."""
+        if not any(key.startswith(PREFIX) for key in table.properties):
+            return {}
+        indexed = {one.field_id for one in scene.stored.indexes_of(table.facts.uuid)}
+        known = self._relates.get_or(
+            (table.metadata_location,), lambda: relate_columns(table.properties)
+        )
+        return {one.id: one for one in known if one.id in indexed}
+
+
+def _question(fact: int, own: Sequence[Expr], relates: Sequence[PinnedRelate]) -> Question:
+    """What is asked of the fact's statistics: by relate columns, of the keys that they come by."""
+    real = [c for c in own if all(column.field_id > 0 for column in columns(c))]
+    keys = [
+        Column(fact, one.field_id, one.name, one.type) for r in relates for one in r.key_columns
+    ]
+    return Question.of(real, [*keys, *(c for e in own for c in columns(e) if c.field_id > 0)])
+
+
+def _is_sound(block: Block, pinned: Sequence[PinnedTable], told: Reduced) -> bool:
+    """Whether plain Spark surely sees the rows of the dimensions that go as they were looked up.
+
+    It may leave out a file by its bounds, or take a partition's value instead of the file's.
+    """
+    if joined_float_order(block.conditions, lambda i: pinned[i].statistics()) is not None:
+        return False
+    gone = [i for i in range(len(pinned)) if i not in told.kept]
+    return not any(
+        pinned[i].has_doubtful((c.field_id, c.type or "unknown") for c in fields_used(block, i))
+        for i in gone
+    )
+
+
+def _gone(join: _Join, told: Reduced) -> tuple[TableFacts, ...]:
+    """The tables that aren't read, once each."""
+    found = (join.pinned[i].facts for i in range(len(join.pinned)) if i not in told.kept)
+    return tuple({(one.uuid, one.snapshot_id): one for one in found}.values())

@@ -1,0 +1,64 @@
+"""What one statement is planned under: its pins, the store as it sees it, parts of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from accelerator.iceberg import Pin
+from accelerator.store import IndexRecord, RegistryVersion, Store, TableVersion
+
+if TYPE_CHECKING:
+    from accelerator.engines.duckdb import DuckDBEngine
+    from accelerator.indexing.probing import Indexes
+    from accelerator.relate.dimensions import Dimensions
+
+
+class Stored:
+    """The store as one statement sees it: each of its logs is asked for its newest version once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tables: dict[str, TableVersion] = {}
+
+    @cached_property
+    def registry(self) -> RegistryVersion:
+        """All cubes."""
+        return self._store.registry()
+
+    def indexes_of(self, table_uuid: str) -> Sequence[IndexRecord]:
+        """The table's indexes, by name."""
+        found = self.registry.indexes
+        return [found[name] for name in sorted(found) if found[name].table_uuid == table_uuid]
+
+    def table(self, table_uuid: str) -> TableVersion:
+        """All segments over a fact table."""
+        version = self._tables.get(table_uuid)
+        if version is None:
+            version = self._tables[table_uuid] = self._store.table(table_uuid)
+        return version
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What of a session the search asks, each made when it's first needed."""
+
+    indexes: Callable[[], Indexes]
+    dimensions: Callable[[], Dimensions]
+    duckdb: Callable[[], DuckDBEngine]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a statement is planned under: tables, store, the session; `only` is the one cube.
+
+    `by_spark`: Spark will run the plan, whichever engine were better.
+    """
+
+    pin: Pin
+    stored: Stored
+    settings: Mapping[str, str]
+    only: str | None = None
+    by_spark: bool = False
