@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ DICTIONARY, BLOCK_SETS, MATRIX, ROW_SETS, CUT_SETS, END = range(SECTIONS)
 EXACT_BYTES = 4 << 20  # of sets, that several values are answered exactly with at most, or
 EXACT_ROWS = 4  # a byte for so many rows
 _EDGE_BYTES = 64 << 10  # of sets of blocks, read for what bins hold in part
+_HEADS_MAX = 1_024
 _BLOCK_LEVEL = 0  # places in `Block.levels`
 _ROW_LEVEL = 1
 
@@ -61,8 +62,9 @@ class Head:
     cut_crcs: Array
 
 
+@lru_cache(_HEADS_MAX)
 def parse_head(data: bytes, domain: str) -> Head:
-    """ValueError for what isn't a head."""
+    """ValueError for what isn't a head. Those of late are kept, by their bytes."""
     source = head_of(data, MAGIC)
     rows, ndv, level, text = (source.number(form) for form in "QIBB")
     if bool(text) != (domain == BYTES):

@@ -105,12 +105,16 @@ class _Manifest:
     deletes: tuple[_Delete, ...]
 
 
+_LISTS_MAX = 64
+
+
 class FileCache:
-    """Live files by (table uuid, snapshot id), and decoded manifests by path."""
+    """Live files by (table uuid, snapshot id); lists of manifests and these, decoded, by path."""
 
     def __init__(self, snapshots_max: int = 64, manifests_max: int = 4096) -> None:
         self._snapshots: Recent[tuple[LiveFile, ...]] = Recent(snapshots_max)
         self._manifests: Recent[_Manifest] = Recent(manifests_max)
+        self._lists: Recent[tuple[ManifestFile, ...]] = Recent(_LISTS_MAX)
 
     def live_files(
         self, inputs: Inputs, uuid: str, snapshot: Snapshot, unpartitioned: Set[int]
@@ -125,7 +129,7 @@ class FileCache:
 
     def manifests(self, inputs: Inputs, snapshot: Snapshot) -> Sequence[ManifestFile]:
         """The manifests of the snapshot, as its list has them."""
-        return list(read_manifest_list(inputs.new_input(snapshot.manifest_list)))
+        return self._lists.get_or(snapshot.manifest_list, lambda: _listed(inputs, snapshot))
 
     def listed(self, inputs: Inputs, manifest: ManifestFile) -> Sequence[LiveFile]:
         """The data files of a manifest, in its order, without deletes."""
@@ -136,7 +140,7 @@ class FileCache:
 
         Keeps no manifest: all snapshots of a large table have more than is worth the memory.
         """
-        for manifest in self.manifests(inputs, snapshot):
+        for manifest in _listed(inputs, snapshot):
             path = manifest.manifest_path
             if manifest.content == ManifestContent.DATA and path not in seen:
                 seen.add(path)
@@ -215,6 +219,10 @@ def live_entries(inputs: Inputs, manifest: ManifestFile) -> list[ManifestEntry]:
         read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
     ) as reader:
         return [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
+
+
+def _listed(inputs: Inputs, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+    return tuple(read_manifest_list(inputs.new_input(snapshot.manifest_list)))
 
 
 def _decode_manifest(inputs: Inputs, manifest: ManifestFile) -> _Manifest:
