@@ -39,7 +39,6 @@ from bench.ssb.systems import Accelerated, PlainSpark, System
 from bench.ssb.workspace import BUILD, open_loaded
 from bench.steps import Steps, noise_into
 
-BUDGET_S = 18 * 60
 _RUNTIME_FILTERS = {
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
     "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
@@ -73,6 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="6 million rows each (default 1)")
     parser.add_argument("--json", type=Path, help="where the figures go")
     parser.add_argument("--runs", type=int, default=4, help="warm runs of each query (default 4)")
+    parser.add_argument(
+        "--minutes", type=float, default=18, help="no run begins that would end later (default 18)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="draws the queries' literals")
 
 
@@ -105,7 +107,7 @@ def _measure(
     turns: list[dict[str, Any]] = []
     last = 0.0
     for number in range(options.runs + 1):
-        if time.monotonic() - start + last > BUDGET_S:
+        if time.monotonic() - start + last > options.minutes * 60:
             report.details["stopped"] = f"before run {number}: the time was up"
             break
         begin = time.monotonic()
