@@ -24,7 +24,7 @@ from cubes.manifest import Manifested, manifested, may_raise, unsafe
 from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns, occurrences
 from rewrite.facts import TableFacts
-from rewrite.join_elimination import Known, Reduced, reduced
+from rewrite.join_elimination import JoinElimination, Known, Reduced
 from rewrite.reason import Declined, DeclinedError
 from rewrite.relate import pushed
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import TableIndexes
     from accelerator.relate.stale import PinnedRelate
+
+_TOLD = frozenset({"count", "min", "max"})
+"""Functions that manifests may tell of any column."""
 
 OverFiles = Callable[["FileStatistics"], "TableIndexes | None"]
 """What finds a table's indexes over some statistics of its files."""
@@ -179,14 +182,14 @@ class JoinedSearch:
             (relate,) = self._pinned({number: at}, fact, pinned, scene)
             return relate.dimensions.never_null(relate.path)
 
-        known = Known(unique, never_null)
+        search = JoinElimination(block, fact, related, Known(unique, never_null))
         found: Candidate | None = None
-        if declared and not block.rows:
-            told = reduced(block, fact, related, known, results=True)
+        if declared and _may_be_told(block, fact, join.table, scene):
+            told = search.reduced(results=True)
             if told is not None and _is_sound(block, pinned, told):
                 found = self._by_indexes(join, told, scene)
         if found is None and self._config.engine != "spark" and not scene.by_spark:
-            told = reduced(block, fact, related, known)
+            told = search.reduced()
             if told is not None and _is_sound(block, pinned, told):
                 found = self._by_rows(join, told, scene)
         return found
@@ -286,6 +289,18 @@ def _question(fact: int, own: Sequence[Expr], relates: Sequence[PinnedRelate]) -
         Column(fact, one.field_id, one.name, one.type) for r in relates for one in r.key_columns
     ]
     return Question.of(real, [*keys, *(c for e in own for c in columns(e) if c.field_id > 0)])
+
+
+def _may_be_told(block: Block, fact: int, table: PinnedTable, scene: Scene) -> bool:
+    """Whether manifests and bitmaps may have what is shown of the fact's own columns."""
+    if block.rows:
+        return False
+    told = table.fixed_fields | held_fields(table, scene)
+    shown = [*block.keys]
+    for call in block.aggregates:
+        shown += () if call.function in _TOLD and not call.distinct else call.args
+    named = (column for expr in shown for column in columns(expr) if column.occurrence == fact)
+    return all(column.field_id in told for column in named)
 
 
 def _is_sound(block: Block, pinned: Sequence[PinnedTable], told: Reduced) -> bool:

@@ -53,30 +53,6 @@ class Known:
     never_null: Callable[[int, tuple[int, ...]], bool]
 
 
-def reduced(
-    block: Block, fact: int, relates: Sequence[Related], known: Known, *, results: bool = False
-) -> Reduced | None:
-    """The block without each join that it can do without; None where that's none.
-
-    With `results` outputs and keys may be relate columns too, and `selected` stays in the block;
-    then no join is left, or nothing is said. The fact must be inner or preserved.
-    """
-    if fact in block.null_supplied or len(block.occurrences) < 2:
-        return None
-    search = _Search(block, fact, relates, known, results=results)
-    gone = {o.index for o in block.occurrences if o.index != fact and search.may_go(o.index)}
-    while gone:
-        blamed = search.blamed(gone)
-        if not blamed:
-            break
-        if results:
-            return None
-        gone -= blamed
-    if not gone or (results and len(gone) < len(block.occurrences) - 1):
-        return None
-    return search.without(gone)
-
-
 @dataclass(frozen=True, slots=True)
 class _Came:
     """A relate column of the fact, and the occurrences through which it comes."""
@@ -85,19 +61,14 @@ class _Came:
     through: tuple[int, ...]
 
 
-class _Search:
-    """What stands for the columns of dimensions, if these go."""
+class JoinElimination:
+    """What stands for the columns of a block's dimensions, if these go.
 
-    def __init__(
-        self,
-        block: Block,
-        fact: int,
-        relates: Sequence[Related],
-        known: Known,
-        *,
-        results: bool,
-    ) -> None:
-        self._block, self._fact, self._known, self._results = block, fact, known, results
+    The fact must be inner or preserved: of a padded one nothing is said.
+    """
+
+    def __init__(self, block: Block, fact: int, relates: Sequence[Related], known: Known) -> None:
+        self._block, self._fact, self._known = block, fact, known
         self._edges = {edge.occurrence: edge for edge in block.left_edges}
         self._came: dict[Column, _Came] = {}
         """By the dimension's attribute."""
@@ -106,11 +77,29 @@ class _Search:
         self._met: dict[int, dict[Column, Column]] = {}
         """The same by the dimension: one way to each."""
         self._reached: set[int] = set()
-        """Occurrences of which a row has one partner at most, by some path."""
+        """Inner occurrences of which a row has one partner at most, by some path."""
         states: dict[int, object] = {}
-        for related in relates:
+        for related in relates if fact not in block.null_supplied else ():
             for partner in partners(block, fact, related.path):
                 self._learn(related, partner, states)
+
+    def reduced(self, *, results: bool = False) -> Reduced | None:
+        """The block without each join that it can do without; None where that's none.
+
+        With `results` outputs and keys may be relate columns too, and `selected` stays in the
+        block; then no join is left, or nothing is said.
+        """
+        block, fact = self._block, self._fact
+        if fact in block.null_supplied:
+            return None
+        others = {o.index for o in block.occurrences} - {fact}
+        gone = {one for one in others if self._may_go(one)}
+        while gone and (gone == others or not results):
+            blamed = self._blamed(gone, results)
+            if not blamed:
+                return self._without(gone, results)
+            gone -= blamed
+        return None
 
     def _learn(self, related: Related, partner: Partner, states: dict[int, object]) -> None:
         block, path = self._block, partner.occurrences
@@ -140,26 +129,24 @@ class _Search:
             relate = Column(self._fact, related.field_id, related.name, attribute.type)
             self._came.setdefault(attribute, _Came(relate, path))
 
-    def may_go(self, occurrence: int) -> bool:
+    def _may_go(self, occurrence: int) -> bool:
         """Whether a row surely meets one row of it at most."""
-        if occurrence in self._reached:
-            return True
         edge = self._edges.get(occurrence)
         if edge is None:
-            return False
+            return occurrence in self._reached  # its key is counted where its rows are looked up
         pairs = [pair for pair in map(equal_columns, edge.on) if pair is not None]
         own = [c for pair in pairs for c in pair if len({p.occurrence for p in pair}) > 1]
         fields = frozenset(c.field_id for c in own if c.occurrence == occurrence)
         return bool(fields) and self._known.unique(occurrence, fields)
 
-    def blamed(self, gone: set[int]) -> set[int]:
+    def _blamed(self, gone: set[int], results: bool) -> set[int]:
         """Those of the occurrences that can't go together with the others."""
         found: set[int] = set()
         for edge in self._block.left_edges:
             if edge.occurrence not in gone:
                 found |= self._lacking(edge.on, gone, related=False)
-        found |= self._lacking(self._block.keys, gone, related=self._results)
-        found |= self._lacking(self._block.results, gone, related=self._results)
+        found |= self._lacking(self._block.keys, gone, related=results)
+        found |= self._lacking(self._block.results, gone, related=results)
         for conjunct in self._said(gone):
             lacking = self._lacking([conjunct], gone, related=True)
             if not lacking and not self._is_own(self._replaced(conjunct, gone)):
@@ -238,7 +225,7 @@ class _Search:
                 done |= new
         return found
 
-    def without(self, gone: set[int]) -> Reduced:
+    def _without(self, gone: set[int], results: bool) -> Reduced:
         """The block without these."""
         block = self._block
         kept = tuple(o.index for o in block.occurrences if o.index not in gone)
@@ -267,7 +254,7 @@ class _Search:
                 for e in block.left_edges
                 if e.occurrence not in gone
             ),
-            conjuncts=tuple(c for c in told if self._results or c not in selected),
+            conjuncts=tuple(c for c in told if results or c not in selected),
             keys=tuple(map(there, block.keys)),
             outputs=tuple(Output(o.name, o.alias, there(o.expr)) for o in block.outputs),
             having=None if block.having is None else there(block.having),
