@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rewrite import types
-from rewrite.expr import Call, Column, Expr, Literal, walk
+from rewrite.expr import Call, Column, Expr, Literal, Parameter, walk
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def float_order(conjuncts: Sequence[Expr], statistics: FileStatistics) -> Declin
 def joined_float_order(
     conditions: Sequence[Expr], statistics: Callable[[int], FileStatistics]
 ) -> Declined | None:
-    """The same of a join's tables, any of whose files Spark may leave out; given by occurrence."""
+    """The same of several tables, any of whose files Spark may leave out; given by occurrence."""
     return _doubt(conditions, statistics)
 
 
@@ -51,11 +51,6 @@ def _doubt(
     return None
 
 
-def zero_compared(conjuncts: Sequence[Expr]) -> Declined | None:
-    """The same of what isn't looked at file by file."""
-    return next((_beside_zero(column) for column, zero, _ in _doubtful(conjuncts) if zero), None)
-
-
 def _beside_zero(column: Column) -> Declined:
     return Declined("float_order", f"The column {column.name} beside zero.")
 
@@ -70,7 +65,7 @@ def _doubtful(conjuncts: Sequence[Expr]) -> Iterator[tuple[Column, bool, bool]]:
             if call.op not in types.COMPARISONS and call.op != "in":
                 continue
             columns = [one for one in call.args if isinstance(one, Column)]
-            constants = [one for one in call.args if isinstance(one, Literal)]
+            constants = [one for one in call.args if isinstance(one, (Literal, Parameter))]
             op = _FLIPPED.get(call.op, call.op) if call.args[0] in constants else call.op
             for column in columns:
                 if column.type in _FLOATING and constants:
@@ -80,7 +75,10 @@ def _doubtful(conjuncts: Sequence[Expr]) -> Iterator[tuple[Column, bool, bool]]:
                     yield column, zero, op in _ABOVE or (negated and op in _FLIPPED)
 
 
-def _is_zero(constant: Literal, sign: str) -> bool:
+def _is_zero(constant: Literal | Parameter, sign: str) -> bool:
+    """Whether it's a zero of that sign, which a parameter may be."""
+    if isinstance(constant, Parameter):
+        return True
     try:
         return float(constant.value) == 0.0 and constant.value.startswith(sign)
     except ValueError:

@@ -21,7 +21,7 @@ from accelerator.cover_plan import (
     fields_used,
     nearest,
 )
-from accelerator.float_order import zero_compared
+from accelerator.float_order import joined_float_order
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
@@ -325,7 +325,7 @@ class CubeSearch:
         record, cube = tried
         if cube is None:
             return Tried(record.name, Declined("segment_unreadable", "Its definition."))
-        doubt = zero_compared(block.conjuncts)
+        doubt = joined_float_order(block.conditions, lambda i: pinned[i].statistics())
         found = match(block, cube) if doubt is None else doubt
         if isinstance(found, Declined):
             return Tried(record.name, found)

@@ -71,3 +71,19 @@ def test_cubes_are_not_asked_about_zeros(spark_warehouse, acc) -> None:
     same = Differential(acc)
     same.check([f"SELECT count(*) FROM {table} WHERE d = 0"], rewritten=False)
     same.check([f"SELECT count(*) FROM {table} WHERE d = 1.5"])
+
+
+def test_cubes_are_not_asked_about_nan(spark_warehouse, acc) -> None:
+    """Not even those that hold just the rows of the predicate."""
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('k INT, d DOUBLE, e DOUBLE')}"
+    for values in ("IF(id = 3, DOUBLE('NaN'), id / 8)", "id + 5.0D"):
+        wh.sql(
+            f"INSERT INTO {table} SELECT CAST(id AS INT), {values}, id + 1.0D"
+            " FROM range(0, 10, 1, 1)"
+        )
+    same = Differential(acc)
+    for column, rewritten in (("d", False), ("e", True)):
+        query = f"SELECT k, count(*) FROM {table} WHERE {column} > 5e0 GROUP BY k"
+        acc.execute(f"CREATE CUBE above_{column} AS {query}")
+        same.check([query], rewritten=rewritten)
