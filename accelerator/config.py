@@ -154,6 +154,12 @@ class Config:
     build_bytes_per_job: int = _setting(
         8 * _GIB, "A build reads at most so many bytes in one Spark job, or one file.", kind="bytes"
     )
+    relate_lookup_rows_max: int = _setting(
+        20_000_000,
+        "A dimension of relate columns with at most so many rows is looked up in memory, by the"
+        " driver and each worker; larger ones are joined with the fact's keys by Spark.",
+        kind="whole number",
+    )
     user: str | None = _setting(
         None,
         "Who asks, for the exemptions of guards; `query` and `sql` may name another.",

@@ -139,7 +139,7 @@ class Accelerator:
         """What the dimensions of relate columns say of keys."""
         from accelerator.relate.dimensions import Dimensions  # imports Arrow's compute module
 
-        return Dimensions(self.lake, self._spark.engine)
+        return Dimensions(self.lake, self._spark.engine, self.config.relate_lookup_rows_max)
 
     @cached_property
     def index_builder(self) -> IndexBuilder:

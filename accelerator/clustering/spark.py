@@ -1,7 +1,7 @@
 """Puts staged rows into an order and writes them, by Spark.
 
-Relate columns come from their dimensions' lookups by left joins, whose keys are unique, so that no
-row is lost or doubled. They, and what else the order needs, are dropped before anything is written.
+Relate columns come by left joins from their dimensions, whose keys are unique, so that no row is
+lost or doubled. They, and what else the order needs, are dropped before anything is written.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ def rewrite(
     session: SparkSession,
     relation: str,
     layout: Layout,
-    lookups: Mapping[int, tuple[Lookup, Sequence[str]]],
+    lookups: Mapping[int, tuple[Lookup | DataFrame, Sequence[str]]],
 ) -> None:
     """Writes the relation's rows to itself, ordered.
 
-    A relate column's lookup is given by its id, with the columns that its keys are in.
+    A relate column's lookup, or rows of its keys and last the value, is given by its id, with the
+    columns that its keys are in.
     """
     rows = session.table(relation)
     own = [F.col(quote(name, "spark")) for name in rows.columns]
@@ -110,17 +111,20 @@ def _on_curve(curve: str, rankings: Sequence[Ranking]) -> Any:
 def _joined(
     session: SparkSession,
     rows: DataFrame,
-    lookup: Lookup,
+    lookup: Lookup | DataFrame,
     columns: Sequence[str],
     prefix: str,
     value: str,
 ) -> DataFrame:
     """The rows with the lookup's value beside them."""
     names = [f"{prefix}{i}" for i in range(len(columns))]
-    table = pa.table([*lookup.keys.columns, lookup.values], names=[*names, value])
-    found = session.createDataFrame(table)
-    if lookup.nbytes <= _BROADCAST_BYTES:
-        found = F.broadcast(found)
+    if isinstance(lookup, Lookup):
+        table = pa.table([*lookup.keys.columns, lookup.values], names=[*names, value])
+        found = session.createDataFrame(table)
+        if lookup.nbytes <= _BROADCAST_BYTES:
+            found = F.broadcast(found)
+    else:
+        found = lookup.toDF(*names, value)
     same = [
         F.col(quote(one, "spark")) == F.col(name) for one, name in zip(columns, names, strict=True)
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from accelerator.iceberg import LiveFile, PartitionField, Pin, PinnedTable
 from accelerator.progress import Progress, SilentProgress
 from accelerator.relate.declared import check
 from accelerator.relate.dimensions import named, path_of
+from accelerator.relate.lookup import Lookup
 from accelerator.relate.property import relate_columns
 from accelerator.relate.stale import key_columns
 from accelerator.statements.kinds import OptimizeTable
@@ -39,6 +40,8 @@ from rewrite.dotted import joined
 from rewrite.render import quote
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from accelerator.session import Accelerator
 
 _MB = 1024 * 1024
@@ -187,13 +190,14 @@ def _rewritten(
     progress: Progress,
 ) -> Optimized:
     size = sum(f.size_bytes for f in files)
-    lookups = {}
-    for key, path in relates(order.keys):
-        columns = key_columns(path, pinned) or ()
-        lookups[key.field_id] = session.dimensions.lookup(path), [c.name for c in columns]
     layout = _layout(pinned, order, options, files, session.engine.selection_catalog())
     folder = order.folder(data_location(pinned), secrets.token_hex(_RUN_BYTES))
-    with _failures(pinned), session.store.reading(), session.tracked() as tag:
+    with (
+        _failures(pinned),
+        session.store.reading(),
+        session.tracked() as tag,
+        _lookups(session, pinned, order, tag) as lookups,
+    ):
         session.engine.activate()
         session.store.pin_snapshot(pinned.facts.uuid, pinned.snapshot_ms)
         rewriting = Rewriting(
@@ -217,6 +221,24 @@ def _rewritten(
             return Optimized(len(files), size, written, snapshot)
         finally:
             rewriting.close()
+
+
+@contextmanager
+def _lookups(
+    session: Accelerator, pinned: PinnedTable, order: Order, tag: str
+) -> Iterator[dict[int, tuple[Lookup | DataFrame, list[str]]]]:
+    """What gives relate columns their values, by their ids, with the columns of their keys."""
+    dimensions = session.dimensions
+    found: dict[int, tuple[Lookup | DataFrame, list[str]]] = {}
+    with ExitStack() as opened:
+        for key, path in relates(order.keys):
+            columns = [one.name for one in key_columns(path, pinned) or ()]
+            if dimensions.is_large(path):
+                dimensions.check(path, tag)
+                found[key.field_id] = opened.enter_context(dimensions.values(path)), columns
+            else:
+                found[key.field_id] = dimensions.lookup(path), columns
+        yield found
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,8 @@ from accelerator.errors import (
 )
 from accelerator.iceberg import Lake, LiveFile, Pin, PinnedTable
 from accelerator.indexing import records
-from accelerator.indexing.work import Answer, FileWork, Source, Wanted, index_files
+from accelerator.indexing.shuffled import look
+from accelerator.indexing.work import Answer, FileWork, Indexed, Source, Wanted, index_files
 from accelerator.progress import Progress, SilentProgress
 from accelerator.relate.declared import check
 from accelerator.relate.dimensions import Dimensions, Path, Snapshots, named, path_of
@@ -138,7 +139,7 @@ class IndexBuilder:
         relate = named(pinned, name) if found is None else None
         if relate is not None:
             path = path_of(relate, self._lake.pin())
-            self._dimensions.lookup(path)
+            self._dimensions.check(path)
             found = path.as_column
         elif found is None or not pinned.has_field(name):
             raise UnknownColumnError(
@@ -256,7 +257,9 @@ class IndexBuilder:
         with self._store.reading():
             targets = [self.target(record) for record in wanted]
             for target in targets:
-                self._store.pin_snapshot(target.record.table_uuid, target.pinned.snapshot_ms)
+                dimensions = () if target.path is None else target.path.dimensions
+                for pinned in (target.pinned, *dimensions):
+                    self._store.pin_snapshot(pinned.facts.uuid, pinned.snapshot_ms)
             due = {t.record.id: self.due(t) for t in targets}
             opened = frozenset[FileKey]().union(*(one.files for one in due.values()))
             live = targets[0].pinned.live_files() if targets else ()
@@ -359,6 +362,9 @@ class IndexBuilder:
     ) -> dict[str, Answer]:
         pinned, engine = due[0].pinned, self._spark()
         paths = {t.record.field_id: t.path for t in due if t.path is not None}
+        large = {number for number, path in paths.items() if self._dimensions.is_large(path)}
+        for number in large:
+            self._dimensions.check(paths[number], tag)
         changes, places = list[Keys](), dict[tuple[str, Snapshots], int]()
         for target in due:
             for before, keys in wanted_of[target.record.id].changes.items():
@@ -370,7 +376,7 @@ class IndexBuilder:
             self._config.store_root,
             dict(self._config.store_options),
             pinned.defaulted_fields,
-            {number: self._dimensions.lookup(path) for number, path in paths.items()},
+            {i: self._dimensions.lookup(path) for i, path in paths.items() if i not in large},
             tuple(changes),
         )
         wanted = [
@@ -390,6 +396,7 @@ class IndexBuilder:
                 f.path,
                 f.file_format,
                 f.record_count,
+                f.size_bytes,
                 segment_id(),
                 pinned.fixed_values(f),
                 {
@@ -400,11 +407,48 @@ class IndexBuilder:
             )
             for f in files
         ]
-        size = sum(f.size_bytes for f in files)
-        tasks = min(len(work), max(2 * engine.parallelism, -(-size // _TASK_BYTES)))
-        parts = [work[i::tasks] for i in range(tasks)]
-        found = engine.run_tasks(partial(index_files, source, wanted), parts, tag)
-        return {answer.path: answer for some in found for answer in some}
+        parts = _parts(work, engine)
+        found = list[Answer]()
+        looked_up = [one for one in wanted if one.field_id not in large]
+        if looked_up:
+            task = partial(index_files, source, looked_up)
+            found += (one for some in engine.run_tasks(task, parts, tag) for one in some)
+        for number in large:
+            mine = [one for one in wanted if one.field_id == number]
+            lacking = frozenset[FileKey]().union(*(wanted_of[one.index_id].files for one in mine))
+            some = [w for f, w in zip(files, work, strict=True) if f.key in lacking]
+            found += self._joined(source, mine, some, paths[number], tag)
+        answers = dict[str, Answer]()
+        for each in found:
+            told = answers.get(each.path, Answer(each.path))
+            answers[each.path] = Answer(each.path, (*told.indexed, *each.indexed))
+        return answers
+
+    def _joined(
+        self,
+        source: Source,
+        wanted: Sequence[Wanted],
+        files: Sequence[FileWork],
+        path: Path,
+        tag: str,
+    ) -> Sequence[Answer]:
+        """What the files hold for indexes on one relate column, whose dimensions are large."""
+        from accelerator.indexing.spark import index_joined
+
+        engine, held = self._spark(), dict[str, frozenset[str]]()
+        ids = frozenset(one.index_id for one in wanted)
+        doubtful = [f for f in files if ids & f.doubtful.keys()]
+        if doubtful:
+            told = engine.run_tasks(partial(look, source, wanted), _parts(doubtful, engine), tag)
+            held = {one.path: one.indexes for some in told for one in some}
+        whole = [f for f in files if held.get(f.path) == ids]
+        answers = [Answer(f.path, tuple(Indexed(i, unchanged=True) for i in ids)) for f in whole]
+        due = [replace(f, doubtful={}) for f in files if held.get(f.path) != ids]
+        if due:
+            tasks = len(_parts(due, engine))
+            with self._dimensions.values(path) as values:
+                answers += index_joined(engine, source, wanted, due, held, values, tasks, tag)
+        return answers
 
     def _keep(self, target: Target, kept: Mapping[FileKey, Snapshots]) -> None:
         """What was built from other states of the dimensions, and holds without a look at files."""
@@ -506,6 +550,13 @@ def _jobs(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
         parts[-1].append(file)
         rows += file.record_count
     return parts
+
+
+def _parts(work: Sequence[FileWork], engine: SparkEngine) -> list[Sequence[FileWork]]:
+    """The files of each task."""
+    size = sum(f.size_bytes for f in work)
+    tasks = min(len(work), max(2 * engine.parallelism, -(-size // _TASK_BYTES)))
+    return [work[i::tasks] for i in range(tasks)]
 
 
 def _groups(bundles: Sequence[SegmentRecord]) -> list[list[SegmentRecord]]:

@@ -127,7 +127,7 @@ def build_all(session: Accelerator, table_uuid: str) -> list[BuiltIndex]:
             with suppress(IndexDefinitionError, RelateColumnError, UnknownTableError):
                 target = session.index_builder.target(record)
                 if target.path is not None:
-                    session.dimensions.lookup(target.path)
+                    session.dimensions.check(target.path)
                 wanted.append(record)
     return build(session, wanted, None) if wanted else []
 

@@ -27,7 +27,8 @@ from indexes.kind import Column as IndexedColumn
 from indexes.kinds import KINDS
 from rewrite.expr import Column
 
-_BATCH = 65_536  # rows that are read at once
+BATCH = 65_536
+"""Rows that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class FileWork:
     path: str
     format: str
     record_count: int
+    size_bytes: int
     number: int
     fixed: Mapping[int, object]
     doubtful: Mapping[str, int] = field(default_factory=dict)
@@ -119,29 +121,37 @@ def _index_file(source: Source, wanted: Sequence[Wanted], file: FileWork) -> Ite
     if file.format != "parquet":
         yield from (Indexed(one.index_id, why=f"a file of {file.format}") for one in wanted)
         return
-    with _opened(source, file.path) as parquet:
+    with opened(source, file.path) as parquet:
         metadata = parquet.metadata
         groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-        if metadata.num_rows != file.record_count:
-            why = f"{metadata.num_rows} rows, where its manifest says {file.record_count}"
+        why = unreadable(parquet, file)
+        if why:
             yield from (Indexed(one.index_id, why=why) for one in wanted)
             return
-        running = [_Running(source, one, file, groups, parquet) for one in wanted]
+        running = [Running(source, one, file, groups, parquet) for one in wanted]
         doubtful = [one for one in running if one.checks]
-        for number, rows, names in _pieces(groups, doubtful):
-            for batch in _batches(parquet, number, rows, names):
+        for number, rows, names in pieces(groups, doubtful):
+            for batch in batches(parquet, number, rows, names):
                 for one in doubtful:
                     one.check(batch)
         due = [one for one in running if not one.unchanged]
-        for number, rows, names in _pieces(groups, due):
-            for batch in _batches(parquet, number, rows, names):
+        for number, rows, names in pieces(groups, due):
+            for batch in batches(parquet, number, rows, names):
                 for one in due:
                     one.add(batch)
         for one in running:
             yield one.finish()
 
 
-class _Running:
+def unreadable(parquet: pq.ParquetFile, file: FileWork) -> str:
+    """Why the file can't be indexed; empty where it can."""
+    rows = parquet.metadata.num_rows
+    if rows == file.record_count:
+        return ""
+    return f"{rows} rows, where its manifest says {file.record_count}"
+
+
+class Running:
     """One index of one file while it's built."""
 
     def __init__(
@@ -153,12 +163,13 @@ class _Running:
         parquet: pq.ParquetFile,
     ) -> None:
         self._source, self._wanted, self._file, self._groups = source, wanted, file, groups
+        self.index_id = wanted.index_id
         self._why = ""
         self._lookup = source.lookups.get(wanted.field_id)
         self._columns = wanted.keys or ((wanted.field_id, wanted.type),)
         stored = [Column(0, i, "", t) for i, t in self._columns if i not in file.fixed]
         found = stored_names(parquet, stored, source.defaulted)
-        if not stored and self._lookup is None:
+        if not stored and not wanted.keys:
             self._why = "its partition fixes the column"
         elif found is None:
             self._why = "its column has no field id, another type or a default"
@@ -178,6 +189,11 @@ class _Running:
         return self._names.values()
 
     @property
+    def why(self) -> str:
+        """Why its file can't be indexed; empty where it can."""
+        return self._why
+
+    @property
     def checks(self) -> bool:
         """Whether the file's keys say if it's due at all."""
         return self._changed is not None
@@ -186,7 +202,7 @@ class _Running:
         """The next rows, of which only the keys count that have changed."""
         if self.unchanged and self._changed is not None:
             try:
-                places = self._changed.places(self._keys(batch))
+                places = self._changed.places(self.keys(batch))
                 self.unchanged = places.null_count == len(places)
             except (NotIndexableError, pa.ArrowInvalid):
                 self.unchanged = False
@@ -200,7 +216,20 @@ class _Running:
                 stored = self._stored(batch, self._wanted.field_id)
                 values = pa.nulls(batch.num_rows) if stored is None else stored
             else:
-                values = self._lookup.of(self._keys(batch))
+                values = self._lookup.of(self.keys(batch))
+        except (NotIndexableError, pa.ArrowInvalid) as error:
+            self._builder, self._why = None, str(error)
+        else:
+            self.add_values(values)
+
+    def add_values(self, values: pa.Array | None) -> None:
+        """The values of the next rows; None where they can't be told."""
+        if self._builder is None:
+            return
+        if values is None:
+            self._builder, self._why = None, "its keys can't be read"
+            return
+        try:
             self._builder.add(to_domain(values, self._wanted.type))
         except (NotIndexableError, pa.ArrowInvalid) as error:
             self._builder, self._why = None, str(error)
@@ -210,7 +239,7 @@ class _Running:
         name = self._names.get(field_id)
         return None if name is None else batch.column(batch.schema.get_field_index(name))
 
-    def _keys(self, batch: pa.RecordBatch) -> list[pa.Array]:
+    def keys(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The fact's columns by which the relate column is looked up, of the table's types."""
         found = []
         for field_id, type_ in self._columns:
@@ -254,8 +283,8 @@ class _Running:
         return Sidecar(files.uri(path), len(data), tuple(told))
 
 
-def _pieces(
-    groups: Sequence[int], running: Sequence[_Running]
+def pieces(
+    groups: Sequence[int], running: Sequence[Running]
 ) -> Iterator[tuple[int, int, list[str]]]:
     """Row groups with the columns that these take of them; none where there are none of these."""
     names = sorted({name for one in running for name in one.names})
@@ -263,21 +292,22 @@ def _pieces(
         yield number, rows, names
 
 
-def _batches(
+def batches(
     parquet: pq.ParquetFile, group: int, rows: int, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """The columns of a row group, piece by piece; pieces without columns where none is wanted."""
     if not names:
-        for first in range(0, rows, _BATCH):
-            count = min(_BATCH, rows - first)
+        for first in range(0, rows, BATCH):
+            count = min(BATCH, rows - first)
             yield pa.RecordBatch.from_arrays([pa.nulls(count)], ["#"])
         return
     yield from parquet.iter_batches(
-        _BATCH, row_groups=[group], columns=list(names), use_threads=False
+        BATCH, row_groups=[group], columns=list(names), use_threads=False
     )
 
 
-def _opened(source: Source, path: str) -> pq.ParquetFile:
+def opened(source: Source, path: str) -> pq.ParquetFile:
+    """The data file, to be closed."""
     local = local_path(path)
     if local is not None:
         return pq.ParquetFile(local)

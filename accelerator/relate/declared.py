@@ -58,7 +58,7 @@ def add(statement: AddRelateColumn, session: Accelerator) -> pa.Table:
             f"{fact.facts.name} has a relate column {column.name} already",
             hint=f"ALTER TABLE {fact.facts.name} DROP RELATE COLUMN {column.name} drops it",
         )
-    session.dimensions.lookup(path_of(column, pin))  # its keys are unique
+    session.dimensions.check(path_of(column, pin))  # its keys are unique
     session.lake.set_properties(statement.table, {PREFIX + column.name: to_property(column)})
     return pa.table({"relate_column": [column.name]})
 

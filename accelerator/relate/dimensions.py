@@ -1,13 +1,16 @@
 """Dimensions of relate columns at their pinned states: lookups through them, and what has changed.
 
 Everything is kept under names that never get new content: a relate column's id, and the snapshots
-of the tables on its path. Threads may share it.
+of the tables on its path. Threads may share it. Dimensions with more rows than a lookup in memory
+may have are read by Spark, which counts their keys and joins them with a fact's; of two states only
+the files are compared that not both have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,23 +18,34 @@ import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type
 from accelerator.errors import AcceleratorError, RelateColumnError, UnknownTableError
-from accelerator.iceberg import Lake, NeedsSparkError, Pin, PinnedTable
+from accelerator.iceberg import Lake, LiveFile, NeedsSparkError, Pin, PinnedTable
 from accelerator.recent import Recent
-from accelerator.relate.lookup import Keys, Link, Lookup, Rows, changed, changed_rows, composed
+from accelerator.relate.lookup import (
+    Keys,
+    Link,
+    Lookup,
+    Rows,
+    changed,
+    changed_rows,
+    check_promoted,
+    composed,
+)
 from accelerator.relate.property import Join, RelateColumn, relate_columns
 from rewrite.dotted import joined
 from rewrite.facts import At, ColumnFacts
 from rewrite.render import quote
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from accelerator.engines.spark import SparkEngine
 
 _LOOKUPS_MAX = 32
 _LOOKUP_BYTES_MAX = 64 * 1024 * 1024
 """A larger one isn't kept: a build asks for it once, and a statement only after a change."""
 _CHANGES_MAX = 256
-_ROWS_MAX = 20_000_000
-"""Of a dimension: its keys and values are in the driver's memory, and in each worker's."""
+_CHANGED_KEYS_MAX = 1_000_000
+"""Of a large dimension: builds send them to the workers. With more, all files may have some."""
 
 Snapshots = tuple[tuple[str, int | None], ...]
 """The uuid and the snapshot of each dimension of a path."""
@@ -112,6 +126,30 @@ def _dimension(join: Join, pin: Pin) -> PinnedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A dimension on a path: its key's columns, and the columns of tables before that they equal.
+
+    Those are given by the number of their dimension; the first dimension has none, since the fact
+    has its keys.
+    """
+
+    pinned: PinnedTable
+    keys: tuple[ColumnFacts, ...]
+    others: tuple[tuple[int, ColumnFacts], ...] = ()
+
+
+def steps_of(path: Path) -> list[Step]:
+    """The path's dimensions in their order. RelateColumnError where a column is gone."""
+    steps = list[Step]()
+    for join, pinned in zip(path.column.path, path.dimensions, strict=True):
+        own = (column_there(pinned, key.own.field_id, key.own.name) for key in join.keys)
+        others = ((key.of - 1, key.other) for key in join.keys if steps)
+        found = ((i, column_there(steps[i].pinned, f.field_id, f.name)) for i, f in others)
+        steps.append(Step(pinned, tuple(own), tuple(found)))
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
 class _Told:
     """A flag, as `Recent` takes None for what it doesn't keep."""
 
@@ -121,17 +159,61 @@ class _Told:
 class Dimensions:
     """Reads dimensions, and keeps what came of it."""
 
-    def __init__(self, lake: Lake, spark: Callable[[], SparkEngine]) -> None:
-        self._lake, self._spark = lake, spark
+    def __init__(self, lake: Lake, spark: Callable[[], SparkEngine], rows_max: int) -> None:
+        """Of more than `rows_max` rows none is looked up in memory."""
+        self._lake, self._spark, self._rows_max = lake, spark, rows_max
         self._lookups: Recent[Lookup] = Recent(_LOOKUPS_MAX)
         self._changes: Recent[Keys] = Recent(_CHANGES_MAX)
         self._unique: Recent[_Told] = Recent(_CHANGES_MAX)
+
+    def is_large(self, path: Path) -> bool:
+        """Whether some dimension has more rows than a lookup may have."""
+        return any(self._is_large(one) for one in path.dimensions)
+
+    def _is_large(self, pinned: PinnedTable) -> bool:
+        if not pinned.rows_told:  # its summary may not say
+            return sum(f.record_count for f in pinned.live_files()) > self._rows_max
+        return pinned.rows_told > self._rows_max
+
+    def check(self, path: Path, tag: str = "") -> None:
+        """Raises what `lookup` raises, of large dimensions too, whose keys Spark counts.
+
+        Its jobs carry the tag. EngineError, CancelledError where they fail or are stopped.
+        """
+        if not self.is_large(path):
+            self.lookup(path)
+            return
+        _attribute_is_there = path.attribute
+        for step in steps_of(path):
+            own = frozenset(one.field_id for one in step.keys)
+            name = _unique_name(step.pinned, own)
+            if self._unique.get(name) == _Told(True):
+                continue
+            if self._is_large(step.pinned):
+                from accelerator.relate.spark import check_unique
+
+                names = [one.name for one in step.keys]
+                check_unique(self._spark(), step.pinned, names, tag)
+            else:
+                self._rows(step.pinned, step.keys, {}).keyed()
+            self._unique.put(name, _Told(True))
+
+    @contextmanager
+    def values(self, path: Path) -> Iterator[DataFrame]:
+        """Spark's rows of keys (`k0`, `k1`, …) and value (`v0`), there while the block runs.
+
+        Without keys that have a NULL. Each key is there once if `check` has found nothing.
+        """
+        from accelerator.relate.spark import staged
+
+        with staged(self._spark(), steps_of(path), [path.attribute]) as rows:
+            yield rows
 
     def lookup(self, path: Path) -> Lookup:
         """The value of every key.
 
         RelateKeyError where a key isn't unique; UnknownTableError and RelateColumnError where
-        columns are gone.
+        columns are gone, or a dimension is large.
         """
         column = path.column
         name = (column.id, column.path, column.attribute.field_id, path.snapshots, path.types)
@@ -152,7 +234,7 @@ class Dimensions:
 
     def unique(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
         """Whether each combination of these columns stands once in the table, NULLs aside."""
-        name = ("unique", pinned.facts.uuid, pinned.facts.snapshot_id, field_ids)
+        name = _unique_name(pinned, field_ids)
         return self._unique.get_or(name, lambda: _Told(self._counted(pinned, field_ids))).value
 
     def _counted(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
@@ -166,12 +248,13 @@ class Dimensions:
     def changed(self, path: Path, before: Snapshots) -> Keys | None:
         """Keys whose value differs between those snapshots and the path's own; empty for none.
 
-        None where it can't be told: a snapshot has expired, or a key isn't unique there.
+        None where it can't be told: a snapshot has expired, a key isn't unique there, or they're
+        more than can be kept.
         """
         try:
             name = (path.column.id, before, path.snapshots, path.types)
             return self._changes.get_or(name, lambda: self._compared(path, before))
-        except (AcceleratorError, OSError, ValueError, pa.ArrowException):
+        except (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException):
             return None
 
     def changed_rows(
@@ -202,16 +285,63 @@ class Dimensions:
             raise RelateColumnError(
                 "a dimension's earlier state is gone", hint="build the cube again"
             )
-        old, new = (self._keyed(one, key, fields) for one in (then, pinned))
+        own, more = zip(*(_columns(one, key, fields) for one in (then, pinned)), strict=True)
+        files: _Files = (None, None)
+        if self._is_large(then) or self._is_large(pinned):
+            files = _differing_files(then, pinned)
+            if sum(f.record_count for some in files for f in some) > self._rows_max:
+                steps = ([Step(then, tuple(own[0]))], [Step(pinned, tuple(own[1]))])
+                values = [list(one.values()) for one in more]
+                return self._by_spark(steps, values, files)
+        old, new = (
+            self._rows(*side).keyed() for side in zip((then, pinned), own, more, files, strict=True)
+        )
         return changed_rows(old, new)
 
-    def _keyed(self, pinned: PinnedTable, key: tuple[int, ...], fields: frozenset[int]) -> Rows:
-        own = [column_there(pinned, one, str(one)) for one in key]
-        more = {one: column_there(pinned, one, str(one)) for one in sorted(fields)}
-        return self._rows(pinned, own, more).keyed()
-
     def _compared(self, path: Path, before: Snapshots) -> Keys:
-        new = self.lookup(path)
+        then = self._earlier(path, before)
+        if not (self.is_large(path) or self.is_large(then)):
+            return changed(self.lookup(then), self.lookup(path))
+        files: _Files = (None, None)
+        if then.snapshots[1:] == path.snapshots[1:]:
+            files = _differing_files(then.dimensions[0], path.dimensions[0])
+            rows = sum(f.record_count for some in files for f in some)
+            if rows <= self._rows_max and not any(map(self._is_large, path.dimensions[1:])):
+                return changed(self._composed(then, files[0]), self._composed(path, files[1]))
+        values = [[then.attribute], [path.attribute]]
+        return self._by_spark((steps_of(then), steps_of(path)), values, files)
+
+    def _by_spark(
+        self,
+        steps: tuple[Sequence[Step], Sequence[Step]],
+        values: Sequence[Sequence[ColumnFacts]],
+        files: _Files,
+    ) -> Keys:
+        """Keys that differ between the earlier state, which stands first, and the later one.
+
+        Of the first dimensions only these files are read.
+        """
+        from accelerator.relate.spark import differing, staged
+
+        old, keys = ([*some[0].keys] for some in steps)
+        for one, other in zip([*old, *values[0]], [*keys, *values[1]], strict=True):
+            check_promoted(arrow_type(one.type), arrow_type(other.type))
+        engine, most = self._spark(), _CHANGED_KEYS_MAX
+        with (
+            staged(engine, steps[0], values[0], files[0]) as earlier,
+            staged(engine, steps[1], values[1], files[1]) as later,
+        ):
+            found = differing(engine, earlier, later, keys, values[1], most + 1)
+        if found.num_rows > most:
+            raise RelateColumnError(
+                f"more than {most:,} keys of {steps[1][0].pinned.facts.name} have changed",
+                hint="build the index again",
+            )
+        columns = zip(found.columns, keys, strict=True)
+        return Keys(tuple(c.combine_chunks().cast(arrow_type(k.type)) for c, k in columns))
+
+    def _earlier(self, path: Path, before: Snapshots) -> Path:
+        """The path at those snapshots. RelateColumnError where one has expired."""
         pin = self._lake.pin()
         dimensions = []
         for (uuid, snapshot), pinned in zip(before, path.dimensions, strict=True):
@@ -222,9 +352,10 @@ class Dimensions:
                     "a dimension's earlier state is gone", hint="build the index again"
                 )
             dimensions.append(then)
-        return changed(self.lookup(Path(path.column, tuple(dimensions))), new)
+        return Path(path.column, tuple(dimensions))
 
-    def _composed(self, path: Path) -> Lookup:
+    def _composed(self, path: Path, files: Sequence[LiveFile] | None = None) -> Lookup:
+        """Of those files of the first dimension, all if None."""
         links = []
         wanted: list[set[int]] = [set() for _ in path.dimensions]
         wanted[-1].add(path.attribute.field_id)
@@ -237,21 +368,28 @@ class Dimensions:
             own = [column_there(pinned, key.own.field_id, key.own.name) for key in join.keys]
             more = sorted(wanted[number])
             others = [column_there(pinned, one, str(one)) for one in more]
-            rows = self._rows(pinned, own, dict(zip(more, others, strict=True)))
+            chosen = None if number else files
+            rows = self._rows(pinned, own, dict(zip(more, others, strict=True)), chosen)
             before = [(key.of - 1, key.other.field_id) for key in join.keys] if number else []
             links.append(Link(rows, tuple(before)))
         return composed(links, path.attribute.field_id)
 
     def _rows(
-        self, pinned: PinnedTable, keys: Sequence[ColumnFacts], others: dict[int, ColumnFacts]
+        self,
+        pinned: PinnedTable,
+        keys: Sequence[ColumnFacts],
+        others: dict[int, ColumnFacts],
+        files: Sequence[LiveFile] | None = None,
     ) -> Rows:
-        if pinned.rows_told > _ROWS_MAX:
+        """Of those files, which are few enough; all if None."""
+        if files is None and self._is_large(pinned):
             raise RelateColumnError(
                 f"{pinned.facts.name} has {pinned.rows_told:,} rows, and dimensions of more than"
-                f" {_ROWS_MAX:,} can't be looked up yet",
-                hint="relate columns are for dimensions that fit into memory",
+                f" {self._rows_max:,} aren't looked up in memory",
+                hint="raise relate_lookup_rows_max where driver and workers have the memory",
             )
-        table = self._read(pinned, {column.name: column for column in (*keys, *others.values())})
+        columns = {column.name: column for column in (*keys, *others.values())}
+        table = self._read(pinned, columns, files)
 
         def column(one: ColumnFacts) -> pa.Array:
             found = table.column(one.name).combine_chunks()
@@ -264,12 +402,48 @@ class Dimensions:
             {number: column(one) for number, one in others.items()},
         )
 
-    def _read(self, pinned: PinnedTable, columns: Mapping[str, ColumnFacts]) -> pa.Table:
+    def _read(
+        self,
+        pinned: PinnedTable,
+        columns: Mapping[str, ColumnFacts],
+        files: Sequence[LiveFile] | None,
+    ) -> pa.Table:
         names = sorted(columns)
         if not pinned.has_doubtful((one.field_id, one.type) for one in columns.values()):
             with suppress(NeedsSparkError):  # equality deletes
-                return pinned.arrow(names)
+                return pinned.arrow(names, files)
         engine = self._spark()
-        with engine.stage(pinned, pinned.live_files()) as staged:
+        with engine.stage(pinned, pinned.live_files() if files is None else files) as staged:
             wanted = ", ".join(quote(name, "spark") for name in names)
             return engine.session.sql(f"SELECT {wanted} FROM {staged.sql}").toArrow()
+
+
+_Files = tuple[Sequence[LiveFile] | None, Sequence[LiveFile] | None]
+"""Of an earlier and a later state of a table; None for all."""
+
+
+def _unique_name(pinned: PinnedTable, field_ids: frozenset[int]) -> Hashable:
+    return "unique", pinned.facts.uuid, pinned.facts.snapshot_id, field_ids
+
+
+def _columns(
+    pinned: PinnedTable, key: tuple[int, ...], fields: frozenset[int]
+) -> tuple[list[ColumnFacts], dict[int, ColumnFacts]]:
+    own = [column_there(pinned, one, str(one)) for one in key]
+    return own, {one: column_there(pinned, one, str(one)) for one in sorted(fields)}
+
+
+def _differing_files(old: PinnedTable, new: PinnedTable) -> tuple[list[LiveFile], list[LiveFile]]:
+    """Of each state the files that the other lacks, or has with other deletes.
+
+    The others have the same rows in both.
+    """
+    states = [
+        Counter((f.key, frozenset(f.deletes)) for f in one.live_files()) for one in (old, new)
+    ]
+    same = {name for name, count in states[0].items() if states[1][name] == count}
+    before, after = (
+        [f for f in one.live_files() if (f.key, frozenset(f.deletes)) not in same]
+        for one in (old, new)
+    )
+    return before, after

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from accelerator.errors import RelateKeyError
 
-_SHOWN = 5
+TWICE_SHOWN = 5
+"""So many keys that stand twice are shown."""
 _NUMBERS = frozenset((pa.int32().id, pa.int64().id, pa.date32().id))
 _CLOSE, _SMALL = 8, 4_096
 """Numbers of which so many times fewer are missing in their range have a table, small ones too."""
@@ -159,7 +160,7 @@ class Rows:
         counts = counted.aggregate([([], "count_all")])
         twice = counts.filter(pc.greater(counts.column("count_all"), 1))
         if twice.num_rows:
-            raise self._not_unique(twice)
+            raise not_unique(self.name, self.key_names, twice, twice.num_rows)
         if whole.all():
             return self
         kept = pa.array(whole)
@@ -169,17 +170,18 @@ class Rows:
             columns={field: column.filter(kept) for field, column in self.columns.items()},
         )
 
-    def _not_unique(self, twice: pa.Table) -> RelateKeyError:
-        shown = [
-            f"({', '.join(str(v) for v in list(row.values())[:-1])}) × {row['count_all']}"
-            for row in twice.slice(0, _SHOWN).to_pylist()
-        ]
-        more = f" and {twice.num_rows - _SHOWN} more" if twice.num_rows > _SHOWN else ""
-        return RelateKeyError(
-            f"the key ({', '.join(self.key_names)}) of {self.name} isn't unique:"
-            f" {', '.join(shown)}{more}",
-            hint="a relate column needs a key that each row of the dimension has for itself",
-        )
+
+def not_unique(name: str, key: Sequence[str], twice: pa.Table, count: int) -> RelateKeyError:
+    """The error that says so of a dimension: the first of `count` keys, behind each how often."""
+    shown = [
+        f"({', '.join(str(v) for v in list(row.values())[:-1])}) × {list(row.values())[-1]}"
+        for row in twice.slice(0, TWICE_SHOWN).to_pylist()
+    ]
+    more = f" and {count - TWICE_SHOWN} more" if count > TWICE_SHOWN else ""
+    return RelateKeyError(
+        f"the key ({', '.join(key)}) of {name} isn't unique: {', '.join(shown)}{more}",
+        hint="a relate column needs a key that each row of the dimension has for itself",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +234,8 @@ _Side = tuple[tuple[pa.Array, ...], tuple[pa.Array, ...]]
 
 
 def _differing(old: _Side, new: _Side) -> Keys:
-    # A table that was made anew keeps a column's id whatever its type is now.
     for one, other in zip(sum(old, ()), sum(new, ()), strict=True):
-        if not (one.type == other.type or _is_wider(other.type, one.type)):
-            raise pa.ArrowTypeError(f"a column was {one.type}, and is {other.type}")
+        check_promoted(one.type, other.type)
     names = [f"k{i}" for i in range(len(new[0]))]
     values = [f"v{i}" for i in range(len(new[1]))]
 
@@ -250,6 +250,15 @@ def _differing(old: _Side, new: _Side) -> Keys:
     alone = counted.filter(pc.equal(counted.column("count_all"), 1))
     distinct = alone.group_by(names).aggregate([])
     return Keys(tuple(distinct.column(name).combine_chunks() for name in names))
+
+
+def check_promoted(old: pa.DataType, new: pa.DataType) -> None:
+    """pa.ArrowTypeError unless values of the old type are those of the new one.
+
+    A table that was made anew keeps a column's id whatever its type is now.
+    """
+    if not (old == new or _is_wider(new, old)):
+        raise pa.ArrowTypeError(f"a column was {old}, and is {new}")
 
 
 def _is_wider(one: pa.DataType, other: pa.DataType) -> bool:

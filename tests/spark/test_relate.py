@@ -27,12 +27,24 @@ pytestmark = pytest.mark.spark
 _PRUNED_SHARE = 0.25
 
 
-def play(wh: SparkWarehouse, store: Path, seed: int, *, steps: int = 2, asked: int = 8) -> Counter:
-    """One star's life; counts what was asked and what has left files out."""
+def play(
+    wh: SparkWarehouse,
+    store: Path,
+    seed: int,
+    *,
+    steps: int = 2,
+    asked: int = 8,
+    rows_max: int | None = None,
+) -> Counter:
+    """One star's life; counts what was asked and what has left files out.
+
+    Dimensions of more than `rows_max` rows are joined by Spark.
+    """
     r = Random(seed)
     told: Counter[str] = Counter()
     engine = r.choice(("duckdb", "auto", "spark"))
-    with accelerator.attach(wh.spark, store=str(store), engine=engine) as acc:
+    settings = {"store": str(store), "engine": engine, "relate_lookup_rows_max": rows_max}
+    with accelerator.attach(wh.spark, **settings) as acc:
         world = World(wh, acc, r)
         world.make()
         both = Differential(acc)
@@ -59,8 +71,16 @@ def test_a_star(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
     assert told["pruned"] >= _PRUNED_SHARE * told["asked"] > 0, told
 
 
+def test_a_star_of_large_dimensions(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
+    told = play(spark_warehouse, tmp_path / "store", 3, steps=1, asked=4, rows_max=0)
+    assert told["pruned"] >= _PRUNED_SHARE * told["asked"] > 0, told
+
+
 @pytest.mark.slow
-def test_random_stars(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows_max", [None, 0, 30])
+def test_random_stars(
+    spark_warehouse: SparkWarehouse, tmp_path: Path, rows_max: int | None
+) -> None:
     told: Counter[str] = Counter()
 
     @settings(
@@ -72,7 +92,7 @@ def test_random_stars(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
     )
     @given(st.integers(0, 2**32))
     def lives(seed: int) -> None:
-        told.update(play(spark_warehouse, tmp_path / str(seed), seed))
+        told.update(play(spark_warehouse, tmp_path / str(seed), seed, rows_max=rows_max))
 
     lives()
     assert told["pruned"] >= _PRUNED_SHARE * told["asked"] > 0, told
