@@ -2,7 +2,8 @@
 
 Every flight has its airline; about a sixth have no plane on record, some destinations no airport,
 some hours no weather. What is proven: answers equal plain Spark's, joins are left out only where
-every row was counted to have its partner, and the counters speak per segment.
+every row was counted to have its partner, and the counters speak per segment; predicates on planes
+and airports leave out the files of a table of flights that is sorted by what these say.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from accelerator.errors import RelateKeyError
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -130,8 +132,13 @@ _DECLINED = (
 
 
 @pytest.fixture(scope="module")
-def flights(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[Differential]:
+def loaded(spark_warehouse: SparkWarehouse) -> SparkWarehouse:
     _load(spark_warehouse)
+    return spark_warehouse
+
+
+@pytest.fixture(scope="module")
+def flights(loaded: SparkWarehouse, acc: Accelerator) -> Iterator[Differential]:
     for name, select in _CUBES.items():
         acc.query(f"CREATE CUBE {name} AS {select}")
     yield Differential(acc)
@@ -169,3 +176,149 @@ def test_partial_coverage_and_counters_per_segment(flights: Differential) -> Non
     # Only the appended file has all its planes: its segment alone serves a query without them.
     where = f"SELECT month, sum(distance) s FROM {_F} GROUP BY month"
     flights.check([where], rewritten=True, spark=[where])
+
+
+# --- Relate columns, over a copy of the flights that is sorted by what they say
+
+_RELATES = {
+    "maker": ("planes.manufacturer", "legs.tailnum = planes.tailnum", "BITMAP"),
+    "built": ("planes.year", "legs.tailnum = planes.tailnum", "BITMAP"),
+    "zone": ("airports.tzone", "legs.dest = airports.faa", "BITMAP"),
+    "lat": ("airports.lat", "legs.dest = airports.faa", "BOUNDS"),
+    "home": ("airports.name", "legs.origin = airports.faa", "BLOOM"),
+    "line": ("airlines.name", "legs.carrier = airlines.carrier", "BITMAP"),
+    "fleet": (
+        "makers.planes",
+        "legs.tailnum = planes.tailnum AND planes.manufacturer = makers.name",
+        "BITMAP",
+    ),
+}
+_L, _N = "lake.nyc.legs f", "count(*) n, sum(f.distance) s, sum(f.dep_delay) d"
+_P = "lake.nyc.planes p ON f.tailnum = p.tailnum"
+_D = "lake.nyc.airports d ON f.dest = d.faa"
+_O = "lake.nyc.airports o ON f.origin = o.faa"
+_M = "lake.nyc.makers m ON p.manufacturer = m.name"
+_SKIPPING = (
+    # A statement, and how many of the files it may read, in percent.
+    (f"SELECT {_N} FROM {_L} JOIN {_P} WHERE p.manufacturer = 'CESSNA'", 30),
+    (f"SELECT p.model, {_N} FROM {_L} JOIN {_P} WHERE manufacturer LIKE 'MCD%' GROUP BY 1", 40),
+    (f"SELECT {_N} FROM {_L}, lake.nyc.planes p WHERE p.tailnum = f.tailnum AND p.year < 1960", 60),
+    (f"SELECT f.month, {_N} FROM {_L} LEFT JOIN {_P} WHERE manufacturer = 'PIPER' GROUP BY 1", 30),
+    (f"SELECT {_N} FROM {_L} LEFT JOIN {_P} WHERE manufacturer IS NULL", 50),
+    (f"SELECT {_N} FROM {_L} LEFT SEMI JOIN {_P} AND p.manufacturer = 'SIKORSKY'", 30),
+    (
+        f"SELECT {_N} FROM {_L} WHERE f.tailnum IN"
+        " (SELECT tailnum FROM lake.nyc.planes WHERE manufacturer IN ('BELL', 'BEECH'))",
+        40,
+    ),
+    (
+        f"SELECT {_N} FROM {_L} WHERE EXISTS"
+        " (SELECT 1 FROM lake.nyc.planes p WHERE p.tailnum = f.tailnum AND manufacturer > 'R')",
+        40,
+    ),
+    (f"SELECT {_N} FROM {_L} JOIN {_D} WHERE d.tzone = 'America/Anchorage'", 30),
+    (
+        f"SELECT o.name, {_N} FROM {_L} JOIN {_O} JOIN {_D}"
+        " WHERE o.name LIKE 'Newark%' AND d.tzone = 'Pacific/Honolulu' GROUP BY o.name",
+        60,
+    ),
+    (f"SELECT {_N} FROM {_L} JOIN {_O} JOIN {_D} WHERE o.name = 'none' OR d.lat > 60", 60),
+    (
+        f"SELECT {_N} FROM {_L} LEFT JOIN {_P} LEFT JOIN {_D}"
+        " WHERE p.manufacturer = 'CESSNA' OR d.tzone = 'America/Anchorage'",
+        50,
+    ),
+    (
+        f"SELECT {_N} FROM {_L} LEFT JOIN {_P} LEFT JOIN {_D} WHERE p.manufacturer = 'PIPER'"
+        " AND d.tzone IS NULL",
+        30,
+    ),
+    (f"SELECT {_N} FROM {_L} JOIN {_P} JOIN {_M} WHERE m.planes = 2", 60),
+    (f"SELECT {_N} FROM {_L} JOIN {_P} WHERE manufacturer = 'no such'", 0),
+    (
+        f"SELECT f.flight, f.dest, p.model FROM {_L} JOIN {_P}"
+        " WHERE p.manufacturer = 'LEARJET INC' ORDER BY 1, 2, 3, f.time_hour LIMIT 5",
+        30,
+    ),
+)
+_NOT_SKIPPING = (
+    # Padded rows count: the predicate stands in the ON.
+    f"SELECT {_N} FROM {_L} LEFT JOIN {_P} AND p.manufacturer = 'CESSNA'",
+    f"SELECT {_N} FROM {_L} LEFT ANTI JOIN {_P} AND p.manufacturer = 'CESSNA'",
+    f"SELECT p.manufacturer, {_N} FROM lake.nyc.planes p LEFT JOIN {_L}"
+    " ON f.tailnum = p.tailnum AND p.manufacturer = 'CESSNA' GROUP BY 1",
+)
+
+
+@pytest.fixture(scope="module")
+def related(loaded: SparkWarehouse, acc: Accelerator) -> Iterator[Differential]:
+    loaded.sql(
+        "CREATE TABLE lake.nyc.makers USING iceberg AS SELECT manufacturer AS name,"
+        " CAST(count(*) AS INT) AS planes FROM lake.nyc.planes GROUP BY manufacturer"
+    )
+    loaded.sql(
+        "CREATE TABLE lake.nyc.legs USING iceberg TBLPROPERTIES ('format-version'='2')"
+        " AS SELECT * FROM lake.nyc.flights"
+    )
+    for name, (source, on, kind) in _RELATES.items():
+        full = " ".join(w if w in ("=", "AND") else f"lake.nyc.{w}" for w in on.split())
+        acc.query(
+            f"ALTER TABLE lake.nyc.legs ADD RELATE COLUMN {source.split('.')[1]}"
+            f" FROM lake.nyc.{source} ON {full} AS {name}"
+        )
+        acc.query(f"CREATE INDEX nyc_{name} ON lake.nyc.legs USING {kind} ({name}) DEFERRED")
+    acc.query("OPTIMIZE lake.nyc.legs SORT BY (maker, zone) WITH (target_file_size_mb = 0.25)")
+    acc.query("BUILD ALL ON lake.nyc.legs")
+    yield Differential(acc)
+    loaded.sql("DROP TABLE lake.nyc.legs")
+    loaded.sql("DROP TABLE lake.nyc.makers")
+
+
+def test_what_planes_and_airports_say_leaves_files_out(related: Differential) -> None:
+    acc = related.acc
+    queries = [query for query, _ in _SKIPPING]
+    related.check(queries, rewritten=True, spark=queries[::8])
+    for query, percent in _SKIPPING:
+        metrics = acc.query(query).metrics
+        assert metrics.files_total >= 8
+        share = 100 * metrics.files_read / metrics.files_total
+        assert share <= percent, (query, metrics)
+
+
+def test_predicates_that_padded_rows_need_not_meet_leave_nothing_out(
+    related: Differential,
+) -> None:
+    related.check(_NOT_SKIPPING, rewritten=False)
+
+
+def test_a_plane_that_is_found_opens_its_flights(related: Differential) -> None:
+    """A plane of many flights comes on record, another one's maker is put right."""
+    acc = related.acc
+    acc.spark.sql(
+        "INSERT INTO lake.nyc.planes VALUES"
+        " ('N725MQ', 1999, NULL, 'CESSNA', 'found', 2, 50, NULL, NULL)"
+    ).collect()
+    acc.spark.sql(
+        "UPDATE lake.nyc.planes SET manufacturer = 'PIPER' WHERE manufacturer = 'JOHN G HESS'"
+    ).collect()
+    related.changed()
+    queries = [_SKIPPING[i][0] for i in (0, 3, 4)]
+    related.check(queries, rewritten=True, where="planes have changed")
+    built = {
+        r["cube"]: r["files"] for r in acc.query("BUILD ALL ON lake.nyc.legs").arrow().to_pylist()
+    }
+    files = acc.query(queries[0]).metrics.files_total
+    assert 0 < built["nyc_maker"] < files
+    assert built["nyc_zone"] == built["nyc_line"] == 0
+    related.check(queries, rewritten=True, where="built again")
+
+
+def test_an_hour_of_weather_that_stands_twice_is_no_key(related: Differential) -> None:
+    keys = " AND ".join(
+        f"lake.nyc.legs.{c} = lake.nyc.weather.{c}"
+        for c in ("origin", "year", "month", "day", "hour")
+    )
+    with pytest.raises(RelateKeyError, match="2013, 11, 3, 1"):
+        related.acc.query(
+            f"ALTER TABLE lake.nyc.legs ADD RELATE COLUMN temp FROM lake.nyc.weather.temp ON {keys}"
+        )
