@@ -15,6 +15,7 @@ from accelerator.cover_plan import Candidate, duckdb_run, fields_used
 from accelerator.float_order import joined_float_order
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.question import Question
+from accelerator.number_ranges import range_of
 from accelerator.plan import MANIFESTS, Tried
 from accelerator.recent import Recent
 from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
@@ -25,6 +26,7 @@ from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns, occurrences
 from rewrite.facts import TableFacts
 from rewrite.join_elimination import JoinElimination, Known, Reduced
+from rewrite.ranges import raises_nothing
 from rewrite.reason import Declined, DeclinedError
 from rewrite.relate import pushed
 
@@ -101,7 +103,8 @@ class JoinedSearch:
         The fact is the largest of the tables that aren't padded; one with relate columns comes
         first.
         """
-        refused = unsafe(block.conditions)
+        known = range_of(pinned)
+        refused = unsafe(block.conditions, lambda call: raises_nothing(call, known))
         if refused is None and block.rows and may_raise(block.results):
             refused = Declined("may_raise")
         inner = [i for i in range(len(pinned)) if i not in block.null_supplied]

@@ -7,7 +7,7 @@ says what follows from them, and which files serve is another question.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from cubes.definition import CubeDefinition, Dimension, State, Table
@@ -77,9 +77,13 @@ def _untold(block: Block) -> Manifested | None:
     return Manifested(*found, tells=False) if isinstance(found, tuple) else None
 
 
-def unsafe(exprs: Sequence[Expr]) -> Declined | None:
+Sure = Callable[[Call], bool]
+"""Whether an operator that raises on some values raises on none of those that there are."""
+
+
+def unsafe(exprs: Sequence[Expr], sure: Sure = lambda _: False) -> Declined | None:
     """Why an expression can raise, or be of Spark's own meaning: files left out would hide that."""
-    if may_raise(exprs):
+    if may_raise(exprs, sure):
         return Declined("may_raise")
     try:
         for call in _calls(exprs):
@@ -90,9 +94,9 @@ def unsafe(exprs: Sequence[Expr]) -> Declined | None:
     return None
 
 
-def may_raise(exprs: Iterable[Expr]) -> bool:
+def may_raise(exprs: Iterable[Expr], sure: Sure = lambda _: False) -> bool:
     """Whether an expression can raise on some row."""
-    return any(call.op in _RAISING for call in _calls(exprs))
+    return any(call.op in _RAISING and not sure(call) for call in _calls(exprs))
 
 
 def _calls(exprs: Iterable[Expr]) -> list[Call]:

@@ -1,0 +1,88 @@
+"""Ranges of whole numbers: whether an operator surely raises nothing, by what its columns hold.
+
+Arithmetic of whole numbers raises under ANSI where a value leaves its type, and a division where
+the divisor is zero. If no combination of the columns' values does so, nothing raises on any row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rewrite import types
+from rewrite.expr import Call, Column, Expr, Literal
+
+Range = tuple[int, int]
+"""The least and the greatest value, both included."""
+RangeOf = Callable[[Column], Range | None]
+"""What a column holds; None where it isn't known."""
+
+_TYPES: dict[str | None, Range] = {
+    "int": (-(2**31), 2**31 - 1),
+    "bigint": (-(2**63), 2**63 - 1),
+}
+_PARTS = {"year": (-6_000_000, 6_000_000), "month": (1, 12), "day": (1, 31), "quarter": (1, 4)}
+"""Of dates, which have 32 bits of days."""
+_FLOATING = frozenset({"float", "double"})
+
+
+def raises_nothing(call: Call, range_of: RangeOf) -> bool:
+    """Whether the operator itself surely raises on no row; its operands are looked at alone."""
+    if call.op in ("+", "-", "*", "neg"):
+        return call.type in _FLOATING or _computed(call, range_of) is not None
+    if call.op == "/":
+        divisor = _range(call.args[1], range_of)
+        whole = all(arg.type in types.EXACT for arg in call.args)
+        return whole and divisor is not None and not divisor[0] <= 0 <= divisor[1]
+    return call.op == "cast" and types.widens(call.args[0].type, call.type)
+
+
+def _range(expr: Expr, range_of: RangeOf) -> Range | None:
+    """What the expression holds; None where it isn't a whole number."""
+    own = _TYPES.get(expr.type)
+    if own is None:
+        return None
+    if isinstance(expr, Literal):
+        return int(expr.value), int(expr.value)
+    found: Range | None = None
+    if isinstance(expr, Column):
+        found = range_of(expr)
+    elif isinstance(expr, Call):
+        found = _computed(expr, range_of)
+    return own if found is None else found
+
+
+def _computed(call: Call, range_of: RangeOf) -> Range | None:
+    """What the call holds, as far as it's told; None where a value may not fit its type."""
+    own = _TYPES.get(call.type)
+    if own is None:
+        return None
+    if call.op in _PARTS:
+        return _PARTS[call.op]
+    operands = call.args
+    if call.op == "case":
+        operands = (*call.args[1:-1:2], call.args[-1])
+    elif call.op == "cast":
+        operands = call.args[:1]
+    ranges = [_range(arg, range_of) for arg in operands if arg.type != "void"]
+    known = [one for one in ranges if one is not None]
+    if not known or len(known) < len(ranges):
+        return None
+    found = _combined(call.op, known)
+    return found if found is not None and own[0] <= found[0] and found[1] <= own[1] else None
+
+
+def _combined(op: str, ranges: list[Range]) -> Range | None:
+    if op in ("case", "coalesce", "cast"):
+        return min(low for low, _ in ranges), max(high for _, high in ranges)
+    if op == "neg":
+        ((low, high),) = ranges
+        return -high, -low
+    if op in ("+", "-", "*") and len(ranges) == 2:
+        (a, b), (c, d) = ranges
+        if op == "+":
+            return a + c, b + d
+        if op == "-":
+            return a - d, b - c
+        corners = a * c, a * d, b * c, b * d
+        return min(corners), max(corners)
+    return None
