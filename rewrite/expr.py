@@ -66,6 +66,17 @@ Expr = Column | Literal | Parameter | Call | Aggregate
 
 _COMMUTATIVE = frozenset({"and", "or", "=", "<>", "<=>", "+", "*"})
 _FLIPPED = {">": "<", ">=": "<="}
+_OF_NULL = frozenset({"and", "or", "coalesce"})
+"""NULL where all operands are."""
+_NULL_OF_ANY = frozenset(
+    {
+        *("=", "<>", "<", "<=", ">", ">=", "not", "+", "-", "*", "/", "%", "neg", "cast"),
+        *("like", "ilike", "rlike", "contains", "startswith", "endswith", "concat", "substring"),
+        *("upper", "lower", "length", "year", "month", "day", "quarter", "weekofyear"),
+        *("dayofweek", "dayofyear", "date_trunc", "trunc"),
+    }
+)
+"""NULL where any operand is."""
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -164,6 +175,35 @@ def canonical(expr: Expr, representative: Callable[[Column], Column] = lambda c:
     elif op == "in":
         args = (args[0], *sorted(set(args[1:]), key=_sort_key))
     return Call(op, args, expr.type)
+
+
+def canonical_op(op: str) -> str:
+    """The operator that a call has in its canonical form."""
+    return _FLIPPED.get(op, op)
+
+
+def is_null_where(expr: Expr, null: Callable[[Column], bool]) -> bool:
+    """Whether the expression is surely NULL on a row in which those columns are.
+
+    >>> x, y = Column(0, 1, "x", "int"), Column(1, 1, "y", "int")
+    >>> is_null_where(Call("+", (x, y), "int"), lambda c: c == y)
+    True
+    >>> is_null_where(Call("coalesce", (x, y), "int"), lambda c: c == y)
+    False
+    """
+    if isinstance(expr, Column):
+        return null(expr)
+    if isinstance(expr, Literal):
+        return expr.type == "void"
+    if not isinstance(expr, Call):
+        return False
+    if expr.op == "case":
+        return all(is_null_where(one, null) for one in (*expr.args[1:-1:2], expr.args[-1]))
+    operands = expr.args[:1] if expr.op == "in" else expr.args
+    told = (is_null_where(one, null) for one in operands)
+    if expr.op in _NULL_OF_ANY or expr.op == "in":
+        return any(told)
+    return expr.op in _OF_NULL and all(told)
 
 
 def _sort_key(expr: Expr) -> tuple[Any, ...]:

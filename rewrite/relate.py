@@ -4,8 +4,9 @@ Theory: `docs/rewriting.md`, 6. A relate column is what the one partner of a fac
 where it has none; the partner's key is unique. So in a joined row, inner or with the fact
 preserved, the dimension's attribute *is* the relate column, and a predicate that stands above the
 join means the same of either. Only where an ON may pad a row that has a partner must the predicate
-be one that isn't TRUE of NULL. What is derived here may be true of more rows than the statement's
-predicate, never of fewer.
+be one that isn't TRUE of NULL. An expression over attributes is the relate column likewise, as far
+as it's NULL where the join pads: what the fact's key has no partner for is NULL there. What is
+derived here may be true of more rows than the statement's predicate, never of fewer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rewrite.block import Block, equal_columns
-from rewrite.expr import Call, Column, Expr, columns, transform
+from rewrite.expr import (
+    Call,
+    Column,
+    Expr,
+    canonical,
+    canonical_op,
+    columns,
+    is_null_where,
+    transform,
+)
 
 FACT = 0
 """The place of the fact in a path; its dimensions follow."""
@@ -44,12 +54,15 @@ class Related:
     """A relate column: field `attribute` of the last dimension of a path. Its own id is negative.
 
     Field ids of Iceberg are positive, so that it takes the place of a column's wherever one stands.
+    Where there is an `expression`, it's that instead: a column's occurrence is the place of its
+    dimension in the path, from 1 on, and its type the only one of which it holds.
     """
 
     field_id: int
     name: str
     path: tuple[RelateStep, ...]
     attribute: int
+    expression: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +91,26 @@ def pushed(block: Block, fact: int, relates: Sequence[Related]) -> Pushed:
     """
     if fact in block.null_supplied:
         return Pushed((), {})
-    known, maybe = dict[Column, Column](), dict[Column, Column]()
+    known, maybe = dict[Expr, Column](), dict[Expr, Column]()
     through: dict[int, tuple[int, ...]] = {}
     states: dict[int, tuple[object, ...]] = {}
     for related in relates:
         for partner in partners(block, fact, related.path):
-            last = block.occurrences[partner.occurrences[-1]]
-            own = next((c for c in last.table.columns if c.field_id == related.attribute), None)
-            if own is None:
+            value = _value(related, partner, block)
+            if value is None:
                 continue
             tables = [block.occurrences[o].table for o in partner.occurrences]
-            state = tuple((t.uuid, t.snapshot_id, own.type) for t in tables)
+            state = tuple((t.uuid, t.snapshot_id, value.type) for t in tables)
             if states.setdefault(related.field_id, state) != state:
                 continue  # the dimension stands there in two states, of which one is taken
             through.setdefault(related.field_id, partner.occurrences)
-            attribute = Column(last.index, own.field_id, own.name, own.type)
-            relate = Column(fact, related.field_id, related.name, own.type)
-            (maybe if partner.padded else known).setdefault(attribute, relate)
+            relate = Column(fact, related.field_id, related.name, value.type)
+            if partner.padded:
+                maybe.setdefault(canonical(value), relate)
+            elif isinstance(value, Column):
+                known.setdefault(value, relate)
+            else:
+                known.setdefault(canonical(value, block.classes.find), relate)
     found = []
     for conjunct in block.conjuncts:
         derived = _derived(conjunct, block, fact, known, maybe)
@@ -104,6 +120,31 @@ def pushed(block: Block, fact: int, relates: Sequence[Related]) -> Pushed:
     return Pushed(
         tuple(dict.fromkeys(found)), {one: at for one, at in through.items() if one in used}
     )
+
+
+def _value(related: Related, partner: Partner, block: Block) -> Expr | None:
+    """What the relate column is in a joined row, as the block has it; None where that isn't sure.
+
+    Of an expression it isn't where a table lacks a column or has it of another type, nor where it
+    isn't NULL of a row that the join pads: a key without a partner has NULL.
+    """
+    if related.expression is None:
+        return block.column(partner.occurrences[-1], related.attribute)
+    found = {
+        one: block.column(partner.occurrences[one.occurrence - 1], one.field_id)
+        for one in columns(related.expression)
+    }
+    if any(here is None or here.type != one.type for one, here in found.items()):
+        return None
+    value = transform(
+        related.expression, lambda node: found[node] if isinstance(node, Column) else None
+    )
+    first, used = partner.occurrences[0], {c.occurrence for c in columns(value)}
+    if partner.padded:
+        sure = all(is_null_where(value, lambda c, o=o: c.occurrence == o) for o in used)  # type: ignore[misc]
+    else:
+        sure = first not in block.null_supplied or is_null_where(value, lambda _: True)
+    return value if sure else None
 
 
 def partners(block: Block, fact: int, path: Sequence[RelateStep]) -> Iterator[Partner]:
@@ -152,13 +193,16 @@ def _derived(
     expr: Expr,
     block: Block,
     fact: int,
-    known: Mapping[Column, Column],
-    maybe: Mapping[Column, Column],
+    known: Mapping[Expr, Column],
+    maybe: Mapping[Expr, Column],
 ) -> Expr | None:
     """What follows from the predicate for the fact alone; None for nothing.
 
     Of a conjunction what can be said, of a disjunction all or nothing.
     """
+    whole = _of_expression(expr, block, known)
+    if whole is not None:
+        return whole
     if isinstance(expr, Call) and expr.op in ("and", "or"):
         parts = [_derived(arg, block, fact, known, maybe) for arg in expr.args]
         told = [part for part in parts if part is not None]
@@ -171,7 +215,8 @@ def _derived(
     def of_fact(node: Expr) -> Expr | None:
         nonlocal lacking
         if not isinstance(node, Column):
-            return None
+            found = _of_expression(node, block, known)
+            return _of_expression(node, None, maybe) if found is None and node in strict else found
         found = _substitute(node, block, fact, known)
         if found is None and node in strict:
             found = maybe.get(node)
@@ -194,8 +239,18 @@ def _strict_in(expr: Expr) -> Sequence[Expr]:
     return expr.args[:1] if expr.op == "in" else expr.args
 
 
+def _of_expression(expr: Expr, block: Block | None, known: Mapping[Expr, Column]) -> Column | None:
+    """The relate column that is this expression; with a block through its equal columns, too."""
+    if not isinstance(expr, Call):
+        return None
+    op = canonical_op(expr.op)
+    if not any(isinstance(one, Call) and one.op == op for one in known):
+        return None
+    return known.get(canonical(expr) if block is None else canonical(expr, block.classes.find))
+
+
 def _substitute(
-    column: Column, block: Block, fact: int, known: Mapping[Column, Column]
+    column: Column, block: Block, fact: int, known: Mapping[Expr, Column]
 ) -> Column | None:
     """The fact's column that has the same value in every row that passes."""
     if column.occurrence == fact:
