@@ -168,6 +168,7 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
             *([f"  {found.indexed} data files by their indexes alone"] if found.indexed else []),
             *(
                 f"  relate column {one.name}, by {' and '.join(one.dimensions)}"
+                + (f", is {one.expression}" if one.expression else "")
                 + (f"; {one.stale} data files may have changed keys" if one.stale else "")
                 for one in found.relates
             ),

@@ -17,6 +17,7 @@ from accelerator.float_order import float_order, joined_float_order
 from accelerator.indexing.probing import SELECTED_MAX
 from accelerator.plan import MANIFESTS, Manifests, Tried, UsedRelate
 from accelerator.pruning import judge
+from accelerator.relate.expressions import shown
 from cubes.freshness import Coverage
 from cubes.itself import itself
 from rewrite.block import Block
@@ -113,14 +114,15 @@ def joined_candidate(
 
 def used_relates(relates: Sequence[PinnedRelate]) -> tuple[UsedRelate, ...]:
     """As explain tells them."""
-    return tuple(
-        UsedRelate(
-            one.path.column.name,
-            tuple(dimension.facts.name for dimension in one.path.dimensions),
-            one.stale,
-        )
-        for one in relates
-    )
+    return tuple(map(_used, relates))
+
+
+def _used(relate: PinnedRelate) -> UsedRelate:
+    path, expression = relate.path, relate.path.column.expression
+    names = tuple(one.facts.name for one in path.dimensions)
+    tables = ((), *(one.parts for one in path.dimensions))
+    text = "" if expression is None else shown(expression, tables)
+    return UsedRelate(path.column.name, names, relate.stale, text)
 
 
 def _is_exact(selection: RowSelection, files: Sequence[LiveFile]) -> bool:

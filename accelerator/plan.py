@@ -67,11 +67,13 @@ class UsedRelate:
     """A relate column that a statement's predicates went through, and its dimensions.
 
     `stale` files have keys that changed in these since an index was built, or may have.
+    `expression` is what it's an expression of, as SQL.
     """
 
     name: str
     dimensions: tuple[str, ...]
     stale: int
+    expression: str = ""
 
 
 @dataclass(frozen=True)

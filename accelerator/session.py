@@ -139,7 +139,8 @@ class Accelerator:
         """What the dimensions of relate columns say of keys."""
         from accelerator.relate.dimensions import Dimensions  # imports Arrow's compute module
 
-        return Dimensions(self.lake, self._spark.engine, self.config.relate_lookup_rows_max)
+        engine, rows_max = self._spark.engine, self.config.relate_lookup_rows_max
+        return Dimensions(self.lake, engine, lambda: self.duckdb, rows_max)
 
     @cached_property
     def index_builder(self) -> IndexBuilder:

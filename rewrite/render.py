@@ -103,6 +103,8 @@ class Renderer:
             zero = f"{args[1]} = 0 AND {args[0]} IS NOT NULL"
             checked = f"CASE WHEN {zero} THEN error('division by zero') ELSE {args[1]} END"
             return f"(CAST({args[0]} AS DOUBLE) / CAST({checked} AS DOUBLE))"
+        if op == "concat" and self.dialect == "duckdb":  # its own concat passes over NULLs
+            return f"({' || '.join(args)})"
         if op in types.COMPARISONS or op in ("+", "-", "*", "/", "%"):
             return f"({args[0]} {op} {args[1]})"
         if op == "not":
@@ -189,6 +191,8 @@ def check_duckdb(call: Call) -> None:
         proven = all(k in (*types.EXACT, "double") for k in kinds)
     elif op in _DUCKDB_PARTS:
         proven = kinds == ["date"]
+    elif op == "concat":
+        proven = bool(kinds) and all(k == "string" for k in kinds)
     elif op in ("case", "coalesce", "cast", "substring", "neg"):
         proven = call.type is not None and _proven_value(call)
     else:

@@ -7,8 +7,8 @@ joins lead from the fact to the attribute, and that each dimension's key is uniq
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,7 +20,9 @@ from accelerator.errors import (
     UnknownTableError,
 )
 from accelerator.relate.dimensions import Path, column_there, named, path_of
+from accelerator.relate.expressions import bound, check_raises, shown
 from accelerator.relate.property import (
+    NO_FIELD,
     PREFIX,
     Field,
     Join,
@@ -32,6 +34,7 @@ from accelerator.relate.property import (
 from accelerator.statements.kinds import AddRelateColumn, DropRelateColumn, TableName
 from rewrite.block import joins_by_identity
 from rewrite.dotted import joined
+from rewrite.expr import Column, columns, transform
 from rewrite.facts import ColumnFacts
 
 if TYPE_CHECKING:
@@ -58,7 +61,10 @@ def add(statement: AddRelateColumn, session: Accelerator) -> pa.Table:
             f"{fact.facts.name} has a relate column {column.name} already",
             hint=f"ALTER TABLE {fact.facts.name} DROP RELATE COLUMN {column.name} drops it",
         )
-    session.dimensions.check(path_of(column, pin))  # its keys are unique
+    path = path_of(column, pin)
+    if column.expression is not None:
+        check_raises(column.expression, statement.expression, path.dimensions)
+    session.dimensions.check(path)  # its keys are unique
     session.lake.set_properties(statement.table, {PREFIX + column.name: to_property(column)})
     return pa.table({"relate_column": [column.name]})
 
@@ -120,7 +126,10 @@ def _row(column: RelateColumn, fact: PinnedTable, pin: Pin) -> dict[str, object]
     if not column.path:
         return row | {"status": column.problem}
     tables = [fact.parts, *(join.table for join in column.path)]
-    row["attribute"] = joined((*tables[-1], column.attribute.name))
+    if column.expression is None:
+        row["attribute"] = joined((*tables[-1], column.attribute.name))
+    else:
+        row["attribute"] = shown(column.expression, tables)
     row["joins"] = [
         f"{joined((*tables[key.of], key.other.name))} = {joined((*join.table, key.own.name))}"
         for join in column.path
@@ -178,29 +187,45 @@ class _End:
 
 
 def _resolved(statement: AddRelateColumn, fact: PinnedTable, pin: Pin) -> RelateColumn:
-    *qualifier, attribute = statement.source
-    if not qualifier:
-        raise RelateColumnError(
-            f"{attribute} doesn't name a table", hint="write FROM dimension.attribute"
-        )
-    tables = [fact, _table(pin, tuple(qualifier))]
-    if tables[1].facts.uuid == fact.facts.uuid:
-        raise RelateColumnError(
-            f"{fact.facts.name} can't be its own dimension",
-            hint="the attribute's table is another one than the fact",
-        )
-    found = tables[1].facts.column(attribute)
-    if found is None:
-        raise _no_column(tables[1], attribute)
+    tables = [fact]
+    if statement.expression:
+        value = bound(statement.expression, lambda path: _attribute(path, tables, pin))
+    else:
+        value = _attribute(statement.source, tables, pin)
     ends = [
         (_end(left, tables, pin), _end(right, tables, pin)) for left, right in statement.equalities
     ]
-    path = _path(ends, tables, 1)
-    name = statement.name or found.name
+    path, order = _path(ends, tables, {c.occurrence for c in columns(value)})
     number = -1 - secrets.randbits(_ID_BITS)
-    resolved = RelateColumn(name, number, path, Field(found.field_id, found.name))
+    if isinstance(value, Column):
+        attribute = Field(value.field_id, value.name)
+        resolved = RelateColumn(statement.name or value.name, number, path, attribute)
+    else:
+        placed = transform(
+            value,
+            lambda n: (
+                replace(n, occurrence=order.index(n.occurrence)) if isinstance(n, Column) else None
+            ),
+        )
+        resolved = RelateColumn(statement.name, number, path, NO_FIELD, expression=placed)
     check(path_of(resolved, pin), fact)
     return resolved
+
+
+def _attribute(path: TableName, tables: list[PinnedTable], pin: Pin) -> Column:
+    """The column of a dimension that a name before ON means; a table that it brings in is added."""
+    *qualifier, name = path
+    if not qualifier:
+        raise RelateColumnError(
+            f"{name} doesn't name a table", hint="write FROM dimension.attribute"
+        )
+    end = _end(path, tables, pin)
+    if tables[end.table].facts.uuid == tables[0].facts.uuid:
+        raise RelateColumnError(
+            f"{tables[0].facts.name} can't be its own dimension",
+            hint="the attribute's table is another one than the fact",
+        )
+    return Column(end.table, end.column.field_id, end.column.name, end.column.type)
 
 
 def _no_column(table: PinnedTable, name: str) -> UnknownColumnError:
@@ -241,9 +266,12 @@ def _end(path: TableName, tables: list[PinnedTable], pin: Pin) -> _End:
 
 
 def _path(
-    ends: Sequence[tuple[_End, _End]], tables: Sequence[PinnedTable], last: int
-) -> tuple[Join, ...]:
-    """The joins in the order in which they lead from the fact to the last table."""
+    ends: Sequence[tuple[_End, _End]], tables: Sequence[PinnedTable], wanted: Collection[int]
+) -> tuple[tuple[Join, ...], list[int]]:
+    """The joins in the order in which they lead from the fact to the wanted tables, and that order.
+
+    Each table is wanted, or leads on to one that is.
+    """
     if len(tables) > _DIMENSIONS_MAX + 1:
         raise RelateColumnError(
             f"{len(tables) - 1} dimensions stand in one path",
@@ -279,9 +307,12 @@ def _path(
         path.append(Join(tables[target].parts, tables[target].facts.uuid, keys))
         order.append(target)
         left = [pair for pair in left if pair not in own and pair[::-1] not in own]
-    if last not in order or order[-1] != last:
+    missing = sorted(set(wanted) - set(order))
+    through = {order[key.of] for join in path for key in join.keys}
+    if missing or any(one not in wanted and one not in through for one in order[1:]):
+        name = tables[missing[0] if missing else max(wanted)].facts.name
         raise RelateColumnError(
-            f"no join leads on to {tables[last].facts.name}",
+            f"no join leads on to {name}",
             hint="the last table of the path is the one behind FROM",
         )
-    return tuple(path)
+    return tuple(path), order

@@ -20,6 +20,7 @@ from accelerator.arrow_types import arrow_type
 from accelerator.errors import AcceleratorError, RelateColumnError, UnknownTableError
 from accelerator.iceberg import Lake, LiveFile, NeedsSparkError, Pin, PinnedTable
 from accelerator.recent import Recent
+from accelerator.relate.expressions import computed
 from accelerator.relate.lookup import (
     Keys,
     Link,
@@ -28,16 +29,17 @@ from accelerator.relate.lookup import (
     changed,
     changed_rows,
     check_promoted,
-    composed,
+    reached,
 )
 from accelerator.relate.property import Join, RelateColumn, relate_columns
 from rewrite.dotted import joined
 from rewrite.facts import At, ColumnFacts
-from rewrite.render import quote
+from rewrite.render import Renderer, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from accelerator.engines.duckdb import DuckDBEngine
     from accelerator.engines.spark import SparkEngine
 
 _LOOKUPS_MAX = 32
@@ -65,9 +67,29 @@ class Path:
 
     @property
     def attribute(self) -> ColumnFacts:
-        """The column at the end of the path. RelateColumnError where it was dropped."""
-        attribute = self.column.attribute
-        return column_there(self.dimensions[-1], attribute.field_id, attribute.name)
+        """The column at the end of the path, or an expression as if it were one.
+
+        RelateColumnError where a column was dropped, or one of an expression has another type.
+        """
+        expression, here = self.column.expression, self.columns
+        if expression is None:
+            return here[0]
+        for one, now in zip(self.column.columns, here, strict=True):
+            if one.type != now.type:
+                raise RelateColumnError(
+                    f"{now.name} was {one.type} when {self.column.name} was declared, and is"
+                    f" {now.type} now",
+                    hint="drop the relate column, and add it again",
+                )
+        return ColumnFacts(self.column.id, self.column.name, expression.type or "unknown", False)
+
+    @property
+    def columns(self) -> tuple[ColumnFacts, ...]:
+        """Those of the dimensions that it's made of. RelateColumnError where one was dropped."""
+        return tuple(
+            column_there(self.dimensions[one.occurrence - 1], one.field_id, one.name)
+            for one in self.column.columns
+        )
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -80,6 +102,16 @@ class Path:
     def as_column(self) -> ColumnFacts:
         """The relate column as a column of the fact."""
         return ColumnFacts(self.column.id, self.column.name, self.attribute.type, False)
+
+
+def _value_text(path: Path) -> str:
+    """The path's value as Spark reads it over `d0`, `d1`, … in the columns' present names."""
+    from accelerator.relate.spark import column_text
+
+    pairs = zip(path.column.columns, path.columns, strict=True)
+    texts = {one: column_text(one.occurrence - 1, now) for one, now in pairs}
+    expression = path.column.expression or path.column.columns[0]
+    return Renderer("spark", lambda column: texts[column]).text(expression)
 
 
 def column_of(pinned: PinnedTable, field_id: int) -> ColumnFacts | None:
@@ -159,9 +191,16 @@ class _Told:
 class Dimensions:
     """Reads dimensions, and keeps what came of it."""
 
-    def __init__(self, lake: Lake, spark: Callable[[], SparkEngine], rows_max: int) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        spark: Callable[[], SparkEngine],
+        duckdb: Callable[[], DuckDBEngine],
+        rows_max: int,
+    ) -> None:
         """Of more than `rows_max` rows none is looked up in memory."""
-        self._lake, self._spark, self._rows_max = lake, spark, rows_max
+        self._lake, self._spark, self._duckdb = lake, spark, duckdb
+        self._rows_max = rows_max
         self._lookups: Recent[Lookup] = Recent(_LOOKUPS_MAX)
         self._changes: Recent[Keys] = Recent(_CHANGES_MAX)
         self._unique: Recent[_Told] = Recent(_CHANGES_MAX)
@@ -206,17 +245,17 @@ class Dimensions:
         """
         from accelerator.relate.spark import staged
 
-        with staged(self._spark(), steps_of(path), [path.attribute]) as rows:
+        with staged(self._spark(), steps_of(path), [_value_text(path)]) as rows:
             yield rows
 
     def lookup(self, path: Path) -> Lookup:
         """The value of every key.
 
         RelateKeyError where a key isn't unique; UnknownTableError and RelateColumnError where
-        columns are gone, or a dimension is large.
+        columns are gone, a dimension is large, or an expression raises of some row.
         """
         column = path.column
-        name = (column.id, column.path, column.attribute.field_id, path.snapshots, path.types)
+        name = (column.id, column.path, column.columns, path.snapshots, path.types)
         known = self._lookups.get(name)
         if known is not None:
             return known
@@ -292,7 +331,10 @@ class Dimensions:
             if sum(f.record_count for some in files for f in some) > self._rows_max:
                 steps = ([Step(then, tuple(own[0]))], [Step(pinned, tuple(own[1]))])
                 values = [list(one.values()) for one in more]
-                return self._by_spark(steps, values, files)
+                from accelerator.relate.spark import column_text
+
+                texts = [[column_text(0, one) for one in some] for some in values]
+                return self._by_spark(steps, values, texts, files)
         old, new = (
             self._rows(*side).keyed() for side in zip((then, pinned), own, more, files, strict=True)
         )
@@ -308,18 +350,20 @@ class Dimensions:
             rows = sum(f.record_count for some in files for f in some)
             if rows <= self._rows_max and not any(map(self._is_large, path.dimensions[1:])):
                 return changed(self._composed(then, files[0]), self._composed(path, files[1]))
-        values = [[then.attribute], [path.attribute]]
-        return self._by_spark((steps_of(then), steps_of(path)), values, files)
+        steps, values = (steps_of(then), steps_of(path)), ([then.attribute], [path.attribute])
+        return self._by_spark(steps, values, ([_value_text(then)], [_value_text(path)]), files)
 
     def _by_spark(
         self,
         steps: tuple[Sequence[Step], Sequence[Step]],
         values: Sequence[Sequence[ColumnFacts]],
+        texts: Sequence[Sequence[str]],
         files: _Files,
     ) -> Keys:
         """Keys that differ between the earlier state, which stands first, and the later one.
 
-        Of the first dimensions only these files are read.
+        Of the first dimensions only these files are read. `texts` are the values as Spark reads
+        them.
         """
         from accelerator.relate.spark import differing, staged
 
@@ -328,8 +372,8 @@ class Dimensions:
             check_promoted(arrow_type(one.type), arrow_type(other.type))
         engine, most = self._spark(), _CHANGED_KEYS_MAX
         with (
-            staged(engine, steps[0], values[0], files[0]) as earlier,
-            staged(engine, steps[1], values[1], files[1]) as later,
+            staged(engine, steps[0], texts[0], files[0]) as earlier,
+            staged(engine, steps[1], texts[1], files[1]) as later,
         ):
             found = differing(engine, earlier, later, keys, values[1], most + 1)
         if found.num_rows > most:
@@ -358,7 +402,9 @@ class Dimensions:
         """Of those files of the first dimension, all if None."""
         links = []
         wanted: list[set[int]] = [set() for _ in path.dimensions]
-        wanted[-1].add(path.attribute.field_id)
+        fields = [(one.occurrence, one.field_id) for one in path.column.columns]
+        for place, field in fields:
+            wanted[place - 1].add(field)
         for join in path.column.path[1:]:
             for key in join.keys:
                 wanted[key.of - 1].add(key.other.field_id)
@@ -372,7 +418,10 @@ class Dimensions:
             rows = self._rows(pinned, own, dict(zip(more, others, strict=True)), chosen)
             before = [(key.of - 1, key.other.field_id) for key in join.keys] if number else []
             links.append(Link(rows, tuple(before)))
-        return composed(links, path.attribute.field_id)
+        keys, values = reached(links, fields)
+        if path.column.expression is None:
+            return Lookup(keys, values[0])
+        return Lookup(keys, computed(path, values, self._duckdb()))
 
     def _rows(
         self,

@@ -197,13 +197,25 @@ class Link:
 
 def composed(links: Sequence[Link], attribute: int) -> Lookup:
     """The lookup through the whole path. RelateKeyError where a key stands twice."""
+    keys, (values,) = reached(links, [(len(links), attribute)])
+    return Lookup(keys, values)
+
+
+def reached(
+    links: Sequence[Link], fields: Sequence[tuple[int, int]]
+) -> tuple[Keys, list[pa.Array]]:
+    """The first dimension's keys, and for each what the path has in these fields.
+
+    A field stands behind the place of its dimension, from 1 on; NULL where there's no partner.
+    RelateKeyError where a key stands twice.
+    """
     first = links[0].rows.keyed()
-    reached: list[tuple[Rows, pa.Array | None]] = [(first, None)]
+    found: list[tuple[Rows, pa.Array | None]] = [(first, None)]
     for link in links[1:]:
         rows = link.rows.keyed()
-        wanted = [_reached(reached[place], field) for place, field in link.others]
-        reached.append((rows, Keys(rows.keys).places(wanted)))
-    return Lookup(Keys(first.keys), _reached(reached[-1], attribute))
+        wanted = [_reached(found[place], field) for place, field in link.others]
+        found.append((rows, Keys(rows.keys).places(wanted)))
+    return Keys(first.keys), [_reached(found[place - 1], field) for place, field in fields]
 
 
 def _reached(one: tuple[Rows, pa.Array | None], field: int) -> pa.Array:

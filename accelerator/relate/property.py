@@ -11,10 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rewrite import types
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, from_json, to_json, walk
 from rewrite.relate import Related, RelateKey, RelateStep
 
 PREFIX = "accelerator.relate."
 FORMAT = 1
+EXPRESSION_FORMAT = 2
+"""Of an expression; an attribute is kept as the first format has it, which older releases read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,9 @@ class Field:
 
     field_id: int
     name: str
+
+
+NO_FIELD = Field(0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,9 @@ class Join:
 class RelateColumn:
     """A relate column. `id` is negative, random, and takes a field id's place.
 
-    `problem` says why nothing is known of it but its name.
+    It's an attribute, or an `expression` over attributes; `attribute` has the id 0 then. There a
+    column's occurrence is the place of its dimension in the path, from 1 on, and its type the one
+    that it had when it was declared. `problem` says why nothing is known of it but its name.
     """
 
     name: str
@@ -55,6 +64,16 @@ class RelateColumn:
     path: tuple[Join, ...]
     attribute: Field
     problem: str = ""
+    expression: Expr | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What it needs of the dimensions, each once; an attribute's type isn't kept."""
+        if self.expression is None:
+            one = Column(len(self.path), self.attribute.field_id, self.attribute.name, None)
+            return (one,)
+        found = (node for node in walk(self.expression) if isinstance(node, Column))
+        return tuple(dict.fromkeys(found))
 
     @property
     def related(self) -> Related:
@@ -66,7 +85,7 @@ class RelateColumn:
             )
             for join in self.path
         )
-        return Related(self.id, self.name, path, self.attribute.field_id)
+        return Related(self.id, self.name, path, self.attribute.field_id, self.expression)
 
 
 def to_property(column: RelateColumn) -> str:
@@ -82,12 +101,12 @@ def to_property(column: RelateColumn) -> str:
         }
         for join in column.path
     ]
-    value = {
-        "version": FORMAT,
-        "id": column.id,
-        "path": path,
-        "attribute": _told(column.attribute),
-    }
+    value: dict[str, Any] = {"version": FORMAT, "id": column.id, "path": path}
+    if column.expression is None:
+        value["attribute"] = _told(column.attribute)
+    else:
+        value["version"] = EXPRESSION_FORMAT
+        value["expression"] = to_json(column.expression)
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -95,14 +114,19 @@ def from_property(name: str, text: str) -> RelateColumn:
     """The relate column that the property keeps; one with a problem where it can't be read."""
     try:
         raw = json.loads(text)
-        if raw["version"] != FORMAT:
-            return _unreadable(name, f"its format version is {raw['version']}, not {FORMAT}")
+        version = raw["version"]
+        if version not in (FORMAT, EXPRESSION_FORMAT):
+            known = f"{FORMAT} or {EXPRESSION_FORMAT}"
+            return _unreadable(name, f"its format version is {version}, not {known}")
         path = tuple(_join(one, place) for place, one in enumerate(raw["path"]))
         number = int(raw["id"])
         if not path or number >= 0:
             return _unreadable(name, "its property has no path, or an id that isn't its own")
-        return RelateColumn(name, number, path, _field(raw["attribute"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if version == FORMAT:
+            return RelateColumn(name, number, path, _field(raw["attribute"]))
+        expression = _expression(raw["expression"], len(path))
+        return RelateColumn(name, number, path, NO_FIELD, expression=expression)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return _unreadable(name, f"its property can't be read ({type(error).__name__}: {error})")
 
 
@@ -116,7 +140,7 @@ def relate_columns(properties: Mapping[str, str]) -> tuple[RelateColumn, ...]:
 
 
 def _unreadable(name: str, problem: str) -> RelateColumn:
-    return RelateColumn(name, 0, (), Field(0, ""), problem)
+    return RelateColumn(name, 0, (), NO_FIELD, problem)
 
 
 # Raw values are of any JSON type: `from_property` catches what doesn't fit.
@@ -128,6 +152,25 @@ def _join(raw: dict[str, Any], place: int) -> Join:
     if not all(min(place, 1) <= key.of <= place for key in keys):
         raise ValueError("a key of a table that isn't before it")
     return Join(tuple(map(str, raw["table"])), str(raw["uuid"]), keys)
+
+
+def _expression(raw: Any, dimensions: int) -> Expr:
+    expr = from_json(raw)
+    found = False
+    for node in walk(expr):
+        if isinstance(node, Aggregate) or not isinstance(node.type, str):
+            raise ValueError("an aggregate in it, or something without a type")
+        if isinstance(node, Call) and node.op not in types.OPERATORS:
+            raise ValueError(f"the operator {node.op}")
+        if isinstance(node, Literal) and not isinstance(node.value, str):
+            raise ValueError(f"the constant {node.value}")
+        if isinstance(node, Column):
+            found = True
+            if not (1 <= node.occurrence <= dimensions and isinstance(node.field_id, int)):
+                raise ValueError("a column of a table that isn't on its path")
+    if not found:
+        raise ValueError("an expression without a column")
+    return expr
 
 
 def _field(raw: dict[str, Any]) -> Field:

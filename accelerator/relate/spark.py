@@ -33,10 +33,10 @@ _FLOATS = ("float", "double")
 def staged(
     engine: SparkEngine,
     steps: Sequence[Step],
-    values: Sequence[ColumnFacts],
+    values: Sequence[str],
     files: Sequence[LiveFile] | None = None,
 ) -> Iterator[DataFrame]:
-    """Keys (`k0`, …) of the first dimension, and these columns of the last (`v0`, …).
+    """Keys (`k0`, …) of the first dimension, and values (`v0`, …): texts over `d0` and the others.
 
     The frame can be read while the block runs. Rows with a NULL in their key aren't in it. `files`
     are those of the first dimension that are read, by default all.
@@ -51,21 +51,21 @@ def staged(
         yield frame
 
 
-def _select(steps: Sequence[Step], values: Sequence[ColumnFacts], sources: Sequence[str]) -> str:
-    first, last = steps[0], len(steps) - 1
-    own = [_column(0, one) for one in first.keys]
+def _select(steps: Sequence[Step], values: Sequence[str], sources: Sequence[str]) -> str:
+    own = [column_text(0, one) for one in steps[0].keys]
     wanted = [f"{key} AS k{i}" for i, key in enumerate(own)]
-    wanted += [f"{_column(last, one)} AS v{i}" for i, one in enumerate(values)]
+    wanted += [f"{one} AS v{i}" for i, one in enumerate(values)]
     joins = [f"{sources[0]} AS d0"]
     for number, step in enumerate(steps[1:], start=1):
         pairs = zip(step.keys, step.others, strict=True)
-        on = (f"{_column(number, key)} = {_column(*other)}" for key, other in pairs)
+        on = (f"{column_text(number, key)} = {column_text(*other)}" for key, other in pairs)
         joins.append(f"LEFT JOIN {sources[number]} AS d{number} ON {' AND '.join(on)}")
     there = " AND ".join(f"{key} IS NOT NULL" for key in own)
     return f"SELECT {', '.join(wanted)} FROM {' '.join(joins)} WHERE {there}"
 
 
-def _column(place: int, column: ColumnFacts) -> str:
+def column_text(place: int, column: ColumnFacts) -> str:
+    """A column of the dimension at that place of the path."""
     return f"d{place}.{quote(column.name, 'spark')}"
 
 

@@ -48,19 +48,36 @@ def alter(reader: Reader) -> Statement | None:
 
 def _add_relate(reader: Reader, table: tuple[str, ...]) -> AddRelateColumn:
     reader.meant(EXAMPLES["ADD RELATE COLUMN"])
-    name = reader.name("the attribute's name")
+    name = "" if reader.at("FROM") else reader.name("the relate column's name, or FROM")
     reader.expect("FROM")
+    if not reader.at_path_before("ON"):
+        return _add_expression(reader, table, name)
     source = reader.path("the attribute, behind its table's name and a dot")
     if len(source) < 2:
         raise reader.error("a dot and the attribute's name")
-    if source[-1].lower() != name.lower():
+    if name and source[-1].lower() != name.lower():
         raise reader.error(f"ON, behind an attribute that is called {name} (AS name renames it)")
-    reader.expect("ON")
-    equalities = [_equality(reader)]
-    while reader.take("AND"):
-        equalities.append(_equality(reader))
+    equalities = _equalities(reader)
     own = reader.name("the relate column's name") if reader.take("AS") else ""
-    return reader.ended(AddRelateColumn(table, source, tuple(equalities), own))
+    return reader.ended(AddRelateColumn(table, source, equalities, own))
+
+
+def _add_expression(reader: Reader, table: tuple[str, ...], name: str) -> AddRelateColumn:
+    """What stands behind FROM is more than an attribute's name: it needs a name, in one place."""
+    text = reader.text_before("ON")
+    equalities = _equalities(reader)
+    if not name:
+        reader.expect("AS")
+        name = reader.name("the relate column's name")
+    return reader.ended(AddRelateColumn(table, (), equalities, name, text))
+
+
+def _equalities(reader: Reader) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    reader.expect("ON")
+    found = [_equality(reader)]
+    while reader.take("AND"):
+        found.append(_equality(reader))
+    return tuple(found)
 
 
 def _equality(reader: Reader) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -205,13 +205,15 @@ class ValidateConstraint:
 class AddRelateColumn:
     """ADD RELATE COLUMN; `source` is the attribute behind its table's name, as written.
 
-    `equalities` are those of ON; `name` is the attribute's own where it's empty.
+    `equalities` are those of ON; `name` is the attribute's own where it's empty. Where `expression`
+    isn't empty it's the text of what stands in the attribute's place: `source` is empty then.
     """
 
     table: TableName
     source: TableName
     equalities: tuple[tuple[TableName, TableName], ...]
     name: str = ""
+    expression: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 from sqlglot import Token, TokenType
@@ -113,6 +114,32 @@ class Reader:
         while self.take("."):
             parts.append(self.name("a field's name behind the dot"))
         return tuple(parts)
+
+    def at_path_before(self, key: str) -> bool:
+        """Whether up to that word there are but names with dots, as far as that can be told.
+
+        Where it holds a `path` is to be read, else a `text_before` the word.
+        """
+        words = self._words[self._next : self._place_of(key)]
+        names = [word.is_name for word in words]
+        beside = any(one and other for one, other in pairwise(names))
+        return not beside and all(word.is_name or word.key == "." for word in words)
+
+    def text_before(self, key: str) -> str:
+        """What stands up to that word outside of parentheses, or up to the end, as written."""
+        start, end = self._next, self._place_of(key)
+        self._next, self._previous_end = end, self._words[end - 1].end
+        return self._sql[self._words[start].start : self._previous_end]
+
+    def _place_of(self, key: str) -> int:
+        """Of the next such word outside of parentheses; behind the last one where there is none."""
+        depth = 0
+        for number in range(self._next, len(self._words)):
+            found = self._words[number].key
+            if found == key and not depth:
+                return number
+            depth += (found == "(") - (found == ")")
+        return len(self._words)
 
     def options(self) -> tuple[tuple[str, str | float | bool], ...]:
         """`(name = value, …)`: numbers, true, false, texts in quotes, words without."""

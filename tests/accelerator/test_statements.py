@@ -113,6 +113,24 @@ OURS = [
             "c",
         ),
     ),
+    (
+        "ALTER TABLE f ADD RELATE COLUMN FROM dates.y ON d = k",
+        AddRelateColumn(("f",), ("dates", "y"), ((("d",), ("k",)),)),
+    ),
+    (
+        "ALTER TABLE f ADD RELATE COLUMN FROM ( d.w * d.h ) ON f.k = d.k AS area",
+        AddRelateColumn(("f",), (), ((("f", "k"), ("d", "k")),), "area", "( d.w * d.h )"),
+    ),
+    (
+        "ALTER TABLE f ADD RELATE COLUMN place FROM concat(d.`on`, ' ON ', o.y) ON a = b",
+        AddRelateColumn(("f",), (), ((("a",), ("b",)),), "place", "concat(d.`on`, ' ON ', o.y)"),
+    ),
+    (
+        "ALTER TABLE f ADD RELATE COLUMN c FROM CASE WHEN d.a THEN d.b ELSE d.c END ON a = b",
+        AddRelateColumn(
+            ("f",), (), ((("a",), ("b",)),), "c", "CASE WHEN d.a THEN d.b ELSE d.c END"
+        ),
+    ),
     ("ALTER TABLE d.f DROP RELATE COLUMN y", DropRelateColumn(("d", "f"), "y")),
     (
         "alter table f drop relate column if exists `if`;",
@@ -297,7 +315,13 @@ BAD = [
     ("ALTER TABLE t ADD CONSTRAINT c FOREIGN KEY (a)", 47, "REFERENCES"),
     ("ALTER TABLE t ADD CONSTRAINT c UNIQUE (a) NOT", 43, "the statement's end, found NOT"),
     ("ALTER TABLE t VALIDATE c", 24, "CONSTRAINT"),
-    ("ALTER TABLE f ADD RELATE COLUMN FROM d.y ON a = b", 33, "the attribute's name, found FROM"),
+    ("ALTER TABLE f ADD RELATE COLUMN", 32, "the relate column's name, or FROM"),
+    ("ALTER TABLE f ADD RELATE COLUMN FROM", 37, "the attribute, behind its table's name"),
+    ("ALTER TABLE f ADD RELATE COLUMN FROM ON a = b", 38, "the attribute, behind its table's"),
+    ("ALTER TABLE f ADD RELATE COLUMN FROM year(d.y) ON a = b", 56, "expected AS, found the end"),
+    ("ALTER TABLE f ADD RELATE COLUMN FROM year(d.y)", 47, "expected ON, found the end"),
+    ("ALTER TABLE f ADD RELATE COLUMN FROM (d.y ON a = b)", 52, "expected ON, found the end"),
+    ("ALTER TABLE f ADD RELATE COLUMN z FROM year(d.y) ON a = b AS q", 59, "end, found AS"),
     ("ALTER TABLE f ADD RELATE COLUMN y ON a = b", 35, "expected FROM"),
     ("ALTER TABLE f ADD RELATE COLUMN y FROM y ON a = b", 42, "a dot and the attribute's name"),
     ("ALTER TABLE f ADD RELATE COLUMN z FROM d.y ON a = b", 44, "AS name renames it"),
