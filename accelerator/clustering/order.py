@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from accelerator.clustering.ranks import Ranking
 from accelerator.relate.dimensions import Path
 
 PROPERTY = "accelerator.clustering"
@@ -36,6 +37,11 @@ class OrderKey:
     type: str
     descending: bool = False
     path: Path | None = None
+
+    @property
+    def ranked_as(self) -> str:
+        """Decimals may be wider than what is ranked; their doubles have their order, with ties."""
+        return "double" if self.type.startswith("decimal") else self.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +71,30 @@ class Order:
         """Whether the data file was written by this order."""
         return self._mark in path
 
-    def to_property(self) -> str:
-        """The property's value."""
+    def to_property(self, rankings: Sequence[Ranking] = ()) -> str:
+        """The property's value; a curve's has the bounds that its columns were ranked by."""
         keys = [
             {"id": key.field_id, "name": key.name, "descending": key.descending}
             for key in self.keys
         ]
-        told = {"version": FORMAT, "id": self.id, "order": self.curve, "keys": keys}
+        told: dict[str, Any] = {"version": FORMAT, "id": self.id, "order": self.curve, "keys": keys}
+        if rankings:
+            told["bounds"] = [one.to_json() for one in rankings]
         return json.dumps(told, separators=(",", ":"))
+
+    def rankings(self, properties: Mapping[str, str]) -> tuple[Ranking, ...]:
+        """The bounds that a table keeps of this order; none where it keeps none that can be read.
+
+        Of another order's rewrite it keeps that one's.
+        """
+        try:
+            told = json.loads(properties.get(PROPERTY, "{}"))
+            if told["version"] != FORMAT or told["id"] != self.id:
+                return ()
+            pairs = zip(self.keys, told["bounds"], strict=True)
+            return tuple(Ranking.kept(key.ranked_as, bounds) for key, bounds in pairs)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            return ()
 
 
 def relates(keys: Sequence[OrderKey]) -> list[tuple[OrderKey, Path]]:

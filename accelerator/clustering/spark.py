@@ -35,6 +35,8 @@ class Layout:
     """What the table is partitioned by, as SQL."""
     parts: int
     rows: int
+    rankings: tuple[Ranking, ...] = ()
+    """Of a curve: what its columns are ranked by; none: by a sample of these rows."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Iceberg's own, of the write."""
 
@@ -44,8 +46,8 @@ def rewrite(
     relation: str,
     layout: Layout,
     lookups: Mapping[int, tuple[Lookup | DataFrame, Sequence[str]]],
-) -> None:
-    """Writes the relation's rows to itself, ordered.
+) -> tuple[Ranking, ...]:
+    """Writes the relation's rows to itself, ordered; returns what a curve's columns are ranked by.
 
     A relate column's lookup, or rows of its keys and last the value, is given by its id, with the
     columns that its keys are in.
@@ -62,8 +64,12 @@ def rewrite(
     for key in layout.order.keys:
         keys.setdefault(key.field_id, F.col(quote(key.name, "spark")))
     by = [F.expr(one) for one in layout.partition_by]
+    rankings = layout.rankings
     if layout.order.curve != "sort":
-        joined = joined.withColumn(f"{free}place", _place(joined, layout, keys))
+        wanted = [keys[key.field_id].cast(key.ranked_as) for key in layout.order.keys]
+        rankings = rankings or _rankings(joined, layout, wanted)
+        place = _on_curve(layout.order.curve, rankings)(*wanted)
+        joined = joined.withColumn(f"{free}place", place)
         by.append(F.col(f"{free}place"))
     for key in layout.order.keys:
         column = keys[key.field_id]
@@ -73,27 +79,16 @@ def rewrite(
     for name, value in layout.options.items():
         writer = writer.option(name, value)
     writer.append()
+    return rankings
 
 
-def _place(rows: DataFrame, layout: Layout, keys: Mapping[int, Column]) -> Column:
-    """Each row's place on the curve; its columns are ranked by a sample, which is read first."""
-    kinds = [_ranked_as(key.type) for key in layout.order.keys]
-    wanted = [
-        keys[key.field_id].cast(kind).alias(f"c{number}")
-        for number, (key, kind) in enumerate(zip(layout.order.keys, kinds, strict=True))
-    ]
+def _rankings(rows: DataFrame, layout: Layout, wanted: Sequence[Column]) -> tuple[Ranking, ...]:
+    """What a sample says of the order's columns, which is read for it."""
+    named = [column.alias(f"c{number}") for number, column in enumerate(wanted)]
     share = min(1.0, _SAMPLED / max(1, layout.rows))
-    sample = rows.select(*wanted).sample(share, _SEED).toArrow()
-    rankings = [
-        Ranking.of(column.combine_chunks(), kind)
-        for column, kind in zip(sample.columns, kinds, strict=True)
-    ]
-    return _on_curve(layout.order.curve, rankings)(*wanted)
-
-
-def _ranked_as(type_: str) -> str:
-    """Decimals may be wider than what is ranked; their doubles have their order, with ties."""
-    return "double" if type_.startswith("decimal") else type_
+    sample = rows.select(*named).sample(share, _SEED).toArrow()
+    pairs = zip(sample.columns, layout.order.keys, strict=True)
+    return tuple(Ranking.of(column.combine_chunks(), key.ranked_as) for column, key in pairs)
 
 
 def _on_curve(curve: str, rankings: Sequence[Ranking]) -> Any:

@@ -1,7 +1,8 @@
 """OPTIMIZE … BY, run against a session: which files, in which order, and what came of it.
 
 Incremental: files that were written by this very order stay as they are. What a statement rewrites
-is ordered among itself, so that many small ones leave many runs, until `full` makes one of all.
+is ordered among itself, along the same curve as those files, so that many small ones leave many
+runs, until `full` makes one of all.
 """
 
 from __future__ import annotations
@@ -206,7 +207,7 @@ def _rewritten(
         try:
             progress.start(len(files), f"rewriting {pinned.facts.name}")
             with _job(session, rewriting, tag):
-                rewrite(session.engine.session, rewriting.relation, layout, lookups)
+                rankings = rewrite(session.engine.session, rewriting.relation, layout, lookups)
             progress.advance(len(files))
             progress.start(1, f"committing {pinned.facts.name}")
             written = rewriting.written()
@@ -216,7 +217,9 @@ def _rewritten(
             rewriting.discard()
             raise
         else:
-            snapshot = rewriting.commit({PROPERTY: order.id}, {PROPERTY: order.to_property()})
+            snapshot = rewriting.commit(
+                {PROPERTY: order.id}, {PROPERTY: order.to_property(rankings)}
+            )
             progress.advance()
             return Optimized(len(files), size, written, snapshot)
         finally:
@@ -273,7 +276,10 @@ def _layout(
         # Values that Spark sorts as equal may be of several partitions: −0.0 and 0.0.
         "fanout-enabled": str(floats).lower(),
     }
-    return Layout(order, partition_by, max(1, -(-size // target)), rows, writing)
+    # Files that stay lie on the curve that the table keeps.
+    stay = not options.full and any(order.has(f.path) for f in pinned.live_files())
+    rankings = order.rankings(pinned.properties) if stay else ()
+    return Layout(order, partition_by, max(1, -(-size // target)), rows, rankings, writing)
 
 
 def _partition_sql(field: PartitionField, pinned: PinnedTable, catalog: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.clustering.curves import CURVES, bits_of, hilbert, zorder
+from accelerator.clustering.order import PROPERTY, Order, OrderKey
 from accelerator.clustering.ranks import Ranking
 
 GRIDS = [(1, 5), (2, 1), (2, 2), (2, 5), (3, 1), (3, 4), (4, 3), (5, 2), (8, 1)]
@@ -107,3 +109,67 @@ def test_ranks_are_shares_of_rows() -> None:
         0,
         0,
     ]
+
+
+def kept(ranking: Ranking, type_: str) -> Ranking:
+    """As it comes back from a table's property."""
+    return Ranking.kept(type_, json.loads(json.dumps(ranking.to_json())))
+
+
+@pytest.mark.parametrize("type_", VALUES)
+def test_kept_bounds_rank_alike(type_: str) -> None:
+    @given(st.lists(st.none() | VALUES[type_]), st.lists(VALUES[type_], min_size=1))
+    def check(sampled: list[Any], values: list[Any]) -> None:
+        kind = pa.array(values).type
+        ranking, asked = Ranking.of(pa.array(sampled, kind), type_), pa.array([None, *values], kind)
+        again = kept(ranking, type_)
+        assert again.ranks(asked, 7).tolist() == ranking.ranks(asked, 7).tolist()
+
+    check()
+
+
+def test_bounds_are_few_and_even() -> None:
+    rows = [f"{'long ' * 20}{i:05}" for i in range(3000)] + [
+        f"{i:05} and more" for i in range(3000)
+    ]
+    for sample, type_, most in (
+        (pa.array(range(50_000)), "bigint", 256),
+        (pa.array([*range(3000), *[7] * 3000, None]), "bigint", 256),
+        (pa.array(rows), "string", 256),
+        (pa.array([*np.linspace(-5, 5, 1000), float("nan"), float("inf")]), "double", 256),
+    ):
+        ranking = Ranking.of(sample, type_)
+        assert 100 < len(ranking.values) <= most
+        assert len(json.dumps(ranking.to_json())) < 50_000
+        again = kept(ranking, type_)
+        nulls = pa.nulls(sample.null_count, sample.type)
+        ordered = pa.concat_arrays([nulls, sample.drop_null().sort()])
+        ranks = again.ranks(ordered, 10).astype(int)
+        assert (np.diff(ranks) >= 0).all()
+        if not sample.null_count:
+            counts = np.unique(ranks, return_counts=True)[1]
+            assert counts.max() <= 3 * len(sample) / len(counts)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        {},
+        {"domain": "bytes", "values": [], "below": [0]},
+        {"domain": "int64", "values": ["1", "2"], "below": [0, 1]},
+        {"domain": "int64", "values": ["2", "1"], "below": [0, 1, 2]},
+        {"domain": "int64", "values": ["1", "2"], "below": [0, 2, 1]},
+        {"domain": "int64", "values": ["x"], "below": [0, 1]},
+        {"domain": "int64", "values": [str(2**70)], "below": [0, 1]},
+    ],
+)
+def test_what_is_not_bounds(told: Any) -> None:
+    order = Order("uuid", "zorder", (OrderKey(1, "a", "bigint"),))
+    good = json.loads(order.to_property([Ranking.of(pa.array([1, 2]), "bigint")]))
+    assert len(order.rankings({PROPERTY: json.dumps(good)})) == 1
+    good["bounds"] = [told]
+    for damaged in (json.dumps(good), "[]", "{", json.dumps({**good, "bounds": 5})):
+        assert order.rankings({PROPERTY: damaged}) == ()
+    other = Order("uuid", "hilbert", order.keys)
+    assert other.rankings({PROPERTY: order.to_property([Ranking.of(pa.array([1]), "int")])}) == ()

@@ -383,6 +383,47 @@ def test_what_is_remembered(lake: Lake) -> None:
     assert [tuple(row) for row in summary] == [("replace", told["id"])]
 
 
+@pytest.mark.parametrize("curve", ["ZORDER", "HILBERT"])
+def test_later_rows_lie_on_the_curve_of_earlier_ones(lake: Lake, curve: str) -> None:
+    """Rows of a narrow range of `a` are divided by `b` alone, as among the earlier ones."""
+    table = lake.table("a int, b int, s string")
+    order = f"{curve} BY (a, b) WITH (target_file_size_mb = 0.01"
+
+    def insert(a: str) -> None:
+        lake.sql(
+            f"INSERT INTO {table} SELECT {a}, int(id % 100), sha2(string(id), 256)"
+            " FROM range(0, 1600, 1, 1)"
+        )
+
+    def bounds() -> Any:
+        shown = dict(map(tuple, lake.sql(f"SHOW TBLPROPERTIES {table}")))
+        return json.loads(shown[PROPERTY])["bounds"]
+
+    def spans(files: set[str]) -> list[int]:
+        """Of `b` in these files."""
+        told = lake.sql(
+            f"SELECT max(b) - min(b) FROM {table} WHERE _file IN"
+            f" ({', '.join(repr(one) for one in files)}) GROUP BY _file"
+        )
+        return [row[0] for row in told]
+
+    insert("int(id % 97)")
+    lake.optimize(table, f"{order})")
+    first, files = bounds(), lake.files(table)
+    insert("int(2 + id % 7)")
+    lake.optimize(table, f"{order})")
+    later = lake.files(table) - files
+    assert bounds() == first
+    assert len(later) > 3
+    assert max(spans(later)) <= 200 / len(later) + 5
+    lake.optimize(table, f"{order}, full = true)")
+    assert bounds() != first
+    lake.optimize(table, "SORT BY (a)")
+    insert("5")
+    lake.optimize(table, f"{order})")  # of this order there is no file any more
+    assert bounds() != first
+
+
 def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Something happens after the rows were read and before the commit."""
     commit = Rewriting.commit
