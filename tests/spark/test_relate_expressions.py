@@ -320,6 +320,7 @@ def _used(acc: Accelerator, queries: Sequence[str]) -> Counter[str]:
     return told
 
 
+@pytest.mark.slow
 def test_a_random_star(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
     told = play(spark_warehouse, tmp_path / "store", 3, steps=1, asked=10)
     assert told["by an expression"] > 0, told

@@ -100,17 +100,23 @@ def test_what_is_built_is_what_a_lookup_builds(
                     f"ALTER TABLE {f} ADD RELATE COLUMN land FROM {o}.land"
                     f" ON {f}.i = {d}.i AND {d}.o = {o}.o"
                 )
-            for name in (*(one[0] for one in relates), "land"):
+                acc.execute(
+                    f"ALTER TABLE {f} ADD RELATE COLUMN FROM"
+                    f" concat({d}.s, '/', coalesce({o}.land, 'none'))"
+                    f" ON {f}.i = {d}.i AND {d}.o = {o}.o AS place"
+                )
+                wh.sql(f"ALTER TABLE {o} RENAME COLUMN land TO country")
+            for name in (*(one[0] for one in relates), "land", "place"):
                 acc.execute(f"CREATE INDEX of_{name} ON {f} USING BITMAP ({name}) DEFERRED")
             acc.execute(f"CREATE INDEX more ON {f} USING BOUNDS (land) DEFERRED")
             told = acc.execute(f"BUILD ALL ON {f}").to_pylist()
-            assert [row["files"] for row in told] == [2] * 10
+            assert [row["files"] for row in told] == [2] * 11
             assert not any(row.get("files_skipped") for row in told)
             if rows_max == 0:
                 queries = [
                     f"SELECT count(*) AS n, sum(p) AS s FROM {f} f JOIN {d} d ON f.i = d.i"
                     f" LEFT JOIN {o} o ON d.o = o.o WHERE {where}"
-                    for where in ("o.land = 'l3'", "o.land IS NULL", "d.o > 9")
+                    for where in ("o.country = 'l3'", "o.country IS NULL", "d.o > 9")
                 ]
                 Differential(acc).check(queries, rewritten=None)
         built.append(_artifacts(tmp_path / f"{rows_max}"))
