@@ -104,6 +104,13 @@ class JoinElimination:
     def _learn(self, related: Related, partner: Partner, states: dict[int, object]) -> None:
         block, path = self._block, partner.occurrences
         self._reached.update(path)
+        attribute = block.column(path[-1], related.attribute)
+        if attribute is not None:
+            # As in `pushed`, of partners that may be padded too: both must take the same state.
+            there = [block.occurrences[o].table for o in path]
+            state = tuple((t.uuid, t.snapshot_id, attribute.type) for t in there)
+            if states.setdefault(related.field_id, state) != state:
+                attribute = None
         padded = [o in self._edges for o in path]
         if padded != sorted(padded):  # an inner dimension behind a padded one
             return
@@ -120,12 +127,7 @@ class JoinElimination:
             if self._met.setdefault(occurrence, met) != met:
                 return  # a partner by other keys, of which less or more would be proven
             self._keys |= met
-        attribute = block.column(path[-1], related.attribute)
-        if attribute is None or partner.padded:
-            return
-        there = [block.occurrences[o].table for o in path]
-        state = tuple((t.uuid, t.snapshot_id, attribute.type) for t in there)
-        if states.setdefault(related.field_id, state) == state:
+        if attribute is not None and not partner.padded:
             relate = Column(self._fact, related.field_id, related.name, attribute.type)
             self._came.setdefault(attribute, _Came(relate, path))
 

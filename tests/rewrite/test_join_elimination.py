@@ -322,9 +322,11 @@ def test_a_fact_that_is_padded_keeps_its_joins() -> None:
     assert JoinElimination(bound, fact, ALL, _known(bound)).reduced() is None
 
 
-def test_a_dimension_in_two_states_has_one_relate_column() -> None:
+@pytest.mark.parametrize("first", ["JOIN d ON f.k = d.k", "LEFT JOIN d ON f.k = d.k AND f.v > 5"])
+def test_a_dimension_in_two_states_has_one_relate_column(first: str) -> None:
+    """The first state that `pushed` finds as well, though one that may be padded."""
     sql = (
-        "SELECT count(*) FROM f JOIN d ON f.k = d.k JOIN d AS e ON f.k = e.k"
+        f"SELECT count(*) FROM f {first} JOIN d AS e ON f.k = e.k"
         " WHERE d.region = 'r' AND e.name = 'n' AND e.region = 's'"
     )
     bound = block(sql)

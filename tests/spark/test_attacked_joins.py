@@ -127,3 +127,29 @@ def test_nan_in_a_dimension_beside_smaller_numbers(spark_warehouse, acc, fact) -
         [f"SELECT f.k, x FROM {fact} f JOIN {dimension} d ON f.k = d.k WHERE x < 5e0"]
     )
     acc.query("DROP INDEX by_key")
+
+
+def _related(acc: Accelerator, fact: str, dimension: str) -> None:
+    """The dimension's `region` as a relate column, whose bitmap knows the rows."""
+    key = f"ON {fact}.k = {dimension}.k"
+    acc.execute(f"ALTER TABLE {fact} ADD RELATE COLUMN region FROM {dimension}.region {key}")
+    name = f"region_{fact.rpartition('.')[2]}"
+    acc.execute(f"CREATE INDEX {name} ON {fact} USING BITMAP (region) WITH (rows = true)")
+
+
+def test_a_dimension_in_two_states_of_which_one_may_be_padded(spark_warehouse, acc) -> None:
+    """What selects rows is one state's, what leaves files out was the other's."""
+    wh = spark_warehouse
+    f = f"lake.d.{wh.table('id BIGINT, k INT, v INT')}"
+    d = f"lake.d.{wh.table('k INT, region STRING')}"
+    wh.sql(f"INSERT INTO {d} SELECT CAST(id AS INT), concat('r', id % 4) FROM range(20)")
+    older = wh.sql(f"SELECT snapshot_id FROM {d}.refs")[0][0]
+    wh.sql(f"UPDATE {d} SET region = concat('r', (k + 1) % 4)")
+    wh.sql(f"INSERT INTO {f} SELECT id, CAST(id % 22 AS INT), CAST(id AS INT) FROM range(100)")
+    _related(acc, f, d)
+    query = (
+        f"SELECT sum(v), count(*) FROM {f} f LEFT JOIN {d} a ON f.k = a.k AND f.v > 5"
+        f" JOIN {d} VERSION AS OF {older} b ON f.k = b.k"
+        " WHERE a.region >= 'r1' AND b.region = 'r1'"
+    )
+    Differential(acc).check([query], rewritten=None, spark=[query])
