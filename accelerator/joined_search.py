@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accelerator.arrow_types import is_known
 from accelerator.config import Config
 from accelerator.cover_plan import Candidate, duckdb_run, fields_used
 from accelerator.float_order import joined_float_order
@@ -233,6 +234,8 @@ class JoinedSearch:
         # Imports Arrow's compute module.
         from accelerator.joined_cover import joined_candidate
 
+        if told.selected and not _is_read_in_part(told, join.table):
+            return None
         by_number = {one.path.column.id: one for one in join.relates}
         new = {n: at for n, at in told.through.items() if n not in by_number}
         relates = (*join.relates, *self._pinned(new, join.fact, join.pinned, scene))
@@ -318,6 +321,14 @@ def _is_sound(block: Block, pinned: Sequence[PinnedTable], told: Reduced) -> boo
         pinned[i].has_doubtful((c.field_id, c.type or "unknown") for c in fields_used(block, i))
         for i in gone
     )
+
+
+def _is_read_in_part(told: Reduced, table: PinnedTable) -> bool:
+    """Whether what is used of the fact can be read of just some rows of its files."""
+    used = fields_used(told.block, told.fact)
+    if not used:
+        return any(is_known(c.type) for c in told.block.occurrences[told.fact].table.columns)
+    return all(is_known(c.type) and c.field_id not in table.defaulted_fields for c in used)
 
 
 def _gone(join: _Join, told: Reduced) -> tuple[TableFacts, ...]:

@@ -11,6 +11,7 @@ import accelerator
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
+from tests.spark.relate_world import SMALL_GROUPS
 
 pytestmark = pytest.mark.spark
 
@@ -153,3 +154,31 @@ def test_a_dimension_in_two_states_of_which_one_may_be_padded(spark_warehouse, a
         " WHERE a.region >= 'r1' AND b.region = 'r1'"
     )
     Differential(acc).check([query], rewritten=None, spark=[query])
+
+
+def test_columns_that_arent_read_row_by_row(spark_warehouse, acc) -> None:
+    """Their joins stay, and nothing fails inside."""
+    wh = spark_warehouse
+    f = f"lake.d.{wh.table('a ARRAY<INT>, k INT')}"
+    d = f"lake.d.{wh.table('k INT, region STRING')}"
+    wh.sql(f"INSERT INTO {d} SELECT CAST(id AS INT), concat('r', id % 4) FROM range(20)")
+    wh.sql(f"INSERT INTO {f} SELECT array(CAST(id AS INT)), CAST(id % 22 AS INT) FROM range(100)")
+    _related(acc, f, d)
+    query = f"SELECT count(a) FROM {f} f JOIN {d} d ON f.k = d.k WHERE d.region = 'r1'"
+    Differential(acc).check([query, query.replace("a)", "*)")], rewritten=None, spark=[query])
+
+
+def test_a_column_that_older_files_have_by_default(spark_warehouse, acc) -> None:
+    """Such a file is read whole, so that none of its rows are told apart."""
+    wh = spark_warehouse
+    name = wh.table("id BIGINT, k INT", version=3, properties=SMALL_GROUPS)
+    f, d = f"lake.d.{name}", f"lake.d.{wh.table('k INT, region STRING')}"
+    wh.sql(f"INSERT INTO {d} SELECT CAST(id AS INT), concat('r', id % 4) FROM range(20)")
+    wh.sql(f"INSERT INTO {f} SELECT id, CAST(id % 22 AS INT) FROM range(100)")
+    _related(acc, f, d)
+    iceberg = wh.spark.sparkContext._jvm.org.apache.iceberg
+    five = iceberg.expressions.Expressions.lit(5)
+    update = wh.engine.load(wh.pinned(name).parts).updateSchema()
+    update.addColumn("more", iceberg.types.Types.IntegerType.get(), five).commit()
+    query = f"SELECT sum(more) FROM {f} f JOIN {d} d ON f.k = d.k WHERE d.region = 'r1'"
+    Differential(acc).check([query, query.replace("more", "id")], rewritten=None, spark=[query])
