@@ -93,9 +93,10 @@ class JoinElimination:
         if fact in block.null_supplied:
             return None
         others = {o.index for o in block.occurrences} - {fact}
-        gone = {one for one in others if self._may_go(one)}
+        gone = others & (self._reached | self._edges.keys())
         while gone and (gone == others or not results):
-            blamed = self._blamed(gone, results)
+            # Keys are counted last, which reads dimensions: most joins are needed anyway.
+            blamed = self._blamed(gone, results) or {o for o in gone if not self._is_met_once(o)}
             if not blamed:
                 return self._without(gone, results)
             gone -= blamed
@@ -131,7 +132,7 @@ class JoinElimination:
             relate = Column(self._fact, related.field_id, related.name, attribute.type)
             self._came.setdefault(attribute, _Came(relate, path))
 
-    def _may_go(self, occurrence: int) -> bool:
+    def _is_met_once(self, occurrence: int) -> bool:
         """Whether a row surely meets one row of it at most."""
         edge = self._edges.get(occurrence)
         if edge is None:

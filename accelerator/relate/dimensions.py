@@ -157,6 +157,12 @@ def _dimension(join: Join, pin: Pin) -> PinnedTable:
     return found
 
 
+def _name(path: Path) -> Hashable:
+    """What a lookup rests on. RelateColumnError where the attribute was dropped."""
+    column = path.column
+    return column.id, column.path, column.columns, path.snapshots, path.types
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A dimension on a path: its key's columns, and the columns of tables before that they equal.
@@ -203,7 +209,7 @@ class Dimensions:
         self._rows_max = rows_max
         self._lookups: Recent[Lookup] = Recent(_LOOKUPS_MAX)
         self._changes: Recent[Keys] = Recent(_CHANGES_MAX)
-        self._unique: Recent[_Told] = Recent(_CHANGES_MAX)
+        self._told: Recent[_Told] = Recent(_CHANGES_MAX)
 
     def is_large(self, path: Path) -> bool:
         """Whether some dimension has more rows than a lookup may have."""
@@ -226,7 +232,7 @@ class Dimensions:
         for step in steps_of(path):
             own = frozenset(one.field_id for one in step.keys)
             name = _unique_name(step.pinned, own)
-            if self._unique.get(name) == _Told(True):
+            if self._told.get(name) == _Told(True):
                 continue
             if self._is_large(step.pinned):
                 from accelerator.relate.spark import check_unique
@@ -235,7 +241,7 @@ class Dimensions:
                 check_unique(self._spark(), step.pinned, names, tag)
             else:
                 self._rows(step.pinned, step.keys, {}).keyed()
-            self._unique.put(name, _Told(True))
+            self._told.put(name, _Told(True))
 
     @contextmanager
     def values(self, path: Path) -> Iterator[DataFrame]:
@@ -254,8 +260,7 @@ class Dimensions:
         RelateKeyError where a key isn't unique; UnknownTableError and RelateColumnError where
         columns are gone, a dimension is large, or an expression raises of some row.
         """
-        column = path.column
-        name = (column.id, column.path, column.columns, path.snapshots, path.types)
+        name = _name(path)
         known = self._lookups.get(name)
         if known is not None:
             return known
@@ -265,7 +270,17 @@ class Dimensions:
         return self._lookups.get_or(name, lambda: made)
 
     def never_null(self, path: Path) -> bool:
-        """Whether each key of the path has a value; False where that can't be told."""
+        """Whether each key of the path has a value; False where that can't be told.
+
+        Kept apart from the lookup, which may be too large for that.
+        """
+        try:
+            name = ("never_null", _name(path))
+        except AcceleratorError:
+            return False
+        return self._told.get_or(name, lambda: _Told(self._is_never_null(path))).value
+
+    def _is_never_null(self, path: Path) -> bool:
         try:
             return not self.lookup(path).values.null_count
         except (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException):
@@ -274,7 +289,7 @@ class Dimensions:
     def unique(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
         """Whether each combination of these columns stands once in the table, NULLs aside."""
         name = _unique_name(pinned, field_ids)
-        return self._unique.get_or(name, lambda: _Told(self._counted(pinned, field_ids))).value
+        return self._told.get_or(name, lambda: _Told(self._counted(pinned, field_ids))).value
 
     def _counted(self, pinned: PinnedTable, field_ids: frozenset[int]) -> bool:
         try:

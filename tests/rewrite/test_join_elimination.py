@@ -199,6 +199,20 @@ def test_a_left_join_stays_where_its_key_is_not_counted() -> None:
     assert JoinElimination(bound, 0, ALL, known).reduced() is None
 
 
+def test_a_key_is_counted_only_for_a_join_that_could_go() -> None:
+    def unique(*_: object) -> bool:
+        raise AssertionError("the dimension is read")
+
+    for sql in (
+        "SELECT d.name, sum(v) FROM f LEFT JOIN d ON f.k = d.k GROUP BY d.name",
+        "SELECT sum(v) FROM f LEFT JOIN d ON f.k = d.k LEFT JOIN t ON t.tag = d.region"
+        " WHERE t.k > 1",
+    ):
+        bound = block(sql)
+        known = replace(_known(bound), unique=unique)
+        assert JoinElimination(bound, 0, ALL, known).reduced() is None
+
+
 def test_a_partner_by_other_keys_proves_nothing() -> None:
     both = RelateStep("uuid-d", (RelateKey(0, 1, 1), RelateKey(0, 4, 4)))
     bound = block("SELECT sum(v) FROM f JOIN d ON f.k = d.k AND f.i = d.ok WHERE d.region = 'r'")
