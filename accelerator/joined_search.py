@@ -21,7 +21,7 @@ from accelerator.plan import MANIFESTS, Tried
 from accelerator.recent import Recent
 from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
 from accelerator.run_time_keys import key_predicates
-from accelerator.scene import Parts, Scene
+from accelerator.scene import COUNTED_MAX, Parts, Scene
 from cubes.manifest import Manifested, manifested, may_raise, unsafe
 from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns, occurrences
@@ -183,6 +183,8 @@ class JoinedSearch:
             return join.unique(pinned[occurrence], fields)
 
         def never_null(number: int, at: tuple[int, ...]) -> bool:
+            if any(pinned[o].size_bytes > COUNTED_MAX for o in at):
+                return False
             (relate,) = self._pinned({number: at}, fact, pinned, scene)
             return relate.dimensions.never_null(relate.path)
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from accelerator.relate.dimensions import Dimensions
 
 
+COUNTED_MAX = 64 * 1024 * 1024
+"""Bytes of a table's data files, whose keys are read while planning, once for each state."""
+
+
 class Stored:
     """The store as one statement sees it: each of its logs is asked for its newest version once."""
 

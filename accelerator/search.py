@@ -27,7 +27,7 @@ from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
-from accelerator.scene import Parts, Scene
+from accelerator.scene import COUNTED_MAX, Parts, Scene
 from accelerator.store import CubeRecord, RegistryVersion
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 
 _PRUNED_MAX = 20_000
 """Raw files that are looked at one by one; beyond so many a statement takes long anyway."""
-
-_COUNTED_MAX = 64 * 1024 * 1024
-"""Bytes of a table's data files, whose keys are read while planning, once for each state."""
 
 Names = tuple[tuple[tuple[str, ...], At], ...]
 """Tables as a statement names them."""
@@ -123,7 +120,7 @@ class CubeSearch:
     def _is_unique(self, scene: Scene, table: PinnedTable, field_ids: frozenset[int]) -> bool:
         """Counted, for tables that are quickly read, and where anything could come of it."""
         registry = scene.stored.registry
-        if not (registry.cubes or registry.indexes) or table.size_bytes > _COUNTED_MAX:
+        if not (registry.cubes or registry.indexes) or table.size_bytes > COUNTED_MAX:
             return False
         return self._parts.dimensions().unique(table, field_ids)
 

@@ -165,13 +165,16 @@ class JoinElimination:
                 yield conjunct
 
     def _joins(self, conjunct: Expr, gone: set[int]) -> bool:
+        """Whether it's an equality that holds wherever the dimensions have a partner."""
         pair = equal_columns(conjunct)
         if pair is None:
             return False
-        return any(
-            one.occurrence in gone and self._keys.get(one) == other
-            for one, other in (pair, pair[::-1])
-        )
+        for own, other in (pair, pair[::-1]):
+            if own.occurrence in gone and own in self._keys:
+                same = self._stands(own, gone)
+                if self._keys[own] == other or (same and same == self._stands(other, gone)):
+                    return True
+        return False
 
     def _is_own(self, expr: Expr) -> bool:
         named = columns(expr)

@@ -18,7 +18,7 @@ from accelerator.relate.lookup import Keys, Lookup
 
 def _path(snapshot: int) -> Path:
     """As much of a path as names a lookup."""
-    column = SimpleNamespace(id=-1, path=(), attribute=SimpleNamespace(field_id=2))
+    column = SimpleNamespace(id=-1, path=(), columns=((1, 2),))
     made = SimpleNamespace(column=column, snapshots=(("uuid-d", snapshot),), types=("string",))
     return cast(Path, made)
 
@@ -39,7 +39,7 @@ def test_whether_each_key_has_a_value_is_asked_once_for_a_state(
         return Lookup(Keys((pa.array([1, 2]),)), pa.array(values))
 
     monkeypatch.setattr(Dimensions, "lookup", lookup)
-    dimensions = Dimensions(cast(Any, None), cast(Any, None))
+    dimensions = Dimensions(*[cast(Any, None)] * 3, rows_max=9)
     for snapshot in (7, 7, 8, 7):
         assert dimensions.never_null(_path(snapshot)) is told
     assert len(read) == 2

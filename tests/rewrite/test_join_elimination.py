@@ -134,6 +134,12 @@ _F_D_O = "SELECT sum(v) FROM f JOIN d ON f.k = d.k JOIN o ON d.ok = o.ok WHERE "
             "f",
             ["i = ~ok", "~region = 'r'"],
         ),
+        # two roles of a dimension that meet each other
+        (
+            "SELECT sum(v) FROM f, d, d AS e WHERE f.k = d.k AND d.k = e.k AND d.region = 'r'",
+            "f",
+            ["~region = 'r'"],
+        ),
         # a table that meets the dimension, not the fact
         (
             "SELECT sum(v) FROM f JOIN d ON f.k = d.k JOIN t ON t.tag = d.region"
@@ -246,6 +252,7 @@ _FROMS = (
     "f LEFT JOIN d ON f.k = d.k JOIN o ON d.ok = o.ok",
     "f JOIN d ON f.k = d.k JOIN d AS e ON f.i = e.k",
     "f JOIN d ON f.k = d.k JOIN d AS e ON f.k = e.k",
+    "f JOIN d ON f.k = d.k JOIN d AS e ON e.k = d.k",
     "f JOIN d ON f.k = d.k LEFT JOIN d AS e ON e.k = d.k",
 )
 _PREDICATES = (
