@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type
-from accelerator.errors import AcceleratorError, RelateColumnError, UnknownTableError
+from accelerator.errors import (
+    AcceleratorError,
+    RelateColumnError,
+    RelateKeyError,
+    UnknownTableError,
+)
 from accelerator.iceberg import Lake, LiveFile, NeedsSparkError, Pin, PinnedTable
 from accelerator.recent import Recent
 from accelerator.relate.expressions import computed
@@ -307,9 +312,13 @@ class Dimensions:
         """
         try:
             name = (path.column.id, before, path.snapshots, path.types)
-            return self._changes.get_or(name, lambda: self._compared(path, before))
+            if self._told.get(("untold", name)) is None:
+                return self._changes.get_or(name, lambda: self._compared(path, before))
+        except RelateKeyError:  # which these states will always be
+            self._told.put(("untold", name), _Told(True))
         except (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException):
-            return None
+            pass
+        return None
 
     def changed_rows(
         self,

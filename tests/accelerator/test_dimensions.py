@@ -43,3 +43,19 @@ def test_whether_each_key_has_a_value_is_asked_once_for_a_state(
     for snapshot in (7, 7, 8, 7):
         assert dimensions.never_null(_path(snapshot)) is told
     assert len(read) == 2
+
+
+def test_states_with_a_key_that_stands_twice_are_compared_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = []
+
+    def twice(self: Dimensions, path: Path, before: object) -> Keys:
+        compared.append(before)
+        raise RelateKeyError("twice", hint="once")
+
+    monkeypatch.setattr(Dimensions, "_compared", twice)
+    dimensions = Dimensions(*[cast(Any, None)] * 3, rows_max=9)
+    for snapshot in (5, 5, 6):
+        assert dimensions.changed(_path(7), (("uuid-d", snapshot),)) is None
+    assert len(compared) == 2
