@@ -71,6 +71,7 @@ def test_a_star(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
     assert told["pruned"] >= _PRUNED_SHARE * told["asked"] > 0, told
 
 
+@pytest.mark.slow
 def test_a_star_of_large_dimensions(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
     told = play(spark_warehouse, tmp_path / "store", 3, steps=1, asked=4, rows_max=0)
     assert told["pruned"] >= _PRUNED_SHARE * told["asked"] > 0, told
