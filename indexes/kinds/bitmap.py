@@ -213,12 +213,25 @@ def _at_most(told: RowVerdict) -> RowVerdict:
     return RowVerdict(told.rows, Between(none, told.true.upper), Between(told.false.lower, valued))
 
 
-@lru_cache(16)
 def _keys_of(values: tuple[Value, ...], domain: str) -> frozenset[Key] | None:
-    """Of a list, which all files are asked for alike; None if the domain lacks one of them."""
+    """Of a list; None if the domain lacks one of them."""
+    try:
+        return _known_keys(values, domain)
+    except NotIndexableError:
+        return None
+
+
+@lru_cache(16)
+def _known_keys(values: tuple[Value, ...], domain: str) -> frozenset[Key]:
+    """Of a list, which all files are asked for alike.
+
+    NotIndexableError isn't kept: to the cache 1.0 is 1, which another domain has.
+    """
     keys = [key_of(value, domain) for value in values]
     known = frozenset(key for key in keys if key is not None)
-    return None if None in keys else known
+    if len(known) < len(set(keys)):
+        raise NotIndexableError(f"not all of the values are of the domain {domain}")
+    return known
 
 
 def _among(opened: Inverted, keys: Collection[Key]) -> list[tuple[int, int]]:

@@ -262,6 +262,13 @@ def test_what_it_cannot_tell_of_numbers():
     assert whole.probe(Compare("<", -(1 << 70))).true.upper == BitMap()
 
 
+def test_a_value_of_another_domain_says_nothing_of_one_that_equals_it():
+    """To a dict 1.0 and 1 are one key."""
+    file = Opened(pa.array([1, 2, None]), "bigint")
+    assert file.probe(Among((1.0,))) is None
+    assert file.probe(Among((1,))).true.lower == BitMap([0])
+
+
 def test_a_large_dictionary_is_not_compared_text_by_text():
     texts = [f"{n % 7}-{blake2b(b'%d' % n).hexdigest() * 3}-{n}" for n in range(5000)]
     opened = Opened(pa.array(texts), "string")
