@@ -28,6 +28,7 @@ from accelerator.indexing.work import (
     batches,
     opened,
     pieces,
+    rows_of,
     unreadable,
 )
 from indexes.domains import NotIndexableError
@@ -63,9 +64,7 @@ def _held(source: Source, wanted: Sequence[Wanted], file: FileWork) -> frozenset
     with opened(source, file.path) as parquet:
         if unreadable(parquet, file):
             return frozenset()
-        groups = tuple(
-            parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)
-        )
+        groups = rows_of(parquet)
         running = [Running(source, one, file, groups, parquet) for one in wanted]
         doubtful = [one for one in running if one.checks]
         for number, rows, names in pieces(groups, doubtful):
@@ -95,11 +94,8 @@ def file_keys(
         with opened(source, one.file.path) as parquet:
             if unreadable(parquet, one.file):
                 continue
-            groups = [
-                parquet.metadata.row_group(i).num_rows
-                for i in range(parquet.metadata.num_row_groups)
-            ]
-            running = Running(source, wanted, one.file, tuple(groups), parquet)
+            groups = rows_of(parquet)
+            running = Running(source, wanted, one.file, groups, parquet)
             if running.why:
                 continue
             try:
@@ -204,8 +200,7 @@ def _index_file(
         yield from (Indexed(one.index_id, why=f"a file of {file.format}") for one in wanted)
         return
     with opened(source, file.path) as parquet:
-        metadata = parquet.metadata
-        groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+        groups = rows_of(parquet)
         why = unreadable(parquet, file)
         if why:
             yield from (Indexed(one.index_id, why=why) for one in wanted)

@@ -122,8 +122,7 @@ def _index_file(source: Source, wanted: Sequence[Wanted], file: FileWork) -> Ite
         yield from (Indexed(one.index_id, why=f"a file of {file.format}") for one in wanted)
         return
     with opened(source, file.path) as parquet:
-        metadata = parquet.metadata
-        groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+        groups = rows_of(parquet)
         why = unreadable(parquet, file)
         if why:
             yield from (Indexed(one.index_id, why=why) for one in wanted)
@@ -141,6 +140,12 @@ def _index_file(source: Source, wanted: Sequence[Wanted], file: FileWork) -> Ite
                     one.add(batch)
         for one in running:
             yield one.finish()
+
+
+def rows_of(parquet: pq.ParquetFile) -> tuple[int, ...]:
+    """Rows of each row group."""
+    metadata = parquet.metadata
+    return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
 
 
 def unreadable(parquet: pq.ParquetFile, file: FileWork) -> str:
