@@ -6,6 +6,7 @@ Nothing here decides; what fails raises, and the session falls back to the plain
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ import pyarrow as pa
 from accelerator.arrow_types import conform, is_known
 from accelerator.cover_plan import fields_used, segment_condition, used_columns
 from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.hot_segments import Copy
+from accelerator.engines.kept_rows import name_of
 from accelerator.errors import EngineError
 from accelerator.plan import CELLS, CoverPlan, DuckDBRun, RowsPlan
 from cubes.build_sql import stored_schema
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     from accelerator.config import Config
     from accelerator.engines.spark import SparkEngine
+    from accelerator.iceberg import PinnedTable
     from accelerator.iceberg.row_groups import Counted
 
 
@@ -37,17 +41,19 @@ def run_duckdb(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Tabl
     cells = None if plan.manifests is None else plan.manifests.cells
     tables = {} if cells is None else {CELLS: cells}
     counted: Counted | None = None
+    copies: dict[str, Copy] = {}
     others = 0
     for name, occurrence in plan.duckdb.raw:
         if occurrence == plan.match.fact:
             tables[name], counted = _fact_rows(plan, engine, tag)
         else:
-            columns = used_columns(plan.block, occurrence)
-            tables[name], size = engine.kept.of(plan.pinned[occurrence], columns)
+            pinned, columns = plan.pinned[occurrence], used_columns(plan.block, occurrence)
+            tables[name], size = engine.kept.of(pinned, columns)
+            copies[name] = _copy(pinned, columns, tables[name])
             others += size
     if counted is not None:
         counted.bytes += others
-    answer = _answer(plan.duckdb, engine, tables, tag)
+    answer = _answer(plan.duckdb, engine, tables, copies, tag)
     types = [o.expr.type or "" for o in plan.block.outputs]
     return conform(answer, [n or "" for n in plan.names], types), counted
 
@@ -73,16 +79,32 @@ def _fact_rows(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Tabl
     )
 
 
+def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:
+    return Copy(repr(name_of(pinned, columns)), table.nbytes, table.num_rows, source=table)
+
+
 def _answer(
-    run: DuckDBRun, engine: DuckDBEngine, tables: dict[str, pa.Table], tag: str
+    run: DuckDBRun,
+    engine: DuckDBEngine,
+    tables: Mapping[str, pa.Table],
+    copies: Mapping[str, Copy],
+    tag: str,
 ) -> pa.Table:
-    """From a copy in memory where there is one, else from the files."""
+    """From copies in DuckDB's memory where there are any, else from what was read."""
+    text, others = run.sql, dict(tables)
     hot = engine.hot.table(run.copy) if run.copy is not None else None
     if hot is not None:
+        text = text.replace(run.scan, hot)
+    for name, copy in copies.items():
+        hot, named = engine.hot.table(copy), f"{name} AS "
+        if hot is not None and text.count(named) == 1:  # a text in the statement may say the same
+            text = text.replace(named, f"{hot} AS ")
+            del others[name]
+    if text != run.sql:
         try:
-            return engine.run(run.sql.replace(run.scan, hot), tables, tag=tag)
+            return engine.run(text, others, tag=tag)
         except EngineError:
-            pass  # the copy is just being dropped; a real error comes again from the files
+            pass  # a copy is just being dropped; a real error comes again from the files
     return engine.run(run.sql, tables, tag=tag)
 
 

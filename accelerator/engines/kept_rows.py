@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
 
 
+def name_of(pinned: PinnedTable, columns: Sequence[str]) -> tuple[object, ...]:
+    """A name of those columns' rows."""
+    facts = pinned.facts
+    return (facts.uuid, facts.snapshot_id, facts.schema_id, *columns)
+
+
 class KeptRows:
     """Columns of tables, kept under names that never get new content.
 
@@ -29,8 +35,7 @@ class KeptRows:
 
         These are the files' own, at most; none where the columns are kept.
         """
-        facts = pinned.facts
-        name = (facts.uuid, facts.snapshot_id, facts.schema_id, *columns)
+        name = name_of(pinned, columns)
         with self._lock:
             known = self._tables.get(name)
             if known is not None:

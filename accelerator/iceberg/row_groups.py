@@ -169,6 +169,15 @@ class OpenFile:
         """Those columns of all rows that aren't deleted, and the numbers of these."""
         raise NotImplementedError
 
+    def sought_among(
+        self, groups: Sequence[int], columns: Sequence[Column]
+    ) -> tuple[pa.Table, Positions]:
+        """As `sought` of several groups in a row; the numbers count from the first group's start.
+
+        Groups ascend; between them others may stand, whose rows are counted too.
+        """
+        raise NotImplementedError
+
     def rows(self, group: int, columns: Sequence[Column], numbers: Positions) -> pa.Table:
         """Those columns of the rows of these numbers, in that order."""
         raise NotImplementedError
@@ -222,6 +231,11 @@ class _Whole(OpenFile):
         table = self._read(group, columns)
         return table, np.arange(table.num_rows)
 
+    def sought_among(
+        self, groups: Sequence[int], columns: Sequence[Column]
+    ) -> tuple[pa.Table, Positions]:
+        return self.sought(groups[0], columns)
+
     def rows(self, group: int, columns: Sequence[Column], numbers: Positions) -> pa.Table:
         return self._read(group, columns).take(pa.array(numbers))
 
@@ -245,6 +259,7 @@ class _Cut(OpenFile):
     ) -> None:
         super().__init__(file, fixed, reader.counted)
         self._reader, self._names = reader, names
+        self._reading = threading.Lock()
         self._parquet: pq.ParquetFile | None = parquet
         self._metadata = metadata = parquet.metadata
         schema = metadata.schema
@@ -288,41 +303,44 @@ class _Cut(OpenFile):
         )
 
     def sought(self, group: int, columns: Sequence[Column]) -> tuple[pa.Table, Positions]:
-        table = self._read(group, columns)
-        kept = self._kept(group)
-        if kept is None:
-            return table, np.arange(table.num_rows)
-        return table.filter(pa.array(kept)), np.flatnonzero(kept)
+        return self.sought_among([group], columns)
+
+    def sought_among(
+        self, groups: Sequence[int], columns: Sequence[Column]
+    ) -> tuple[pa.Table, Positions]:
+        table = self._read(groups, columns)
+        ends = np.cumsum([0, *self.groups])
+        first = ends[groups[0]]
+        numbers = np.concatenate([np.arange(ends[g], ends[g + 1]) for g in groups]) - first
+        if not self.file.deletes:
+            return table, numbers
+        gone = np.zeros(ends[groups[-1] + 1] - first, dtype=bool)
+        found = self._positions - first
+        gone[found[(found >= 0) & (found < len(gone))]] = True
+        kept = ~gone[numbers]
+        return table.filter(pa.array(kept)), numbers[kept]
 
     def rows(self, group: int, columns: Sequence[Column], numbers: Positions) -> pa.Table:
         end = int(numbers.max(initial=-1)) + 1
         if end * _FEW < self.groups[group]:
-            return self._read(group, columns, end).take(pa.array(numbers))
-        return self._read(group, columns).take(pa.array(numbers))
-
-    def _kept(self, group: int) -> Any:
-        """Which rows of the group aren't deleted; None for all."""
-        if not self.file.deletes:
-            return None
-        first, rows = sum(self.groups[:group]), self.groups[group]
-        found = self._positions - first
-        kept = np.ones(rows, dtype=bool)
-        kept[found[(found >= 0) & (found < rows)]] = False
-        return kept
+            return self._read([group], columns, end).take(pa.array(numbers))
+        return self._read([group], columns).take(pa.array(numbers))
 
     @cached_property
     def _positions(self) -> Positions:
         return self._reader.deletes.of(self.file)
 
-    def _read(self, group: int, columns: Sequence[Column], end: int | None = None) -> pa.Table:
-        """The columns as the table has them, of the group's first rows or all."""
+    def _read(
+        self, groups: Sequence[int], columns: Sequence[Column], end: int | None = None
+    ) -> pa.Table:
+        """The columns as the table has them, of all rows of the groups or the first one's first."""
         wanted = [self._names[c.field_id] for c in columns if c.field_id in self._names]
-        rows = self.groups[group] if end is None else end
-        with self._lock:
-            table = self._stored(group, wanted, end) if wanted else None
-        chunk = self._chunks[group]
-        sizes = (chunk.column(self._leaves[n]).total_compressed_size for n in wanted)
-        self._count(group, sum(sizes))
+        rows = sum(self.groups[g] for g in groups) if end is None else end
+        table = self._stored(groups, wanted, end) if wanted else None
+        for group in groups:
+            chunk = self._chunks[group]
+            sizes = (chunk.column(self._leaves[n]).total_compressed_size for n in wanted)
+            self._count(group, sum(sizes))
         if table is not None:
             by_name = {
                 self._names[c.field_id]: c.name for c in columns if c.field_id in self._names
@@ -330,16 +348,20 @@ class _Cut(OpenFile):
             table = table.rename_columns([by_name[name] for name in table.column_names])
         return self._conformed(table, rows, columns)
 
-    def _stored(self, group: int, names: list[str], end: int | None) -> pa.Table:
-        kept = self._parquet
+    def _stored(self, groups: Sequence[int], names: list[str], end: int | None) -> pa.Table:
+        # Who comes while another thread reads opens a local file once more, and waits for others.
+        alone = self._reading.acquire(blocking=local_path(self.file.path) is None)
+        kept = self._parquet if alone else None
         parquet = kept or self._reader.parquet(self.file, self._metadata)
         try:
             if end is None:
-                return parquet.read_row_group(group, columns=names, use_threads=False)
-            return _first_rows(parquet, group, names, end)
+                return parquet.read_row_groups(groups, columns=names, use_threads=False)
+            return _first_rows(parquet, groups[0], names, end)
         finally:
             if kept is None:
                 parquet.close(force=True)
+            if alone:
+                self._reading.release()
 
 
 def _first_rows(parquet: pq.ParquetFile, group: int, names: list[str], end: int) -> pa.Table:

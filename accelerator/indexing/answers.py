@@ -17,11 +17,11 @@ from accelerator.arrow_types import typed
 from accelerator.iceberg import LiveFile
 from accelerator.iceberg.position_deletes import Positions
 from accelerator.indexing.probing import (
-    THREADS,
     UNREADABLE,
     HeavyIndex,
     Skipped,
     TableIndexes,
+    probed,
 )
 from cubes.definition import CubeDefinition
 from indexes.bounds import Flags
@@ -101,7 +101,8 @@ class IndexAnswers:
         `numbers` are theirs in what `fixed` tells of; `whole`: of which files all rows that aren't
         deleted pass.
         """
-        return list(THREADS.map(self._of, files, numbers, whole))
+        selected = () if self._selection is None else self._selection.heavy
+        return probed(self._of, (*selected, *self._keeps.values()), files, numbers, whole)
 
     def said(self, told: Sequence[Told]) -> Skipped:
         """That so many files were told of."""

@@ -16,7 +16,7 @@ from functools import cached_property, reduce
 from itertools import pairwise
 from operator import and_
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -49,7 +49,7 @@ from indexes.rows import Certainty, RowVerdict
 from rewrite.expr import Column, Expr, columns
 from rewrite.facts import TableFacts
 
-THREADS = ThreadPoolExecutor(8, "sidecars")
+_THREADS = ThreadPoolExecutor(8, "sidecars")
 """Of the process: they read sidecars side by side."""
 SELECTED_MAX = 4_096
 """Files whose sidecars are asked while a statement is planned; of a limited one when they're read.
@@ -59,6 +59,7 @@ _SAID_MAX = 1_000
 _STATES_MAX = 16
 """Sets of relate columns that statements over one state of a table name."""
 UNREADABLE = (OSError, ValueError, StoreError)
+Made = TypeVar("Made")
 
 
 class IndexFiles:
@@ -77,6 +78,11 @@ class IndexFiles:
         if uri not in self._told:
             self._told.add(uri)
             self._failed(error)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether artifacts lie on this machine's disks."""
+        return self._store.is_local
 
     def reader(self, uri: str) -> Read:
         """Reads of an artifact, which never changes."""
@@ -269,7 +275,7 @@ class RowSelection:
 
     def of_all(self, files: Sequence[LiveFile]) -> list[BitMap | None]:
         """`of` each, side by side."""
-        return list(THREADS.map(self.of, files))
+        return probed(self.of, self.heavy, files)
 
 
 @dataclass(frozen=True)
@@ -331,6 +337,18 @@ class TableIndexes:
             told.append(Skipped(one.record.name, one.record.kind, "light", files))
             verdict = found
         return verdict, tuple(told)
+
+
+def probed(
+    task: Callable[..., Made], heavy: Sequence[HeavyIndex], *items: Sequence[Any]
+) -> list[Made]:
+    """What the task gives for each file's items, which asks these indexes' sidecars of it.
+
+    Side by side where sidecars are far. Near ones are asked in a row: they take little but work in
+    Python, which threads only hand to and fro.
+    """
+    near = all(one.files.is_local for one in heavy)
+    return list(map(task, *items) if near else _THREADS.map(task, *items))
 
 
 def _apart(conjuncts: Sequence[Expr]) -> list[list[Expr]]:

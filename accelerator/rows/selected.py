@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,8 @@ from rewrite.expr import Column
 if TYPE_CHECKING:
     from accelerator.indexing.probing import RowSelection
 
+_PART_ROWS = 1 << 16
+"""Rows that are read at once, where row groups are smaller."""
 _FEW = 2
 """Where so many times fewer rows may pass than stand in a row group, the others are left out."""
 
@@ -35,26 +37,27 @@ def selected_rows(
     """
     reader = GroupReader(pinned, columns, check)
     opened = reader.open(files)
-    work: list[tuple[OpenFile, int]] = []
+    work: list[tuple[OpenFile, Sequence[int]]] = []
     for file in opened:
         groups = selection.groups(file.file)
         whole = groups is None or selection.row_groups(file.file) != tuple(file.groups)
         if exact and (whole or not file.counts_deleted):
             raise EngineError(f"the rows of {file.file.path} can't be told apart")
-        work += [(file, g) for g in (range(len(file.groups)) if whole else groups or ())]
+        wanted = range(len(file.groups)) if whole else groups or ()
+        work += [(file, part) for part in _parts(file, wanted)]
 
-    def read(one: tuple[OpenFile, int]) -> pa.Table:
-        file, group = one
-        table, numbers = file.sought(group, columns)
+    def read(one: tuple[OpenFile, Sequence[int]]) -> pa.Table:
+        file, groups = one
+        table, numbers = file.sought_among(groups, columns)
         rows = selection.of(file.file)
         if rows is None or selection.row_groups(file.file) != tuple(file.groups):
             return table
-        first = sum(file.groups[:group])
-        count = rows.range_cardinality(first, first + file.groups[group])
+        first, end = sum(file.groups[: groups[0]]), sum(file.groups[: groups[-1] + 1])
+        count = rows.range_cardinality(first, end)
         if not exact and count * _FEW > table.num_rows:
             return table
         before = rows.rank(first - 1) if first else 0
-        kept = np.zeros(file.groups[group], dtype=bool)
+        kept = np.zeros(end - first, dtype=bool)
         inside = rows[before : before + count]  # by rank
         kept[np.array(inside.to_array(), dtype=np.int64) - first] = True
         return table.filter(pa.array(kept[numbers]))
@@ -63,3 +66,17 @@ def selected_rows(
     if not tables:
         return pinned.arrow([c.name for c in columns], []), reader.counted
     return pa.concat_tables(tables), reader.counted
+
+
+def _parts(file: OpenFile, groups: Sequence[int]) -> Iterator[Sequence[int]]:
+    """The groups in order, in parts that one thread reads: each is a call of Python, or several."""
+    part: list[int] = []
+    rows = 0
+    for group in groups:
+        part.append(group)
+        rows += file.groups[group]
+        if rows >= _PART_ROWS:
+            yield part
+            part, rows = [], 0
+    if part:
+        yield part

@@ -316,6 +316,11 @@ class Store:
         whole = {one.path: one.bytes for one in found if not is_draft(one.path)}
         return {self._files.uri(path): whole[path] for path in sorted(whole)}
 
+    @property
+    def is_local(self) -> bool:
+        """Whether its artifacts lie on this machine's disks."""
+        return self._files.uri("").startswith("file://")
+
     def artifact_size(self, uri: str) -> int:
         """The bytes of an artifact; FileNotFoundError where it's gone."""
         return self._files.size(self._relative(uri))
