@@ -11,6 +11,7 @@ import struct
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +28,7 @@ Key = int | bytes
 
 BLOCK_SIZE = 16 << 10
 _BESIDE = 20  # bytes beside a value that a block is planned with
+_KEPT_MAX, _KEPT_BYTES = 512, 4096  # blocks, and bytes of each
 _SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _NAN = 0x7FF8_0000_0000_0000
 _WIDTHS = (1, 2, 4, 8)
@@ -125,9 +127,11 @@ def decode(data: bytes, first: int, domain: str, bases: Sequence[int]) -> Block:
     """A block as it was encoded; `bases`: where the sets of its first value lie, by level.
 
     ValueError for what isn't a block. Whether it's what was written, a checksum must have said.
+    Small blocks of late are kept, by their bytes.
     """
     try:
-        return _decoded(data, first, domain, bases)
+        make = _kept if len(data) <= _KEPT_BYTES else _decoded
+        return make(data, first, domain, tuple(bases))
     except (struct.error, IndexError, ValueError) as error:
         raise ValueError(f"no block of a dictionary: {error}") from None
 
@@ -241,6 +245,11 @@ class Taker:
     def end(self) -> None:
         if self._at != len(self._data):
             raise ValueError(f"{len(self._data) - self._at} bytes too many")
+
+
+@lru_cache(_KEPT_MAX)
+def _kept(data: bytes, first: int, domain: str, bases: tuple[int, ...]) -> Block:
+    return _decoded(data, first, domain, bases)
 
 
 def _decoded(data: bytes, first: int, domain: str, bases: Sequence[int]) -> Block:

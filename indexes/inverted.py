@@ -282,10 +282,10 @@ class Inverted(Keyed):
                 continue
             base = int(self.head.sections[MATRIX]) + first * width
             data = self.part(base, (last - first) * width)
-            flags = np.zeros(width, np.uint8)
-            for number in range(first, last):
-                row = data[(number - first) * width : (number - first + 1) * width]
-                flags |= np.frombuffer(checked(row, self.head.bin_crcs[number]), np.uint8)
+            for at, crc in enumerate(self.head.bin_crcs[first:last].tolist()):
+                checked(data[at * width : (at + 1) * width], crc)
+            rows = np.frombuffer(data, np.uint8).reshape(-1, width)
+            flags = np.bitwise_or.reduce(rows, axis=0)
             found |= of_numbers(np.flatnonzero(np.unpackbits(flags, bitorder="little")[:bound]))
         return found
 

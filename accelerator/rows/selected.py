@@ -14,6 +14,8 @@ from accelerator.iceberg.row_groups import Counted, GroupReader, OpenFile
 from rewrite.expr import Column
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap
+
     from accelerator.indexing.probing import RowSelection
 
 _PART_ROWS = 1 << 16
@@ -37,20 +39,21 @@ def selected_rows(
     """
     reader = GroupReader(pinned, columns, check)
     opened = reader.open(files)
-    work: list[tuple[OpenFile, Sequence[int]]] = []
+    work: list[tuple[OpenFile, Sequence[int], BitMap | None]] = []
     for file in opened:
         groups = selection.groups(file.file)
-        whole = groups is None or selection.row_groups(file.file) != tuple(file.groups)
-        if exact and (whole or not file.counts_deleted):
+        apart = file.counts_deleted and selection.row_groups(file.file) == tuple(file.groups)
+        whole = groups is None or not apart
+        if exact and whole:
             raise EngineError(f"the rows of {file.file.path} can't be told apart")
         wanted = range(len(file.groups)) if whole else groups or ()
-        work += [(file, part) for part in _parts(file, wanted)]
+        rows = None if whole else selection.of(file.file)
+        work += [(file, part, rows) for part in _parts(file, wanted)]
 
-    def read(one: tuple[OpenFile, Sequence[int]]) -> pa.Table:
-        file, groups = one
+    def read(one: tuple[OpenFile, Sequence[int], BitMap | None]) -> pa.Table:
+        file, groups, rows = one
         table, numbers = file.sought_among(groups, columns)
-        rows = selection.of(file.file)
-        if rows is None or selection.row_groups(file.file) != tuple(file.groups):
+        if rows is None:
             return table
         first, end = sum(file.groups[: groups[0]]), sum(file.groups[: groups[-1] + 1])
         count = rows.range_cardinality(first, end)
