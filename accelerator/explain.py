@@ -13,6 +13,7 @@ from accelerator.plan import (
     MANIFESTS,
     CoverPlan,
     FilesPlan,
+    NestedPlan,
     PlainPlan,
     Plan,
     RowsPlan,
@@ -55,6 +56,15 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "duckdb_declined": _code(plan),
             "considered": tried,
         }
+    if isinstance(plan, NestedPlan):
+        return {
+            "rewritten": True,
+            "engine": plan.engine,
+            "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
+            "selects": [as_dict(one) for one in plan.parts],
+            "sql": plan.duckdb.sql,
+            "considered": tried,
+        }
     needs = plan.match.needs
     return {
         "rewritten": True,
@@ -93,6 +103,8 @@ def as_text(plan: Plan) -> str:
     elif isinstance(plan, FilesPlan):
         made = ", ".join(_columns(plan))
         lines = [f"{MANIFESTS}, by {plan.engine}", f"  columns of the table of files: {made}"]
+    elif isinstance(plan, NestedPlan):
+        return "\n".join(_nested_lines(plan))
     else:
         lines = _rows_lines(plan) if isinstance(plan, RowsPlan) else _cube_lines(plan)
     used = _used(plan)
@@ -106,13 +118,23 @@ def as_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
+def _nested_lines(plan: NestedPlan) -> list[str]:
+    parts = plan.parts
+    lines = [f"{len(parts)} SELECTs, each on its own; what stands above them by {plan.engine}"]
+    for number, part in enumerate(parts, start=1):
+        first, *others = as_text(part).splitlines()
+        lines += [f"{number}. {first}", *(f"   {line}" for line in others)]
+    return lines
+
+
 def why_not(plan: Plan) -> list[dict[str, str | None]]:
     """A row per cube that isn't used, one for the manifests; one without a cube holds for all."""
     rows: list[dict[str, str | None]] = []
     if isinstance(plan, PlainPlan) and all(tried.cube == MANIFESTS for tried in plan.tried):
         rows.append({"cube": None, "code": plan.declined.code, "reason": plan.declined.sentence})
+    used = [_used(part) for part in (plan.parts if isinstance(plan, NestedPlan) else (plan,))]
     for tried in plan.tried:
-        if tried.cube == _used(plan):
+        if tried.cube in used:
             continue
         if tried.declined is None:
             rows.append({"cube": tried.cube, "code": "dearer", "reason": _tried_line(tried)})

@@ -191,6 +191,36 @@ class FilesPlan:
     tried: tuple[Tried, ...] = ()
 
 
+@dataclass(frozen=True)
+class NestedPlan:
+    """A SELECT over the answers of others: `inputs` by its occurrences, one may stand there twice.
+
+    `duckdb` reads their answers; `block` is over their columns.
+    """
+
+    block: Block
+    inputs: tuple[CoverPlan | RowsPlan | NestedPlan, ...]
+    duckdb: DuckDBRun
+    names: tuple[str, ...]
+    tried: tuple[Tried, ...] = ()
+    engine: str = "duckdb"
+
+    @property
+    def pinned(self) -> tuple[PinnedTable, ...]:
+        """The tables of all its SELECTs, each state once."""
+        tables = (table for one in self.inputs for table in one.pinned)
+        return tuple({(t.facts.uuid, t.facts.snapshot_id): t for t in tables}.values())
+
+    @property
+    def parts(self) -> tuple[CoverPlan | RowsPlan, ...]:
+        """The plans that read tables, each once."""
+        found: dict[int, CoverPlan | RowsPlan] = {}
+        for one in self.inputs:
+            for part in one.parts if isinstance(one, NestedPlan) else (one,):
+                found[id(part)] = part
+        return tuple(found.values())
+
+
 @dataclass(frozen=True, slots=True)
 class PlainPlan:
     """A statement that goes to Spark as it is, and why."""
@@ -199,7 +229,7 @@ class PlainPlan:
     tried: tuple[Tried, ...] = field(default=())
 
 
-Plan = CoverPlan | RowsPlan | FilesPlan | PlainPlan
+Plan = CoverPlan | RowsPlan | FilesPlan | NestedPlan | PlainPlan
 
 
 def decoding_of(plan: Plan) -> Decoding | None:

@@ -18,7 +18,7 @@ from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.errors import EngineError
-from accelerator.plan import CELLS, CoverPlan, DuckDBRun, RowsPlan
+from accelerator.plan import CELLS, CoverPlan, DuckDBRun, NestedPlan, RowsPlan
 from cubes.build_sql import stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from rewrite.expr import Column
@@ -77,6 +77,15 @@ def _fact_rows(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Tabl
     return selected_rows(
         pinned, used, plan.uncovered, selection, lambda: engine.check(tag), exact=exact
     )
+
+
+def run_nested(
+    plan: NestedPlan, answers: Sequence[pa.Table], engine: DuckDBEngine, tag: str
+) -> pa.Table:
+    """The answer over those of its inner SELECTs, which are in the order of its inputs."""
+    tables = {name: answers[occurrence] for name, occurrence in plan.duckdb.raw}
+    found = engine.run(plan.duckdb.sql, tables, tag=tag)
+    return conform(found, list(plan.names), [o.expr.type or "" for o in plan.block.outputs])
 
 
 def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:

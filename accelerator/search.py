@@ -25,6 +25,7 @@ from accelerator.float_order import joined_float_order
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
+from accelerator.nested_search import plan_nested
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
 from accelerator.scene import COUNTED_MAX, Parts, Scene
@@ -41,6 +42,7 @@ from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
 from rewrite.expr import Expr
 from rewrite.facts import At, Facts, TableFacts
+from rewrite.nested import Nested, nested
 from rewrite.reason import Declined, DeclinedError
 
 if TYPE_CHECKING:
@@ -138,6 +140,12 @@ class CubeSearch:
 
     def plan(self, tree: exp.Expression, scene: Scene) -> Found:
         """The cheapest plan."""
+        try:
+            split = nested(tree) if scene.only is None else None
+        except DeclinedError as error:
+            return Found(PlainPlan(error.declined), ())
+        if split is not None:
+            return self._plan_nested(split, scene)
         if scene.only is None and joins_rows(tree):
             return self._plan_joined_rows(tree, scene)
         if scene.only is None and selects_rows(tree):
@@ -147,6 +155,19 @@ class CubeSearch:
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), ())
         return Found(self._plan(block, scene), names)
+
+    def _plan_nested(self, split: Nested, scene: Scene) -> Found:
+        """A SELECT over others; what any of them depends on, all do."""
+        names: list[tuple[tuple[str, ...], At]] = []
+
+        def planned(inner: exp.Expression) -> Plan:
+            found = self.plan(inner, scene)
+            names.extend(found.names)
+            return found.plan
+
+        zone = scene.settings.get("time_zone")
+        plan = plan_nested(split, planned, self._config, zone, by_spark=scene.by_spark)
+        return Found(plan, tuple(dict.fromkeys(names)))
 
     def _plan_joined_rows(self, tree: exp.Expression, scene: Scene) -> Found:
         """Rows of a join; no cube has any."""

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -36,10 +36,19 @@ from accelerator.maintenance import recycle_bin
 from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
-from accelerator.plan import CoverPlan, FilesPlan, PlainPlan, Plan, RowsPlan, decoding_of
+from accelerator.plan import (
+    CoverPlan,
+    FilesPlan,
+    NestedPlan,
+    PlainPlan,
+    Plan,
+    RowsPlan,
+    decoding_of,
+)
+from accelerator.plan_metrics import metrics_of, with_decoding
 from accelerator.planner import Planner
 from accelerator.result import Result
-from accelerator.running import run_duckdb, spark_frame
+from accelerator.running import run_duckdb, run_nested, spark_frame
 from accelerator.scene import Parts
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
@@ -63,7 +72,7 @@ if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
     from accelerator.iceberg.row_groups import Counted
     from accelerator.indexing.builder import IndexBuilder
-    from accelerator.indexing.probing import Indexes, Skipped
+    from accelerator.indexing.probing import Indexes
     from accelerator.progress import Progress
     from accelerator.relate.dimensions import Dimensions
     from accelerator.rows.stream import SortedRows
@@ -82,6 +91,8 @@ class Uses:
 
     def record(self, plan: Plan) -> None:
         """One more, if it's a cube that answered."""
+        for part in plan.parts if isinstance(plan, NestedPlan) else ():
+            self.record(part)
         if isinstance(plan, CoverPlan) and plan.cube_id is not None:
             self.hits[plan.cube_id] = self.hits.get(plan.cube_id, 0) + 1
             self.last[plan.cube_id] = time.time()
@@ -366,9 +377,12 @@ class Accelerator:
                 return session.sql(sql).toArrow()
 
     def run(
-        self, plan: CoverPlan | RowsPlan | FilesPlan, sql: str
+        self, plan: CoverPlan | RowsPlan | FilesPlan | NestedPlan, sql: str
     ) -> tuple[pa.Table, str, Counted | None]:
         """Runs a plan; the answer, the engine that gave it, and what was read if it was counted."""
+        if isinstance(plan, NestedPlan):
+            with self.tracked() as tag:
+                return self._nested_rows(plan, tag, {}), plan.engine, None
         if isinstance(plan, FilesPlan):
             from accelerator.metadata_query import run_files
 
@@ -378,10 +392,8 @@ class Accelerator:
         with self.tracked() as tag:
             if plan.engine == "duckdb":
                 try:
-                    if isinstance(plan, CoverPlan):
-                        rows, counted = run_duckdb(plan, self.duckdb, tag)
-                        return rows, "duckdb", counted
-                    return self._sorted_rows(plan, tag)
+                    rows, counted = self._in_process(plan, tag)
+                    return rows, "duckdb", counted
                 except NeedsSparkError:
                     pass  # equality deletes: the same cover, read by Spark
             with ExitStack() as leases:
@@ -391,6 +403,24 @@ class Accelerator:
                 return frame.toArrow(), "spark", None
 
     # Inside
+
+    def _nested_rows(self, plan: NestedPlan, tag: str, known: dict[int, pa.Table]) -> pa.Table:
+        """Each inner SELECT once, then what stands above; `known` are answers so far."""
+        for one in plan.inputs:
+            if id(one) in known:
+                continue
+            if isinstance(one, NestedPlan):
+                known[id(one)] = self._nested_rows(one, tag, known)
+            else:
+                self._pin_snapshots(one)
+                known[id(one)], _ = self._in_process(one, tag)
+        return run_nested(plan, [known[id(one)] for one in plan.inputs], self.duckdb, tag)
+
+    def _in_process(self, plan: CoverPlan | RowsPlan, tag: str) -> tuple[pa.Table, Counted | None]:
+        """The answer by DuckDB; NeedsSparkError where it can't read the rows."""
+        if isinstance(plan, CoverPlan):
+            return run_duckdb(plan, self.duckdb, tag)
+        return self._sorted_rows(plan, tag)
 
     def _insist(self, tags: list[str]) -> None:
         """Interrupts until all have ended: a job may be about to start, which none stops."""
@@ -439,15 +469,15 @@ class Accelerator:
         except SqlglotError as error:
             return PlainPlan(Declined("parse_failed", str(error).splitlines()[0]))
 
-    def _sorted_rows(self, plan: RowsPlan, tag: str) -> tuple[pa.Table, str, Counted | None]:
+    def _sorted_rows(self, plan: RowsPlan, tag: str) -> tuple[pa.Table, Counted | None]:
         everything = self._streamed(plan)
         if everything is not None:
             everything.tag = tag
-            return everything.run(), "duckdb", everything.counted
+            return everything.run(), everything.counted
         from accelerator.rows.top import TopRows  # imports Arrow's compute module
 
         first = TopRows(plan, self.duckdb, tag, self.config.duckdb_bytes_max)
-        return first.run(), "duckdb", first.counted
+        return first.run(), first.counted
 
     def _pieces(self, sql: str, user: str | None, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         with self.store.reading():
@@ -539,7 +569,7 @@ class Accelerator:
             return None
         if isinstance(plan, PlainPlan):
             metrics = Metrics(planning_ms=planned, fallback=_shown(plan.declined))
-            metrics = _with_decoding(metrics, plan, cached)
+            metrics = with_decoding(metrics, plan, cached)
             return self._plain_query(statement.bare, metrics, plan)
         began = time.perf_counter()
         try:
@@ -554,22 +584,24 @@ class Accelerator:
             declined = self._failed("engine_failed", error)
             self._forget_damaged(plan)
             metrics = Metrics(planning_ms=planned, fallback=_shown(declined))
-            return self._plain_query(statement.bare, _with_decoding(metrics, plan, cached), plan)
+            return self._plain_query(statement.bare, with_decoding(metrics, plan, cached), plan)
         if not holds():
             return None
         self.uses.record(plan)
         metrics = replace(
-            _metrics(plan, counted),
+            metrics_of(plan, counted),
             engine=engine,
             planning_ms=planned,
             execution_ms=_ms(began),
             plan_cached=cached,
         )
-        metrics = _with_decoding(metrics, plan, cached)
+        metrics = with_decoding(metrics, plan, cached)
         return Result(table, metrics, lambda: explain.as_text(plan))
 
     def _forget_damaged(self, plan: Plan) -> None:
         """Segments that failed a statement for their own damage fail no other one."""
+        for part in plan.parts if isinstance(plan, NestedPlan) else ():
+            self._forget_damaged(part)
         if not isinstance(plan, CoverPlan):
             return
         try:
@@ -598,7 +630,7 @@ class Accelerator:
         with ExitStack() as leases:
             leases.enter_context(self.store.reading())
             plan, _ = self._planned(statement.bare, by_spark=True)
-            if isinstance(plan, (PlainPlan, FilesPlan)):
+            if isinstance(plan, (PlainPlan, FilesPlan, NestedPlan)):
                 return session.sql(statement.bare)
             try:
                 self._pin_snapshots(plan)
@@ -633,57 +665,3 @@ def _ms(since: float) -> float:
 
 def _shown(declined: Declined) -> str:
     return f"{declined.code}: {declined.sentence}"
-
-
-def _with_decoding(metrics: Metrics, plan: Plan, cached: bool) -> Metrics:
-    """With the manifests that were decoded for the plan, if it's of this statement."""
-    decoding = None if cached else decoding_of(plan)
-    if decoding is None or not decoding.manifests:
-        return metrics
-    there = decoding.by == "spark"
-    return replace(
-        metrics,
-        manifests_here=0 if there else decoding.manifests,
-        manifests_by_spark=decoding.manifests if there else 0,
-        manifests_why=decoding.why if decoding.failed is None else decoding.failed,
-    )
-
-
-def _metrics(plan: CoverPlan | RowsPlan | FilesPlan, counted: Counted | None) -> Metrics:
-    if isinstance(plan, FilesPlan):
-        return Metrics(rewritten=True)
-    if isinstance(plan, RowsPlan):
-        return _rows_metrics(plan, counted)
-    filled = {s.path for s in plan.segments if s.rows}
-    return Metrics(
-        rewritten=True,
-        cubes=() if plan.cube is None else (plan.cube,),
-        indexes=_used_indexes(plan.manifests.skipped if plan.manifests else ()),
-        files_total=plan.files_total,
-        files_read=len(filled) + len(plan.uncovered),
-        row_groups_read=0 if counted is None else len(counted.groups),
-        bytes_read=plan.segment_bytes + (plan.raw_bytes if counted is None else counted.bytes),
-    )
-
-
-def _rows_metrics(plan: RowsPlan, counted: Counted | None) -> Metrics:
-    found = Metrics(
-        rewritten=True,
-        indexes=_used_indexes(plan.reading.skipped),
-        files_total=plan.files_total,
-        files_read=len(plan.reading),
-        bytes_read=plan.reading.bytes,
-    )
-    if counted is None:
-        return found
-    return replace(
-        found,
-        files_read=len(counted.files),
-        row_groups_read=len(counted.groups),
-        bytes_read=counted.bytes,
-    )
-
-
-def _used_indexes(skipped: Sequence[Skipped]) -> tuple[str, ...]:
-    """The indexes that let files be left out."""
-    return tuple(one.index for one in skipped if one.files)

@@ -42,7 +42,16 @@ def joins_rows(tree: exp.Expression) -> bool:
 
 def bind_joined(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Block:
     """The normal form of `tree` under the pins that `facts` gives; `zone` as for `bind_block`."""
-    if not isinstance(tree, exp.Select) or not joins_rows(tree):
+    if not joins_rows(tree):
+        raise DeclinedError("block_unsupported")
+    return bind_row_block(tree, facts, zone)
+
+
+def bind_row_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Block:
+    """The same of a SELECT of rows over any number of tables."""
+    if not isinstance(tree, exp.Select) or any(
+        v and k not in _ALLOWED for k, v in tree.args.items()
+    ):
         raise DeclinedError("block_unsupported")
     if tree.args.get("limit") and not tree.args.get("order"):
         raise DeclinedError("limit_unordered")

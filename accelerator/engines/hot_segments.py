@@ -3,10 +3,10 @@
 Of a small segment file all of it is kept: what such a file costs is mostly its opening, 0.6 ms. Of
 a large one a *roll-up*: its cells merged down to the columns that statements of one shape read,
 where that leaves far fewer of them; a dashboard asks few shapes with many literals. Of a dimension
-the columns that are kept in Arrow: DuckDB plans over tables of its own in half the time. Files never
-change under their names, so a copy is never stale. Copies are made in the background at the third
-use, one at a time, compressed, least recently used first out. Nothing depends on one: whatever
-fails here, the files themselves are read.
+the columns that are kept in Arrow: DuckDB plans over tables of its own in half the time. Files
+never change under their names, so a copy is never stale. Copies are made in the background at the
+third use, one at a time, compressed, least recently used first out. Nothing depends on one:
+whatever fails here, the files themselves are read.
 """
 
 from __future__ import annotations

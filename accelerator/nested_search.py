@@ -1,0 +1,140 @@
+"""Plans of a SELECT over answers of others: each is planned as a statement, then what stands above.
+
+Only answers that are small by their form are taken into memory: groups, or the first rows. DuckDB
+computes what stands above; what isn't proven for it leaves the whole statement to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from accelerator.arrow_types import is_known
+from accelerator.config import Config
+from accelerator.plan import CoverPlan, DuckDBRun, NestedPlan, PlainPlan, Plan, RowsPlan, Tried
+from cubes.cover_sql import RawSource, answer_sql
+from cubes.itself import itself
+from cubes.manifest import may_raise, unsafe
+from rewrite.bind import bind_block
+from rewrite.bind_joined import bind_row_block
+from rewrite.block import Block
+from rewrite.expr import has_aggregate
+from rewrite.nested import Answer, Answers, Nested
+from rewrite.reason import Declined, DeclinedError
+from rewrite.row_block import RowBlock
+
+_FIRST_MAX = 100_000
+"""First rows that are kept as an answer to go on with."""
+_DEPTH_MAX = 16
+
+
+def plan_nested(
+    split: Nested,
+    planned: Callable[[exp.Expression], Plan],
+    config: Config,
+    zone: str | None,
+    *,
+    by_spark: bool,
+) -> Plan:
+    """The plan of the SELECT, whose inner ones `planned` plans; a plain one with the reason."""
+    if by_spark or config.engine == "spark":
+        declined = Declined("engine_unavailable", "Derived tables are put together in DuckDB.")
+        return PlainPlan(declined)
+    plans: dict[str, CoverPlan | RowsPlan | NestedPlan] = {}
+    tried: list[Tried] = []
+    for name, inner in split.inner.items():
+        plan = planned(inner)
+        tried += plan.tried
+        refused = _refused(plan)
+        if refused is not None or not isinstance(plan, (CoverPlan, RowsPlan, NestedPlan)):
+            return PlainPlan(refused or Declined("block_unsupported"), tuple(tried))
+        plans[name] = plan
+    try:
+        answers = Answers({name: _answer(plan.block) for name, plan in plans.items()})
+        block = _bound(split.outer, answers, zone)
+        return _over(block, plans, tuple(tried))
+    except DeclinedError as error:
+        return PlainPlan(error.declined, tuple(tried))
+
+
+def _refused(plan: Plan) -> Declined | None:
+    """Why an answer isn't one to go on with."""
+    if isinstance(plan, PlainPlan):
+        return plan.declined
+    if isinstance(plan, NestedPlan):
+        if _depth(plan) >= _DEPTH_MAX:
+            return Declined("block_unsupported", "SELECTs in SELECTs, too deep.")
+        return None if _is_small(plan.block) else _rows_in_from()
+    if not isinstance(plan, (CoverPlan, RowsPlan)) or plan.engine != "duckdb":
+        return Declined("engine_unavailable", "A derived table is answered by Spark.")
+    if isinstance(plan, RowsPlan):
+        limit = plan.block.limit
+        return None if limit is not None and limit <= _FIRST_MAX else _rows_in_from()
+    return None if _is_small(plan.block) else _rows_in_from()
+
+
+def _is_small(block: Block) -> bool:
+    return not block.rows or (block.limit is not None and block.limit <= _FIRST_MAX)
+
+
+def _rows_in_from() -> Declined:
+    return Declined("block_unsupported", "A derived table of rows that aren't grouped.")
+
+
+def _depth(plan: NestedPlan) -> int:
+    return 1 + max((_depth(p) for p in plan.inputs if isinstance(p, NestedPlan)), default=0)
+
+
+def _answer(block: Block | RowBlock) -> Answer:
+    """What is known of the block's answer; DeclinedError without Spark's names and types."""
+    columns = []
+    for output in block.outputs:
+        type_ = output.expr.type
+        if output.name is None or type_ is None or not is_known(type_):
+            raise DeclinedError("expression_not_proven", "A derived column's name or type.")
+        columns.append((output.name, type_))
+    if isinstance(block, RowBlock) or block.rows:
+        return Answer(columns)
+    shown = [output.expr for output in block.outputs]
+    if any(key not in shown for key in block.keys):
+        return Answer(columns)
+    return Answer(columns, frozenset(shown.index(key) for key in block.keys))
+
+
+def _bound(outer: exp.Select, answers: Answers, zone: str | None) -> Block:
+    """The block of what stands above: of groups, or of rows."""
+    grouped = any(outer.args.get(key) for key in ("group", "having", "distinct"))
+    if grouped or any(item.find(exp.AggFunc) for item in outer.expressions):
+        return bind_block(outer, answers, zone)
+    try:
+        return bind_row_block(outer, answers, zone)
+    except DeclinedError:
+        block = bind_block(outer, answers, zone)
+        if not any(has_aggregate(o.expr) for o in block.outputs):
+            raise
+        return block
+
+
+def _over(
+    block: Block,
+    plans: dict[str, CoverPlan | RowsPlan | NestedPlan],
+    tried: tuple[Tried, ...],
+) -> NestedPlan:
+    refused = unsafe(block.conditions)
+    if refused is None and block.rows and may_raise(block.results):
+        refused = Declined("may_raise")
+    if refused is not None:
+        raise DeclinedError(refused.code, refused.detail)
+    fact = next(o.index for o in block.occurrences if o.index not in block.null_supplied)
+    found = itself(block, fact)
+    if isinstance(found, Declined):
+        raise DeclinedError(found.code, found.detail)
+    names = tuple(o.name for o in block.outputs)
+    if None in names:
+        raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
+    tables = tuple(f"raw_{o.index}" for o in block.occurrences)
+    text = answer_sql(block, found[1], "duckdb", [], RawSource(tables))
+    run = DuckDBRun(text, tuple((name, index) for index, name in enumerate(tables)))
+    inputs = tuple(plans[o.table.name] for o in block.occurrences)
+    return NestedPlan(block, inputs, run, tuple(n or "" for n in names), tried)

@@ -1,0 +1,168 @@
+"""A SELECT over answers of others: derived tables, and the names that WITH defines.
+
+Each SELECT that stands in FROM is a statement of its own; the one around it is over the columns of
+their answers. `docs/rewriting.md`, 1: blocks stand one above the other, each is tried on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from rewrite.facts import At, ColumnFacts, Facts, TableFacts
+from rewrite.reason import DeclinedError
+
+_NAME = "acc_answer_"
+_RELATION = frozenset({"this", "alias"})
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """`outer` reads tables that stand for the answers of `inner`, by name.
+
+    Each has the WITH that it needs; a name that WITH defines is one, however often it's read.
+    """
+
+    outer: exp.Select
+    inner: Mapping[str, exp.Select]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known of an answer: its columns, as names with Spark's types.
+
+    `unique`: places of columns in which no two rows agree; none of one row at most.
+    """
+
+    columns: Sequence[tuple[str, str]]
+    unique: frozenset[int] | None = None
+
+    def facts(self, name: str) -> TableFacts:
+        """As a table of that name. DeclinedError where two columns have one name."""
+        if len({column.lower() for column, _ in self.columns}) < len(self.columns):
+            raise DeclinedError("name_ambiguous", "A derived table has two columns of one name.")
+        own = tuple(ColumnFacts(i, n, t, False) for i, (n, t) in enumerate(self.columns))
+        return TableFacts(name, name, None, 0, own)
+
+
+class Answers(Facts):
+    """Knows answers alone, by name; a column's place is its field id."""
+
+    def __init__(self, answers: Mapping[str, Answer]) -> None:
+        self._answers = answers
+        self._tables = {name: answer.facts(name) for name, answer in answers.items()}
+
+    def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
+        return self._tables.get(parts[0]) if len(parts) == 1 and at == At() else None
+
+    def unique(self, parts: tuple[str, ...], at: At, field_ids: frozenset[int]) -> bool:
+        known = self._answers[parts[0]].unique if self.table(parts, at) is not None else None
+        return known is not None and known <= field_ids
+
+
+def nested(tree: exp.Expression) -> Nested | None:
+    """The statement as a SELECT over others; None where no SELECT stands in its FROM.
+
+    DeclinedError where something else stands there beside them.
+    """
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
+        return None
+    defined = _defined(tree)
+    relations = _relations(tree)
+    meant = [_meant(node, defined) for node in relations]
+    if not any(meant):
+        return None
+    outer = tree.copy()
+    outer.set("with_", None)
+    inner: dict[str, exp.Select] = {}
+    names: dict[int, str] = {}
+    for place, found in enumerate(meant):
+        if found is None:
+            raise DeclinedError("block_unsupported", "A join of tables with a derived table.")
+        select, visible = found
+        name = names.setdefault(id(select), f"{_NAME}{len(names)}")
+        if name not in inner:
+            inner[name] = _with(select, visible)
+        node = _relations(outer)[place]
+        node.replace(_table(name, node))
+    return Nested(outer, inner)
+
+
+def _relations(tree: exp.Select) -> list[exp.Expression]:
+    return [tree.args["from_"].this, *(join.this for join in tree.args.get("joins") or ())]
+
+
+def _defined(tree: exp.Select) -> list[exp.CTE]:
+    """The items of its WITH in order."""
+    with_ = tree.args.get("with_")
+    if with_ is None:
+        return []
+    items: list[exp.CTE] = with_.expressions
+    if with_.args.get("recursive") or len({i.alias.lower() for i in items}) < len(items):
+        raise DeclinedError("block_unsupported", "WITH RECURSIVE, or with a name twice.")
+    return items
+
+
+def _meant(
+    node: exp.Expression, defined: Sequence[exp.CTE]
+) -> tuple[exp.Select, Sequence[exp.CTE]] | None:
+    """The SELECT that a relation stands for, and what of the WITH it sees; None for a table."""
+    if isinstance(node, exp.Table):
+        if node.args.get("db") or not isinstance(node.this, exp.Identifier):
+            return None
+        name = node.name.lower()
+        place = next((i for i, cte in enumerate(defined) if cte.alias.lower() == name), None)
+        if place is None:
+            return None
+        cte, visible = defined[place], defined[:place]
+        if any(v for k, v in cte.args.items() if k not in _RELATION):
+            raise DeclinedError("block_unsupported", "WITH … AS with options.")
+        source, aliases = cte.this, [cte.args.get("alias"), node.args.get("alias")]
+    elif isinstance(node, exp.Subquery):
+        visible = defined
+        source, aliases = node.this, [node.args.get("alias")]
+    else:
+        return None
+    if any(alias is not None and alias.args.get("columns") for alias in aliases):
+        raise DeclinedError("block_unsupported", "A derived table with names for its columns.")
+    if any(v for k, v in node.args.items() if k not in _RELATION):
+        raise DeclinedError("block_unsupported", "A derived table that is sampled or turned.")
+    while isinstance(source, exp.Subquery) and not any(
+        v for k, v in source.args.items() if k != "this"
+    ):
+        source = source.this
+    if not isinstance(source, exp.Select):
+        raise DeclinedError("block_unsupported", "A set operation or join in parentheses in FROM.")
+    return source, visible
+
+
+def _with(select: exp.Select, visible: Sequence[exp.CTE]) -> exp.Select:
+    """The SELECT with what of the WITH around it, or of what that needs, it may name."""
+    found = select.copy()
+    own = _defined(found)
+    if {cte.alias.lower() for cte in visible} & {cte.alias.lower() for cte in own}:
+        raise DeclinedError("block_unsupported", "A name that two WITHs define.")
+    wanted: list[exp.CTE] = []
+    named = _named(found)
+    for cte in reversed(visible):
+        if cte.alias.lower() in named:
+            wanted.insert(0, cte)
+            named |= _named(cte)
+    if wanted:
+        found.set("with_", exp.With(expressions=[cte.copy() for cte in (*wanted, *own)]))
+    return found
+
+
+def _named(tree: exp.Expression) -> set[str]:
+    """The names of one part of all relations in it."""
+    return {table.name.lower() for table in tree.find_all(exp.Table) if not table.args.get("db")}
+
+
+def _table(name: str, node: exp.Expression) -> exp.Table:
+    """The relation that stands for a derived table, under the alias that it had."""
+    alias = node.args.get("alias")
+    if alias is None and isinstance(node, exp.Table):
+        alias = exp.TableAlias(this=node.this.copy())
+    return exp.Table(this=exp.to_identifier(name), alias=None if alias is None else alias.copy())

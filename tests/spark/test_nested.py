@@ -1,0 +1,113 @@
+"""SELECTs over SELECTs: each inner one is answered on its own, and the whole equals plain Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+import accelerator
+from tests.spark.differential import Differential
+
+pytestmark = pytest.mark.spark
+
+F = "lake.d.nest_f"
+D = "lake.d.nest_d"
+BY_K = f"SELECT k, sum(v) AS s, count(*) AS n, max(p) AS p FROM {F} GROUP BY k"
+BY_KY = f"SELECT k, year(d) AS y, sum(v) AS s, min(p) AS p FROM {F} GROUP BY k, year(d)"
+
+NESTED = [
+    f"SELECT max(s), sum(n), count(*) FROM ({BY_K})",
+    f"SELECT avg(s) FROM ({BY_K}) t WHERE t.n > 2",
+    f"SELECT y, count(*), sum(s), avg(s), min(p) FROM ({BY_KY}) GROUP BY y ORDER BY y",
+    f"SELECT k, s FROM ({BY_K}) WHERE s > 10 OR s IS NULL ORDER BY s DESC, k LIMIT 5",
+    f"SELECT * FROM ({BY_K}) x ORDER BY k",
+    f"SELECT DISTINCT n FROM ({BY_K}) ORDER BY n",
+    f"SELECT count(DISTINCT n), max(p) FROM ({BY_K}) HAVING count(*) > 1",
+    f"WITH c AS ({BY_K}) SELECT k, n FROM c WHERE k IS NULL OR k < 'd' ORDER BY k",
+    f"WITH c AS ({BY_K}) SELECT a.k, a.s, b.n FROM c a JOIN c b ON a.k = b.k ORDER BY a.k",
+    f"WITH c AS ({BY_K}), m AS (SELECT max(s) AS top FROM c) SELECT k FROM c JOIN m ON s = top",
+    f"WITH c AS ({BY_KY}), y AS (SELECT y, sum(s) AS t FROM c GROUP BY y)"
+    " SELECT c.k, c.y, c.s, y.t FROM c LEFT JOIN y ON c.y = y.y ORDER BY c.k, c.y",
+    f"SELECT a.k, b.n FROM ({BY_K}) a LEFT JOIN (SELECT k, count(v) AS n FROM {F} WHERE k < 'd'"
+    " GROUP BY k) b ON a.k = b.k ORDER BY a.k",
+    f"SELECT a.k FROM ({BY_K}) a LEFT SEMI JOIN ({BY_K}) b ON a.k = b.k ORDER BY 1",
+    f"SELECT x.top FROM (SELECT max(s) AS top FROM ({BY_K}) AS inn) x",
+    f"SELECT sum(s) FROM (SELECT k, sum(v) AS s FROM {F} WHERE k = 'zz' GROUP BY k)",
+    f"SELECT count(*) FROM (SELECT k FROM {F} WHERE k = 'zz' GROUP BY k)",
+    f"SELECT k, sum(s) OVER_ALL FROM ({BY_K}) GROUP BY k HAVING sum(s) > 20 ORDER BY k",
+    f"SELECT g, sum(s) FROM (SELECT g, k, sum(v) AS s FROM {F} JOIN {D} ON k = dk GROUP BY g, k)"
+    " GROUP BY g ORDER BY g",
+    f"SELECT max(v) FROM (SELECT v FROM {F} WHERE v IS NOT NULL ORDER BY v, k, d LIMIT 3)",
+    f"SELECT sum(CASE WHEN n > 2 THEN s END) AS many FROM ({BY_K})",
+]
+PLAIN = [
+    f"SELECT k, sum(s) OVER (ORDER BY k) FROM ({BY_K})",
+    f"SELECT sum(v) FROM (SELECT v FROM {F} WHERE v > 2)",
+    f"SELECT a.k, g FROM ({BY_K}) a JOIN {D} ON a.k = dk",
+    f"SELECT s / n FROM ({BY_K})",
+    f"SELECT * FROM ({BY_K}) UNION ALL SELECT * FROM ({BY_K})",
+    f"WITH c(a, b, c, d) AS ({BY_K}) SELECT a FROM c",
+    f"SELECT k FROM ({BY_K}) t WHERE EXISTS (SELECT 1 FROM {D} WHERE dk = t.k)",
+    f"SELECT r FROM (SELECT rand() AS r, k FROM {F} GROUP BY k) WHERE r < 0",
+]
+
+
+@pytest.fixture(scope="module")
+def nest(spark_warehouse, tmp_path_factory):
+    sql = spark_warehouse.sql
+    sql(f"CREATE TABLE {F} (k STRING, d DATE, v INT, p DECIMAL(9, 2)) USING iceberg")
+    sql(f"CREATE TABLE {D} (dk STRING, g STRING) USING iceberg")
+    for first in (0, 40):
+        sql(
+            f"INSERT INTO {F} SELECT nullif(substr('abcdefgé', CAST(id % 9 AS INT), 1), ''),"
+            " date_add(DATE '2023-11-20', CAST(id * 17 % 900 AS INT)),"
+            " nullif(CAST(id * 7 % 13 AS INT), 5), id * 31 % 97 / 4"
+            f" FROM range({first}, {first + 40})"
+        )
+    sql(f"INSERT INTO {D} VALUES ('a', 'x'), ('b', 'x'), ('c', 'y'), ('é', NULL), ('q', 'z')")
+    store = str(tmp_path_factory.mktemp("nested"))
+    with accelerator.attach(spark_warehouse.spark, store=store) as session:
+        session.execute(
+            f"CREATE CUBE nest AS SELECT k, d, count(*), sum(v), count(v), min(p), max(p),"
+            f" sum(p) FROM {F} GROUP BY k, d"
+        )
+        session.execute(
+            f"CREATE CUBE nest_g AS SELECT g, k, sum(v) FROM {F} JOIN {D} ON k = dk GROUP BY g, k"
+        )
+        yield session
+
+
+def test_answers_are_equal_at_full_and_partial_coverage(nest) -> None:
+    check = Differential(nest)
+    check.check(NESTED)
+    check.check(PLAIN, rewritten=False)
+    nest.spark.sql(f"INSERT INTO {F} VALUES ('a', DATE '2025-01-01', 100, 1), (NULL, NULL, 7, 2)")
+    check.changed()
+    check.check(NESTED, where="after an append")
+    nest.spark.sql(f"DELETE FROM {F} WHERE k = 'b' OR v = 100")
+    check.changed()
+    check.check(NESTED, rewritten=None, where="after a delete")
+
+
+def test_a_name_of_with_hides_the_table(nest) -> None:
+    """Were the table meant, there would be another answer."""
+    sql = (
+        f"WITH nest_d AS (SELECT k AS dk, count(*) AS g FROM {F} GROUP BY k)"
+        " SELECT max(g) FROM nest_d"
+    )
+    nest.spark.sql("USE lake.d")
+    try:
+        Differential(nest).check([sql], rewritten=None)
+    finally:
+        nest.spark.sql("USE spark_catalog.default")
+
+
+def test_explain_tells_of_each_select(nest) -> None:
+    sql = f"WITH c AS ({BY_K}) SELECT max(s) FROM c JOIN (SELECT count(*) AS m FROM {D}) ON n <= m"
+    text = nest.explain(sql)
+    assert text.startswith("2 SELECTs, each on its own; what stands above them by duckdb\n1. ")
+    assert "cube nest" in text
+    answer = nest.query(sql)
+    assert answer.metrics.cubes == ("nest",)
+    assert answer.metrics.files_total > 0
+    again = nest.query(sql)
+    assert again.metrics.plan_cached
