@@ -1,0 +1,177 @@
+"""What must hold between answers: ours and plain Spark's, and ours among themselves.
+
+Names and types are equal, and rows as bags: integers, decimals, texts and times exactly, floats to
+a part in 10^9 (NaN equals NaN). What ORDER BY sorts by comes in the same order; rows that tie under
+a LIMIT may be others. Estimates are within a seventh. Where plain Spark raises, so do we.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+import pyarrow as pa
+
+from accelerator.plan import PlainPlan
+from accelerator.session import Accelerator
+from accelerator.verification import differ, differ_sorted
+from fuzz.select import Select
+
+_ESTIMATE = 1 / 7
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows, or the error that came instead."""
+
+    rows: pa.Table | None
+    error: str = ""
+
+    def __str__(self) -> str:
+        if self.rows is None:
+            return self.error
+        names = ", ".join(f"{f.name} {f.type}" for f in self.rows.schema)
+        shown = self.rows.slice(0, _SHOWN)
+        rows = [str(tuple(c[i].as_py() for c in shown.columns)) for i in range(shown.num_rows)]
+        more = [f"… {self.rows.num_rows} rows"] if self.rows.num_rows > _SHOWN else []
+        return "\n".join([f"({names})", *rows, *more])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One statement's outcome; `found` says how the answers differ, if they do."""
+
+    rewritten: bool
+    found: str = ""
+    mine: Answer | None = None
+    plain: Answer | None = None
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Asks a session both ways."""
+
+    acc: Accelerator
+
+    def ask(self, made: Select, *, by_spark: bool = False, always: bool = False) -> Asked:
+        """Ours and, where something was rewritten or raised, or `always`, plain Spark's.
+
+        What wasn't rewritten is the very text given to Spark, so comparing it is to ask Spark
+        twice. `by_spark` asks for our plan run by Spark.
+        """
+        sql, rewritten = made.text, False
+        try:
+            if by_spark:
+                rewritten = not isinstance(self.acc.plan(sql)[0], PlainPlan)
+                mine = Answer(self.acc.sql(sql).toArrow())
+            else:
+                result = self.acc.query(sql)
+                rewritten, mine = result.metrics.rewritten, Answer(result.arrow())
+        except Exception as error:  # whatever it is, plain Spark must raise as well
+            mine = Answer(None, _said(error))
+        if not rewritten and mine.rows is not None and not always:
+            return Asked(False)
+        plain = self._plain(sql)
+        return Asked(rewritten, _differ(made, mine, plain), mine, plain)
+
+    def partition(self, source: str, where: str) -> str:
+        """The sentence of what doesn't hold between counts of a predicate's rows, or nothing.
+
+        NoREC: as many rows pass WHERE as a sum over all rows says. TLP: those that pass it, its
+        NOT, and its IS NULL are all rows.
+        """
+        said = [where, f"NOT ({where})", f"({where}) IS NULL"]
+        texts = [f"SELECT count(*) AS n FROM {source}"]
+        texts += [f"SELECT count(*) AS n FROM {source} WHERE {p}" for p in said]
+        texts.append(f"SELECT sum(CASE WHEN {where} THEN 1 ELSE 0 END) AS n FROM {source}")
+        try:
+            counts = [self.acc.query(t).arrow()["n"][0].as_py() for t in texts]
+        except Exception as error:  # compared with plain Spark as any statement is
+            return "" if self._plain(texts[1]).rows is None else _said(error)
+        rows, passed, failed, unknown, summed = counts
+        if rows != passed + failed + unknown:
+            return f"{rows} rows are {passed} TRUE, {failed} FALSE, {unknown} NULL"
+        if passed != (summed or 0):
+            return f"{passed} rows pass, {summed} by a sum"
+        return ""
+
+    def minimal(self, made: Select, *, by_spark: bool = False, asks: int = 40) -> Select:
+        """The statement with all taken away that the difference doesn't need."""
+        while asks > 0:
+            for less in made.smaller():
+                asks -= 1
+                if asks < 0 or self._still(less, by_spark):
+                    break
+            else:
+                return made
+            if asks >= 0:
+                made = less
+        return made
+
+    def _still(self, made: Select, by_spark: bool) -> bool:
+        asked = self.ask(made, by_spark=by_spark, always=True)
+        # One that Spark doesn't take is no reproduction of rows that differ.
+        return bool(asked.found) and asked.plain is not None and asked.plain.rows is not None
+
+    def _plain(self, sql: str) -> Answer:
+        try:
+            return Answer(self.acc.plain_table(sql))
+        except Exception as error:  # Spark, Arrow and Py4J have no common root
+            return Answer(None, _said(error))
+
+
+def variant(r: Random) -> Random:
+    """A source of constants of its own, told by `r`."""
+    return Random(r.randrange(2**32))
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
+
+
+def _differ(made: Select, mine: Answer, plain: Answer) -> str:
+    if mine.rows is None or plain.rows is None:
+        if mine.rows is None and plain.rows is None:
+            return ""
+        return f"ours raised {mine.error}" if mine.rows is None else f"Spark raised {plain.error}"
+    estimates = [n for n, o in enumerate(made.outputs) if o.estimate and made.wrap == "{}"]
+    exact = [n for n in range(plain.rows.num_columns) if n not in estimates]
+    places = [s.output for s in made.order]
+    if made.limit is None or made.total:
+        found = differ(mine.rows, plain.rows, compared=exact)
+    else:
+        found = differ(mine.rows, plain.rows, compared=())
+    if places and not found:
+        # Where rows tie, those beside the compared ones may be others.
+        under = [
+            _sorted_by(t, [*exact, *places] if made.limit else places)
+            for t in (mine.rows, plain.rows)
+        ]
+        found = differ_sorted(*under, len(places))
+    if not found and (made.limit is None or made.total):
+        keys = [n for n in exact if made.wrap == "{}" and made.outputs[n].exact]
+        found = _estimates_differ(mine.rows, plain.rows, keys, estimates)
+    return "; ".join(found)
+
+
+def _sorted_by(rows: pa.Table, places: list[int]) -> pa.Table:
+    """These columns, the sort keys last."""
+    return pa.table([rows.column(n) for n in places], names=[f"c{n}" for n in range(len(places))])
+
+
+def _estimates_differ(
+    mine: pa.Table, plain: pa.Table, exact: list[int], estimates: list[int]
+) -> list[str]:
+    """Rows are paired by their exact columns, those that tie in any way."""
+    both = []
+    for table in (mine, plain):
+        picked = [table.column(n).to_pylist() for n in (*exact, *estimates)]
+        rows = list(zip(*picked, strict=True))
+        both.append(sorted(rows, key=lambda row: (repr(row[: len(exact)]), row[len(exact) :])))
+    found = []
+    for row, other in zip(*both, strict=True):
+        for a, b in zip(row[len(exact) :], other[len(exact) :], strict=True):
+            if abs(a - b) > max(2, b * _ESTIMATE):
+                found.append(f"{row[: len(exact)]}: about {a} for about {b}")
+    return found

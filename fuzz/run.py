@@ -1,0 +1,221 @@
+"""Runs the fuzz: world after world until the time or the statements are up, Ctrl-C included.
+
+World n of a run has the seed of the run plus n and nothing else that's random, so any world can be
+made again alone. Ends with one line of JSON; the exit code is 1 where answers differed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import accelerator
+from accelerator.session import Accelerator
+from bench.steps import noise_into
+from fuzz.changes import change
+from fuzz.expressions import Dice
+from fuzz.oracle import Asked, Oracle, variant
+from fuzz.select import Select
+from fuzz.statements import Asker
+from fuzz.world import BrokenError, World
+
+_ROUNDS = 4
+_STATEMENTS = 20
+_TOLD_EVERY_S = 10.0
+_LOG = Path("build/fuzz.log")
+
+Tell = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """What a run comes to."""
+
+    seed: int
+    queries: int = 0
+    rewritten: int = 0
+    differences: int = 0
+
+    def line(self) -> str:
+        """As one line of JSON."""
+        share = round(self.rewritten / self.queries, 3) if self.queries else 0.0
+        return json.dumps(
+            {
+                "queries": self.queries,
+                "rewritten_share": share,
+                "differences": self.differences,
+                "seed": self.seed,
+            }
+        )
+
+
+@dataclass
+class Run:
+    """One run over a session. `namespace` is where the tables are made, with its catalog."""
+
+    acc: Accelerator
+    namespace: str
+    seed: int
+    tell: Tell
+    queries: int | None = None
+    seconds: float | None = None
+    outcome: Outcome = field(init=False)
+    started: float = field(default_factory=time.monotonic)
+    told: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.outcome, self.oracle = Outcome(self.seed), Oracle(self.acc)
+
+    def run(self) -> Outcome:
+        """Worlds until the end; an interrupt is one too."""
+        number = 0
+        with suppress(KeyboardInterrupt):
+            while not self._over():
+                self._world(self.seed + number)
+                number += 1
+        return self.outcome
+
+    def _over(self) -> bool:
+        if self.queries is not None and self.outcome.queries >= self.queries:
+            return True
+        return self.seconds is not None and time.monotonic() - self.started >= self.seconds
+
+    def _world(self, seed: int) -> None:
+        r = Random(seed)
+        world = World(self.acc, r, f"{self.namespace}.w{seed}_")
+        try:
+            world.make()
+            asked: deque[Select] = deque(maxlen=30)
+            for number in range(_ROUNDS):
+                if number:
+                    self._change(world)
+                self._round(world, seed, asked)
+                if self._over():
+                    return
+        except BrokenError as broken:
+            self._differs(world, seed, str(broken))
+        finally:
+            world.drop()
+
+    def _change(self, world: World) -> None:
+        r = world.r
+        for _ in range(r.choice((1, 1, 2))):
+            done = change(world)
+            world.script.append(f"-- {done}")
+        if r.random() < 0.4:
+            world.build()
+
+    def _round(self, world: World, seed: int, asked: deque[Select]) -> None:
+        """New statements, some of them again with other constants, and some of earlier rounds."""
+        r = world.r
+        earlier = r.sample(list(asked), min(4, len(asked)))
+        for made in earlier:
+            self._ask(world, seed, made)
+        for _ in range(_STATEMENTS):
+            shape = r.getstate()
+            made = Asker(world.star, world.cubes, Dice(r, variant(r))).statement()
+            self._ask(world, seed, made)
+            asked.append(made)
+            if r.random() < 0.25:
+                same = Random()
+                same.setstate(shape)
+                constants = variant(r)
+                variant(same)
+                again = Asker(world.star, world.cubes, Dice(same, constants)).statement()
+                self._ask(world, seed, again)
+            if r.random() < 0.1:
+                self._partition(world, seed)
+            if self._over():
+                return
+
+    def _ask(self, world: World, seed: int, made: Select) -> None:
+        r, outcome = world.r, self.outcome
+        by_spark, always = r.random() < 0.06, r.random() < 0.06
+        found = self.oracle.ask(made, by_spark=by_spark, always=always)
+        outcome.queries += 1
+        outcome.rewritten += found.rewritten
+        if found.found:
+            self._differs(world, seed, found.found, made, by_spark=by_spark)
+        self._progress(seed)
+
+    def _partition(self, world: World, seed: int) -> None:
+        source, where = Asker(world.star, world.cubes, Dice(world.r, world.r)).condition()
+        found = self.oracle.partition(source, where)
+        if found:
+            self._differs(world, seed, f"{found}\nFROM {source}\nWHERE {where}")
+
+    def _progress(self, seed: int) -> None:
+        now = time.monotonic()
+        if now - self.told >= _TOLD_EVERY_S:
+            self.told = now
+            self.tell(f"{now - self.started:.0f} s, world {seed}: {self.outcome.line()}")
+
+    def _differs(
+        self,
+        world: World,
+        seed: int,
+        found: str,
+        made: Select | None = None,
+        *,
+        by_spark: bool = False,
+    ) -> None:
+        """Prints all that's needed to see it again: the state's script, statement, answers, plan."""
+        self.outcome.differences += 1
+        lines = [f"DIFFERENCE {self.outcome.differences}, seed {seed}: {found}", "-- the state"]
+        lines += [f"{line};" for line in world.script]
+        if made is not None:
+            least = self.oracle.minimal(made, by_spark=by_spark)
+            asked = self.oracle.ask(least, by_spark=by_spark, always=True)
+            lines += ["-- the statement", f"{made.text};"]
+            lines += ["-- made smaller" + (", by Spark" if by_spark else ""), f"{least.text};"]
+            lines += self._answers(asked, least.text)
+        self.tell("\n".join(lines))
+
+    def _answers(self, asked: Asked, sql: str) -> list[str]:
+        with suppress(Exception):  # what explains the difference mustn't hide it
+            return [
+                f"-- ours: {asked.found}\n{asked.mine}",
+                f"-- plain Spark's\n{asked.plain}",
+                f"-- the plan\n{self.acc.explain(sql)}",
+                *(
+                    f"-- not {one['cube']}: {one['code']} {one['reason']}"
+                    for one in self.acc.why_not(sql)
+                ),
+            ]
+        return []
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`python -m fuzz`; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0, help="at most so long (default 5)")
+    parser.add_argument("--queries", type=int, help="at most so many statements")
+    parser.add_argument("--seed", type=int, help="of the first world; a random one by default")
+    options = parser.parse_args(arguments)
+    seed = random.randrange(10**6) if options.seed is None else options.seed
+    tell: Tell = lambda text: print(text, flush=True)  # noqa: E731
+    tell(f"seed {seed}")
+    outcome = Outcome(seed)
+    settings: dict[str, Any] = {
+        "spark_master": "local[2]",
+        "session_time_zone": "UTC",
+        "spark_conf": {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"},
+    }
+    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+        with noise_into(_LOG), accelerator.open(folder, **settings) as acc:
+            acc.spark.sql("CREATE NAMESPACE lake.fuzz")
+            run = Run(acc, "lake.fuzz", seed, tell, options.queries, options.minutes * 60)
+            outcome = run.outcome
+            run.run()
+    print(outcome.line(), flush=True)
+    return 1 if outcome.differences else 0

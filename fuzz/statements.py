@@ -1,0 +1,294 @@
+"""Random statements over a star, most of which a cube of it may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fuzz import values
+from fuzz.cubes import (
+    ROWS,
+    Aggregate,
+    Cube,
+    Join,
+    aggregate,
+    columns_of,
+    from_clause,
+    random_joins,
+    related,
+)
+from fuzz.expressions import Dice, Expr, derived, leaf, predicate
+from fuzz.schema import Star
+from fuzz.select import Output, Select, Sort
+
+_DIRECTIONS = ("", "", " DESC", " ASC NULLS LAST", " DESC NULLS FIRST", " DESC NULLS LAST")
+_WRAPS = (
+    "WITH q AS ({}) SELECT * FROM q",
+    "SELECT * FROM ({}) z",
+    "SELECT count(*) AS n FROM ({}) z",
+    "({}) UNION ALL ({})",
+    "({}) UNION ({})",
+    "({}) EXCEPT ({})",
+    "({}) INTERSECT ({})",
+)
+
+
+class Asker:
+    """Makes statements; `cubes` are those that exist."""
+
+    def __init__(self, star: Star, cubes: Sequence[Cube], dice: Dice) -> None:
+        self.star, self.cubes, self.dice = star, cubes, dice
+        self.r = dice.shape
+
+    def statement(self) -> Select:
+        """One of all kinds."""
+        r = self.r
+        self.aliases = self._aliases()
+        kind = r.random()
+        if kind < 0.09:
+            made = self._rows()
+        elif kind < 0.16:
+            made = self._of_manifests()
+        elif kind < 0.22 or not self.cubes:
+            made = self._of_anything()
+        else:
+            made = self._of_cube(r.choice(self.cubes))
+        made = self._written(made)
+        return self._wrapped(made) if r.random() < 0.05 else made
+
+    def condition(self) -> tuple[str, str]:
+        """FROM … and a predicate over it without floats, for what must hold between answers."""
+        r = self.r
+        self.aliases = self._aliases()
+        if self.cubes and r.random() < 0.8:
+            cube = r.choice(self.cubes)
+            joins, exprs = cube.joins, list(cube.dimensions)
+        else:
+            joins = random_joins(r, self.star, 0.3)
+            exprs = columns_of(self.star, joins)
+        exact = [
+            e for e in exprs if all(c.type not in values.FLOATS for c in self.star.columns(e.text))
+        ]
+        where = predicate(self.dice, exact) if exact else "TRUE"
+        return self._sql(from_clause(self.star, joins, self.aliases)), self._sql(where)
+
+    def _aliases(self) -> dict[str, str]:
+        r = self.r
+        if r.random() < 0.5:
+            return {}
+        return {s: r.choice((s, f"t_{s}", "`é " + s + "`")) for s in self.star.tables}
+
+    def _sql(self, template: str) -> str:
+        return self.star.sql(template, self.aliases)
+
+    def _written(self, made: Select) -> Select:
+        """With the columns' names; the source has them already."""
+        each = lambda texts: tuple(map(self._sql, texts))  # noqa: E731
+        return replace(
+            made,
+            outputs=tuple(replace(o, text=self._sql(o.text)) for o in made.outputs),
+            where=each(made.where),
+            groups=each(made.groups),
+            having=each(made.having),
+        )
+
+    # --- kinds
+
+    def _of_cube(self, cube: Cube) -> Select:
+        r, dice = self.r, self.dice
+        source, where, joins = self._joined(cube)
+        dims = [d for d in cube.dimensions if self._has(joins, d)]
+        keys = r.sample(dims, r.randint(0, min(3, len(dims))))
+        keys = [derived(dice, k) if r.random() < 0.2 else k for k in keys]
+        aggregates = [related(dice, cube) for _ in range(r.choice((0, 1, 1, 2, 3)) if keys else 2)]
+        aggregates = [self._over_dimensions(a, dims) for a in aggregates]
+        aggregates = [a for a in aggregates if self._has(joins, a.argument)] or [ROWS]
+        if cube.where and r.random() < 0.9:
+            where.append(cube.where)
+        if dims:
+            where += [predicate(dice, dims) for _ in range(r.choice((0, 0, 1, 1, 2)))]
+        if r.random() < 0.05:
+            where.append(predicate(dice, columns_of(self.star, joins)))
+        where += self._semi(joins)
+        if keys and r.random() < 0.15:
+            return self._ordered(
+                Select(self._outputs(keys, []), source, tuple(where), (), distinct=True)
+            )
+        return self._grouped(keys, aggregates, source, tuple(where))
+
+    def _of_manifests(self) -> Select:
+        """Counts and bounds of the fact alone, which manifests and indexes may answer."""
+        r, dice = self.r, self.dice
+        columns = columns_of(self.star, ())
+        asked = [r.choice(("count(?)", "min(?)", "max(?)")) for _ in range(r.choice((0, 1, 2)))]
+        aggregates = [ROWS, *(Aggregate(form, r.choice(columns)) for form in asked)]
+        where = [leaf(dice, r.choice(columns), columns) for _ in range(r.choice((0, 0, 1, 1, 2)))]
+        keys = [r.choice(columns)] if r.random() < 0.3 else []
+        return self._grouped(keys, aggregates, self._source(()), tuple(where))
+
+    def _of_anything(self) -> Select:
+        r, dice = self.r, self.dice
+        joins = random_joins(r, self.star)
+        columns = columns_of(self.star, joins)
+        keys = [
+            c if r.random() < 0.6 else derived(dice, c)
+            for c in r.sample(columns, r.choice((0, 1, 1, 2)))
+        ]
+        aggregates = [aggregate(dice, r.choice(columns)) for _ in range(r.choice((1, 2)))]
+        where = [predicate(dice, columns) for _ in range(r.choice((0, 1, 1)))] + self._semi(joins)
+        return self._grouped(keys, aggregates, self._source(joins), tuple(where))
+
+    def _rows(self) -> Select:
+        """Rows of the fact, or of a join, in an order."""
+        r, dice = self.r, self.dice
+        joins = random_joins(r, self.star, 0.3) if r.random() < 0.4 else ()
+        columns = columns_of(self.star, joins)
+        outputs = self._outputs(r.sample(columns, min(len(columns), r.choice((1, 2, 4)))), [])
+        where = [predicate(dice, columns) for _ in range(r.choice((0, 1, 1, 2)))]
+        made = Select(outputs, self._source(joins), tuple(where) + tuple(self._semi(joins)))
+        return self._ordered(made)
+
+    # --- parts
+
+    def _has(self, joins: Sequence[Join], expr: Expr) -> bool:
+        shorts = {"f", *(j.edge.child for j in joins)}
+        return all(c.table in shorts for c in self.star.columns(expr.text))
+
+    def _source(self, joins: Sequence[Join]) -> str:
+        """At times in an earlier state of the fact."""
+        r, known = self.r, self.star.tables["f"].snapshots
+        at = f" VERSION AS OF {r.choice(known)}" if known and r.random() < 0.08 else ""
+        return self._sql(from_clause(self.star, joins, self.aliases, at))
+
+    def _joined(self, cube: Cube) -> tuple[str, list[str], tuple[Join, ...]]:
+        """FROM as the cube has it, or nearly; conditions that stand in WHERE; the joins."""
+        r, joins = self.r, cube.joins
+        if joins and r.random() < 0.12:
+            joins = joins[:-1]
+        if r.random() < 0.12:
+            joins = tuple(replace(j, kind=r.choice(("JOIN", "LEFT JOIN"))) for j in joins)
+        if r.random() < 0.06 and not joins:
+            joins = random_joins(r, self.star)
+        inner = all(j.kind == "JOIN" for j in joins)
+        if joins and inner and r.random() < 0.2:
+            tables = ["f", *(j.edge.child for j in joins)]
+            r.shuffle(tables)
+            named = (
+                f"{self.star.tables[t].name} {self.aliases.get(t, '')}".strip() for t in tables
+            )
+            return ", ".join(named), [j.edge.on for j in joins], joins
+        if len(joins) == 1 and r.random() < 0.1:
+            fact, child = (
+                f"{self.star.tables[t].name} {self.aliases.get(t, '')}".strip()
+                for t in ("f", joins[0].edge.child)
+            )
+            kind = "JOIN" if inner else "RIGHT JOIN"
+            return f"{child} {kind} {fact} ON {self._sql(joins[0].edge.on)}", [], joins
+        source = self._source(joins)
+        if joins and r.random() < 0.06:
+            last = Expr.of(r.choice(self.star.tables[joins[-1].edge.child].columns))
+            source += f" AND {self._sql(leaf(self.dice, last))}"
+        return source, [], joins
+
+    def _semi(self, joins: Sequence[Join]) -> list[str]:
+        """At times a semi join with a dimension that isn't joined."""
+        r = self.r
+        joined = {j.edge.child for j in joins}
+        edges = [e for e in self.star.edges if e.parent == "f" and e.child not in joined]
+        if not edges or r.random() > 0.08:
+            return []
+        edge = r.choice(edges)
+        table = self.star.tables[edge.child]
+        inside = leaf(self.dice, Expr.of(r.choice(table.columns)))
+        word = "" if r.random() < 0.8 else "NOT "
+        inner = {**self.aliases, edge.child: "q"}
+        inside = self.star.sql(inside, inner)
+        outer, unique = self._sql(f"{{{edge.key}}}"), self.star.sql(f"{{{edge.unique}}}", inner)
+        if r.random() < 0.5:
+            return [f"{outer} {word}IN (SELECT {unique} FROM {table.name} q WHERE {inside})"]
+        return [
+            f"{word}EXISTS (SELECT 1 FROM {table.name} q WHERE {unique} = {outer} AND {inside})"
+        ]
+
+    def _over_dimensions(self, own: Aggregate, dims: Sequence[Expr]) -> Aggregate:
+        """At times under a condition over dimensions, by FILTER or CASE."""
+        r = self.r
+        chance = r.random()
+        if not dims or chance > 0.2 or own.filter:
+            return own
+        condition = leaf(self.dice, r.choice(dims))
+        if own is ROWS and chance < 0.1:
+            return Aggregate("count_if(?)", Expr(condition, "BOOLEAN", (True, False)))
+        if chance < 0.1 and own.function in ("sum(?)", "count(?)", "min(?)", "max(?)", "avg(?)"):
+            number = values.is_number(own.argument.type)
+            other = r.choice(("", " ELSE 0" if number else "", " ELSE NULL"))
+            text = f"CASE WHEN {condition} THEN {own.argument.text}{other} END"
+            return replace(own, argument=replace(own.argument, text=text))
+        return replace(own, filter=condition)
+
+    def _outputs(self, keys: Sequence[Expr], aggregates: Sequence[Aggregate]) -> tuple[Output, ...]:
+        r = self.r
+        named = r.random() < 0.7
+        made = [Output(k.text, f"k{n}" if named else None) for n, k in enumerate(keys)]
+        for n, one in enumerate(aggregates):
+            alias = f"a{n}" if named or r.random() < 0.3 else None
+            made.append(Output(one.text, alias, one.exact, one.estimate))
+        if len(made) > 1 and r.random() < 0.2:
+            r.shuffle(made)
+        return tuple(made)
+
+    def _grouped(
+        self,
+        keys: Sequence[Expr],
+        aggregates: Sequence[Aggregate],
+        source: str,
+        where: tuple[str, ...],
+    ) -> Select:
+        r = self.r
+        hidden = len(keys) > 1 and r.random() < 0.08
+        outputs = self._outputs(keys[1:] if hidden else keys, aggregates)
+        groups = tuple(dict.fromkeys(k.text for k in keys))
+        how = r.choice(("texts", "texts", "positions", "aliases"))
+        if groups and r.random() < 0.03:
+            how = r.choice(("ROLLUP", "CUBE", "SETS"))
+        having = []
+        if r.random() < (0.15 if groups else 0.03):
+            one = r.choice([ROWS, *(a for a in aggregates if a.exact)])
+            having.append(self._having(one))
+        made = Select(outputs, source, where, groups, how, tuple(having))
+        return self._ordered(made)
+
+    def _having(self, one: Aggregate) -> str:
+        number = one.function.startswith("count") or one.function.startswith("sum")
+        forms = [f"{one.text} IS NOT NULL", f"{one.text} IS NULL", "count(*) >= 2"]
+        if number:
+            forms += [f"{one.text} > {self.dice.constants.randrange(6)}"] * 3
+        return self.r.choice(forms)
+
+    def _ordered(self, made: Select) -> Select:
+        """Perhaps ORDER BY outputs, and LIMIT where these are exact."""
+        r = self.r
+        if r.random() > 0.35:
+            return made
+        places = [n for n, o in enumerate(made.outputs) if o.exact]
+        chosen = r.sample(places, r.randint(min(1, len(places)), len(places)))
+        by_position = r.random() < 0.3
+        order = tuple(Sort(n, by_position, r.choice(_DIRECTIONS)) for n in chosen)
+        limit = r.choice((1, 2, 3, 5, 10, 100)) if chosen and r.random() < 0.6 else None
+        offset = r.choice((1, 2)) if limit is not None and r.random() < 0.15 else 0
+        return replace(made, order=order, limit=limit, offset=offset)
+
+    def _wrapped(self, made: Select) -> Select:
+        """Inside another query, without an order of its own; what it returns has to have names."""
+        exact = [o for o in made.outputs if o.exact] or [Output(ROWS.text)]
+        outputs = tuple(replace(o, alias=o.alias or f"o{n}") for n, o in enumerate(exact))
+        kept = made.grouped_as if made.grouped_as != "positions" else "texts"
+        return replace(
+            made,
+            outputs=outputs,
+            order=(),
+            limit=None,
+            offset=0,
+            grouped_as=kept,
+            wrap=self.r.choice(_WRAPS),
+        )
