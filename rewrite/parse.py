@@ -22,6 +22,12 @@ _VARIABLE = re.compile(r"\$\{")
 _OF_ONE = re.compile(r"\s*\(\s*(?:'[^'\\]*'|[\w.`]+)\s*\)")
 _UNKNOWN = re.compile(r"\b(?:convert|safe_cast)\s*\(", re.IGNORECASE)
 _ZONED = re.compile(r"\bwith(?:out)?\s+(?:local\s+)?time\s+zone\b", re.IGNORECASE)
+# Behind such a test Spark's grammar has no further operator; the parser puts parentheses around it.
+_TESTED = re.compile(
+    r"\bis\s+(?:not\s+)?(?:null|true|false|unknown)\s*(?:[=<>!+*/%&|^-]|(?:not\s+)?"
+    r"(?:between|in|like|ilike|rlike|regexp|div)\b)",
+    re.IGNORECASE,
+)
 _CONTINUED = re.compile(r"--[^\r\n]*\\\r?\n")
 
 
@@ -67,6 +73,8 @@ def _check_text(sql: str) -> None:
         raise ParseError("To Spark CONVERT and SAFE_CAST are no casts.")
     if _ZONED.search(sql):
         raise ParseError("The parser takes TIMESTAMP WITHOUT TIME ZONE for an instant.")
+    if _TESTED.search(sql):
+        raise ParseError("Spark takes no operator behind IS NULL without parentheses.")
     if _CONTINUED.search(sql):
         raise ParseError("To Spark a comment that ends with a backslash goes on in the next line.")
 

@@ -42,6 +42,10 @@ _RAISED = {
     "FILTER NULL": "SELECT count(*) FILTER (WHERE NULL) n FROM {t}",
     "ON NULL": "SELECT count(*) n FROM {t} a JOIN {t} b ON NULL",
     "CASE WHEN NULL": "SELECT sum(CASE WHEN NULL THEN v END) n FROM {t}",
+    "an operator behind IS NULL": "SELECT count(*) n FROM {t} WHERE k IS NULL = FALSE",
+    "BETWEEN behind IS NOT NULL": "SELECT count(*) n FROM {t} WHERE k IS NOT NULL BETWEEN TRUE"
+    " AND TRUE",
+    "IN behind IS NULL": "SELECT count(*) n FROM {t} WHERE NOT (g IS NULL NOT IN (TRUE))",
     "a name in parentheses": "SELECT count(*) n FROM {t} WHERE (NULL)",
     "having by one, order by another": "SELECT g, sum(v) n FROM {t} GROUP BY g"
     " HAVING count(*) > 0 ORDER BY max(v)",
@@ -54,6 +58,7 @@ _RAISED = {
 }
 _STILL_ANSWERED = {
     "NULL under AND": "SELECT count(*) n FROM {t} WHERE NULL AND k = 1 OR k = 2",
+    "IS NULL in parentheses": "SELECT count(*) n FROM {t} WHERE (k IS NULL) = FALSE",
     "NOT NULL": "SELECT count(*) FILTER (WHERE NOT NULL) n FROM {t}",
     "HAVING NULL": "SELECT g, count(*) n FROM {t} GROUP BY g HAVING NULL",
     "having by an output, order by another": "SELECT g, count(*) n FROM {t} GROUP BY g"
