@@ -7,8 +7,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 SCALE ?= 0.1
 WORKERS ?= auto
+MINUTES ?= 5
 ROOTS := accelerator cubes indexes rewrite
-PRESENT := $(wildcard $(ROOTS) tests bench)
+PRESENT := $(wildcard $(ROOTS) tests bench fuzz)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -23,7 +24,7 @@ if [ "$${major:-0}" -lt 17 ]; then \
 fi
 endef
 
-.PHONY: help setup java format check lint types arrows unit test test-full demo bench docs clean
+.PHONY: help setup java format check lint types arrows unit test test-full fuzz demo bench docs clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -70,6 +71,10 @@ test: $(READY) ## check's tests and the Spark tests
 test-full: $(READY) ## every test, the slow ones too
 	@$(need_java)
 	@$(BIN)/python -m pytest -q tests
+
+fuzz: $(READY) ## random statements over random tables and cubes, both ways [MINUTES=5]
+	@$(need_java)
+	@$(BIN)/python -m fuzz --minutes $(MINUTES)
 
 demo: $(READY) ## SSB from cubes, plain and accelerated, each answer compared [SCALE=0.1]
 	@$(need_java)

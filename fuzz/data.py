@@ -1,4 +1,4 @@
-"""Rows of a star's tables, as INSERT statements of one data file each (or one for each partition)."""
+"""Rows of a star's tables, as INSERTs of one data file each, or one for each partition."""
 
 from __future__ import annotations
 

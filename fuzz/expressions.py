@@ -1,6 +1,6 @@
 """Random expressions and predicates over columns: templates, as `schema` has them.
 
-Shape and constants come of two sources, so that a statement can be asked again with other constants.
+Shape and constants come of two sources, so that a statement can be asked again with others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Dice:
         value = self.constant(expr)
         text = literal(value, expr.type)
         if isinstance(value, float) and "n" not in str(value):
-            return f"{value}D"
+            return self.shape.choice((f"{value:e}", f"{value}D", f"{value}"))
         if isinstance(value, date) and not isinstance(value, datetime):
             return f"'{value}'" if self.shape.random() < 0.2 else text
         return text
@@ -59,7 +59,7 @@ class Dice:
 def derived(dice: Dice, expr: Expr) -> Expr:
     """A function of the expression, of any type."""
     r, text, type_ = dice.shape, expr.text, expr.type
-    forms: list[Expr] = [_case(dice, expr), Expr(f"{text} IS NULL", "BOOLEAN", (True, False))]
+    forms: list[Expr] = [_case(dice, expr), Expr(f"({text} IS NULL)", "BOOLEAN", (True, False))]
     if type_ == "DATE":
         years, months = (2019, 2020, 2021), (1, 2, 3, 12)
         forms += [

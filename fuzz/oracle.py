@@ -11,12 +11,20 @@ from dataclasses import dataclass
 from random import Random
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
+from accelerator.errors import AcceleratorError
 from accelerator.plan import PlainPlan
 from accelerator.session import Accelerator
 from accelerator.verification import differ, differ_sorted
 from fuzz.select import Select
 
+FAILURES = (
+    *(AcceleratorError, PySparkException, Py4JError, pa.ArrowException, ArithmeticError),
+    *(AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+)
+"""What a statement may raise: by us, Spark or Arrow, or by a mistake of ours."""
 _ESTIMATE = 1 / 7
 _SHOWN = 8
 
@@ -68,7 +76,7 @@ class Oracle:
             else:
                 result = self.acc.query(sql)
                 rewritten, mine = result.metrics.rewritten, Answer(result.arrow())
-        except Exception as error:  # whatever it is, plain Spark must raise as well
+        except FAILURES as error:
             mine = Answer(None, _said(error))
         if not rewritten and mine.rows is not None and not always:
             return Asked(False)
@@ -85,10 +93,12 @@ class Oracle:
         texts = [f"SELECT count(*) AS n FROM {source}"]
         texts += [f"SELECT count(*) AS n FROM {source} WHERE {p}" for p in said]
         texts.append(f"SELECT sum(CASE WHEN {where} THEN 1 ELSE 0 END) AS n FROM {source}")
-        try:
-            counts = [self.acc.query(t).arrow()["n"][0].as_py() for t in texts]
-        except Exception as error:  # compared with plain Spark as any statement is
-            return "" if self._plain(texts[1]).rows is None else _said(error)
+        counts = []
+        for text in texts:
+            try:
+                counts.append(self.acc.query(text).arrow()["n"][0].as_py())
+            except FAILURES as error:
+                return f"{text} raised {_said(error)}" if self._plain(text).rows is not None else ""
         rows, passed, failed, unknown, summed = counts
         if rows != passed + failed + unknown:
             return f"{rows} rows are {passed} TRUE, {failed} FALSE, {unknown} NULL"
@@ -117,7 +127,7 @@ class Oracle:
     def _plain(self, sql: str) -> Answer:
         try:
             return Answer(self.acc.plain_table(sql))
-        except Exception as error:  # Spark, Arrow and Py4J have no common root
+        except FAILURES as error:
             return Answer(None, _said(error))
 
 
@@ -143,20 +153,15 @@ def _differ(made: Select, mine: Answer, plain: Answer) -> str:
     else:
         found = differ(mine.rows, plain.rows, compared=())
     if places and not found:
-        # Where rows tie, those beside the compared ones may be others.
-        under = [
-            _sorted_by(t, [*exact, *places] if made.limit else places)
-            for t in (mine.rows, plain.rows)
-        ]
-        found = differ_sorted(*under, len(places))
+        kept = [*exact, *places] if made.limit else places
+        found = differ_sorted(_picked(mine.rows, kept), _picked(plain.rows, kept), keys=len(places))
     if not found and (made.limit is None or made.total):
         keys = [n for n in exact if made.wrap == "{}" and made.outputs[n].exact]
         found = _estimates_differ(mine.rows, plain.rows, keys, estimates)
     return "; ".join(found)
 
 
-def _sorted_by(rows: pa.Table, places: list[int]) -> pa.Table:
-    """These columns, the sort keys last."""
+def _picked(rows: pa.Table, places: list[int]) -> pa.Table:
     return pa.table([rows.column(n) for n in places], names=[f"c{n}" for n in range(len(places))])
 
 

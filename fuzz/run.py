@@ -13,8 +13,9 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,7 +25,7 @@ from accelerator.session import Accelerator
 from bench.steps import noise_into
 from fuzz.changes import change
 from fuzz.expressions import Dice
-from fuzz.oracle import Asked, Oracle, variant
+from fuzz.oracle import FAILURES, Asked, Oracle, variant
 from fuzz.select import Select
 from fuzz.statements import Asker
 from fuzz.world import BrokenError, World
@@ -98,7 +99,7 @@ class Run:
             asked: deque[Select] = deque(maxlen=30)
             for number in range(_ROUNDS):
                 if number:
-                    self._change(world)
+                    self._change(world, seed, asked)
                 self._round(world, seed, asked)
                 if self._over():
                     return
@@ -107,36 +108,39 @@ class Run:
         finally:
             world.drop()
 
-    def _change(self, world: World) -> None:
+    def _change(self, world: World, seed: int, asked: deque[Select]) -> None:
+        """One or two changes, earlier statements over what is covered yet, a build mostly."""
         r = world.r
         for _ in range(r.choice((1, 1, 2))):
             done = change(world)
             world.script.append(f"-- {done}")
-        if r.random() < 0.4:
+        for made in r.sample(list(asked), min(5, len(asked))):
+            self._ask(world, seed, made)
+        if r.random() < 0.7:
             world.build()
 
     def _round(self, world: World, seed: int, asked: deque[Select]) -> None:
-        """New statements, some of them again with other constants, and some of earlier rounds."""
+        """New statements, some of them again with other constants, and two of earlier rounds."""
         r = world.r
-        earlier = r.sample(list(asked), min(4, len(asked)))
-        for made in earlier:
+        for made in r.sample(list(asked), min(2, len(asked))):
             self._ask(world, seed, made)
         for _ in range(_STATEMENTS):
             shape = r.getstate()
-            made = Asker(world.star, world.cubes, Dice(r, variant(r))).statement()
+            made = self._statement(world, r)
             self._ask(world, seed, made)
             asked.append(made)
             if r.random() < 0.25:
                 same = Random()
                 same.setstate(shape)
-                constants = variant(r)
-                variant(same)
-                again = Asker(world.star, world.cubes, Dice(same, constants)).statement()
-                self._ask(world, seed, again)
+                self._ask(world, seed, self._statement(world, same, variant(r)))
             if r.random() < 0.1:
                 self._partition(world, seed)
             if self._over():
                 return
+
+    def _statement(self, world: World, shape: Random, constants: Random | None = None) -> Select:
+        own = variant(shape)
+        return Asker(world.star, world.cubes, Dice(shape, constants or own)).statement()
 
     def _ask(self, world: World, seed: int, made: Select) -> None:
         r, outcome = world.r, self.outcome
@@ -169,7 +173,7 @@ class Run:
         *,
         by_spark: bool = False,
     ) -> None:
-        """Prints all that's needed to see it again: the state's script, statement, answers, plan."""
+        """Prints what's needed to see it again: the state's script, statement, answers, plan."""
         self.outcome.differences += 1
         lines = [f"DIFFERENCE {self.outcome.differences}, seed {seed}: {found}", "-- the state"]
         lines += [f"{line};" for line in world.script]
@@ -182,7 +186,7 @@ class Run:
         self.tell("\n".join(lines))
 
     def _answers(self, asked: Asked, sql: str) -> list[str]:
-        with suppress(Exception):  # what explains the difference mustn't hide it
+        with suppress(*FAILURES):  # what explains the difference mustn't hide it
             return [
                 f"-- ours: {asked.found}\n{asked.mine}",
                 f"-- plain Spark's\n{asked.plain}",
@@ -203,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="of the first world; a random one by default")
     options = parser.parse_args(arguments)
     seed = random.randrange(10**6) if options.seed is None else options.seed
-    tell: Tell = lambda text: print(text, flush=True)  # noqa: E731
+    tell: Tell = partial(print, flush=True)
     tell(f"seed {seed}")
     outcome = Outcome(seed)
     settings: dict[str, Any] = {
@@ -211,11 +215,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "session_time_zone": "UTC",
         "spark_conf": {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"},
     }
-    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-        with noise_into(_LOG), accelerator.open(folder, **settings) as acc:
-            acc.spark.sql("CREATE NAMESPACE lake.fuzz")
-            run = Run(acc, "lake.fuzz", seed, tell, options.queries, options.minutes * 60)
-            outcome = run.outcome
-            run.run()
+    with ExitStack() as ends:
+        ends.enter_context(suppress(KeyboardInterrupt))
+        folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="fuzz"))
+        ends.enter_context(noise_into(_LOG))
+        acc = ends.enter_context(accelerator.open(folder, **settings))
+        acc.spark.sql("CREATE NAMESPACE lake.fuzz")
+        run = Run(acc, "lake.fuzz", seed, tell, options.queries, options.minutes * 60)
+        outcome = run.outcome
+        run.run()
     print(outcome.line(), flush=True)
     return 1 if outcome.differences else 0

@@ -134,9 +134,9 @@ def random_star(r: Random, prefix: str) -> Star:
 
 
 def _new_columns(r: Random, table: Table, types: list[str], size: int) -> list[Column]:
-    made = [new_column(r, table, type_, size) for type_ in types]
-    table.columns += made
-    return made
+    for type_ in types:
+        table.columns.append(new_column(r, table, type_, size))
+    return table.columns[-len(types) :]
 
 
 def new_column(r: Random, table: Table, type_: str, size: int) -> Column:

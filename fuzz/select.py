@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Output:
-    """An item of SELECT. `exact`: both answers have the very same value; `estimate`: only nearly."""
+    """An item of SELECT: `exact` where both answers have the same value, `estimate` only nearly."""
 
     text: str
     alias: str | None = None
@@ -107,22 +107,21 @@ class Select:
             yield replace(self, limit=None, offset=0)
         elif self.order:
             yield replace(self, order=())
-        for name in ("having", "where"):
-            terms: tuple[str, ...] = getattr(self, name)
-            for n in range(len(terms)):
-                yield replace(self, **{name: terms[:n] + terms[n + 1 :]})
+        for n in range(len(self.having)):
+            yield replace(self, having=self.having[:n] + self.having[n + 1 :])
+        for n in range(len(self.where)):
+            yield replace(self, where=self.where[:n] + self.where[n + 1 :])
         for n, group in enumerate(self.groups):
-            outputs = tuple(o for o in self.outputs if o.text != group)
-            if outputs:
-                fewer = self.groups[:n] + self.groups[n + 1 :]
-                yield replace(self, groups=fewer, **self._without(outputs))
+            kept = tuple(o for o in self.outputs if o.text != group)
+            if kept:
+                yield replace(self._with(kept), groups=self.groups[:n] + self.groups[n + 1 :])
         if len(self.outputs) > 1:
             for output in self.outputs:
-                yield replace(self, **self._without(tuple(o for o in self.outputs if o != output)))
+                yield self._with(tuple(o for o in self.outputs if o != output))
         if self.distinct:
             yield replace(self, distinct=False)
 
-    def _without(self, outputs: tuple[Output, ...]) -> dict[str, tuple[object, ...]]:
-        kept = [(s, self.outputs[s.output]) for s in self.order]
-        order = tuple(replace(s, output=outputs.index(o)) for s, o in kept if o in outputs)
-        return {"outputs": outputs, "order": order}
+    def _with(self, outputs: tuple[Output, ...]) -> Select:
+        sorted_ = [(s, self.outputs[s.output]) for s in self.order]
+        order = tuple(replace(s, output=outputs.index(o)) for s, o in sorted_ if o in outputs)
+        return replace(self, outputs=outputs, order=order)

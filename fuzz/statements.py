@@ -83,7 +83,10 @@ class Asker:
 
     def _written(self, made: Select) -> Select:
         """With the columns' names; the source has them already."""
-        each = lambda texts: tuple(map(self._sql, texts))  # noqa: E731
+
+        def each(texts: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(map(self._sql, texts))
+
         return replace(
             made,
             outputs=tuple(replace(o, text=self._sql(o.text)) for o in made.outputs),

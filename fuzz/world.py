@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from accelerator.errors import AcceleratorError
 from accelerator.session import Accelerator
 from fuzz import values
@@ -18,8 +21,8 @@ from fuzz.schema import Column, Star, random_star
 
 _REFUSED = frozenset(
     {
-        *("cube_definition_unsupported", "index_invalid", "index_definition_invalid"),
-        *("relate_invalid", "relate_key_not_unique"),
+        *("cube_definition_unsupported", "index_invalid", "relate_invalid"),
+        "relate_key_not_unique",
     }
 )
 """Codes by which a statement of ours may be refused: what's random isn't always allowed."""
@@ -159,7 +162,7 @@ class World:
         try:
             for select in filter(None, selects.split(" \n")):
                 self.acc.spark.sql(select).collect()
-        except Exception:  # Spark, Arrow and Py4J have no common root
+        except (PySparkException, Py4JError):
             return True
         return False
 
