@@ -607,4 +607,6 @@ def _physical(value: Any, type_: str) -> Any:
     if isinstance(value, Decimal):
         parts = decimal_parts(type_) or (0, 0)
         return int(value.scaleb(parts[1]))
+    if isinstance(value, bool):
+        return int(value)
     return value.encode() if isinstance(value, str) else value

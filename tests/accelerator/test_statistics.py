@@ -121,6 +121,14 @@ def test_a_partition_of_floats_claims_nothing() -> None:
     assert found.fixed.tolist() == [False, False]  # −0.0 and NaN may hide behind a bound
 
 
+def test_a_partition_of_booleans_claims_nothing() -> None:
+    true = b"\x01"
+    files = [_file((true, true), partition=(True,)), _file((true, true), partition=(None,))]
+    found = _column(files, "boolean")
+    assert found.fixed.tolist() == [False, False]
+    assert found.unproven.tolist() == [True, True]
+
+
 def test_counts_that_miss_rows_say_nothing() -> None:
     file = _file(None, nulls=3)
     short = LiveFile(**{**_fields(file), "value_counts": {A: 2}, "path": "short"})
