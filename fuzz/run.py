@@ -32,6 +32,7 @@ from fuzz.world import BrokenError, World
 
 _ROUNDS = 4
 _STATEMENTS = 20
+_SHOWN = 3  # differences of a world that are shown whole
 _TOLD_EVERY_S = 10.0
 _LOG = Path("build/fuzz.log")
 
@@ -175,8 +176,12 @@ class Run:
     ) -> None:
         """Prints what's needed to see it again: the state's script, statement, answers, plan."""
         self.outcome.differences += 1
-        lines = [f"DIFFERENCE {self.outcome.differences}, seed {seed}: {found}", "-- the state"]
-        lines += [f"{line};" for line in world.script]
+        world.differences += 1
+        lines = [f"DIFFERENCE {self.outcome.differences}, seed {seed}: {found}"]
+        if world.differences > _SHOWN:
+            self.tell("\n".join([*lines, f"{made.text};" if made else ""]))
+            return
+        lines += ["-- the state", *(f"{line};" for line in world.script)]
         if made is not None:
             least = self.oracle.minimal(made, by_spark=by_spark)
             asked = self.oracle.ask(least, by_spark=by_spark, always=True)

@@ -45,6 +45,7 @@ class World:
     cubes: list[Cube] = field(default_factory=list)
     script: list[str] = field(default_factory=list)
     relates: int = 0
+    differences: int = 0
 
     # --- making it
 
