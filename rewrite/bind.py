@@ -216,7 +216,11 @@ def bind_order(
     for item in order.expressions:
         if not isinstance(item, exp.Ordered) or item.args.get("with_fill"):
             raise DeclinedError("block_unsupported", "ORDER BY with options.")
-        expr = _position(item.this, outputs) or bind(item.this, scope)
+        expr = _position(item.this, outputs)
+        if expr is None:
+            expr = bind(item.this, scope)
+            if tree.args.get("distinct") is not None:
+                _check_left_by_distinct(item.this, scope, outputs)
         descending = bool(item.args.get("desc"))
         nulls_first = item.args.get("nulls_first")
         keys.append(
@@ -225,6 +229,23 @@ def bind_order(
             )
         )
     return tuple(keys)
+
+
+def _check_left_by_distinct(
+    node: exp.Expression, scope: OutputNames, outputs: tuple[Output, ...]
+) -> None:
+    """DeclinedError for a sort key over DISTINCT that names what isn't one of its columns.
+
+    Spark looks names up among these alone: of `SELECT DISTINCT g IS NULL` there's no `g` any more.
+    """
+    aliases = {o.alias.lower() for o in outputs if o.alias}
+    bare = {o.expr for o in outputs if o.alias is None and isinstance(o.expr, Column)}
+    for named in node.find_all(exp.Column):
+        by_alias = not named.table and named.name.lower() in aliases
+        if not by_alias and bind(named, scope) not in bare:
+            raise DeclinedError("block_unsupported", "ORDER BY what DISTINCT has left out.")
+    if node.find(*_AGGREGATES):
+        raise DeclinedError("block_unsupported", "ORDER BY an aggregate over DISTINCT.")
 
 
 def bind_limit(tree: exp.Select) -> int | None:

@@ -46,6 +46,11 @@ _RAISED = {
     "BETWEEN behind IS NOT NULL": "SELECT count(*) n FROM {t} WHERE k IS NOT NULL BETWEEN TRUE"
     " AND TRUE",
     "IN behind IS NULL": "SELECT count(*) n FROM {t} WHERE NOT (g IS NULL NOT IN (TRUE))",
+    "order by an output of DISTINCT written again": "SELECT DISTINCT g IS NULL, k FROM {t}"
+    " ORDER BY g IS NULL",
+    "order by a column that DISTINCT calls otherwise": "SELECT DISTINCT g z FROM {t} ORDER BY g",
+    "order by a column that DISTINCT hasn't": "SELECT DISTINCT g FROM {t} ORDER BY k",
+    "order by an aggregate over DISTINCT": "SELECT DISTINCT g FROM {t} ORDER BY count(*)",
     "a name in parentheses": "SELECT count(*) n FROM {t} WHERE (NULL)",
     "having by one, order by another": "SELECT g, sum(v) n FROM {t} GROUP BY g"
     " HAVING count(*) > 0 ORDER BY max(v)",
@@ -59,6 +64,7 @@ _RAISED = {
 _STILL_ANSWERED = {
     "NULL under AND": "SELECT count(*) n FROM {t} WHERE NULL AND k = 1 OR k = 2",
     "IS NULL in parentheses": "SELECT count(*) n FROM {t} WHERE (k IS NULL) = FALSE",
+    "order by names that DISTINCT gives": "SELECT DISTINCT g z, k FROM {t} a ORDER BY z, a.k + 1",
     "NOT NULL": "SELECT count(*) FILTER (WHERE NOT NULL) n FROM {t}",
     "HAVING NULL": "SELECT g, count(*) n FROM {t} GROUP BY g HAVING NULL",
     "having by an output, order by another": "SELECT g, count(*) n FROM {t} GROUP BY g"
