@@ -28,6 +28,7 @@ FAILURES = (
 """What a statement may raise: by us, Spark or Arrow, or by a mistake of ours."""
 _ESTIMATE = 1 / 7
 _SHOWN = 8
+_ASKS = 40
 _FAILED = ("planning_failed", "engine_failed", "metadata_unavailable")
 """Codes of failures inside: the answer is plain Spark's, and still there is a mistake of ours."""
 
@@ -58,6 +59,13 @@ class Asked:
     mine: Answer | None = None
     plain: Answer | None = None
 
+    @property
+    def raised(self) -> tuple[bool, ...]:
+        """Who has raised, us and plain Spark."""
+        return tuple(
+            answer is not None and bool(answer.error) for answer in (self.mine, self.plain)
+        )
+
 
 @dataclass(frozen=True)
 class Oracle:
@@ -66,28 +74,30 @@ class Oracle:
     acc: Accelerator
 
     def ask(self, made: Select, *, by_spark: bool = False, always: bool = False) -> Asked:
-        """Ours and, where something was rewritten or raised, or `always`, plain Spark's.
+        """Ours and plain Spark's, of what is planned to be rewritten or fails in planning.
 
-        What wasn't rewritten is the very text given to Spark, so comparing it is to ask Spark
-        twice. `by_spark` asks for our plan run by Spark.
+        The rest goes to plain Spark as it stands, so it's run only where it's to be `always`.
+        `by_spark` asks for our plan run by Spark.
         """
-        sql, rewritten, failed = made.text, False, ""
+        sql, failed = made.text, ""
+        plan = self.acc.plan(sql)[0]
+        rewritten = not isinstance(plan, PlainPlan)
+        if isinstance(plan, PlainPlan) and plan.declined.code in _FAILED:
+            failed = plan.declined.sentence
+        if not (rewritten or failed or always):
+            return Asked(False)
         try:
             if by_spark:
-                rewritten = not isinstance(self.acc.plan(sql)[0], PlainPlan)
                 mine = Answer(self.acc.sql(sql).toArrow())
             else:
                 result = self.acc.query(sql)
                 rewritten, mine = result.metrics.rewritten, Answer(result.arrow())
-                failed = result.metrics.fallback or ""
-                failed = failed if failed.startswith(_FAILED) else ""
+                fallback = result.metrics.fallback or ""
+                failed = fallback if fallback.startswith(_FAILED) else ""
         except FAILURES as error:
             mine = Answer(None, _said(error))
-        if not (rewritten or failed or always) and mine.rows is not None:
-            return Asked(False)
         plain = self._plain(sql)
-        found = _differ(made, mine, plain) or failed
-        return Asked(rewritten, found, mine, plain)
+        return Asked(rewritten, _differ(made, mine, plain) or failed, mine, plain)
 
     def partition(self, source: str, where: str) -> str:
         """The sentence of what doesn't hold between counts of a predicate's rows, or nothing.
@@ -112,23 +122,20 @@ class Oracle:
             return f"{passed} rows pass, {summed} by a sum"
         return ""
 
-    def minimal(self, made: Select, *, by_spark: bool = False, asks: int = 40) -> Select:
-        """The statement with all taken away that the difference doesn't need."""
-        while asks > 0:
+    def minimal(self, made: Select, seen: Asked, *, by_spark: bool = False) -> Select:
+        """The statement with all taken away that its difference, `seen`, doesn't need."""
+        asks = _ASKS
+        while True:
             for less in made.smaller():
+                if not asks:
+                    return made
                 asks -= 1
-                if asks < 0 or self._still(less, by_spark):
+                asked = self.ask(less, by_spark=by_spark, always=True)
+                if asked.found and asked.raised == seen.raised:
+                    made = less
                     break
             else:
                 return made
-            if asks >= 0:
-                made = less
-        return made
-
-    def _still(self, made: Select, by_spark: bool) -> bool:
-        asked = self.ask(made, by_spark=by_spark, always=True)
-        # One that Spark doesn't take is no reproduction of rows that differ.
-        return bool(asked.found) and asked.plain is not None and asked.plain.rows is not None
 
     def _plain(self, sql: str) -> Answer:
         try:

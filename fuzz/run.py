@@ -145,12 +145,12 @@ class Run:
 
     def _ask(self, world: World, seed: int, made: Select) -> None:
         r, outcome = world.r, self.outcome
-        by_spark, always = r.random() < 0.06, r.random() < 0.06
+        by_spark, always = r.random() < 0.06, r.random() < 0.2
         found = self.oracle.ask(made, by_spark=by_spark, always=always)
         outcome.queries += 1
         outcome.rewritten += found.rewritten
         if found.found:
-            self._differs(world, seed, found.found, made, by_spark=by_spark)
+            self._differs(world, seed, found.found, (made, found), by_spark=by_spark)
         self._progress(seed)
 
     def _partition(self, world: World, seed: int) -> None:
@@ -170,7 +170,7 @@ class Run:
         world: World,
         seed: int,
         found: str,
-        made: Select | None = None,
+        told: tuple[Select, Asked] | None = None,
         *,
         by_spark: bool = False,
     ) -> None:
@@ -178,16 +178,16 @@ class Run:
         self.outcome.differences += 1
         world.differences += 1
         lines = [f"DIFFERENCE {self.outcome.differences}, seed {seed}: {found}"]
-        if world.differences > _SHOWN:
-            self.tell("\n".join([*lines, f"{made.text};" if made else ""]))
-            return
-        lines += ["-- the state", *(f"{line};" for line in world.script)]
-        if made is not None:
-            least = self.oracle.minimal(made, by_spark=by_spark)
-            asked = self.oracle.ask(least, by_spark=by_spark, always=True)
-            lines += ["-- the statement", f"{made.text};"]
-            lines += ["-- made smaller" + (", by Spark" if by_spark else ""), f"{least.text};"]
-            lines += self._answers(asked, least.text)
+        whole = world.differences <= _SHOWN
+        if whole:
+            lines += ["-- the state", *(f"{line};" for line in world.script)]
+        if told is not None:
+            lines += ["-- the statement" + (", by Spark" if by_spark else ""), f"{told[0].text};"]
+            if whole:
+                least = self.oracle.minimal(*told, by_spark=by_spark)
+                asked = self.oracle.ask(least, by_spark=by_spark, always=True)
+                lines += ["-- made smaller", f"{least.text};"]
+                lines += self._answers(asked, least.text)
         self.tell("\n".join(lines))
 
     def _answers(self, asked: Asked, sql: str) -> list[str]:
