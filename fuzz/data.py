@@ -17,7 +17,7 @@ def filling(r: Random, star: Star) -> list[tuple[str, str]]:
             continue  # a dimension without rows, at times
         made.append((short, insert(table, dimension_rows(r, table))))
     if r.random() < 0.97:
-        made += [("f", append(r, star.tables["f"])) for _ in range(r.choice((1, 2, 3, 4)))]
+        made += [("f", append(r, star.tables["f"])) for _ in range(r.choice((1, 2, 3, 5)))]
     return made
 
 

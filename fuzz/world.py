@@ -120,7 +120,7 @@ class World:
         """Builds what cubes and indexes lack; at times merges a cube's segments."""
         r = self.r
         selects = [c.sql(self.star, {s: s for s in self.star.tables}) for c in self.cubes]
-        if self.cubes and r.random() < 0.5:
+        if self.cubes and r.random() < 0.25:
             one = r.randrange(len(self.cubes))
             self.ours(f"BUILD CUBE {self.cubes[one].name}", like=selects[one])
         else:

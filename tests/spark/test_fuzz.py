@@ -5,17 +5,26 @@ The seed is fixed, so that what fails here fails again; `make fuzz` goes on from
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from accelerator.session import Accelerator
-from fuzz.run import Run
+import accelerator
+from fuzz.run import QUICK, Run
+from tests.spark.conftest import SparkWarehouse
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-def test_random_statements_answer_as_plain_spark_does(acc: Accelerator) -> None:
+def test_random_statements_answer_as_plain_spark_does(
+    spark_warehouse: SparkWarehouse, tmp_path: Path
+) -> None:
     told: list[str] = []
-    outcome = Run(acc, "lake.d", seed=7, tell=told.append, queries=200).run()
+    spark = spark_warehouse.spark.newSession()
+    for setting, value in QUICK.items():
+        spark.conf.set(setting, value)
+    with accelerator.attach(spark, store=str(tmp_path)) as acc:
+        outcome = Run(acc, "lake.d", seed=7, tell=told.append, queries=200).run()
     assert not outcome.differences, "\n".join(told)
     assert outcome.queries >= 200
     assert outcome.rewritten >= 0.4 * outcome.queries
