@@ -86,7 +86,9 @@ def literal(value: Any, type_: str = "") -> str:
         case str():
             return f"'{value}'"
         case float():
-            return f"CAST('{value}' AS {type_ or 'DOUBLE'})"
+            # As a decimal -0.0 would lose its sign.
+            text = str(value) if math.isfinite(value) and value else f"'{value}'"
+            return f"CAST({text} AS {type_ or 'DOUBLE'})"
         case Decimal():
             return f"{value:f}"
     return str(value)

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from accelerator.session import Accelerator
+from fuzz.values import literal
 from tests.spark.conftest import SparkWarehouse
 
 SMALL_GROUPS = (
@@ -66,18 +67,6 @@ _KINDS = {
     "o_since": ("BITMAP", "BOUNDS", "RANGE"),
 }
 _OPTIONS = {"BITMAP": ("", " WITH (rows = true)", " WITH (rows = false, block_rows = 64)")}
-
-
-def literal(value: Any) -> str:
-    """The value as Spark's SQL writes it."""
-    match value:
-        case None | bool():
-            return "NULL" if value is None else str(value).upper()
-        case date():
-            return f"DATE'{value}'"
-        case str():
-            return f"'{value}'"
-    return f"CAST({value} AS DOUBLE)" if isinstance(value, float) else str(value)
 
 
 @dataclass
