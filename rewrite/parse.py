@@ -24,7 +24,7 @@ _UNKNOWN = re.compile(r"\b(?:convert|safe_cast)\s*\(", re.IGNORECASE)
 _ZONED = re.compile(r"\bwith(?:out)?\s+(?:local\s+)?time\s+zone\b", re.IGNORECASE)
 # Behind such a test Spark's grammar has no further operator; the parser puts parentheses around it.
 _TESTED = re.compile(
-    r"\bis\s+(?:not\s+)?(?:null|true|false|unknown)\s*(?:[=<>!+*/%&|^-]|(?:not\s+)?"
+    r"\bis\s+(?:not\s+)?(?:null|true|false|unknown)\s*(?:[=<>!+*%&|^]|-(?!-)|/(?!\*)|(?:not\s+)?"
     r"(?:between|in|like|ilike|rlike|regexp|div)\b)",
     re.IGNORECASE,
 )

@@ -73,6 +73,17 @@ def test_casts_by_their_types_name() -> None:
             block(f"SELECT max({word}) FROM f")
 
 
+@pytest.mark.parametrize("more", ["= FALSE", "BETWEEN TRUE AND TRUE", "IN (TRUE)", "- 1", "/ 2"])
+def test_no_operator_follows_is_null(more) -> None:
+    with pytest.raises(ParseError, match="IS NULL"):
+        parse(f"SELECT count(*) FROM t WHERE k IS NULL {more}")
+
+
+@pytest.mark.parametrize("more", ["-- why = not", "/* nor */ AND v = 1", "AND v IN (1)"])
+def test_what_may_follow_is_null(more) -> None:
+    parse(f"SELECT count(*) FROM t WHERE k IS NULL {more}")
+
+
 @pytest.mark.parametrize(
     ("written", "function"),
     [
