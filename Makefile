@@ -7,6 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 SCALE ?= 0.1
 WORKERS ?= auto
+SPARK_WORKERS ?= 2
 MINUTES ?= 5
 ROOTS := accelerator cubes indexes rewrite
 PRESENT := $(wildcard $(ROOTS) tests bench fuzz)
@@ -65,7 +66,7 @@ check: lint types arrows unit ## format, lint, types, import arrows and the test
 test: $(READY) ## check's tests and the Spark tests
 	@$(need_java)
 	@$(MAKE) --no-print-directory unit
-	@status=0; $(BIN)/python -m pytest -m 'spark and not slow' -q tests || status=$$?; \
+	@status=0; $(BIN)/python -m pytest -m 'spark and not slow' -n $(SPARK_WORKERS) --dist loadfile -q tests || status=$$?; \
 	  if [ $$status -ne 0 ] && [ $$status -ne 5 ]; then exit $$status; fi
 
 test-full: $(READY) ## every test, the slow ones too

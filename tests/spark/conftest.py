@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -71,7 +72,9 @@ def spark_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkW
     properties = {"uri": f"sqlite:///{root / 'catalog.db'}", "warehouse": f"file://{root}/"}
     lake = Lake([CatalogSettings("lake", "sql", properties)], "lake", lambda: ("d",))
     warehouse = SparkWarehouse(root, engine, lake)
-    warehouse.sql("CREATE NAMESPACE lake.d")
+    with (root.parent.parent / "spark.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the first one of several processes fetches Spark's jars
+        warehouse.sql("CREATE NAMESPACE lake.d")
     yield warehouse
     engine.stop()
 
