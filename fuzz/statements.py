@@ -31,6 +31,15 @@ _WRAPS = (
     "({}) EXCEPT ({})",
     "({}) INTERSECT ({})",
 )
+_OVER = (
+    "SELECT z.{0}, count(*) AS many FROM ({{}}) z GROUP BY z.{0}",
+    "SELECT max(z.{0}) AS top, min({0}) AS low, count(DISTINCT z.{0}) AS n FROM ({{}}) z",
+    "SELECT * FROM ({{}}) z WHERE z.{0} IS NOT NULL",
+    "WITH q AS ({{}}) SELECT a.*, b.{0} AS other FROM q a JOIN q b ON a.{0} = b.{0}",
+    "WITH q AS ({{}}) SELECT a.{0}, b.{0} AS other FROM q a LEFT JOIN q b ON a.{0} = b.{0}",
+    "WITH q AS ({{}}), m AS (SELECT max({0}) AS top FROM q) SELECT q.* FROM q JOIN m ON {0} = top",
+)
+"""Of which the place is an output's name."""
 
 
 class Asker:
@@ -54,7 +63,7 @@ class Asker:
         else:
             made = self._of_cube(r.choice(self.cubes))
         made = self._written(made)
-        return self._wrapped(made) if r.random() < 0.05 else made
+        return self._wrapped(made) if r.random() < 0.12 else made
 
     def condition(self) -> tuple[str, str]:
         """FROM … and a predicate over it without floats, for what must hold between answers."""
@@ -285,6 +294,7 @@ class Asker:
         """Inside another query, without an order of its own; what it returns has to have names."""
         exact = [o for o in made.outputs if o.exact] or [Output(ROWS.text)]
         outputs = tuple(replace(o, alias=o.alias or f"o{n}") for n, o in enumerate(exact))
+        over = [text.format(outputs[0].alias) for text in _OVER]
         kept = made.grouped_as if made.grouped_as != "positions" else "texts"
         return replace(
             made,
@@ -293,5 +303,5 @@ class Asker:
             limit=None,
             offset=0,
             grouped_as=kept,
-            wrap=self.r.choice(_WRAPS),
+            wrap=self.r.choice((*_WRAPS, *over)),
         )
