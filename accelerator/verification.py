@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import parse_one
 
-from accelerator.plan import CoverPlan, Plan, RowsPlan
-from rewrite.expr import walk
+from accelerator.plan import CoverPlan, NestedPlan, Plan, RowsPlan
+from rewrite.expr import Expr, columns, walk
 from rewrite.parse import parse
 from rewrite.row_block import RowBlock
 from rewrite.rows_sql import renderer
@@ -96,10 +96,25 @@ def verify(session: Accelerator, sql: str) -> Verification:
 
 def _estimates(plan: Plan) -> tuple[int, ...]:
     """The places of the outputs that a sketch has a part in."""
+    if isinstance(plan, NestedPlan):
+        return _nested_estimates(plan)
     if not isinstance(plan, CoverPlan):
         return ()
     estimated, outputs = plan.match.estimates, enumerate(plan.block.outputs)
     return tuple(i for i, o in outputs if not estimated.keys().isdisjoint(walk(o.expr)))
+
+
+def _nested_estimates(plan: NestedPlan) -> tuple[int, ...]:
+    """Those over an inner SELECT's; all where one of these groups or filters."""
+    inner = {(o, place) for o, one in enumerate(plan.inputs) for place in _estimates(one)}
+
+    def rests(expr: Expr) -> bool:
+        return any((c.occurrence, c.field_id) in inner for c in columns(expr))
+
+    block = plan.block
+    above = (*block.conditions, *block.keys, *(() if block.having is None else (block.having,)))
+    whole = any(map(rests, above))
+    return tuple(i for i, o in enumerate(block.outputs) if whole or rests(o.expr))
 
 
 def _pins(plan: Any) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rewrite.block import Block, equal_columns
 from rewrite.expr import (
@@ -141,10 +142,14 @@ def _value(related: Related, partner: Partner, block: Block) -> Expr | None:
     )
     first, used = partner.occurrences[0], {c.occurrence for c in columns(value)}
     if partner.padded:
-        sure = all(is_null_where(value, lambda c, o=o: c.occurrence == o) for o in used)  # type: ignore[misc]
+        sure = all(is_null_where(value, partial(_is_of, o)) for o in used)
     else:
         sure = first not in block.null_supplied or is_null_where(value, lambda _: True)
     return value if sure else None
+
+
+def _is_of(occurrence: int, column: Column) -> bool:
+    return column.occurrence == occurrence
 
 
 def partners(block: Block, fact: int, path: Sequence[RelateStep]) -> Iterator[Partner]:

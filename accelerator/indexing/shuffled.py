@@ -26,10 +26,9 @@ from accelerator.indexing.work import (
     Source,
     Wanted,
     batches,
-    opened,
     pieces,
+    readable,
     rows_of,
-    unreadable,
 )
 from indexes.domains import NotIndexableError
 
@@ -59,10 +58,10 @@ def look(source: Source, wanted: Sequence[Wanted], files: Sequence[FileWork]) ->
 
 
 def _held(source: Source, wanted: Sequence[Wanted], file: FileWork) -> frozenset[str]:
-    if not file.doubtful or file.format != "parquet":
+    if not file.doubtful:
         return frozenset()
-    with opened(source, file.path) as parquet:
-        if unreadable(parquet, file):
+    with readable(source, file) as parquet:
+        if isinstance(parquet, str):
             return frozenset()
         groups = rows_of(parquet)
         running = [Running(source, one, file, groups, parquet) for one in wanted]
@@ -89,10 +88,8 @@ def file_keys(
     """
     for one in files:
         yield _no_key(wanted, one.number, FIRST)
-        if one.file.format != "parquet":
-            continue
-        with opened(source, one.file.path) as parquet:
-            if unreadable(parquet, one.file):
+        with readable(source, one.file) as parquet:
+            if isinstance(parquet, str):
                 continue
             groups = rows_of(parquet)
             running = Running(source, wanted, one.file, groups, parquet)
@@ -196,15 +193,11 @@ def _index_file(
     held: frozenset[str],
     runs: Iterable[_Run],
 ) -> Iterator[Indexed]:
-    if file.format != "parquet":
-        yield from (Indexed(one.index_id, why=f"a file of {file.format}") for one in wanted)
-        return
-    with opened(source, file.path) as parquet:
-        groups = rows_of(parquet)
-        why = unreadable(parquet, file)
-        if why:
-            yield from (Indexed(one.index_id, why=why) for one in wanted)
+    with readable(source, file) as parquet:
+        if isinstance(parquet, str):
+            yield from (Indexed(one.index_id, why=parquet) for one in wanted)
             return
+        groups = rows_of(parquet)
         running = [
             Running(source, one, file, groups, parquet)
             for one in wanted

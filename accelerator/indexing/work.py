@@ -9,6 +9,7 @@ given back. Rows that deletes have taken are indexed too: an index is of the fil
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
@@ -118,15 +119,11 @@ def index_files(
 
 
 def _index_file(source: Source, wanted: Sequence[Wanted], file: FileWork) -> Iterator[Indexed]:
-    if file.format != "parquet":
-        yield from (Indexed(one.index_id, why=f"a file of {file.format}") for one in wanted)
-        return
-    with opened(source, file.path) as parquet:
-        groups = rows_of(parquet)
-        why = unreadable(parquet, file)
-        if why:
-            yield from (Indexed(one.index_id, why=why) for one in wanted)
+    with readable(source, file) as parquet:
+        if isinstance(parquet, str):
+            yield from (Indexed(one.index_id, why=parquet) for one in wanted)
             return
+        groups = rows_of(parquet)
         running = [Running(source, one, file, groups, parquet) for one in wanted]
         doubtful = [one for one in running if one.checks]
         for number, rows, names in pieces(groups, doubtful):
@@ -148,12 +145,18 @@ def rows_of(parquet: pq.ParquetFile) -> tuple[int, ...]:
     return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
 
 
-def unreadable(parquet: pq.ParquetFile, file: FileWork) -> str:
-    """Why the file can't be indexed; empty where it can."""
-    rows = parquet.metadata.num_rows
-    if rows == file.record_count:
-        return ""
-    return f"{rows} rows, where its manifest says {file.record_count}"
+@contextmanager
+def readable(source: Source, file: FileWork) -> Iterator[pq.ParquetFile | str]:
+    """The file, or why it can't be indexed."""
+    if file.format != "parquet":
+        yield f"a file of {file.format}"
+        return
+    with _opened(source, file.path) as parquet:
+        rows = parquet.metadata.num_rows
+        if rows == file.record_count:
+            yield parquet
+        else:
+            yield f"{rows} rows, where its manifest says {file.record_count}"
 
 
 class Running:
@@ -311,7 +314,7 @@ def batches(
     )
 
 
-def opened(source: Source, path: str) -> pq.ParquetFile:
+def _opened(source: Source, path: str) -> pq.ParquetFile:
     """The data file, to be closed."""
     local = local_path(path)
     if local is not None:

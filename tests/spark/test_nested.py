@@ -68,7 +68,7 @@ def nest(spark_warehouse, tmp_path_factory):
     with accelerator.attach(spark_warehouse.spark, store=store) as session:
         session.execute(
             f"CREATE CUBE nest AS SELECT k, d, count(*), sum(v), count(v), min(p), max(p),"
-            f" sum(p) FROM {F} GROUP BY k, d"
+            f" sum(p), approx_count_distinct(v) FROM {F} GROUP BY k, d"
         )
         session.execute(
             f"CREATE CUBE nest_g AS SELECT g, k, sum(v) FROM {F} JOIN {D} ON k = dk GROUP BY g, k"
@@ -111,3 +111,9 @@ def test_explain_tells_of_each_select(nest) -> None:
     assert answer.metrics.files_total > 0
     again = nest.query(sql)
     assert again.metrics.plan_cached
+
+
+def test_verify_leaves_estimates_out(nest) -> None:
+    inner = f"SELECT k, approx_count_distinct(v) AS a, count(*) AS n FROM {F} GROUP BY k"
+    row = nest.query(f"VERIFY SELECT max(a), sum(n) AS n FROM ({inner})").arrow().to_pylist()[0]
+    assert (row["rewritten"], row["equal"], row["estimates"]) == (True, True, "max(a)")
