@@ -102,6 +102,7 @@ def test_a_name_of_with_hides_the_table(nest) -> None:
 
 
 def test_explain_tells_of_each_select(nest) -> None:
+    nest.execute("BUILD CUBE nest")
     sql = f"WITH c AS ({BY_K}) SELECT max(s) FROM c JOIN (SELECT count(*) AS m FROM {D}) ON n <= m"
     text = nest.explain(sql)
     assert text.startswith("2 SELECTs, each on its own; what stands above them by duckdb\n1. ")
@@ -114,6 +115,7 @@ def test_explain_tells_of_each_select(nest) -> None:
 
 
 def test_verify_leaves_estimates_out(nest) -> None:
+    nest.execute("BUILD CUBE nest")
     inner = f"SELECT k, approx_count_distinct(v) AS a, count(*) AS n FROM {F} GROUP BY k"
     row = nest.query(f"VERIFY SELECT max(a), sum(n) AS n FROM ({inner})").arrow().to_pylist()[0]
     assert (row["rewritten"], row["equal"], row["estimates"]) == (True, True, "max(a)")
