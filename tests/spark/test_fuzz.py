@@ -13,7 +13,7 @@ import accelerator
 from fuzz.run import QUICK, Run
 from tests.spark.conftest import SparkWarehouse
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 
 def test_random_statements_answer_as_plain_spark_does(
