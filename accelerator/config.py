@@ -94,8 +94,8 @@ class Config:
     )
     cache_bytes: int = _setting(
         _GIB // 2,
-        "Memory for copies of small segment files and roll-ups of large ones that are asked again"
-        " and again, beside DuckDB's own; 0: none.",
+        "Memory for copies of small segment files, roll-ups of large ones and columns of dimensions"
+        " that are asked for again and again, beside DuckDB's own; 0: none.",
         kind="whole number",
     )
     manifest_cache_bytes: int = _setting(
