@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import demo, indexes, metadata, relate, store
+from bench import demo, indexes, metadata, planner, relate, store
 from bench.ssb import run as ssb
 
 
@@ -25,6 +25,7 @@ BENCHES: dict[str, Entry] = {
     "store": Entry("the store at size: vacuum, commits", store.add_arguments, store.run),
     "metadata": Entry("answers from manifests at size", metadata.add_arguments, metadata.run),
     "indexes": Entry("indexes: builds, filters, searches", indexes.add_arguments, indexes.run),
+    "planner": Entry("planning TPC-DS beside 200 cubes", planner.add_arguments, planner.run),
     "relate": Entry("relate columns on SSB, no cubes", relate.add_arguments, relate.run),
     "ssb": Entry("the 13 SSB queries: speed, size, build", ssb.add_arguments, ssb.run),
 }
