@@ -94,11 +94,15 @@ def test_a_name_of_with_hides_the_table(nest) -> None:
         f"WITH nest_d AS (SELECT k AS dk, count(*) AS g FROM {F} GROUP BY k)"
         " SELECT max(g) FROM nest_d"
     )
-    nest.spark.sql("USE lake.d")
+    spark = nest.spark
+    catalog, namespace = spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
+    spark.sql("USE lake.d")
     try:
         Differential(nest).check([sql], rewritten=None)
     finally:
-        nest.spark.sql("USE spark_catalog.default")
+        spark.catalog.setCurrentCatalog(catalog)
+        if namespace:
+            spark.sql(f"USE {catalog}.{namespace}")
 
 
 def test_explain_tells_of_each_select(nest) -> None:
