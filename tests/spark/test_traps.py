@@ -160,7 +160,6 @@ TRAPS = {
         f"SELECT count(*) FROM {F} WHERE day = DATE '2023-10-30'",
         f"SELECT count(*) FROM {F} WHERE CAST(day AS TIMESTAMP) >= TIMESTAMP '2023-11-01 00:00:00'",
         f"SELECT count(*) FROM {F} WHERE n > '5'",
-        f"SELECT count(*) FROM {F} WHERE text < 5 AND k = 'none'",
     ],
     "T31": [
         f"SELECT count(*), count(g) FROM {J} LEFT JOIN {D} ON k = dk AND m > 1",
@@ -267,6 +266,8 @@ _REWRITTEN = frozenset(
     for number in (1, 2, 3, 6, 8, 9, 10, 12, 13, 20, 21, 22, 23, 34, 36, 40, 44, 48, 50)
 )
 """Of which one statement at least is answered without plain Spark: these show that cubes match."""
+_NOT_REWRITTEN = {("changed", "T6")}
+"""Its cube says nothing any more once a key of the dimension is gone."""
 
 
 @pytest.fixture(scope="module")
@@ -305,11 +306,21 @@ def traps(request, spark_warehouse, tmp_path_factory):
     [*(("covered", trap) for trap in sorted(_REWRITTEN)), *(("changed", trap) for trap in TRAPS)],
     indirect=["traps"],
 )
-def test_trap(traps, trap) -> None:
+def test_trap(traps, trap, request) -> None:
     queries = TRAPS[trap]
     Differential(traps).check(queries, rewritten=None, where=trap)
-    if trap in _REWRITTEN:
+    state = request.node.callspec.params["traps"]
+    if trap in _REWRITTEN and (state, trap) not in _NOT_REWRITTEN:
         assert any(traps.query(query).metrics.rewritten for query in queries), trap
+
+
+@pytest.mark.parametrize("traps", ["changed"], indirect=True)
+def test_t30_a_cast_that_fails_where_plain_spark_reads_nothing(traps) -> None:
+    """Spark's bounds leave all files out, so that it casts nothing; a cube's cells are cast."""
+    sql = f"SELECT count(*) FROM {F} WHERE text < 5 AND k = 'none'"
+    answer = traps.query(sql)
+    assert answer.arrow().to_pylist() == [{"count(1)": 0}]
+    assert answer.metrics.rewritten or answer.metrics.fallback.startswith("engine_failed")
 
 
 def test_every_trap_has_a_test() -> None:
