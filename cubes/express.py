@@ -7,6 +7,7 @@ constant in a cell. Floating dimensions serve only bare, and in =, <>, IN and IS
 from __future__ import annotations
 
 from cubes.definition import CubeDefinition
+from cubes.time_dimensions import TimeDimensions
 from rewrite.block import Classes
 from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, transform, walk
 from rewrite.reason import DeclinedError
@@ -30,6 +31,8 @@ class Expressed:
             for index, expr in reversed(list(enumerate(dimensions)))
         }
         self._composite = any(not isinstance(d, Column) for d in dimensions)
+        columns = map(cube.dimension_column, range(len(dimensions)))
+        self._times = TimeDimensions(zip(dimensions, columns, strict=True), classes)
 
     def dimension(self, expr: Expr) -> Column | None:
         """The dimension equal to the whole expression, if there is one."""
@@ -44,7 +47,11 @@ class Expressed:
             return bare
 
         def change(node: Expr) -> Expr | None:
-            found = self.dimension(node) if isinstance(node, (Column, Call)) else None
+            found: Expr | None = None
+            if isinstance(node, (Column, Call)):
+                found = self.dimension(node)
+            if found is None and self._times and isinstance(node, Call):
+                found = self._times.expression(node) or self._compared(node)
             if found is not None:
                 return found
             if isinstance(node, Column):
@@ -56,6 +63,18 @@ class Expressed:
         changed = transform(expr, change)
         _check_floats(changed)
         return changed
+
+    def _compared(self, call: Call) -> Expr | None:
+        """A comparison over buckets of its operand, where the operand itself isn't told."""
+        over = self._times.predicate(call)
+        if over is None:
+            return None
+        try:
+            for operand in call.args:
+                self.expression(operand)
+        except DeclinedError:
+            return over
+        return None
 
     def predicate(self, expr: Expr) -> Expr:
         """As `expression`, for a condition on rows: one that can raise isn't moved to cells."""

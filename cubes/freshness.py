@@ -19,6 +19,7 @@ from cubes.definition import FORMAT, CubeDefinition
 from cubes.plan import Needs
 from rewrite.expr import Call, Column, Expr, Literal, walk
 from rewrite.facts import ColumnFacts, TableFacts
+from rewrite.times import UTC
 
 
 class Covered(Protocol):
@@ -214,7 +215,10 @@ def zone_sensitive(cube: CubeDefinition) -> bool:
     def touches(expr: Expr) -> bool:
         return any(
             isinstance(node, Call)
-            and any(isinstance(a, (Column, Literal)) and a.type == "timestamp" for a in node.args)
+            and any(
+                isinstance(a, (Column, Literal)) and a.type in ("timestamp", UTC.type)
+                for a in node.args
+            )
             for node in walk(expr)
         )
 

@@ -31,6 +31,7 @@ _READ: dict[type[exp.Expression], frozenset[str]] = {
     exp.Substring: frozenset({"start", "length"}),
     exp.TimestampTrunc: _UNIT,
     exp.TryCast: frozenset({"to", "safe"}),
+    exp.TsOrDsToDate: _SAFE,
 }
 """What the binder reads, or declines by itself, beside the operands."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)

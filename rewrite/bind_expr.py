@@ -13,8 +13,9 @@ from sqlglot import exp
 
 from rewrite import types
 from rewrite.bind_check import check_operands, check_read
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter, has_aggregate
+from rewrite.expr import Aggregate, Call, Expr, Literal, Parameter, has_aggregate
 from rewrite.functions import OURS, check_word
+from rewrite.instant import is_utc
 from rewrite.literals import (
     cast_literal,
     compared,
@@ -26,6 +27,7 @@ from rewrite.literals import (
 from rewrite.parse import written_name
 from rewrite.reason import DeclinedError
 from rewrite.regex import reading_of
+from rewrite.times import OF_DATES, UNITS, UTC, as_date, truncated, truncated_date
 
 TRUE = Literal("true", "boolean")
 
@@ -50,8 +52,19 @@ _DATE_PARTS: dict[type[exp.Expression], str] = {
     exp.DayOfMonth: "day",
     exp.Quarter: "quarter",
     exp.WeekOfYear: "weekofyear",
+    exp.DayOfWeek: "dayofweek",
     exp.DayOfYear: "dayofyear",
 }
+_TIME_PARTS: dict[type[exp.Expression], str] = {
+    exp.Hour: "hour",
+    exp.Minute: "minute",
+    exp.Second: "second",
+}
+_EXTRACTED = {
+    **{part: part for part in ("year", "quarter", "month", "day", "hour", "minute")},
+    "week": "weekofyear",
+}
+"""EXTRACT's fields by the function of the same value; of a second it keeps the fraction."""
 _STRINGS: dict[type[exp.Expression], str] = {exp.Upper: "upper", exp.Lower: "lower"}
 _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Sum: "sum",
@@ -141,7 +154,9 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
         return special(node, scope)
     if kind in _DATE_PARTS:
         inner = _of_date(node.this)
-        return _date_part(_DATE_PARTS[kind], bind(inner, scope))
+        return _part(_DATE_PARTS[kind], bind(inner, scope), scope)
+    if kind in _TIME_PARTS:
+        return _part(_TIME_PARTS[kind], bind(node.this, scope), scope)
     if kind in _STRINGS:
         return _typed(Call(_STRINGS[kind], (bind(node.this, scope),), "string"), "string")
     raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
@@ -207,14 +222,37 @@ def _typed(call: Call, *wanted: str) -> Call:
 
 def _of_date(node: exp.Expression) -> exp.Expression:
     """Without the cast that the parser puts around a date part's argument."""
-    if isinstance(node, exp.TsOrDsToDate):
+    if isinstance(node, exp.TsOrDsToDate) and written_name(node) is None:
         check_read(node)
         return node.this  # type: ignore[no-any-return]
     return node
 
 
-def _date_part(op: str, argument: Expr) -> Call:
-    return _typed(Call(op, (argument,), "int"), "date")
+def _part(op: str, argument: Expr, scope: Scope) -> Call:
+    """A part of a date, or of a timestamp where the session's time zone is UTC."""
+    utc = is_utc(scope.zone)
+    if op in types.DATE_PARTS:
+        return _typed(Call(op, (as_date(argument, utc=utc),), "int"), "date")
+    known = utc and argument.type in types.TIMESTAMPS
+    return Call(op, (argument, UTC), "int") if known else Call(op, (argument,), None)
+
+
+def _extract(node: exp.Expression, scope: Scope) -> Expr:
+    op = _EXTRACTED.get(node.name.lower())
+    if op is None or not isinstance(node.this, exp.Var):
+        raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
+    argument = bind(node.expression, scope)
+    if argument.type not in ("date", *types.TIMESTAMPS):
+        raise DeclinedError("expression_unsupported", f"Of other than a time: {_text(node)}.")
+    return _part(op, argument, scope)
+
+
+def _to_date(node: exp.Expression, scope: Scope) -> Expr:
+    """Of a date or a timestamp as a cast; of a text it may raise."""
+    argument = as_date(bind(node.this, scope), utc=is_utc(scope.zone))
+    if argument.type != "date":
+        raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
+    return argument
 
 
 def _cast(node: exp.Expression, scope: Scope) -> Expr:
@@ -233,6 +271,8 @@ def _cast(node: exp.Expression, scope: Scope) -> Expr:
         return inner
     if (inner.type, target) in _SAFE_CASTS:
         return Call("cast", (inner, Literal(target, "type")), target)
+    if target == "date" and as_date(inner, utc=is_utc(scope.zone)).type == "date":
+        return as_date(inner, utc=True)
     # CAST and TRY_CAST come out of the parser alike, so only casts that can't fail are taken.
     raise DeclinedError("expression_unsupported", f"The cast {_text(node)}.")
 
@@ -321,19 +361,16 @@ def _substring(node: exp.Expression, scope: Scope) -> Expr:
 
 
 def _date_trunc(node: exp.Expression, scope: Scope) -> Expr:
-    unit = node.args["unit"].name.upper()
-    if not unit or isinstance(node.args["unit"], exp.Column) or _is_column(unit, scope):
-        raise DeclinedError("expression_unsupported", f"A computed unit: {_text(node)}.")
-    op = "date_trunc" if isinstance(node, exp.TimestampTrunc) else "trunc"
-    return Call(op, (Literal(unit, "string"), bind(node.this, scope)), None)
-
-
-def _is_column(name: str, scope: Scope) -> bool:
-    """The parser reads `trunc(d, month)` as `trunc(d, 'month')`, to Spark the first is a column."""
-    try:
-        return isinstance(scope.column((), name), Column)
-    except DeclinedError as error:
-        return error.declined.code == "name_ambiguous"
+    unit, written = UNITS.get(node.args["unit"].name.upper()), node.meta.get("unit") or ""
+    of_date = isinstance(node, exp.DateTrunc)
+    if unit is None or UNITS.get(written) != unit or (of_date and unit not in OF_DATES):
+        raise DeclinedError("expression_unsupported", f"The unit of {_text(node)}.")
+    inner, utc = bind(node.this, scope), is_utc(scope.zone)
+    if of_date:
+        return truncated_date(unit, as_date(inner, utc=utc))
+    if utc and inner.type in ("date", *types.TIMESTAMPS):
+        return truncated(unit, inner)
+    return Call("date_trunc", (Literal(unit, "string"), inner), None)
 
 
 def _concat(node: exp.Expression, scope: Scope) -> Expr:
@@ -487,6 +524,8 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.Substring: _substring,
     exp.TimestampTrunc: _date_trunc,
     exp.DateTrunc: _date_trunc,
+    exp.Extract: _extract,
+    exp.TsOrDsToDate: _to_date,
     exp.Concat: _concat,
     exp.Like: _like,
     exp.ILike: _like,
@@ -498,6 +537,6 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.Boolean: lambda node, _: Literal("true" if node.this else "false", "boolean"),
     exp.Null: lambda _node, _scope: Literal("NULL", "void"),
 }
-_BOUND = frozenset({*_BINARY, *_DATE_PARTS, *_STRINGS, *_AGGREGATES, *_SPECIAL}) | {
+_BOUND = frozenset({*_BINARY, *_DATE_PARTS, *_TIME_PARTS, *_STRINGS, *_AGGREGATES, *_SPECIAL}) | {
     *(exp.Column, exp.Paren, exp.Literal, exp.And, exp.Or, exp.Count)
 }

@@ -73,7 +73,7 @@ _NULL_OF_ANY = frozenset(
         *("=", "<>", "<", "<=", ">", ">=", "not", "+", "-", "*", "/", "%", "neg", "cast"),
         *("like", "ilike", "rlike", "contains", "startswith", "endswith", "concat", "substring"),
         *("upper", "lower", "length", "year", "month", "day", "quarter", "weekofyear"),
-        *("dayofweek", "dayofyear", "date_trunc", "trunc"),
+        *("dayofweek", "dayofyear", "date_trunc", "trunc", "hour", "minute", "second"),
     }
 )
 """NULL where any operand is."""

@@ -14,14 +14,24 @@ from rewrite.parse import parse, written_name
 from rewrite.reason import DeclinedError
 
 FUNCTIONS = (
-    *("any", "approx_count_distinct", "approx_percentile", "avg", "bool_and", "bool_or", "boolean"),
-    *("coalesce", "concat", "contains", "count", "count_if", "date", "date_trunc", "day"),
-    *("dayofmonth", "endswith", "ilike", "startswith"),
-    *("dayofyear", "double", "every", "float", "if", "ifnull", "int", "lcase", "like", "lower"),
-    *("max", "mean", "min", "mod", "month", "nvl", "percentile_approx", "quarter", "regexp_like"),
-    *("rlike", "some", "std", "stddev", "stddev_pop", "stddev_samp", "string", "substr"),
-    *("substring", "sum", "timestamp", "trunc", "ucase", "upper", "var_pop", "var_samp"),
-    *("variance", "weekofyear", "year"),
+    *("any", "approx_count_distinct", "approx_percentile", "avg", "bool_and", "bool_or"),
+    *("boolean", "coalesce", "concat", "contains", "count", "count_if", "date"),
+    *("date_trunc", "day", "dayofmonth", "dayofweek", "dayofyear", "double", "endswith"),
+    *("every", "float", "hour", "if", "ifnull", "ilike", "int", "lcase", "like"),
+    *("lower", "max", "mean", "min", "minute", "mod", "month", "nvl", "percentile_approx"),
+    *("quarter", "regexp_like", "rlike", "second", "some", "startswith", "std", "stddev"),
+    *("stddev_pop", "stddev_samp", "string", "substr", "substring", "sum", "timestamp"),
+    *(
+        "to_date",
+        "trunc",
+        "ucase",
+        "upper",
+        "var_pop",
+        "var_samp",
+        "variance",
+        "weekofyear",
+        "year",
+    ),
 )
 OURS = ("has_token", "match")
 """Functions of our own, as long as the session has no others under these words."""

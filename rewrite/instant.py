@@ -25,6 +25,11 @@ _AGREED = range(2000, 2038)
 of earlier years the packagers keep more or less."""
 
 
+def is_utc(zone: str | None) -> bool:
+    """Whether the zone has UTC's clock at all times, by its name."""
+    return zone in _FIXED
+
+
 def instant_ms(text: str, zone: str | None) -> int | None:
     """Milliseconds since 1970, read in the zone unless the text has an offset of its own.
 

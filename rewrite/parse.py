@@ -28,6 +28,9 @@ _TESTED = re.compile(
     r"(?:between|in|like|ilike|rlike|regexp|div)\b)",
     re.IGNORECASE,
 )
+# The parser writes units out, which Spark doesn't know short: trunc(d, 'W') is NULL.
+_FIRST_UNIT = re.compile(r"\s*\(\s*'([a-z]+)'\s*,", re.IGNORECASE)
+_LAST_UNIT = re.compile(r",\s*'([a-z]+)'\s*\)", re.IGNORECASE)
 _CONTINUED = re.compile(r"--[^\r\n]*\\\r?\n")
 
 
@@ -46,6 +49,9 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
             call = sql[start : end + 1].lower()
             lost = isinstance(node, exp.Cast) and not _OF_ONE.match(sql, end + 1)
             node.meta["written"] = f"{call}(…)" if lost else call
+            if isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)):
+                unit = _FIRST_UNIT.match(sql, end + 1) or _LAST_UNIT.search(sql, end + 1)
+                node.meta["unit"] = unit and unit[1].upper()
     return tree
 
 

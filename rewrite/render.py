@@ -17,7 +17,6 @@ Dialect = Choice["spark", "duckdb"]
 ColumnText = Callable[[Column], str]
 AggregateText = Callable[[Aggregate], str]
 
-_DUCKDB_PARTS = {"year": "year", "month": "month", "day": "day", "quarter": "quarter"}
 _PLAIN_TYPES = frozenset({"string", "date", "timestamp", "timestamp_ntz", "boolean", "binary"})
 _DUCKDB_TYPES = {
     "string": "VARCHAR",
@@ -48,8 +47,20 @@ def duckdb_type(type_: str) -> str:
     return _DUCKDB_TYPES[type_]
 
 
-_TESTS = {"contains": "contains", "startswith": "starts_with", "endswith": "ends_with"}
-"""Tests of texts by bytes, alike in DuckDB under these words. ILIKE and RLIKE aren't."""
+_TESTS = frozenset({"contains", "startswith", "endswith"})
+_DUCKDB_FORMS = {
+    "<=>": "({} IS NOT DISTINCT FROM {})",
+    "contains": "contains({}, {})",
+    "startswith": "starts_with({}, {})",
+    "endswith": "ends_with({}, {})",
+    "has_token": "acc_has_token({}, {})",
+    "match": "acc_match({}, {})",
+    "dayofweek": "(CAST(dayofweek({}) AS INTEGER) + 1)",
+}
+"""What DuckDB writes otherwise. Tests of texts are by bytes, as Spark's; its Sunday is 0, not 1."""
+_OF_VALUES = frozenset(
+    {"case", "coalesce", "cast", "substring", "neg", "date_trunc", "trunc", *types.TIME_PARTS}
+)
 
 
 class Renderer:
@@ -83,8 +94,12 @@ class Renderer:
         if op == "case":
             return self._case(call)
         if op in ("date_trunc", "trunc"):
-            ordered = call.args if op == "date_trunc" else call.args[::-1]
-            return f"{op}({', '.join(self.text(a) for a in ordered)})"
+            return self._truncated(call)
+        if op in types.TIME_PARTS:
+            inner = self.text(call.args[0])
+            return f"{op}({inner if self.dialect == 'spark' else _clock(inner)})"
+        if op == "cast" and call.type == "date" and self.dialect == "duckdb":
+            return f"CAST({_clock(self.text(call.args[0]))} AS DATE)"
         if op == "cast":
             target = call.args[1].value if isinstance(call.args[1], Literal) else ""
             shown = target if self.dialect == "spark" else duckdb_type(target)
@@ -92,11 +107,23 @@ class Renderer:
         args = [self.text(a) for a in call.args]
         return self._operator(op, args)
 
+    def _truncated(self, call: Call) -> str:
+        unit, inner = (self.text(a) for a in call.args[:2])
+        if self.dialect == "spark":
+            return (
+                f"trunc({inner}, {unit})" if call.op == "trunc" else f"date_trunc({unit}, {inner})"
+            )
+        if call.op == "trunc":
+            return f"CAST(date_trunc({unit}, {inner}) AS DATE)"
+        of_date = call.args[1].type == "date"
+        clock = f"CAST({inner} AS TIMESTAMP)" if of_date else _clock(inner)
+        return f"make_timestamptz(epoch_us(date_trunc({unit}, {clock})))"
+
     def _operator(self, op: str, args: list[str]) -> str:
         if op in ("and", "or"):
             return "(" + f" {op.upper()} ".join(args) + ")"
-        if op == "<=>" and self.dialect == "duckdb":
-            return f"({args[0]} IS NOT DISTINCT FROM {args[1]})"
+        if self.dialect == "duckdb" and op in _DUCKDB_FORMS:
+            return _DUCKDB_FORMS[op].format(*args)
         if op == "/" and self.dialect == "duckdb":
             # Spark divides integers as doubles and refuses x/0, but NULL/0 is NULL.
             # An error here makes the plain statement run, which raises Spark's own.
@@ -117,10 +144,6 @@ class Renderer:
             return f"({args[0]} IN ({', '.join(args[1:])}))"
         if op in ("like", "ilike", "rlike"):
             return f"({args[0]} {op.upper()} {args[1]})"
-        if op in types.TOKEN_TESTS and self.dialect == "duckdb":
-            return f"acc_{op}({', '.join(args)})"
-        if op in _TESTS and self.dialect == "duckdb":
-            return f"{_TESTS[op]}({', '.join(args)})"
         return f"{op}({', '.join(args)})"
 
     def _case(self, call: Call) -> str:
@@ -148,6 +171,11 @@ def literal(expr: Literal, dialect: Dialect) -> str:
     if expr.type == "double":  # read from its text it's the nearest one, as in Spark
         return f"CAST('{shown}' AS DOUBLE)"
     return f"CAST({shown} AS {duckdb_type(expr.type)})" if expr.type != "int" else shown
+
+
+def _clock(timestamp: str) -> str:
+    """What a clock in UTC shows then, in DuckDB, whatever its own time zone is."""
+    return f"make_timestamp(epoch_us({timestamp}))"
 
 
 def _timestamp(expr: Literal, dialect: Dialect) -> str:
@@ -189,11 +217,11 @@ def check_duckdb(call: Call) -> None:
         proven = all(k in types.EXACT for k in kinds) or all(k == "double" for k in kinds)
     elif op == "/":
         proven = all(k in (*types.EXACT, "double") for k in kinds)
-    elif op in _DUCKDB_PARTS:
+    elif op in types.DATE_PARTS:
         proven = kinds == ["date"]
     elif op == "concat":
         proven = bool(kinds) and all(k == "string" for k in kinds)
-    elif op in ("case", "coalesce", "cast", "substring", "neg"):
+    elif op in _OF_VALUES:  # parts and truncations have a type in UTC only
         proven = call.type is not None and _proven_value(call)
     else:
         proven = False
@@ -218,6 +246,8 @@ def _rounds(kinds: list[str | None]) -> bool:
 
 def _proven_value(call: Call) -> bool:
     if call.op == "cast":
+        if call.type == "date":
+            return call.args[0].type in types.TIMESTAMPS
         return types.widens(call.args[0].type, call.type)
     if call.op == "neg":
         return call.type in (*types.EXACT, "double")

@@ -26,9 +26,11 @@ BOOLEAN_OPERATORS = frozenset(
     {"and", "or", "not", "is_null", "in", *TEXT_TESTS, *TOKEN_TESTS, *COMPARISONS}
 )
 DATE_PARTS = frozenset({"year", "month", "day", "quarter", "weekofyear", "dayofweek", "dayofyear"})
+TIME_PARTS = frozenset({"hour", "minute", "second"})
 OPERATORS = (
     BOOLEAN_OPERATORS
     | DATE_PARTS
+    | TIME_PARTS
     | {
         *("+", "-", "*", "/", "%", "neg", "case", "coalesce", "upper", "lower", "length"),
         *("substring", "concat", "date_trunc", "trunc", "cast"),

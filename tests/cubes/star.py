@@ -25,11 +25,13 @@ from rewrite.render import Renderer, duckdb_type
 
 _SCHEMAS = {
     "f": "k int, g string, h string, i int, n int!, v int, w bigint, c decimal(10,2), x"
-    " double, dt date, b boolean",
+    " double, dt date, b boolean, ts timestamp",
     "d": "k int, name string, region string, ok int",
     "t": "k int, tag string",
     "o": "ok int, land string",
 }
+_DAYS = ("2019-12-30", "2020-01-31", "2020-02-01", "2020-02-29", "2020-04-01", "2021-01-01")
+_TIMES = ("00:00:00+00", "00:00:00.000001+00", "12:30:00+00", "23:59:59.999999+00")
 
 
 def _table(name: str, number: int) -> TableFacts:
@@ -56,7 +58,7 @@ class Star:
 
 def block(sql: str) -> Block:
     """The normal form of a statement over the star."""
-    return bind_block(parse(sql), Star())
+    return bind_block(parse(sql), Star(), "UTC")
 
 
 def cube(sql: str) -> CubeDefinition:
@@ -89,8 +91,9 @@ def _fact(r: random.Random, missing: bool) -> tuple[Any, ...]:
         some(-(2**40), 0, 2**40),
         some("-0.01", "0.00", "1.25", "99999.99"),
         some(-0.5, 0.0, 1.5),
-        some("2020-01-31", "2020-02-01", "2020-02-29", "2021-01-01"),
+        some(*_DAYS),
         some(True, False),
+        some(*(f"{day} {time}" for day in _DAYS for time in _TIMES)),
     )
 
 

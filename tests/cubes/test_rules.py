@@ -14,6 +14,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date, datetime, time
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +33,7 @@ from cubes.match import match
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.reason import REASONS, Declined, DeclinedError
+from rewrite.times import UNITS
 from tests.cubes.star import block, cells, connection_of, cube, load
 
 _FOLDER = Path(__file__).parent / "rules"
@@ -153,6 +155,11 @@ def _in_duckdb(query: str) -> str:
     def exact(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.ApproxQuantile):
             return exp.func("quantile_disc", node.this, node.args["quantile"])
+        if isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)):
+            unit = exp.var(UNITS[node.args["unit"].name.upper()])
+            return exp.TimestampTrunc(this=node.this.transform(exact), unit=unit)
+        if isinstance(node, exp.DayOfWeek):
+            return exp.paren(exp.Add(this=node.copy(), expression=exp.Literal.number(1)))
         return node
 
     return sqlglot.parse_one(query, read="spark").transform(exact).sql(dialect="duckdb")
@@ -164,7 +171,14 @@ def _fetch(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, .
 
 
 def _rounded(value: Any) -> Any:
-    """Floats and decimals as one kind of number: DuckDB's avg of a decimal is a double."""
+    """Floats and decimals as one kind of number: DuckDB's avg of a decimal is a double.
+
+    Dates and instants as one kind of time, too: its truncations have types of their own.
+    """
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value, time())
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None)
     if isinstance(value, float | Decimal):
         number = float(value)
         return "NaN" if math.isnan(number) else float(f"{number:.9g}") + 0.0
