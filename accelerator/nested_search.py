@@ -26,7 +26,6 @@ from rewrite.row_block import RowBlock
 
 _FIRST_MAX = 100_000
 """First rows that are kept as an answer to go on with."""
-_DEPTH_MAX = 16
 
 
 def plan_nested(
@@ -63,8 +62,6 @@ def _refused(plan: Plan) -> Declined | None:
     if isinstance(plan, PlainPlan):
         return plan.declined
     if isinstance(plan, NestedPlan):
-        if _depth(plan) >= _DEPTH_MAX:
-            return Declined("block_unsupported", "SELECTs in SELECTs, too deep.")
         return None if _is_small(plan.block) else _rows_in_from()
     if not isinstance(plan, (CoverPlan, RowsPlan)) or plan.engine != "duckdb":
         return Declined("engine_unavailable", "A derived table is answered by Spark.")
@@ -80,10 +77,6 @@ def _is_small(block: Block) -> bool:
 
 def _rows_in_from() -> Declined:
     return Declined("block_unsupported", "A derived table of rows that aren't grouped.")
-
-
-def _depth(plan: NestedPlan) -> int:
-    return 1 + max((_depth(p) for p in plan.inputs if isinstance(p, NestedPlan)), default=0)
 
 
 def _answer(block: Block | RowBlock) -> Answer:

@@ -5,8 +5,9 @@ Pure but for its own cache of covers: pins and store versions come with the stat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -42,7 +43,7 @@ from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
 from rewrite.expr import Expr
 from rewrite.facts import At, Facts, TableFacts
-from rewrite.nested import Nested, nested
+from rewrite.nested import SELECTS_MAX, Nested, nested
 from rewrite.reason import Declined, DeclinedError
 
 if TYPE_CHECKING:
@@ -140,12 +141,19 @@ class CubeSearch:
 
     def plan(self, tree: exp.Expression, scene: Scene) -> Found:
         """The cheapest plan."""
+        return self._plan_tree(tree, scene, count())
+
+    def _plan_tree(self, tree: exp.Expression, scene: Scene, selects: Iterator[int]) -> Found:
+        """`selects` counts those of the whole statement."""
+        if next(selects) > SELECTS_MAX:
+            declined = Declined("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
+            return Found(PlainPlan(declined), ())
         try:
             split = nested(tree) if scene.only is None else None
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), ())
         if split is not None:
-            return self._plan_nested(split, scene)
+            return self._plan_nested(split, scene, selects)
         if scene.only is None and joins_rows(tree):
             return self._plan_joined_rows(tree, scene)
         if scene.only is None and selects_rows(tree):
@@ -156,12 +164,12 @@ class CubeSearch:
             return Found(PlainPlan(error.declined), ())
         return Found(self._plan(block, scene), names)
 
-    def _plan_nested(self, split: Nested, scene: Scene) -> Found:
+    def _plan_nested(self, split: Nested, scene: Scene, selects: Iterator[int]) -> Found:
         """A SELECT over others; what any of them depends on, all do."""
         names: list[tuple[tuple[str, ...], At]] = []
 
         def planned(inner: exp.Expression) -> Plan:
-            found = self.plan(inner, scene)
+            found = self._plan_tree(inner, scene, selects)
             names.extend(found.names)
             return found.plan
 

@@ -15,6 +15,8 @@ from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 from rewrite.reason import DeclinedError
 
 _NAME = "acc_answer_"
+SELECTS_MAX = 32
+"""In one statement; what stands under a name of WITH counts each time it's read."""
 _RELATION = frozenset({"this", "alias"})
 
 
@@ -74,6 +76,8 @@ def nested(tree: exp.Expression) -> Nested | None:
     meant = [_meant(node, defined) for node in relations]
     if not any(meant):
         return None
+    if sum(1 for _ in tree.find_all(exp.Select)) > SELECTS_MAX:
+        raise DeclinedError("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
     outer = tree.copy()
     outer.set("with_", None)
     inner: dict[str, exp.Select] = {}

@@ -15,6 +15,8 @@ from sqlglot.dialects import Dialect
 from sqlglot.errors import ParseError
 
 _MATCH = re.compile(r"\bmatch\b", re.IGNORECASE)
+_CHARACTERS_MAX = 1_000_000
+"""Of a text that is read at all: the tree of a longer one takes gigabytes, and tens of seconds."""
 _MARK = "acc_word_"
 _WORDS = frozenset({"VAR", "IDENTIFIER", "MATCH"})
 _VARIABLE = re.compile(r"\$\{")
@@ -72,7 +74,9 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression | None:
 
 
 def _check_text(sql: str) -> None:
-    """ParseError for what Spark reads otherwise, before there are any tokens."""
+    """ParseError for what Spark reads otherwise, and what is too long, before there are tokens."""
+    if len(sql) > _CHARACTERS_MAX:
+        raise ParseError(f"It has {len(sql)} characters, more than {_CHARACTERS_MAX}.")
     if _VARIABLE.search(sql):
         raise ParseError("Spark puts a setting's value in place of ${…}, also inside quotes.")
     if _UNKNOWN.search(sql):

@@ -1,0 +1,64 @@
+"""Statements that are large or deep end in Spark's own answer or its own error."""
+
+from __future__ import annotations
+
+import pytest
+
+from accelerator.session import Accelerator
+from tests.spark.conftest import SparkWarehouse
+from tests.spark.differential import Differential
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def table(spark_warehouse: SparkWarehouse, acc: Accelerator) -> str:
+    name = f"lake.d.{spark_warehouse.table('k INT, s STRING')}"
+    spark_warehouse.sql(f"INSERT INTO {name} SELECT id % 7, concat('s', id) FROM range(100)")
+    acc.query(f"CREATE CUBE hostile AS SELECT k, count(*) FROM {name} GROUP BY k")
+    return name
+
+
+def _deep(opening: str, inner: str, closing: str, depth: int) -> str:
+    return opening * depth + inner + closing * depth
+
+
+def _chain(length: int) -> str:
+    """Items of WITH that read the one before twice: more and more SELECTs in all."""
+    joined = "SELECT a.k FROM c{0} a JOIN c{0} b ON a.k = b.k GROUP BY a.k"
+    return ", ".join(f"c{i + 1} AS ({joined.format(i)})" for i in range(length))
+
+
+def test_large_statements_are_answered(table: str, acc: Accelerator) -> None:
+    every = ", ".join(map(str, range(3, 50_003)))
+    shapes = {
+        f"SELECT count(*) FROM {table} WHERE k IN ({every})": True,
+        f"SELECT count(*) FROM {table} WHERE k = {' OR k = '.join(map(str, range(400)))}": True,
+        f"SELECT count(*) FROM {table} WHERE {_deep('(', 'k = 1', ')', 60)}": True,
+        f"SELECT count(*), '{'x' * 1_500_000}' AS long FROM {table}": False,
+        f"SELECT /* {'comment ' * 700_000} */ count(*) FROM {table}": False,
+        "SELECT count(*) FROM " + _deep("(SELECT k FROM ", table, ")", 40): False,
+    }
+    for sql, rewritten in shapes.items():
+        Differential(acc).check([sql], rewritten=rewritten, spark=[sql])
+
+
+def test_deep_statements_end_as_sparks(table: str, acc: Accelerator) -> None:
+    statements = [
+        f"SELECT count(*) FROM {table} WHERE " + _deep("(", "k = 1", ")", 10_000),
+        f"SELECT {_deep('CASE WHEN k = 1 THEN ', '1', ' END', 3_000)} AS x FROM {table}",
+        f"SELECT count(*) FROM {table} WHERE " + _deep("NOT ", "k = 1", "", 5_000),
+        "SELECT count(*) FROM " + _deep("(SELECT * FROM ", table, ")", 1_000),
+        f"WITH c0 AS (SELECT k FROM {table} GROUP BY k), {_chain(30)} SELECT * FROM c30",
+    ]
+    for sql in statements:
+        plain = _outcome(lambda sql=sql: acc.spark.sql(sql).toArrow())
+        assert _outcome(lambda sql=sql: acc.query(sql).arrow()) == plain
+    assert acc.query(f"SELECT count(*) AS n FROM {table}").arrow().to_pylist() == [{"n": 100}]
+
+
+def _outcome(run) -> object:
+    try:
+        return run().to_pylist()
+    except Exception as error:
+        return type(error).__name__
