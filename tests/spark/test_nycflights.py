@@ -303,7 +303,8 @@ def test_a_plane_that_is_found_opens_its_flights(related: Differential) -> None:
     ).collect()
     related.changed()
     queries = [_SKIPPING[i][0] for i in (0, 3, 4)]
-    related.check(queries, rewritten=True, where="planes have changed")
+    # Files that hold no such plane are told by the bounds of their planes, of which few are narrow.
+    related.check(queries, rewritten=None, where="planes have changed")
     built = {
         r["cube"]: r["files"] for r in acc.query("BUILD ALL ON lake.nyc.legs").arrow().to_pylist()
     }
