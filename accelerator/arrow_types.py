@@ -8,6 +8,7 @@ from rewrite.types import decimal_parts
 
 _TYPES = {
     "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
     "int": pa.int32(),
     "bigint": pa.int64(),
     "float": pa.float32(),

@@ -187,7 +187,7 @@ def _cube(block: Block) -> CubeDefinition:
     keys = tuple(dict.fromkeys((*block.keys, *counted)))
     kept: Sequence[Expr] = (*keys, *(call for call in block.aggregates if not call.distinct))
     outputs = tuple(Output(f"c{i}", None, expr) for i, expr in enumerate(kept))
-    plain = replace(block, keys=keys, outputs=outputs, having=None, order=(), limit=None)
+    plain = replace(block, keys=keys, outputs=outputs, having=None, order=(), limit=None, sets=())
     try:
         return define(plain)
     except DefinitionError as error:

@@ -90,7 +90,7 @@ def _answer(block: Block | RowBlock) -> Answer:
     if isinstance(block, RowBlock) or block.rows:
         return Answer(columns)
     shown = [output.expr for output in block.outputs]
-    if any(key not in shown for key in block.keys):
+    if block.sets or any(key not in shown for key in block.keys):
         return Answer(columns)
     return Answer(columns, frozenset(shown.index(key) for key in block.keys))
 

@@ -81,7 +81,7 @@ def answer_sql(
     """
     if block.rows and raw is not None:
         return _rows(block, dialect, raw)
-    if raw is None and len(segments) == 1 and dialect == "duckdb":
+    if raw is None and len(segments) == 1 and dialect == "duckdb" and not block.sets:
         return _final(block, match, dialect, _only_segments(match, dialect, segments[0]))
     cells = [_segment_cells(match, dialect, source, cast=raw is not None) for source in segments]
     if raw is not None:
@@ -237,14 +237,30 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
     named = [o.expr for o in block.outputs]
     hidden = [k.expr for k in block.order if k.expr not in named]
     items += [f"{render.text(over_keys(e))} AS o{i}" for i, e in enumerate(hidden)]
-    text = f"SELECT {', '.join(items)} FROM {cells.from_}"
-    if block.grouped:
-        text += f" GROUP BY {', '.join(cells.groups)}"
-    if block.having is not None:
-        text += f" HAVING {render.text(over_keys(block.having))}"
+    having = "" if block.having is None else render.text(over_keys(block.having))
+    text = _grouped(block, dialect, cells, items, having)
     if block.order:
         text = _ordered(block, text, hidden, dialect)
     return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
+
+
+def _grouped(block: Block, dialect: Dialect, cells: _Cells, items: list[str], having: str) -> str:
+    """The items of each group; of grouping sets, the groups of each."""
+    if not block.sets:
+        text = f"SELECT {', '.join(items)} FROM {cells.from_}"
+        text += f" GROUP BY {', '.join(cells.groups)}" if block.grouped else ""
+        return text + (f" HAVING {having}" if having else "")
+    listed = (", ".join(cells.groups[place] for place in one) for one in block.sets)
+    groups = f" GROUP BY GROUPING SETS ({', '.join(f'({one})' for one in listed)})"
+    if dialect == "duckdb":  # it has a group by no key of no rows, Spark none
+        passes = f"({having}) AND COUNT(*) > 0" if having else "COUNT(*) > 0"
+        return f"SELECT {', '.join(items)} FROM {cells.from_}{groups} HAVING {passes}"
+    if not having:
+        return f"SELECT {', '.join(items)} FROM {cells.from_}{groups}"
+    # In HAVING Spark finds no keys of sets that have other names in SELECT.
+    shown = ", ".join(item.rpartition(" AS ")[2] for item in items)
+    inner = f"SELECT {', '.join(items)}, {having} AS passes FROM {cells.from_}{groups}"
+    return f"SELECT {shown} FROM ({inner}) answer WHERE passes"
 
 
 def _rows(block: Block, dialect: Dialect, raw: RawSource) -> str:

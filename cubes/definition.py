@@ -206,6 +206,11 @@ def _key(conjunct: Expr, occurrence: int) -> tuple[Column, Expr] | None:
 
 def define(block: Block) -> CubeDefinition:
     """The cube that a bound SELECT describes; DefinitionError says what can't be kept."""
+    if block.sets:
+        raise DefinitionError(
+            "a cube's SELECT can't have GROUPING SETS, ROLLUP or CUBE",
+            hint="group by all their keys: every set of them is answered from that",
+        )
     if block.having is not None or block.order or block.limit is not None:
         raise DefinitionError(
             "a cube's SELECT can't have HAVING, ORDER BY or LIMIT",

@@ -52,6 +52,7 @@ def itself(block: Block, fact: int = 0) -> tuple[CubeDefinition, Match] | Declin
                 having=None,
                 order=(),
                 limit=None,
+                sets=(),
             )
         )
     except DefinitionError as error:

@@ -6,6 +6,7 @@ Whatever isn't one aggregate block over tables, inner, left and semi joins raise
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TypeGuard
 
 from sqlglot import exp
@@ -25,6 +26,7 @@ from rewrite.expr import (
     occurrences,
 )
 from rewrite.facts import Facts
+from rewrite.grouping import Grouping, grouping_of, told_by_sets
 from rewrite.names import AliasNames, Names, OutputNames
 from rewrite.output_name import output_name
 from rewrite.reason import DeclinedError
@@ -68,20 +70,22 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     if any(has_aggregate(c) for c in inner):
         raise DeclinedError("block_unsupported", "An aggregate in WHERE.")
     outputs = tuple(bind_output(item, names) for item in tree.expressions)
-    keys, grouped = _keys(tree, names, outputs)
+    grouping, grouped = _grouping(tree, names, outputs)
     aliases = output_aliases(outputs)
     over = OutputNames(names, aliases)
     having = _having(tree, over, outputs)
+    order = bind_order(tree, over, outputs)
     return Block(
         occurrences=tables,
         left_edges=source.left,
         conjuncts=inner,
-        keys=keys,
-        outputs=outputs,
-        having=having,
-        order=bind_order(tree, over, outputs),
+        keys=grouping.keys,
+        outputs=tuple(Output(o.name, o.alias, told_by_sets(o.expr, grouping)) for o in outputs),
+        having=None if having is None else told_by_sets(having, grouping),
+        order=tuple(replace(key, expr=told_by_sets(key.expr, grouping)) for key in order),
         limit=bind_limit(tree),
         grouped=grouped,
+        sets=grouping.sets,
     )
 
 
@@ -157,30 +161,19 @@ def output_aliases(outputs: tuple[Output, ...]) -> dict[str, Expr]:
     return aliases
 
 
-def _keys(
-    tree: exp.Select, names: Names, outputs: tuple[Output, ...]
-) -> tuple[tuple[Expr, ...], bool]:
+def _grouping(tree: exp.Select, names: Names, outputs: tuple[Output, ...]) -> tuple[Grouping, bool]:
     group, distinct = tree.args.get("group"), tree.args.get("distinct")
     aggregated = any(has_aggregate(o.expr) for o in outputs) or tree.args.get("having") is not None
     if distinct is not None:
         if group is not None or aggregated or distinct.args.get("on"):
             raise DeclinedError("block_unsupported", "DISTINCT over an aggregate.")
-        return tuple(o.expr for o in outputs), True
+        return Grouping(tuple(o.expr for o in outputs)), True
     if group is None:
         if not aggregated:
             raise DeclinedError("no_aggregate")
-        return (), False
-    extra = [k for k, v in group.args.items() if v and k != "expressions"]
-    if extra or not group.expressions:
-        raise DeclinedError("block_unsupported", f"GROUP BY {', '.join(extra).upper() or '()'}.")
+        return Grouping(()), False
     scope = AliasNames(names, output_aliases(outputs))
-    keys = []
-    for item in group.expressions:
-        key = _position(item, outputs) or bind(item, scope)
-        if has_aggregate(key):
-            raise DeclinedError("block_unsupported", "An aggregate in GROUP BY.")
-        keys.append(key)
-    return tuple(dict.fromkeys(keys)), True
+    return grouping_of(group, lambda item: _position(item, outputs) or bind(item, scope)), True
 
 
 def _position(node: exp.Expression, outputs: tuple[Output, ...]) -> Expr | None:

@@ -247,6 +247,16 @@ def _extract(node: exp.Expression, scope: Scope) -> Expr:
     return _part(op, argument, scope)
 
 
+def _grouping(node: exp.Expression, scope: Scope) -> Expr:
+    """Which keys a row's grouping set lacks: of one key, or of all as bits."""
+    if isinstance(node, exp.Grouping) and len(node.expressions) != 1:
+        raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
+    op, type_ = (
+        ("grouping", "tinyint") if isinstance(node, exp.Grouping) else ("grouping_id", "bigint")
+    )
+    return Call(op, tuple(bind(item, scope) for item in node.expressions), type_)
+
+
 def _to_date(node: exp.Expression, scope: Scope) -> Expr:
     """Of a date or a timestamp as a cast; of a text it may raise."""
     argument = as_date(bind(node.this, scope), utc=is_utc(scope.zone))
@@ -525,6 +535,8 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.TimestampTrunc: _date_trunc,
     exp.DateTrunc: _date_trunc,
     exp.Extract: _extract,
+    exp.Grouping: _grouping,
+    exp.GroupingId: _grouping,
     exp.TsOrDsToDate: _to_date,
     exp.Concat: _concat,
     exp.Like: _like,

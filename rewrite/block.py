@@ -66,7 +66,8 @@ class SortKey:
 class Block:
     """One SELECT with aggregates or GROUP BY over tables and joins, names resolved to field ids.
 
-    Of `rows` there are neither: each row that passes gives one.
+    Of `rows` there are neither: each row that passes gives one. `sets` are places in `keys`: groups
+    are made once for each set, by its keys, and the others are NULL; without any, by all keys.
     """
 
     occurrences: tuple[Occurrence, ...]
@@ -79,6 +80,7 @@ class Block:
     limit: int | None
     grouped: bool
     rows: bool = False
+    sets: tuple[tuple[int, ...], ...] = ()
 
     def column(self, occurrence: int, field_id: int) -> Column | None:
         """That field of an occurrence's table; None where it has none."""

@@ -20,6 +20,7 @@ AggregateText = Callable[[Aggregate], str]
 _PLAIN_TYPES = frozenset({"string", "date", "timestamp", "timestamp_ntz", "boolean", "binary"})
 _DUCKDB_TYPES = {
     "string": "VARCHAR",
+    "tinyint": "TINYINT",
     "int": "INTEGER",
     "bigint": "BIGINT",
     "double": "DOUBLE",
@@ -55,6 +56,7 @@ _DUCKDB_FORMS = {
     "endswith": "ends_with({}, {})",
     "has_token": "acc_has_token({}, {})",
     "match": "acc_match({}, {})",
+    "grouping": "CAST(grouping({}) AS TINYINT)",
     "dayofweek": "(CAST(dayofweek({}) AS INTEGER) + 1)",
 }
 """What DuckDB writes otherwise. Tests of texts are by bytes, as Spark's; its Sunday is 0, not 1."""
@@ -224,7 +226,7 @@ def check_duckdb(call: Call) -> None:
     elif op in _OF_VALUES:  # parts and truncations have a type in UTC only
         proven = call.type is not None and _proven_value(call)
     else:
-        proven = False
+        proven = op in ("grouping", "grouping_id")
     if not proven:
         shown = ", ".join(str(k) for k in kinds)
         raise DeclinedError("expression_not_proven", f"The operator {op} over {shown}.")
@@ -235,7 +237,9 @@ def _comparable(left: str | None, right: str | None) -> bool:
         return False
     if "void" in (left, right):
         return True
-    exact = [t in types.EXACT or types.decimal_parts(t) is not None for t in (left, right)]
+    exact = [
+        t in (*types.EXACT, "tinyint") or types.decimal_parts(t) is not None for t in (left, right)
+    ]
     return all(exact) or (left == right and (left in _PLAIN_TYPES or left in ("float", "double")))
 
 

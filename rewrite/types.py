@@ -33,7 +33,7 @@ OPERATORS = (
     | TIME_PARTS
     | {
         *("+", "-", "*", "/", "%", "neg", "case", "coalesce", "upper", "lower", "length"),
-        *("substring", "concat", "date_trunc", "trunc", "cast"),
+        *("substring", "concat", "date_trunc", "trunc", "cast", "grouping", "grouping_id"),
     }
 )
 

@@ -48,7 +48,7 @@ def test_deep_statements_end_as_sparks(table: str, acc: Accelerator) -> None:
         f"SELECT count(*) FROM {table} WHERE " + _deep("(", "k = 1", ")", 10_000),
         f"SELECT {_deep('CASE WHEN k = 1 THEN ', '1', ' END', 3_000)} AS x FROM {table}",
         f"SELECT count(*) FROM {table} WHERE " + _deep("NOT ", "k = 1", "", 5_000),
-        "SELECT count(*) FROM " + _deep("(SELECT * FROM ", table, ")", 1_000),
+        "SELECT count(*) FROM " + _deep("(SELECT * FROM ", table, ")", 2_000),
         f"WITH c0 AS (SELECT k FROM {table} GROUP BY k), {_chain(30)} SELECT * FROM c30",
     ]
     for sql in statements:
