@@ -17,6 +17,7 @@ from rewrite.block import Block, Classes, LeftEdge
 from rewrite.errors import DefinitionError
 from rewrite.expr import (
     CUBE,
+    NAMING,
     Aggregate,
     Call,
     Column,
@@ -150,7 +151,7 @@ class CubeDefinition:
         exprs = [*self.conjuncts, *(d.expr for d in self.dimensions)]
         exprs += [c for edge in self.left_edges for c in edge.on]
         found = (node for e in exprs for node in walk(e) if isinstance(node, Literal))
-        return any(literal.type != "type" for literal in found)
+        return any(literal.type not in NAMING for literal in found)
 
     @cached_property
     def edge_joins(self) -> Mapping[int, tuple[Expr, ...]]:

@@ -17,9 +17,8 @@ from typing import Any, Protocol
 
 from cubes.definition import FORMAT, CubeDefinition
 from cubes.plan import Needs
-from rewrite.expr import Call, Column, Expr, Literal, walk
+from rewrite.expr import ZONE, Call, Column, Expr, Literal, walk
 from rewrite.facts import ColumnFacts, TableFacts
-from rewrite.times import UTC
 
 
 class Covered(Protocol):
@@ -216,7 +215,7 @@ def zone_sensitive(cube: CubeDefinition) -> bool:
         return any(
             isinstance(node, Call)
             and any(
-                isinstance(a, (Column, Literal)) and a.type in ("timestamp", UTC.type)
+                isinstance(a, (Column, Literal)) and a.type in ("timestamp", ZONE)
                 for a in node.args
             )
             for node in walk(expr)

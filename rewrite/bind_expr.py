@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from rewrite import types
 from rewrite.bind_check import check_operands, check_read
-from rewrite.expr import Aggregate, Call, Expr, Literal, Parameter, has_aggregate
+from rewrite.expr import UNIT, Aggregate, Call, Expr, Literal, Parameter, has_aggregate
 from rewrite.functions import OURS, check_word
 from rewrite.instant import is_utc
 from rewrite.literals import (
@@ -380,7 +380,7 @@ def _date_trunc(node: exp.Expression, scope: Scope) -> Expr:
         return truncated_date(unit, as_date(inner, utc=utc))
     if utc and inner.type in ("date", *types.TIMESTAMPS):
         return truncated(unit, inner)
-    return Call("date_trunc", (Literal(unit, "string"), inner), None)
+    return Call("date_trunc", (Literal(unit, UNIT), inner), None)
 
 
 def _concat(node: exp.Expression, scope: Scope) -> Expr:

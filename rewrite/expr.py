@@ -25,9 +25,14 @@ class Column:
     type: str | None = field(compare=False)
 
 
+TYPE, UNIT, ZONE = "type", "unit", "zone"
+NAMING = frozenset({TYPE, UNIT, ZONE})
+"""Types of literals that are no values: what a cast makes, what is truncated to, and where."""
+
+
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant: its text and Spark type (`void` for NULL)."""
+    """A constant: its text and Spark type (`void` for NULL, or one of `NAMING`)."""
 
     value: str
     type: str

@@ -110,7 +110,8 @@ class Renderer:
         return self._operator(op, args)
 
     def _truncated(self, call: Call) -> str:
-        unit, inner = (self.text(a) for a in call.args[:2])
+        unit = f"'{getattr(call.args[0], 'value', '')}'"
+        inner = self.text(call.args[1])
         if self.dialect == "spark":
             return (
                 f"trunc({inner}, {unit})" if call.op == "trunc" else f"date_trunc({unit}, {inner})"

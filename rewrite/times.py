@@ -11,12 +11,12 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from rewrite.expr import Call, Expr, Literal
+from rewrite.expr import TYPE, UNIT, ZONE, Call, Expr, Literal
 from rewrite.types import TIMESTAMPS
 
-UTC = Literal("UTC", "zone")
+UTC = Literal("UTC", ZONE)
 """The last operand of calls that were bound in a session in UTC, and hold in no other zone."""
-_DATE = Literal("date", "type")
+_DATE = Literal("date", TYPE)
 UNITS = {
     **dict.fromkeys(("YEAR", "YYYY", "YY"), "YEAR"),
     **dict.fromkeys(("MONTH", "MON", "MM"), "MONTH"),
@@ -90,7 +90,7 @@ def truncated(unit: str, expr: Expr) -> Expr:
     if isinstance(expr, Literal):
         value = _moment(expr)
         return expr if value is None else Literal(_form(_floor(value, unit)), "timestamp")
-    return Call("date_trunc", (Literal(unit, "string"), expr, UTC), "timestamp")
+    return Call("date_trunc", (Literal(unit, UNIT), expr, UTC), "timestamp")
 
 
 def truncated_date(unit: str, expr: Expr) -> Expr:
@@ -98,7 +98,7 @@ def truncated_date(unit: str, expr: Expr) -> Expr:
     if isinstance(expr, Literal) and expr.type == "date":
         floor = _floor(datetime.fromisoformat(expr.value), unit)
         return Literal(floor.date().isoformat(), "date")
-    return Call("trunc", (Literal(unit, "string"), expr), "date" if expr.type == "date" else None)
+    return Call("trunc", (Literal(unit, UNIT), expr), "date" if expr.type == "date" else None)
 
 
 class Bound(NamedTuple):

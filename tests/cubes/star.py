@@ -56,14 +56,14 @@ class Star:
         return self.keys.get(parts[-1], {0}) <= field_ids
 
 
-def block(sql: str) -> Block:
+def block(sql: str, zone: str | None = None) -> Block:
     """The normal form of a statement over the star."""
-    return bind_block(parse(sql), Star(), "UTC")
+    return bind_block(parse(sql), Star(), zone)
 
 
 def cube(sql: str) -> CubeDefinition:
     """The cube that a statement over the star describes."""
-    return define(block(sql))
+    return define(block(sql, "UTC"))
 
 
 def rows(r: random.Random, name: str, *, missing: bool) -> list[tuple[Any, ...]]:

@@ -65,7 +65,7 @@ def rule_cases() -> Iterator[Any]:
 
 def _decision(query: str, definition: CubeDefinition) -> tuple[Block, Match] | str:
     try:
-        bound = block(query)
+        bound = block(query, "UTC")
         found = match(bound, definition)
     except DeclinedError as error:
         return error.declined.code

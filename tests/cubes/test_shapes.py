@@ -16,7 +16,7 @@ from cubes.match import hidden_column, match
 from cubes.plan import Match
 from rewrite.bind import bind_block
 from rewrite.block import Block
-from rewrite.expr import Literal
+from rewrite.expr import Column, Literal
 from rewrite.parse import parse
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import Dialect, literal, split_marks
@@ -35,7 +35,7 @@ Decision = tuple[Block, Match] | str
 
 def _decision(tree: Any, definition: CubeDefinition) -> Decision:
     try:
-        bound = bind_block(tree, Star())
+        bound = bind_block(tree, Star(), "UTC")
         found = match(bound, definition)
     except DeclinedError as error:
         return error.declined.code
@@ -94,6 +94,8 @@ def test_a_filled_match_is_the_statements_own(case: Case) -> None:
         texts = [with_parameters]
         if definition.has_constants and with_parameters != "column_not_in_cube":
             return  # such a shape isn't planned with parameters
+        if any(not isinstance(d.expr, Column) for d in definition.dimensions):
+            return  # whether a constant is a bucket's bound isn't known of a parameter
     for constants in _variants(shape, free):
         written = [f"'{c.value}'" if c.type == "string" else c.value for c in constants]
         wanted = _texts(_decision(parse(shape.filled(written)), definition))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
@@ -99,7 +100,7 @@ def _answers(sets: Differential) -> int:
     for query in _ANSWERED:
         try:
             acc.spark.sql(query).collect()
-        except Exception as plain:
+        except AnalysisException as plain:
             with pytest.raises(type(plain)):
                 acc.query(query)
             continue

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
@@ -60,5 +62,5 @@ def test_deep_statements_end_as_sparks(table: str, acc: Accelerator) -> None:
 def _outcome(run) -> object:
     try:
         return run().to_pylist()
-    except Exception as error:
+    except (Py4JError, PySparkException) as error:
         return type(error).__name__
