@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,35 @@ from accelerator.plan import (
     Tried,
     decoding_of,
 )
+from rewrite.expr import ZONE, Expr, Literal, walk
+from rewrite.render import Renderer, quote
 
 if TYPE_CHECKING:
     from accelerator.iceberg.manifest_jobs import Decoding
     from rewrite.facts import TableFacts
 
-WHY_NOT = pa.schema([("cube", pa.string()), ("code", pa.string()), ("reason", pa.string())])
+WHY_NOT = pa.schema(
+    [
+        ("cube", pa.string()),
+        ("code", pa.string()),
+        ("reason", pa.string()),
+        ("nearest", pa.bool_()),
+        ("ddl", pa.string()),
+    ]
+)
+_SHOWN = 500
+"""Characters of a predicate that are shown."""
+_OF_COVERAGE = frozenset(
+    {"cover_unavailable", "files_changed", "schema_changed", "dimension_changed"}
+)
+"""What a build mends."""
+_OF_DEFINITION = frozenset(
+    {
+        *("aggregate_not_in_cube", "column_not_in_cube", "cubes_none", "fact_not_in_query"),
+        *("join_differs", "join_not_counted", "predicate_not_implied", "table_not_in_cube"),
+    }
+)
+"""What another cube mends."""
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
@@ -83,6 +107,8 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "keys_unique": sorted(needs.unique),
             "dimensions_pinned": [v for v, _ in needs.named],
             "bounds_proven": [list(pair) for pair in needs.bounded],
+            "proven": _conditions(plan),
+            "cells": _of_cells(plan) if plan.manifests is None else [],
         },
         "approximate": [aggregate.function for aggregate in plan.match.estimates],
         "duckdb_declined": _code(plan),
@@ -127,9 +153,13 @@ def _nested_lines(plan: NestedPlan) -> list[str]:
     return lines
 
 
-def why_not(plan: Plan) -> list[dict[str, str | None]]:
-    """A row per cube that isn't used, one for the manifests; one without a cube holds for all."""
-    rows: list[dict[str, str | None]] = []
+def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
+    """A row per cube that isn't used, one for the manifests; one without a cube holds for all.
+
+    `nearest` is TRUE in the row of the one that came nearest to answering; `ddl` is what would make
+    it answer: a build, or beside the nearest the CREATE CUBE that `cube` gives.
+    """
+    rows: list[dict[str, Any]] = []
     if isinstance(plan, PlainPlan) and all(tried.cube == MANIFESTS for tried in plan.tried):
         rows.append({"cube": None, "code": plan.declined.code, "reason": plan.declined.sentence})
     used = [_used(part) for part in (plan.parts if isinstance(plan, NestedPlan) else (plan,))]
@@ -141,6 +171,12 @@ def why_not(plan: Plan) -> list[dict[str, str | None]]:
         else:
             declined = tried.declined
             rows.append({"cube": tried.cube, "code": declined.code, "reason": declined.sentence})
+    for row in rows:
+        own = row["cube"] not in (None, MANIFESTS)
+        row["nearest"] = isinstance(plan, PlainPlan) and row["reason"] == plan.declined.sentence
+        row["ddl"] = f"BUILD CUBE {row['cube']}" if own and row["code"] in _OF_COVERAGE else None
+        if row["nearest"] and row["code"] in _OF_DEFINITION:
+            row["ddl"] = cube()
     return rows
 
 
@@ -209,22 +245,48 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
         lines.append(
             f"  {len(plan.uncovered)} data files raw ({plan.raw_bytes:,} bytes with dimensions)"
         )
-    needs = plan.match.needs
-    names = [o.table.name for o in plan.block.occurrences]
-    by_cube = dict(needs.named)
-    held = []
-    held += [f"{names[q]} at snapshot {plan.pinned[q].facts.snapshot_id}" for q in by_cube.values()]
-    if needs.complete:
-        held.append(f"every row found its partner in joins {sorted(needs.complete)}")
-    if needs.unique:
-        held.append(f"keys counted unique in joins {sorted(needs.unique)}")
-    if needs.bounded:
-        held.append("sums derived within the files' proven bounds")
+    held = _conditions(plan)
     if held:
         lines.append("  rests on: " + "; ".join(held))
+    if plan.manifests is None and plan.match.where:
+        lines.append("  of its cells those where " + " AND ".join(_of_cells(plan)))
     measures = dict.fromkeys(plan.match.estimates.values())
     lines += [f"  {m.function}: an estimate ({m.estimate})" for m in measures]
     return lines + _not_by_duckdb(plan)
+
+
+def _conditions(plan: CoverPlan) -> list[str]:
+    """What was proven beside the match itself."""
+    needs, tables = plan.match.needs, plan.definition.tables
+    names = [o.table.name for o in plan.block.occurrences]
+    held = [f"{names[q]} at snapshot {plan.pinned[q].facts.snapshot_id}" for _, q in needs.named]
+    if needs.complete:
+        found = ", ".join(tables[o].name for o in sorted(needs.complete))
+        held.append(f"every row was counted to find its partner in {found}")
+    if needs.unique:
+        found = ", ".join(tables[o].name for o in sorted(needs.unique))
+        held.append(f"keys were counted to stand once in {found}")
+    if needs.bounded:
+        held.append("sums derived within the files' proven bounds")
+    if any(isinstance(node, Literal) and node.type == ZONE for node in _nodes(plan)):
+        held.append("times truncated in UTC")
+    return held
+
+
+def _nodes(plan: CoverPlan) -> Iterator[Expr]:
+    exprs = (*plan.match.keys, *plan.match.where, *(d.expr for d in plan.definition.dimensions))
+    return (node for expr in exprs for node in walk(expr))
+
+
+def _of_cells(plan: CoverPlan) -> list[str]:
+    """The predicates that cells are asked for, by the names of the cube's dimensions."""
+    dimensions = plan.definition.dimensions
+    render = Renderer("spark", lambda c: quote(dimensions[c.field_id].name, "spark"))
+    return [_short(render.text(one)) for one in plan.match.where]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _decoding_line(decoding: Decoding) -> str:

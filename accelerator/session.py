@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlglot.errors import SqlglotError
@@ -236,10 +236,26 @@ class Accelerator:
         plan, _ = self.plan(sql)
         return explain.as_json(plan) if format == "json" else explain.as_text(plan)
 
-    def why_not(self, sql: str) -> list[dict[str, str | None]]:
-        """Each cube that was considered, and the code and sentence of why it isn't used."""
+    def why_not(self, sql: str) -> list[dict[str, Any]]:
+        """Each cube that was considered, the code and sentence of why it isn't used, what mends it.
+
+        Keys: `cube`, `code`, `reason`, `nearest` (whether it came nearest to answering), `ddl`.
+        """
         plan, _ = self.plan(sql)
-        return explain.why_not(plan)
+        return explain.why_not(plan, lambda: self._suggested(sql))
+
+    def _suggested(self, sql: str) -> str | None:
+        from accelerator.suggested_cube import suggested_cube
+
+        statement = parse_statement(sql, self.config.dialect)
+        if not isinstance(statement, Query):
+            return None
+        try:
+            block = self.planner.bind(statement.bare)[0]
+        except DeclinedError:
+            return None
+        taken = frozenset(self.store.registry().cubes)
+        return suggested_cube(block, lambda text: self.planner.bind(text)[0], taken)
 
     def verify(self, sql: str) -> verification.Verification:
         """Runs the query accelerated and plain, and compares the rows."""

@@ -204,6 +204,8 @@ def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -
         return
     for one in found:
         click.echo(f"{one['cube'] or 'all cubes'}: {one['reason']} [{one['code']}]")
+        if one.get("ddl"):
+            click.echo(f"  {one['ddl']}")
     if not found:
         click.echo("a cube answers it, and no other was considered", err=True)
 

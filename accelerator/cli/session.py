@@ -65,8 +65,8 @@ class Session(Protocol):
         """How the query would be answered."""
         ...
 
-    def why_not(self, sql: str) -> list[dict[str, str | None]]:
-        """For each cube that isn't used: `cube`, `code` and `reason`."""
+    def why_not(self, sql: str) -> list[dict[str, Any]]:
+        """For each cube that isn't used: `cube`, `code`, `reason`, `nearest` and `ddl`."""
         ...
 
     def verify(self, sql: str) -> Verification:

@@ -133,6 +133,14 @@ def test_buckets_answer_what_lies_in_them(times: Differential) -> None:
         )
 
 
+def test_explain_says_what_was_proven(times: Differential) -> None:
+    text = times.acc.explain(
+        f"SELECT month(at), sum(v) FROM {T} WHERE day < '2020-02-01' GROUP BY 1"
+    )
+    assert "rests on: times truncated in UTC" in text
+    assert "of its cells those where (`" in text
+
+
 def test_another_time_zone(times: Differential) -> None:
     """What was truncated in UTC is no answer where days begin at other times."""
     acc = times.acc

@@ -1,0 +1,80 @@
+"""What would make a statement match: a proposed cube is created as it stands, and then matches."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+import accelerator
+
+_FACT = pa.schema(
+    [("k", pa.int64()), ("day", pa.date32()), ("v", pa.int32()), ("x", pa.float64()),
+     ("select", pa.string())]
+)  # fmt: skip
+_DIMENSION = pa.schema([("id", pa.int64()), ("name", pa.string())])
+
+
+@pytest.fixture(scope="module")
+def acc(tmp_path_factory):
+    root = tmp_path_factory.mktemp("why")
+    properties = {"uri": f"sqlite:///{root / 'catalog.db'}", "warehouse": f"file://{root}/"}
+    catalog = SqlCatalog("lake", **properties)
+    catalog.create_namespace("d")
+    catalog.create_table("d.facts", _FACT)
+    catalog.create_table("d.dims", _DIMENSION)
+    with accelerator.open(root) as session:
+        session.query(
+            "CREATE CUBE small DEFERRED AS SELECT k, count(*) FROM lake.d.facts GROUP BY k"
+        )
+        yield session
+        assert not session.spark_started
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT day, sum(v) FROM lake.d.facts GROUP BY day",
+        "SELECT k, sum(v) FILTER (WHERE `select` = 'a' AND v > 2) FROM lake.d.facts GROUP BY k",
+        "SELECT trunc(day, 'MM'), avg(v), count(DISTINCT v) FROM lake.d.facts"
+        " GROUP BY ROLLUP (trunc(day, 'MM'))",
+        "SELECT name, sum(v) FILTER (WHERE day > '2024-01-01') FROM lake.d.dims"
+        " JOIN lake.d.facts ON k = id GROUP BY name",
+        "SELECT f.k, d.name, max(v) FROM lake.d.facts f LEFT JOIN lake.d.dims d"
+        " ON f.k = d.id AND d.name = 'x' GROUP BY 1, 2",
+        "SELECT DISTINCT day, name FROM lake.d.facts, lake.d.dims WHERE k = id AND v > 3",
+        "SELECT a.name AS a, b.name AS b, sum(v) FROM lake.d.facts JOIN lake.d.dims a ON k = a.id"
+        " JOIN lake.d.dims b ON k = b.id GROUP BY a.name, b.name",
+        "SELECT k, approx_percentile(x, 0.5), stddev(v) FROM lake.d.facts GROUP BY k"
+        " HAVING sum(v) > 3 ORDER BY k",
+    ],
+)
+def test_a_proposed_cube_would_match(acc, sql) -> None:
+    (row,) = [row for row in acc.why_not(sql) if row["nearest"]]
+    assert row["ddl"], row
+    name = row["ddl"].split()[2]
+    acc.query(row["ddl"].replace(f"CUBE {name} AS", f"CUBE {name} DEFERRED AS"))
+    rows = {row["cube"]: row for row in acc.why_not(sql)}
+    assert rows[name]["code"] == "cover_unavailable"
+    assert rows[name]["ddl"] == f"BUILD CUBE {name}"
+    acc.query(f"DROP CUBE {name}")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT rand(), count(*) FROM lake.d.facts GROUP BY 1",
+        "SELECT count(*) FROM lake.d.facts WHERE x > 0.5",  # a floating dimension serves only whole
+        "SELECT count(*) FROM lake.d.facts, lake.d.dims",
+        "SELECT sum(DISTINCT x) FROM lake.d.facts",
+    ],
+)
+def test_where_none_would_match_none_is_proposed(acc, sql) -> None:
+    assert all(row["ddl"] is None for row in acc.why_not(sql))
+
+
+def test_names_that_are_taken(acc) -> None:
+    acc.query("CREATE CUBE facts_cube DEFERRED AS SELECT v, count(*) FROM lake.d.facts GROUP BY v")
+    ddl = [row["ddl"] for row in acc.why_not("SELECT day, sum(v) FROM lake.d.facts GROUP BY day")]
+    assert any((text or "").startswith("CREATE CUBE facts_cube1 AS") for text in ddl)
+    acc.query("DROP CUBE facts_cube")
