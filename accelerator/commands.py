@@ -334,13 +334,14 @@ def _cube_row(session: Accelerator, record: CubeRecord) -> dict[str, Any]:
     except (AcceleratorError, ValueError) as error:
         return row | {"status": str(error).splitlines()[0]}
     total = len(target.pinned[0].live_files())
+    status = "complete" if not coverage.uncovered else "partial"
     return row | {
         "files_covered": total - len(coverage.uncovered),
         "files_total": total,
         "segments": len(coverage.segments),
         "rows": sum(s.rows for s in coverage.segments),
         "bytes": sum(s.bytes for s in coverage.segments),
-        "status": "complete" if not coverage.uncovered else "partial",
+        "status": status if record.disabled is None else f"disabled: {record.disabled}",
     }
 
 

@@ -160,6 +160,12 @@ class Config:
         " driver and each worker; larger ones are joined with the fact's keys by Spark.",
         kind="whole number",
     )
+    verify_sample: float = _setting(
+        0.0,
+        "This share of the queries that aren't plain Spark's is compared with it in the background;"
+        " a cube that differs is switched off.",
+        kind="share",
+    )
     user: str | None = _setting(
         None,
         "Who asks, for the exemptions of guards; `query` and `sql` may name another.",

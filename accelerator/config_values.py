@@ -30,6 +30,7 @@ KINDS = {
     "switch": "true or false",
     "seconds": "seconds, 0 or more",
     "hours": "hours, 0 or more",
+    "share": "a number from 0 to 1",
     "whole number": "a whole number, 0 or more",
     "count": "a whole number, 1 or more",
     "bytes": "bytes, or a size such as 512MB or 2GiB",
@@ -71,6 +72,13 @@ def _seconds(value: Any, _: Mapping[str, Any]) -> float:
     number = float(value)
     if isinstance(value, bool) or not 0 <= number < float("inf"):
         raise ValueError("it must be 0 or more")
+    return number
+
+
+def _share(value: Any, _: Mapping[str, Any]) -> float:
+    number = float(value)
+    if isinstance(value, bool) or not 0 <= number <= 1:
+        raise ValueError("it must be from 0 to 1")
     return number
 
 
@@ -125,6 +133,7 @@ PARSERS: dict[str, Parser] = {
     "switch": _switch,
     "seconds": _seconds,
     "hours": _seconds,
+    "share": _share,
     "whole number": lambda value, _: _whole(value, 0),
     "count": lambda value, _: _whole(value, 1),
     "bytes": _bytes,

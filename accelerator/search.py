@@ -349,6 +349,8 @@ class CubeSearch:
         scene: Scene,
     ) -> Tried | Candidate:
         record, cube = tried
+        if record.disabled is not None:
+            return Tried(record.name, Declined("cube_disabled", record.disabled))
         if cube is None:
             return Tried(record.name, Declined("segment_unreadable", "Its definition."))
         doubt = joined_float_order(block.conditions, lambda i: pinned[i].statistics())

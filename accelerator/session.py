@@ -49,6 +49,7 @@ from accelerator.plan_metrics import metrics_of, with_decoding
 from accelerator.planner import Planner
 from accelerator.result import Result
 from accelerator.running import run_duckdb, run_nested, spark_frame
+from accelerator.sampling import Sampling
 from accelerator.scene import Parts
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
@@ -127,6 +128,7 @@ class Accelerator:
         lake.use_jobs(ManifestJobs(rule, SparkJobs(spark, self.tracked)))
         self.uses = Uses()
         self.fallbacks: dict[str, int] = {}
+        self.sampling = Sampling(self, config.verify_sample)
         self._leases = ExitStack()
         self._tags: set[str] = set()
         self._lock = threading.Lock()
@@ -335,6 +337,7 @@ class Accelerator:
 
     def close(self) -> None:
         """Ends the session: pins, DuckDB, and Spark if it was started here."""
+        self.sampling.close(self.cancel)
         self._leases.close()
         self.store.close()
         self.duckdb.close()
@@ -552,10 +555,13 @@ class Accelerator:
         started = time.perf_counter()
         if statement.plain or not self.config.enabled:
             return self._plain_query(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
-        with self.store.reading():
-            with self._context.assumed() as holds:
-                answer = self._accelerated(statement, started, holds)
-            return answer if answer is not None else self._query(statement)
+        with self.store.reading(), self._context.assumed() as holds:
+            answer = self._accelerated(statement, started, holds)
+        if answer is None:
+            return self._query(statement)
+        if answer.metrics.rewritten:
+            self.sampling.offer(statement.bare)
+        return answer
 
     def _plain_query(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
         """Spark's answer; where it names tables of files, over views of their manifests."""

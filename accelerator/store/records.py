@@ -22,7 +22,7 @@ class CubeRecord:
     """A registered cube. `definition` is JSON that the store keeps without looking into it.
 
     `sql` is the defining SELECT as given, in `dialect`; `published` names the Iceberg table that
-    PUBLISH CUBE keeps for other engines.
+    PUBLISH CUBE keeps for other engines; `disabled` says why no query is answered from it.
     """
 
     id: str
@@ -35,10 +35,11 @@ class CubeRecord:
     settings: tuple[tuple[str, str], ...] = ()
     definition: Mapping[str, Any] = field(default_factory=dict)
     published: str | None = None
+    disabled: str | None = None
 
     def to_json(self) -> Json:
         """The record as JSON values."""
-        return {
+        written: Json = {
             "id": self.id,
             "name": self.name,
             "table": self.table,
@@ -50,6 +51,7 @@ class CubeRecord:
             "definition": dict(self.definition),
             "published": self.published,
         }
+        return written if self.disabled is None else written | {"disabled": self.disabled}
 
     @classmethod
     def from_json(cls, raw: Json) -> CubeRecord:
@@ -65,6 +67,7 @@ class CubeRecord:
             settings=_pairs(raw["settings"]),
             definition=dict(raw["definition"]),
             published=raw["published"],
+            disabled=raw.get("disabled"),
         )
 
 

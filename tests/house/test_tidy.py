@@ -13,7 +13,7 @@ ROOTS = ("accelerator", "cubes", "indexes", "rewrite", "tests", "bench", "fuzz")
 SOURCES = sorted(path for root in ROOTS for path in (HOME / root).rglob("*.py"))
 LINES_MAX = 700
 # Each broad except must say beside it why nothing narrower does; there may be hardly any.
-BROAD_EXCEPTS_MAX = 3
+BROAD_EXCEPTS_MAX = 4
 
 
 def _name(path):
