@@ -150,8 +150,7 @@ def _floor(at: datetime, unit: str) -> datetime:
         return at.replace(minute=0) if unit == "HOUR" else at
     day = at.replace(hour=0, minute=0, second=0, microsecond=0)
     if unit == "WEEK":
-        # The week of the first days of year 1 began before it; no date says that.
-        return day - timedelta(days=day.weekday()) if day.toordinal() > day.weekday() else at
+        return day - timedelta(days=day.weekday())  # the first day of all, 0001-01-01, is a Monday
     if unit == "DAY":
         return day
     first = {"MONTH": day.month, "QUARTER": (day.month - 1) // 3 * 3 + 1, "YEAR": 1}[unit]
