@@ -28,6 +28,7 @@ _log = logging.getLogger("accelerator")
 _WAITING_MAX = 16
 _KEPT = 100
 _AGAIN_S = 0.05
+_INTERRUPTED_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,8 @@ class Sampling:
         self._closed.set()
         thread = self._thread
         while thread is not None and thread.is_alive():
-            interrupt()
-            thread.join(_AGAIN_S)
+            interrupt()  # lost on a statement that is only about to begin
+            thread.join(_INTERRUPTED_S)
 
     def _work(self) -> None:
         while not self._closed.is_set():
