@@ -41,20 +41,21 @@ def plan_nested(
         declined = Declined("engine_unavailable", "Derived tables are put together in DuckDB.")
         return PlainPlan(declined)
     plans: dict[str, CoverPlan | RowsPlan | NestedPlan] = {}
-    tried: list[Tried] = []
+    found: dict[int, Tried] = {}  # by identity: a SELECT that is read twice was tried once
     for name, inner in split.inner.items():
         plan = planned(inner)
-        tried += plan.tried
+        found.update((id(one), one) for one in plan.tried)
         refused = _refused(plan)
         if refused is not None or not isinstance(plan, (CoverPlan, RowsPlan, NestedPlan)):
-            return PlainPlan(refused or Declined("block_unsupported"), tuple(tried))
+            return PlainPlan(refused or Declined("block_unsupported"), tuple(found.values()))
         plans[name] = plan
+    tried = tuple(found.values())
     try:
         answers = Answers({name: _answer(plan.block) for name, plan in plans.items()})
         block = _bound(split.outer, answers, zone)
-        return _over(block, plans, tuple(tried))
+        return _over(block, plans, tried)
     except DeclinedError as error:
-        return PlainPlan(error.declined, tuple(tried))
+        return PlainPlan(error.declined, tried)
 
 
 def _refused(plan: Plan) -> Declined | None:

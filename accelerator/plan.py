@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -205,15 +206,15 @@ class NestedPlan:
     tried: tuple[Tried, ...] = ()
     engine: str = "duckdb"
 
-    @property
+    @cached_property
     def pinned(self) -> tuple[PinnedTable, ...]:
         """The tables of all its SELECTs, each state once."""
-        tables = (table for one in self.inputs for table in one.pinned)
+        tables = (table for one in self.parts for table in one.pinned)
         return tuple({(t.facts.uuid, t.facts.snapshot_id): t for t in tables}.values())
 
-    @property
+    @cached_property
     def parts(self) -> tuple[CoverPlan | RowsPlan, ...]:
-        """The plans that read tables, each once."""
+        """The plans that read tables, each once; kept, since a chain reads each input twice."""
         found: dict[int, CoverPlan | RowsPlan] = {}
         for one in self.inputs:
             for part in one.parts if isinstance(one, NestedPlan) else (one,):

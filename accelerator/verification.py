@@ -94,19 +94,22 @@ def verify(session: Accelerator, sql: str) -> Verification:
     )
 
 
-def _estimates(plan: Plan) -> tuple[int, ...]:
-    """The places of the outputs that a sketch has a part in."""
+def _estimates(plan: Plan, known: dict[int, tuple[int, ...]] | None = None) -> tuple[int, ...]:
+    """The places of the outputs that a sketch has a part in; `known` are those of inner plans."""
     if isinstance(plan, NestedPlan):
-        return _nested_estimates(plan)
+        return _nested_estimates(plan, {} if known is None else known)
     if not isinstance(plan, CoverPlan):
         return ()
     estimated, outputs = plan.match.estimates, enumerate(plan.block.outputs)
     return tuple(i for i, o in outputs if not estimated.keys().isdisjoint(walk(o.expr)))
 
 
-def _nested_estimates(plan: NestedPlan) -> tuple[int, ...]:
+def _nested_estimates(plan: NestedPlan, known: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
     """Those over an inner SELECT's; all where one of these groups or filters."""
-    inner = {(o, place) for o, one in enumerate(plan.inputs) for place in _estimates(one)}
+    for one in plan.inputs:
+        if id(one) not in known:
+            known[id(one)] = _estimates(one, known)
+    inner = {(o, place) for o, one in enumerate(plan.inputs) for place in known[id(one)]}
 
     def rests(expr: Expr) -> bool:
         return any((c.occurrence, c.field_id) in inner for c in columns(expr))

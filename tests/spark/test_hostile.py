@@ -51,12 +51,21 @@ def test_deep_statements_end_as_sparks(table: str, acc: Accelerator) -> None:
         f"SELECT {_deep('CASE WHEN k = 1 THEN ', '1', ' END', 3_000)} AS x FROM {table}",
         f"SELECT count(*) FROM {table} WHERE " + _deep("NOT ", "k = 1", "", 5_000),
         "SELECT count(*) FROM " + _deep("(SELECT * FROM ", table, ")", 2_000),
-        f"WITH c0 AS (SELECT k FROM {table} GROUP BY k), {_chain(30)} SELECT * FROM c30",
+        f"WITH c0 AS (SELECT k FROM {table} GROUP BY k), {_chain(4)} SELECT * FROM c4 ORDER BY k",
     ]
     for sql in statements:
         plain = _outcome(lambda sql=sql: acc.spark.sql(sql).toArrow())
         assert _outcome(lambda sql=sql: acc.query(sql).arrow()) == plain
     assert acc.query(f"SELECT count(*) AS n FROM {table}").arrow().to_pylist() == [{"n": 100}]
+
+
+def test_a_chain_that_doubles_is_planned_once_a_link(table: str, acc: Accelerator) -> None:
+    """Spark reads a billion tables for it, and gives up."""
+    sql = f"WITH c0 AS (SELECT k FROM {table} GROUP BY k), {_chain(30)} SELECT * FROM c30"
+    result = acc.query(sql)
+    assert result.metrics.rewritten
+    assert sorted(row["k"] for row in result.arrow().to_pylist()) == list(range(7))
+    assert "SELECTs" in acc.explain(sql)
 
 
 def _outcome(run) -> object:
