@@ -75,9 +75,10 @@ def candidate(
         return Tried(record.name, Declined(code, detail), 0, 0, len(coverage.uncovered), refused)
     segment_bytes = bytes_read(coverage.segments, match.stored | {SEGMENT})
     raw_bytes = sum(f.size_bytes for f in coverage.uncovered)
-    if coverage.uncovered:
-        others = (p for i, p in enumerate(pinned) if i != match.fact)
-        raw_bytes += sum(f.size_bytes for p in others for f in p.live_files())
+    delta = {one.occurrence for one in match.delta}
+    for number, table in enumerate(pinned):
+        if number in delta or (coverage.uncovered and number != match.fact):
+            raw_bytes += sum(f.size_bytes for f in table.live_files())
     tried = Tried(
         record.name,
         None,
@@ -142,12 +143,15 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
     tables: tuple[tuple[str, int], ...] = ()
     if best.manifests is not None and best.manifests.cells is not None:
         sources.append(SegmentSource(CELLS, ""))
+    names = tuple(f"raw_{o.index}" for o in block.occurrences)
     if best.coverage.uncovered or not sources:
         if any(d.content == "equality" for f in best.coverage.uncovered for d in f.deletes):
             raise DeclinedError("equality_deletes")
-        names = tuple(f"raw_{o.index}" for o in block.occurrences)
         raw = RawSource(names)
         tables = tuple((name, index) for index, name in enumerate(names))
+    elif best.match.delta:
+        raw = RawSource(names, fact=False)
+        tables = tuple((names[one.occurrence], one.occurrence) for one in best.match.delta)
     text = answer_sql(block, best.match, "duckdb", sources, raw)
     return DuckDBRun(text, tables, scan, _copy(best, filled, scan) if filled else None)
 

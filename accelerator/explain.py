@@ -21,7 +21,7 @@ from accelerator.plan import (
     Tried,
     decoding_of,
 )
-from rewrite.expr import ZONE, Expr, Literal, walk
+from rewrite.expr import CUBE, ZONE, Column, Expr, Literal, walk
 from rewrite.render import Renderer, quote
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "proven": _conditions(plan),
             "cells": _of_cells(plan) if plan.manifests is None else [],
         },
+        "delta": _delta(plan),
         "approximate": [aggregate.function for aggregate in plan.match.estimates],
         "duckdb_declined": _code(plan),
         "sql": plan.duckdb.sql if plan.duckdb else None,
@@ -245,6 +246,9 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
         lines.append(
             f"  {len(plan.uncovered)} data files raw ({plan.raw_bytes:,} bytes with dimensions)"
         )
+    delta = _delta(plan)
+    if delta:
+        lines.append(f"  joined to its cells: {', '.join(delta)}")
     held = _conditions(plan)
     if held:
         lines.append("  rests on: " + "; ".join(held))
@@ -253,6 +257,11 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
     measures = dict.fromkeys(plan.match.estimates.values())
     lines += [f"  {m.function}: an estimate ({m.estimate})" for m in measures]
     return lines + _not_by_duckdb(plan)
+
+
+def _delta(plan: CoverPlan) -> list[str]:
+    """The tables whose rows are joined to cells."""
+    return [plan.block.occurrences[one.occurrence].table.name for one in plan.match.delta]
 
 
 def _conditions(plan: CoverPlan) -> list[str]:
@@ -281,7 +290,14 @@ def _nodes(plan: CoverPlan) -> Iterator[Expr]:
 def _of_cells(plan: CoverPlan) -> list[str]:
     """The predicates that cells are asked for, by the names of the cube's dimensions."""
     dimensions = plan.definition.dimensions
-    render = Renderer("spark", lambda c: quote(dimensions[c.field_id].name, "spark"))
+    aliases = [o.alias for o in plan.block.occurrences]
+
+    def name(column: Column) -> str:
+        if column.occurrence != CUBE:
+            return f"{quote(aliases[column.occurrence], 'spark')}.{quote(column.name, 'spark')}"
+        return quote(dimensions[column.field_id].name, "spark")
+
+    render = Renderer("spark", name)
     return [_short(render.text(one)) for one in plan.match.where]
 
 

@@ -165,6 +165,12 @@ def _frame(
         raw = RawSource(
             tuple(_staged(plan, engine, o.index, leases) for o in plan.block.occurrences)
         )
+    elif plan.match.delta:
+        tables = {
+            d.occurrence: _staged(plan, engine, d.occurrence, leases) for d in plan.match.delta
+        }
+        every = range(len(plan.block.occurrences))
+        raw = RawSource(tuple(tables.get(number, "") for number in every), fact=False)
     text = answer_sql(plan.block, plan.match, "spark", sources, raw)
     if "acc_bitmap" in text:
         engine.register_functions()

@@ -420,7 +420,9 @@ def _spark_declines(block: Block, best: Candidate) -> Declined | None:
             raw = RawSource(tuple(o.table.name for o in block.occurrences))
             answer_sql(block, best.match, "spark", (), raw)
         else:
-            answer_sql(block, best.match, "spark", [SegmentSource("cube", "")], None)
+            tables = tuple(o.table.name for o in block.occurrences)
+            delta = RawSource(tables, fact=False) if best.match.delta else None
+            answer_sql(block, best.match, "spark", [SegmentSource("cube", "")], delta)
     except DeclinedError as error:
         return error.declined
     return None
@@ -449,9 +451,10 @@ def _check_partitions(block: Block, best: Candidate, pinned: tuple[PinnedTable, 
 
     What reads files here takes the files' own values, Spark takes the partition's.
     """
-    if not best.coverage.uncovered:
-        return
+    delta = {one.occurrence for one in best.match.delta}
     for number, table in enumerate(pinned):
+        if not best.coverage.uncovered and number not in delta:
+            continue
         used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
         if not used:
             continue

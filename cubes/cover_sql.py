@@ -8,13 +8,13 @@ their UNION ALL, so partial coverage is no case of its own. One writer for both 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cubes.plan import Final, Match, Slot
 from cubes.states import STATES
 from rewrite.block import Block
-from rewrite.expr import CUBE, Aggregate, Call, Column, Expr, Literal, transform
+from rewrite.expr import CUBE, Aggregate, Call, Column, Expr, Literal, occurrences, transform
 from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, Renderer, duckdb_type, quote
 from rewrite.rows_sql import order_sql
@@ -31,12 +31,18 @@ class SegmentSource:
 
 @dataclass(frozen=True, slots=True)
 class RawSource:
-    """Where each table occurrence's rows stand, in the order of the block's occurrences."""
+    """Where each table occurrence's rows stand, in the order of the block's occurrences.
+
+    Without `fact` there are none of the fact, nor of any table but the match's delta.
+    """
 
     tables: tuple[str, ...]
+    fact: bool = True
 
 
 _BEYOND_64_BITS = 19  # digits of a decimal, at least
+_CUBE = "acc_cells"
+"""The alias of the segments' cells, where rows of tables are joined to them."""
 
 
 class _CellRenderer(Renderer):
@@ -81,10 +87,12 @@ def answer_sql(
     """
     if block.rows and raw is not None:
         return _rows(block, dialect, raw)
-    if raw is None and len(segments) == 1 and dialect == "duckdb" and not block.sets:
-        return _final(block, match, dialect, _only_segments(match, dialect, segments[0]))
-    cells = [_segment_cells(match, dialect, source, cast=raw is not None) for source in segments]
-    if raw is not None:
+    delta = () if raw is None else raw.tables
+    facts = raw is not None and raw.fact
+    if not facts and len(segments) == 1 and dialect == "duckdb" and not block.sets:
+        return _final(block, match, dialect, _only_segments(match, dialect, segments[0], delta))
+    cells = [_segment_cells(match, dialect, one, delta, cast=facts) for one in segments]
+    if raw is not None and raw.fact:
         cells.append(_raw_cells(block, match, dialect, raw))
     keys = tuple(f"k{i}" for i in range(len(match.keys)))
     slots = tuple(f"a{i}" for i in range(len(match.slots)))
@@ -102,19 +110,49 @@ class _Cells:
     slots: tuple[str, ...]
 
 
-def _only_segments(match: Match, dialect: Dialect, source: SegmentSource) -> _Cells:
+def _only_segments(
+    match: Match, dialect: Dialect, source: SegmentSource, delta: Sequence[str]
+) -> _Cells:
     """Without raw rows the segments' own columns are aggregated: DuckDB plans that sooner."""
-    render = _CellRenderer(dialect, lambda c: quote(c.name, dialect))
+    render = _cell_renderer(match, dialect)
     keys = tuple(render.text(k) for k in match.keys)
     groups = tuple(_group(k, text, dialect) for k, text in zip(match.keys, keys, strict=True))
     slots = tuple(render.text(slot.cube) for slot in match.slots)
-    return _Cells(source.table + _where(match, render, source), keys, groups, slots)
+    return _Cells(_cells_from(match, render, source, delta), keys, groups, slots)
 
 
-def _where(match: Match, render: Renderer, source: SegmentSource) -> str:
-    conditions = [source.condition] if source.condition else []
-    conditions += [render.text(c) for c in match.where]
-    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+def _cell_renderer(match: Match, dialect: Dialect) -> Renderer:
+    """Columns of cells by their names, which are qualified where rows of others are joined."""
+    grouped = (*match.keys, *(slot.cube for slot in match.slots if slot.kind == "key"))
+    _check_keys([key for key in grouped if occurrences(key) - {CUBE}], dialect)
+
+    def column(found: Column) -> str:
+        name = quote(found.name, dialect)
+        if found.occurrence != CUBE:
+            return f"t{found.occurrence}.{name}"
+        return f"{_CUBE}.{name}" if match.delta else name
+
+    return _CellRenderer(dialect, column)
+
+
+def _cells_from(match: Match, render: Renderer, source: SegmentSource, delta: Sequence[str]) -> str:
+    """What stands behind FROM: the segments' cells, with the rows of the delta that they meet.
+
+    `delta` are texts of tables, by occurrences of the statement.
+    """
+    conditions = [render.text(c) for c in match.where]
+    if not match.delta:
+        conditions = ([source.condition] if source.condition else []) + conditions
+        return source.table + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
+    own = f" WHERE {source.condition}" if source.condition else ""
+    text = f"(SELECT * FROM {source.table}{own}) AS {_CUBE}"
+    for one in match.delta:
+        named = f"{delta[one.occurrence]} AS t{one.occurrence}"
+        if one.on is None:
+            text += f" CROSS JOIN {named}"
+        else:
+            text += f" LEFT JOIN {named} ON {' AND '.join(map(render.text, one.on)) or 'TRUE'}"
+    return text + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
 
 
 def _cast(text: str, type_: str | None, dialect: Dialect) -> str:
@@ -139,13 +177,16 @@ def _storage_type(type_: str, dialect: Dialect) -> str:
     return duckdb_type(type_)
 
 
-def _segment_cells(match: Match, dialect: Dialect, source: SegmentSource, *, cast: bool) -> str:
-    render = _CellRenderer(dialect, lambda c: quote(c.name, dialect))
+def _segment_cells(
+    match: Match, dialect: Dialect, source: SegmentSource, delta: Sequence[str], *, cast: bool
+) -> str:
+    render = _cell_renderer(match, dialect)
     items = [f"{render.text(k)} AS k{i}" for i, k in enumerate(match.keys)]
     for index, slot in enumerate(match.slots):
         text = render.text(slot.cube)
         items.append(f"{_cast(text, slot.type, dialect) if cast else text} AS a{index}")
-    return f"SELECT {', '.join(items) or '1'} FROM {source.table}{_where(match, render, source)}"
+    from_ = _cells_from(match, render, source, delta)
+    return f"SELECT {', '.join(items) or '1'} FROM {from_}"
 
 
 def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource) -> str:
@@ -175,7 +216,7 @@ def _group(key: Expr, text: str, dialect: Dialect) -> str:
     return _cast(text, key.type, dialect) if isinstance(key, Literal) else text
 
 
-def _check_keys(keys: tuple[Expr, ...], dialect: Dialect) -> None:
+def _check_keys(keys: Iterable[Expr], dialect: Dialect) -> None:
     """DuckDB keeps −0.0 apart from 0.0 in a group's key; Spark doesn't."""
     if dialect == "duckdb" and any(k.type in ("float", "double", None) for k in keys):
         raise DeclinedError("expression_not_proven", "A floating group key of raw rows.")

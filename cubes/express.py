@@ -6,14 +6,30 @@ constant in a cell. Floating dimensions serve only bare, and in =, <>, IN and IS
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
+
 from cubes.definition import CubeDefinition
 from cubes.time_dimensions import TimeDimensions
 from rewrite.block import Classes
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, transform, walk
+from rewrite.expr import (
+    CUBE,
+    Aggregate,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    canonical,
+    occurrences,
+    transform,
+    walk,
+)
 from rewrite.reason import DeclinedError
+from rewrite.types import widens
 
 RAISING = frozenset({"+", "-", "*", "/", "%", "neg"})
 """Operators that raise on some values of their types."""
+CAST_LIKE = frozenset({"cast", "substring"})
+"""More of them, which cells are asked for, since what a cell holds came of rows that Spark saw."""
 _FLOAT_SAFE = frozenset({"=", "<>", "in", "is_null"})
 
 
@@ -21,11 +37,18 @@ class Expressed:
     """Rewrites block expressions to the columns `d0…` of a cube.
 
     `dimensions` are the cube's, in the block's occurrences; `classes` are equalities that hold on
-    every row of the cube, so any member of a class may stand for another.
+    every row of the cube, so any member of a class may stand for another. Columns of the `delta`'s
+    occurrences, whose rows are joined to cells, stay as they are.
     """
 
-    def __init__(self, cube: CubeDefinition, dimensions: list[Expr], classes: Classes) -> None:
-        self._classes = classes
+    def __init__(
+        self,
+        cube: CubeDefinition,
+        dimensions: list[Expr],
+        classes: Classes,
+        delta: Set[int] = frozenset(),
+    ) -> None:
+        self._classes, self._delta = classes, delta
         self._columns = {
             canonical(expr, classes.find): cube.dimension_column(index)
             for index, expr in reversed(list(enumerate(dimensions)))
@@ -54,6 +77,8 @@ class Expressed:
                 found = self._times.expression(node) or self._compared(node)
             if found is not None:
                 return found
+            if isinstance(node, Column) and node.occurrence in self._delta:
+                return node
             if isinstance(node, Column):
                 raise DeclinedError("column_not_in_cube", f"The column {node.name}.")
             if isinstance(node, Aggregate):
@@ -84,12 +109,31 @@ class Expressed:
         return changed
 
 
+def check_delta(conditions: Iterable[Expr], delta: Set[int]) -> None:
+    """DeclinedError where a condition on rows of the `delta` may raise.
+
+    Spark may test these rows after others have left them out, or before.
+    """
+    if not delta:
+        return
+    for condition in conditions:
+        if occurrences(condition).isdisjoint(delta):
+            continue
+        for node in walk(condition):
+            if isinstance(node, Call) and node.op in RAISING | CAST_LIKE and not _widens(node):
+                raise DeclinedError("may_raise")
+
+
+def _widens(call: Call) -> bool:
+    return call.op == "cast" and widens(call.args[0].type, call.type)
+
+
 def _check_floats(expr: Expr) -> None:
     """A cell of −0.0 and 0.0 is one; only equality can't tell them apart."""
     if isinstance(expr, Call):
         for arg in expr.args:
-            floating = isinstance(arg, Column) and arg.type in ("float", "double")
-            if floating and expr.op not in _FLOAT_SAFE:
+            of_cells = isinstance(arg, Column) and arg.occurrence == CUBE
+            if of_cells and arg.type in ("float", "double") and expr.op not in _FLOAT_SAFE:
                 raise DeclinedError("expression_not_proven", "A function of a floating dimension.")
             if not isinstance(arg, Literal):
                 _check_floats(arg)

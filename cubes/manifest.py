@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from cubes.definition import CubeDefinition, Dimension, State, Table
-from cubes.express import RAISING
+from cubes.express import CAST_LIKE, RAISING
 from cubes.itself import itself
 from cubes.match import match
 from cubes.plan import Match
@@ -20,7 +20,7 @@ from rewrite.expr import Call, Column, Expr, columns, walk
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import check_duckdb
 
-_RAISING = RAISING | {"cast", "substring"}
+_RAISING = RAISING | CAST_LIKE
 _HARMLESS = frozenset({"ilike", "rlike"})
 """Operators that only Spark knows, and that raise nothing on whatever rows."""
 _KINDS = {"count": ("count",), "min": ("min",), "max": ("max",)}

@@ -3,6 +3,10 @@
 Order: map table occurrences, compare joins, eliminate what only the cube joins, prove that the
 cube keeps every row that the block needs, express predicates and keys over dimensions, derive the
 aggregates. What can't be proven declines.
+
+Tables that only the block has are its delta (3.1): their rows are joined to cells as they would be
+to the fact's rows. A condition over dimensions and the delta's columns is the same for all rows of
+a cell, so these meet the same rows of the delta, and a state counts once for each.
 """
 
 from __future__ import annotations
@@ -13,10 +17,11 @@ from itertools import permutations, product
 
 from cubes.definition import CubeDefinition
 from cubes.derive import Deriver
-from cubes.plan import Match, Needs
+from cubes.express import check_delta
+from cubes.plan import Delta, Match, Needs
 from cubes.view import View, translated
 from rewrite.bind import loose_columns
-from rewrite.block import Block, Occurrence, equal_columns
+from rewrite.block import Block, equal_columns
 from rewrite.domains import implies
 from rewrite.expr import Column, Expr, canonical, occurrences
 from rewrite.reason import Declined, DeclinedError
@@ -26,56 +31,81 @@ _VIEWS_MAX = 64
 
 
 def match(block: Block, cube: CubeDefinition) -> Match | Declined:
-    """The match by the first mapping of occurrences that works, else the last one's reason."""
-    hidden = hidden_column(block, cube)
-    if hidden is not None:
-        return Declined("column_not_in_cube", f"The column {hidden.name}.")
-    declined = Declined("fact_not_in_query")
-    for steps, mapping in enumerate(_mappings(block, cube)):
-        if steps >= _MAPPINGS_MAX:
+    """The match by the first mapping of occurrences that works, else why the nearest one doesn't.
+
+    Those that leave the fewest tables to the delta come first; theirs is the reason, too.
+    """
+    if all(o.table.uuid != cube.fact.uuid for o in block.occurrences):
+        return Declined("fact_not_in_query")
+    own = hidden_column(block, cube)
+    if own is not None:
+        return Declined("column_not_in_cube", f"The column {own.name}.")
+    declined, hidden = _lacking(block, cube), _hidden(block, cube)
+    if declined is None and hidden:
+        declined = Declined("column_not_in_cube", f"The column {hidden[0].name}.")
+    tried: list[dict[int, int]] = []
+    for mapping in _mappings(block, cube, {c.occurrence for c in hidden}):
+        if len(tried) >= _MAPPINGS_MAX:
             break
+        if mapping in tried:
+            continue
+        tried.append(mapping)
         try:
             return _Attempt(block, cube, mapping).match()
         except DeclinedError as error:
-            declined = error.declined
-    return declined
+            if declined is None or len(mapping) == len(block.occurrences):
+                declined = error.declined
+    return declined or Declined("table_not_in_cube")
 
 
 def hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
-    """A column that the block groups or filters by and no part of the cube shows: a quick no."""
-    for uuid, column in block.searched:
-        if uuid in cube.table_uuids and (uuid, column.field_id) not in cube.shown:
-            return column
-    return None
+    """A column of the fact that the block searches and no part of the cube shows: a quick no."""
+    facts = [o.index for o in block.occurrences if o.table.uuid == cube.fact.uuid]
+    if len(facts) > 1:
+        return None
+    return next((c for c in _hidden(block, cube) if c.occurrence in facts), None)
 
 
-def _mappings(block: Block, cube: CubeDefinition) -> Iterator[dict[int, int]]:
-    """Injective maps of the block's occurrences to the cube's, the same table each."""
-    for fact in (o.index for o in block.occurrences if o.table.uuid == cube.fact.uuid):
-        others = [o for o in block.occurrences if o.index != fact]
+def _hidden(block: Block, cube: CubeDefinition) -> list[Column]:
+    """The columns of the cube's tables that the block groups or filters by and it doesn't show."""
+    shown, uuids = cube.shown, cube.table_uuids
+    return [c for u, c in block.searched if u in uuids and (u, c.field_id) not in shown]
+
+
+def _mappings(block: Block, cube: CubeDefinition, hidden: Set[int]) -> Iterator[dict[int, int]]:
+    """Injective maps of occurrences of the block to the cube's, the same table each.
+
+    What isn't mapped is the delta: tables that stand more often in the block than in the cube, then
+    those of `hidden` columns as well, at last all.
+    """
+    facts = [o.index for o in block.occurrences if o.table.uuid == cube.fact.uuid]
+    for fact in facts:
         by_table: dict[str, list[int]] = {}
-        for other in others:
-            by_table.setdefault(other.table.uuid, []).append(other.index)
+        for other in block.occurrences:
+            if other.index != fact:
+                by_table.setdefault(other.table.uuid, []).append(other.index)
         choices = []
         for uuid, mine in by_table.items():
             theirs = [i for i, t in enumerate(cube.tables) if i and t.uuid == uuid]
-            choices.append(
-                [dict(zip(mine, p, strict=True)) for p in permutations(theirs, len(mine))]
-            )
+            if len(theirs) >= len(mine):
+                choices.append(
+                    [dict(zip(mine, p, strict=True)) for p in permutations(theirs, len(mine))]
+                )
         for combination in product(*choices):
-            yield {fact: 0} | {k: v for part in combination for k, v in part.items()}
-        if not all(choices):
-            # A table of the block stands more often there than in the cube, or isn't in it at all.
-            yield {fact: 0, _unmapped(others, cube): -1}
+            mapped = {k: v for part in combination for k, v in part.items() if k not in hidden}
+            yield {fact: 0} | mapped
+    for fact in facts:
+        yield {fact: 0}
 
 
-def _unmapped(others: list[Occurrence], cube: CubeDefinition) -> int:
-    times = Counter(t.uuid for t in cube.tables[1:])
-    for other in others:
-        times[other.table.uuid] -= 1
-        if times[other.table.uuid] < 0:
-            return other.index
-    return others[-1].index
+def _lacking(block: Block, cube: CubeDefinition) -> Declined | None:
+    """That a table of the block stands more often there than in the cube."""
+    times = Counter(t.uuid for t in cube.tables)
+    for occurrence in block.occurrences:
+        times[occurrence.table.uuid] -= 1
+        if times[occurrence.table.uuid] < 0:
+            return Declined("table_not_in_cube", f"The table {occurrence.table.name}.")
+    return None
 
 
 class _Attempt:
@@ -85,11 +115,14 @@ class _Attempt:
         self._block, self._cube, self._mapping = block, cube, mapping
         self._inverse = {theirs: mine for mine, theirs in mapping.items()}
         self._fact = self._inverse[0]
+        self._delta = frozenset(o.index for o in block.occurrences).difference(mapping)
         self._complete: set[int] = set()
         self._unique: set[int] = set()
 
     def match(self) -> Match:
-        self._check_occurrences()
+        if self._fact in self._block.null_supplied:
+            raise DeclinedError("fact_null_supplying")
+        check_delta(self._block.conditions, self._delta)
         kept = self._eliminate()
         padded = self._check_left_edges()
         view = self._view(padded)
@@ -100,6 +133,7 @@ class _Attempt:
             if not view.done or canonical(c, view.classes.find) not in view.done
         )
         keys = tuple(view.expressed.expression(k) for k in self._block.keys)
+        delta = tuple(self._joined(view))
         self._check_outputs()
         deriver = Deriver(self._cube, view, self._block, self._fact)
         finals = deriver.finals()
@@ -107,7 +141,15 @@ class _Attempt:
         needs = Needs(
             frozenset(self._complete), frozenset(self._unique), named, tuple(deriver.bounded)
         )
-        return Match(self._fact, keys, where, tuple(deriver.slots), finals, needs)
+        return Match(self._fact, keys, where, tuple(deriver.slots), finals, needs, delta)
+
+    def _joined(self, view: View) -> Iterator[Delta]:
+        """The delta as it's joined: its inner occurrences, then each left edge in order."""
+        for occurrence in sorted(self._delta - self._block.null_supplied):
+            yield Delta(occurrence)
+        for edge in self._block.left_edges:
+            if edge.occurrence in self._delta:
+                yield Delta(edge.occurrence, tuple(map(view.expressed.predicate, edge.on)))
 
     def _translate(self, expr: Expr) -> Expr:
         """The cube's expression in the block's occurrences."""
@@ -115,21 +157,13 @@ class _Attempt:
 
     def _view(self, padded: tuple[Expr, ...]) -> View:
         """The cube in the block's occurrences; kept with the cube, since statements repeat."""
-        key = (tuple(sorted(self._inverse.items())), padded)
+        key = (tuple(sorted(self._inverse.items())), padded, self._delta)
         view: View | None = self._cube.views.get(key)
         if view is None:
-            view = View.of(self._cube, self._inverse, padded)
+            view = View.of(self._cube, self._inverse, padded, self._delta)
             if len(self._cube.views) < _VIEWS_MAX:
                 self._cube.views[key] = view
         return view
-
-    def _check_occurrences(self) -> None:
-        if -1 in self._mapping.values():
-            missing = next(q for q, v in self._mapping.items() if v == -1)
-            name = self._block.occurrences[missing].table.name
-            raise DeclinedError("table_not_in_cube", f"The table {name}.")
-        if self._fact in self._block.null_supplied:
-            raise DeclinedError("fact_null_supplying")
 
     def _eliminate(self) -> set[int]:
         """Leave out what only the cube joins, leaf first; returns the occurrences that stay."""

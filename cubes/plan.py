@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from cubes.measures import Measure
-from rewrite.expr import Aggregate, Expr, columns
+from rewrite.expr import CUBE, Aggregate, Expr, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,23 @@ class Needs:
     bounded: tuple[tuple[int, int, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """An occurrence of the statement that the cube lacks, whose rows are joined to its cells.
+
+    `on` is a left join's; None of a table that is joined by the match's predicates alone.
+    """
+
+    occurrence: int
+    on: tuple[Expr, ...] | None = None
+
+
 @dataclass(frozen=True)
 class Match:
-    """A proof that the cube answers the block, on every segment that meets `needs`."""
+    """A proof that the cube answers the block, on every segment that meets `needs`.
+
+    Keys, predicates and slots are over the cube's columns and those of the `delta`'s tables.
+    """
 
     fact: int
     keys: tuple[Expr, ...]
@@ -64,12 +78,14 @@ class Match:
     slots: tuple[Slot, ...]
     finals: tuple[Final, ...]
     needs: Needs = field(default_factory=Needs)
+    delta: tuple[Delta, ...] = ()
 
     @cached_property
     def stored(self) -> frozenset[str]:
         """The stored columns that the cube's rows are read by."""
         exprs = [*self.keys, *self.where, *(slot.cube for slot in self.slots)]
-        return frozenset(c.name for e in exprs for c in columns(e))
+        exprs += [c for one in self.delta for c in one.on or ()]
+        return frozenset(c.name for e in exprs for c in columns(e) if c.occurrence == CUBE)
 
     @property
     def estimates(self) -> dict[Aggregate, Measure]:

@@ -5,7 +5,7 @@ It depends on the mapping of occurrences alone, so it is kept and used again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from cubes.definition import CubeDefinition
@@ -31,8 +31,17 @@ class View:
     states: Mapping[tuple[str, Expr | None, Expr | None], int]
 
     @classmethod
-    def of(cls, cube: CubeDefinition, inverse: Mapping[int, int], padded: tuple[Expr, ...]) -> View:
-        """The view under a mapping of the cube's occurrences; `padded` conjuncts hold as well."""
+    def of(
+        cls,
+        cube: CubeDefinition,
+        inverse: Mapping[int, int],
+        padded: tuple[Expr, ...],
+        delta: Set[int] = frozenset(),
+    ) -> View:
+        """The view under a mapping of the cube's occurrences; `padded` conjuncts hold as well.
+
+        Columns of the `delta`'s occurrences stand for themselves.
+        """
         own = tuple(translated(c, inverse) for c in cube.conjuncts)
         classes = Classes.of(own + padded)
         dimensions = [translated(d.expr, inverse) for d in cube.dimensions]
@@ -44,7 +53,7 @@ class View:
             own,
             classes,
             frozenset(canonical(c, classes.find) for c in own + padded),
-            Expressed(cube, dimensions, classes),
+            Expressed(cube, dimensions, classes, delta),
             {(s.kind, key(s.argument), key(s.where)): i for i, s in enumerate(cube.states)},
         )
 

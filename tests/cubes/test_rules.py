@@ -130,16 +130,17 @@ def _run(case: Case, definition: CubeDefinition, bound: Block, found: Match, see
     whole, half = _built(seed, missing, case.cube)
     names = [o.table.name.split(".")[-1] for o in bound.occurrences]
     everything = RawSource(tuple(names))
+    delta = RawSource(tuple(names), fact=False) if found.delta else None
     names[found.fact] = "f2"
     wanted = _fetch(connection, _in_duckdb(case.query))
     ways: dict[str, tuple[list[SegmentSource], RawSource | None]] = {
-        "cube": ([SegmentSource(whole, "")], None),
+        "cube": ([SegmentSource(whole, "")], delta),
         "cube and rows": ([SegmentSource(half, "")], RawSource(tuple(names))),
         "rows": ([], everything),
     }
     rolled = [rolled_select(definition, found.stored, table) for table in (whole, half)]
     if rolled[0] is not None:
-        ways["roll-up"] = ([SegmentSource(f"({rolled[0]}) r", "")], None)
+        ways["roll-up"] = ([SegmentSource(f"({rolled[0]}) r", "")], delta)
         ways["roll-up and rows"] = (
             [SegmentSource(f"({rolled[1]}) r", "")],
             RawSource(tuple(names)),

@@ -47,11 +47,12 @@ def _texts(decision: Decision) -> list[str]:
     if isinstance(decision, str):
         return [decision]
     bound, found = decision
-    raw = RawSource(tuple(f"r{o.index}" for o in bound.occurrences))
+    names = tuple(f"r{o.index}" for o in bound.occurrences)
+    delta = RawSource(names, fact=False) if found.delta else None
     texts = []
     dialects: tuple[Dialect, ...] = ("duckdb", "spark")
     for dialect in dialects:
-        for rows in (None, raw):
+        for rows in (delta, RawSource(names)):
             try:
                 texts.append(answer_sql(bound, found, dialect, [SegmentSource("c", "")], rows))
             except DeclinedError as error:

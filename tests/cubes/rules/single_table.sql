@@ -221,11 +221,11 @@ SELECT sum(v) OVER () x FROM f;
 SELECT count(*) n FROM f UNION ALL SELECT count(*) n FROM f;
 
 -- title: a join that the cube lacks
--- expect: table_not_in_cube
+-- expect: answers
 SELECT count(*) n FROM f JOIN d ON f.k = d.k;
 
 -- title: the fact joined with itself
--- expect: table_not_in_cube
+-- expect: answers
 SELECT count(*) n FROM f a JOIN f b ON a.k = b.k;
 
 -- title: T34 another table alone
