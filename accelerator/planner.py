@@ -104,11 +104,10 @@ class Planner:
             found = self._search.plan(tree, scene)
             if shape is not None and isinstance(found.plan, CoverPlan):
                 self._learn(shape, _Form() if form is None else _Form(()), scene)
-        if not isinstance(found.plan, PlainPlan):
-            self._statements.put(sql, _Statement(tree, found.names))
-            self._plans.put(self._key(sql, found.names, scene), found.plan)
-        elif tree is not None:
-            self._statements.put(sql, _Statement(tree))
+        self._statements.put(sql, _Statement(tree, found.names))
+        key = self._key(sql, found.names, scene)
+        if key is not None:
+            self._plans.put(key, found.plan)
         return found.plan, False
 
     def _form(self, shape: Shape | None, scene: Scene) -> _Form | None:

@@ -81,7 +81,7 @@ class _Seen(Facts):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A plan, and the tables that it depends on."""
+    """A plan, and the tables that it depends on: all that were asked for, also where it's plain."""
 
     plan: Plan
     names: Names
@@ -109,10 +109,6 @@ class CubeSearch:
         """
         seen = _Seen(pin, self._context)
         return bind_block(tree, seen, zone), seen.names
-
-    def _bind(self, tree: exp.Expression, scene: Scene) -> tuple[Block, Names]:
-        seen = self._seen(scene)
-        return bind_block(tree, seen, scene.settings.get("time_zone")), seen.names
 
     def _seen(self, scene: Scene) -> _Seen:
         def unique(parts: tuple[str, ...], at: At, field_ids: frozenset[int]) -> bool:
@@ -158,11 +154,12 @@ class CubeSearch:
             return self._plan_joined_rows(tree, scene)
         if scene.only is None and selects_rows(tree):
             return self._plan_rows(tree, scene)
+        seen = self._seen(scene)
         try:
-            block, names = self._bind(tree, scene)
+            block = bind_block(tree, seen, scene.settings.get("time_zone"))
         except DeclinedError as error:
-            return Found(PlainPlan(error.declined), ())
-        return Found(self._plan(block, scene), names)
+            return Found(PlainPlan(error.declined), seen.names)
+        return Found(self._plan(block, scene), seen.names)
 
     def _plan_nested(self, split: Nested, scene: Scene, selects: Iterator[int]) -> Found:
         """A SELECT over others; what any of them depends on, all do."""
@@ -184,7 +181,7 @@ class CubeSearch:
             block = bind_joined(tree, seen, scene.settings.get("time_zone"))
             pinned = tuple([_pinned(scene.pin, o.parts, o.at) for o in block.occurrences])
         except DeclinedError as error:
-            return Found(PlainPlan(error.declined), ())
+            return Found(PlainPlan(error.declined), seen.names)
         found = self._joined(block, pinned, scene)
         if isinstance(found, Tried):
             declined = found.declined or Declined("metadata_no_file")
@@ -198,7 +195,7 @@ class CubeSearch:
             block = bind_rows(tree, seen, scene.settings.get("time_zone"))
             table = _pinned(scene.pin, block.occurrence.parts, block.occurrence.at)
         except DeclinedError as error:
-            return Found(PlainPlan(error.declined), ())
+            return Found(PlainPlan(error.declined), seen.names)
         # Imports Arrow's compute module.
         from accelerator.rows.planning import plan_rows
 
@@ -207,8 +204,9 @@ class CubeSearch:
 
     def plan_shape(self, tree: exp.Expression, scene: Scene) -> Found | None:
         """As `plan`, of a tree with parameters; None where a cube might look at their values."""
+        seen = self._seen(scene)
         try:
-            block, names = self._bind(tree, scene)
+            block = bind_block(tree, seen, scene.settings.get("time_zone"))
         except DeclinedError:
             return None
         for _, cube in self._cubes(block, scene):
@@ -219,7 +217,7 @@ class CubeSearch:
         plan = self._plan(block, scene)
         if isinstance(plan, CoverPlan) and block.conjuncts and (plan.uncovered or plan.is_joined):
             return None  # and so does which files are read
-        return Found(plan, names)
+        return Found(plan, seen.names)
 
     def _may_be_manifested(self, block: Block, scene: Scene) -> bool:
         fact = block.occurrences[0]
@@ -238,10 +236,13 @@ class CubeSearch:
         cubes = self._cubes(block, scene)
         tried: list[Tried] = []
         found: list[Candidate] = []
+        doubt: Declined | None = None
+        if cubes:
+            doubt = joined_float_order(block.conditions, lambda i: pinned[i].statistics())
         for record, cube in cubes:
             if scene.only is not None and record.name != scene.only:
                 continue
-            result = self._try(block, (record, cube), pinned, scene)
+            result = self._try(block, (record, cube), pinned, scene, doubt)
             tried.append(result if isinstance(result, Tried) else result.tried)
             if isinstance(result, Candidate):
                 found.append(result)
@@ -347,13 +348,14 @@ class CubeSearch:
         tried: tuple[CubeRecord, CubeDefinition | None],
         pinned: tuple[PinnedTable, ...],
         scene: Scene,
+        doubt: Declined | None,
     ) -> Tried | Candidate:
+        """What the cube gives; `doubt` is why none can answer the block."""
         record, cube = tried
         if record.disabled is not None:
             return Tried(record.name, Declined("cube_disabled", record.disabled))
         if cube is None:
             return Tried(record.name, Declined("segment_unreadable", "Its definition."))
-        doubt = joined_float_order(block.conditions, lambda i: pinned[i].statistics())
         found = match(block, cube) if doubt is None else doubt
         if isinstance(found, Declined):
             return Tried(record.name, found)

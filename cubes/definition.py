@@ -146,6 +146,12 @@ class CubeDefinition:
         return frozenset((self.tables[c.occurrence].uuid, c.field_id) for c in found)
 
     @cached_property
+    def shown_fact(self) -> frozenset[int]:
+        """The field ids of the fact among these."""
+        uuid = self.fact.uuid
+        return frozenset(field for table, field in self.shown if table == uuid)
+
+    @cached_property
     def has_constants(self) -> bool:
         """Whether a dimension or predicate holds a constant: a statement's may be equal to it."""
         exprs = [*self.conjuncts, *(d.expr for d in self.dimensions)]

@@ -35,7 +35,7 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
 
     Those that leave the fewest tables to the delta come first; theirs is the reason, too.
     """
-    if all(o.table.uuid != cube.fact.uuid for o in block.occurrences):
+    if cube.fact.uuid not in block.tables:
         return Declined("fact_not_in_query")
     own = hidden_column(block, cube)
     if own is not None:
@@ -60,10 +60,10 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
 
 def hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
     """A column of the fact that the block searches and no part of the cube shows: a quick no."""
-    facts = [o.index for o in block.occurrences if o.table.uuid == cube.fact.uuid]
-    if len(facts) > 1:
+    searched = block.searched_alone.get(cube.fact.uuid)
+    if searched is None or searched.keys() <= cube.shown_fact:
         return None
-    return next((c for c in _hidden(block, cube) if c.occurrence in facts), None)
+    return next(column for field, column in searched.items() if field not in cube.shown_fact)
 
 
 def _hidden(block: Block, cube: CubeDefinition) -> list[Column]:

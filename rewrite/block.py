@@ -6,6 +6,8 @@ applied, grouped by its keys, then outputs, HAVING, ORDER BY and LIMIT (`docs/re
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -115,6 +117,20 @@ class Block:
         """Every column that it groups or filters by, with its table's uuid."""
         found = dict.fromkeys(c for e in (*self.keys, *self.conjuncts) for c in columns(e))
         return tuple((self.occurrences[c.occurrence].table.uuid, c) for c in found)
+
+    @cached_property
+    def tables(self) -> Mapping[str, int]:
+        """How often each table occurs, by uuid."""
+        return Counter(o.table.uuid for o in self.occurrences)
+
+    @cached_property
+    def searched_alone(self) -> Mapping[str, Mapping[int, Column]]:
+        """Of each table that occurs once, the columns that it groups or filters by, by field id."""
+        found: dict[str, dict[int, Column]] = {}
+        for uuid, column in self.searched:
+            if self.tables[uuid] == 1:
+                found.setdefault(uuid, {})[column.field_id] = column
+        return found
 
     @cached_property
     def classes(self) -> Classes:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlglot import exp
 
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 from rewrite.reason import DeclinedError
 
+_Tree = TypeVar("_Tree", bound=exp.Expression)
 _NAME = "acc_answer_"
 SELECTS_MAX = 32
 """In one statement; what stands under a name of WITH counts each time it's read."""
@@ -78,20 +80,44 @@ def nested(tree: exp.Expression) -> Nested | None:
         return None
     if sum(1 for _ in tree.find_all(exp.Select)) > SELECTS_MAX:
         raise DeclinedError("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
-    outer = tree.copy()
-    outer.set("with_", None)
+    instead: dict[int, exp.Expression | None] = {id(tree.args.get("with_")): None}
     inner: dict[str, exp.Select] = {}
     names: dict[int, str] = {}
-    for place, found in enumerate(meant):
+    for node, found in zip(relations, meant, strict=True):
         if found is None:
             raise DeclinedError("block_unsupported", "A join of tables with a derived table.")
         select, visible = found
         name = names.setdefault(id(select), f"{_NAME}{len(names)}")
         if name not in inner:
             inner[name] = _with(select, visible)
-        node = _relations(outer)[place]
-        node.replace(_table(name, node))
-    return Nested(outer, inner)
+        instead[id(node)] = _table(name, node)
+    return Nested(_copied(tree, instead), inner)
+
+
+def _copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
+    """A copy in which nodes are others `instead`, by their ids, or left out.
+
+    sqlglot's own copies each token's place deeply, which takes most of its time.
+    """
+    root = tree.__class__()
+    stack: list[tuple[exp.Expression, exp.Expression]] = [(tree, root)]
+
+    def begun(node: exp.Expression) -> exp.Expression | None:
+        if id(node) in instead:
+            return instead[id(node)]
+        made: exp.Expression = node.__class__()
+        stack.append((node, made))
+        return made
+
+    while stack:
+        node, made = stack.pop()
+        made.meta.update(node.meta)
+        for key, value in node.args.items():
+            if isinstance(value, list):
+                made.set(key, [begun(v) if isinstance(v, exp.Expression) else v for v in value])
+            else:
+                made.set(key, begun(value) if isinstance(value, exp.Expression) else value)
+    return root
 
 
 def _relations(tree: exp.Select) -> list[exp.Expression]:
@@ -144,7 +170,7 @@ def _meant(
 
 def _with(select: exp.Select, visible: Sequence[exp.CTE]) -> exp.Select:
     """The SELECT with what of the WITH around it, or of what that needs, it may name."""
-    found = select.copy()
+    found = _copied(select, {})
     own = _defined(found)
     if {cte.alias.lower() for cte in visible} & {cte.alias.lower() for cte in own}:
         raise DeclinedError("block_unsupported", "A name that two WITHs define.")
@@ -155,7 +181,7 @@ def _with(select: exp.Select, visible: Sequence[exp.CTE]) -> exp.Select:
             wanted.insert(0, cte)
             named |= _named(cte)
     if wanted:
-        found.set("with_", exp.With(expressions=[cte.copy() for cte in (*wanted, *own)]))
+        found.set("with_", exp.With(expressions=[_copied(cte, {}) for cte in (*wanted, *own)]))
     return found
 
 
