@@ -102,6 +102,13 @@ class EngineError(AcceleratorError):
     code = "engine_failed"
 
 
+class RefusedError(Exception):
+    """Spark refuses the statement itself: the error that is its cause is the statement's answer.
+
+    Users see that one alone.
+    """
+
+
 class GuardError(AcceleratorError):
     """A guard refuses the query; nothing was run. `docs/reference/guards.md`."""
 

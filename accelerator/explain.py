@@ -12,6 +12,7 @@ import pyarrow as pa
 from accelerator.funnel import funnel
 from accelerator.plan import (
     MANIFESTS,
+    ComposedPlan,
     CoverPlan,
     FilesPlan,
     NestedPlan,
@@ -80,13 +81,13 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "duckdb_declined": _code(plan),
             "considered": tried,
         }
-    if isinstance(plan, NestedPlan):
+    if isinstance(plan, ComposedPlan):
         return {
             "rewritten": True,
             "engine": plan.engine,
             "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
             "selects": [as_dict(one) for one in plan.parts],
-            "sql": plan.duckdb.sql,
+            "sql": plan.duckdb.sql if isinstance(plan, NestedPlan) else "…".join(plan.pieces),
             "considered": tried,
         }
     needs = plan.match.needs
@@ -130,8 +131,8 @@ def as_text(plan: Plan) -> str:
     elif isinstance(plan, FilesPlan):
         made = ", ".join(_columns(plan))
         lines = [f"{MANIFESTS}, by {plan.engine}", f"  columns of the table of files: {made}"]
-    elif isinstance(plan, NestedPlan):
-        return "\n".join(_nested_lines(plan))
+    elif isinstance(plan, ComposedPlan):
+        return "\n".join(_composed_lines(plan))
     else:
         lines = _rows_lines(plan) if isinstance(plan, RowsPlan) else _cube_lines(plan)
     used = _used(plan)
@@ -145,9 +146,11 @@ def as_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _nested_lines(plan: NestedPlan) -> list[str]:
-    parts = plan.parts
-    lines = [f"{len(parts)} SELECTs, each on its own; what stands above them by {plan.engine}"]
+def _composed_lines(plan: ComposedPlan) -> list[str]:
+    parts, above = plan.parts, isinstance(plan, NestedPlan)
+    rest = "what stands above them by duckdb" if above else "the rest by Spark, as it's written"
+    count = "1 SELECT on its own" if len(parts) == 1 else f"{len(parts)} SELECTs, each on its own"
+    lines = [f"{count}; {rest}"]
     for number, part in enumerate(parts, start=1):
         first, *others = as_text(part).splitlines()
         lines += [f"{number}. {first}", *(f"   {line}" for line in others)]
@@ -163,7 +166,7 @@ def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     if isinstance(plan, PlainPlan) and all(tried.cube == MANIFESTS for tried in plan.tried):
         rows.append({"cube": None, "code": plan.declined.code, "reason": plan.declined.sentence})
-    used = [_used(part) for part in (plan.parts if isinstance(plan, NestedPlan) else (plan,))]
+    used = [_used(part) for part in (plan.parts if isinstance(plan, ComposedPlan) else (plan,))]
     for tried in plan.tried:
         if tried.cube in used:
             continue

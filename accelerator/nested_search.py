@@ -45,20 +45,20 @@ def plan_nested(
     for name, inner in split.inner.items():
         plan = planned(inner)
         found.update((id(one), one) for one in plan.tried)
-        refused = _refused(plan)
+        refused = refused_input(plan)
         if refused is not None or not isinstance(plan, (CoverPlan, RowsPlan, NestedPlan)):
             return PlainPlan(refused or Declined("block_unsupported"), tuple(found.values()))
         plans[name] = plan
     tried = tuple(found.values())
     try:
-        answers = Answers({name: _answer(plan.block) for name, plan in plans.items()})
+        answers = Answers({name: answer_of(plan.block) for name, plan in plans.items()})
         block = _bound(split.outer, answers, zone)
         return _over(block, plans, tried)
     except DeclinedError as error:
         return PlainPlan(error.declined, tried)
 
 
-def _refused(plan: Plan) -> Declined | None:
+def refused_input(plan: Plan) -> Declined | None:
     """Why an answer isn't one to go on with."""
     if isinstance(plan, PlainPlan):
         return plan.declined
@@ -80,7 +80,7 @@ def _rows_in_from() -> Declined:
     return Declined("block_unsupported", "A derived table of rows that aren't grouped.")
 
 
-def _answer(block: Block | RowBlock) -> Answer:
+def answer_of(block: Block | RowBlock) -> Answer:
     """What is known of the block's answer; DeclinedError without Spark's names and types."""
     columns = []
     for output in block.outputs:
@@ -131,4 +131,5 @@ def _over(
     text = answer_sql(block, found[1], "duckdb", [], RawSource(tables))
     run = DuckDBRun(text, tuple((name, index) for index, name in enumerate(tables)))
     inputs = tuple(plans[o.table.name] for o in block.occurrences)
-    return NestedPlan(block, inputs, run, tuple(n or "" for n in names), tried)
+    shown = tuple(n or "" for n in names)
+    return NestedPlan(inputs=inputs, tried=tried, block=block, duckdb=run, names=shown)

@@ -192,19 +192,12 @@ class FilesPlan:
     tried: tuple[Tried, ...] = ()
 
 
-@dataclass(frozen=True)
-class NestedPlan:
-    """A SELECT over the answers of others: `inputs` by its occurrences, one may stand there twice.
+@dataclass(frozen=True, kw_only=True)
+class ComposedPlan:
+    """A statement over the answers of SELECTs in it: its `inputs`, of which one may stand twice."""
 
-    `duckdb` reads their answers; `block` is over their columns.
-    """
-
-    block: Block
     inputs: tuple[CoverPlan | RowsPlan | NestedPlan, ...]
-    duckdb: DuckDBRun
-    names: tuple[str, ...]
     tried: tuple[Tried, ...] = ()
-    engine: str = "duckdb"
 
     @cached_property
     def pinned(self) -> tuple[PinnedTable, ...]:
@@ -222,6 +215,31 @@ class NestedPlan:
         return tuple(found.values())
 
 
+@dataclass(frozen=True, kw_only=True)
+class NestedPlan(ComposedPlan):
+    """A SELECT over the answers of others, which are in the order of its occurrences.
+
+    `duckdb` reads their answers; `block` is over their columns.
+    """
+
+    block: Block
+    duckdb: DuckDBRun
+    names: tuple[str, ...]
+    engine: str = "duckdb"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartialPlan(ComposedPlan):
+    """A statement that Spark answers over the answers of SELECTs in it.
+
+    `pieces` of its text stand around these `selects`; the rest is as it was written.
+    """
+
+    pieces: tuple[str, ...]
+    selects: tuple[str, ...]
+    engine: str = "spark"
+
+
 @dataclass(frozen=True, slots=True)
 class PlainPlan:
     """A statement that goes to Spark as it is, and why."""
@@ -230,7 +248,7 @@ class PlainPlan:
     tried: tuple[Tried, ...] = field(default=())
 
 
-Plan = CoverPlan | RowsPlan | FilesPlan | NestedPlan | PlainPlan
+Plan = CoverPlan | RowsPlan | FilesPlan | NestedPlan | PartialPlan | PlainPlan
 
 
 def decoding_of(plan: Plan) -> Decoding | None:

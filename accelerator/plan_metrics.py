@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from accelerator.metrics import Metrics
 from accelerator.plan import (
+    ComposedPlan,
     FilesPlan,
-    NestedPlan,
     PlainPlan,
     Plan,
     RowsPlan,
@@ -39,8 +39,8 @@ def metrics_of(plan: Plan, counted: Counted | None) -> Metrics:
     """What the plan uses; `counted` is what was read, where that was counted."""
     if isinstance(plan, (FilesPlan, PlainPlan)):
         return Metrics(rewritten=not isinstance(plan, PlainPlan))
-    if isinstance(plan, NestedPlan):
-        return _nested_metrics(plan)
+    if isinstance(plan, ComposedPlan):
+        return _composed_metrics(plan)
     if isinstance(plan, RowsPlan):
         return _rows_metrics(plan, counted)
     filled = {s.path for s in plan.segments if s.rows}
@@ -55,7 +55,7 @@ def metrics_of(plan: Plan, counted: Counted | None) -> Metrics:
     )
 
 
-def _nested_metrics(plan: NestedPlan) -> Metrics:
+def _composed_metrics(plan: ComposedPlan) -> Metrics:
     """Of all its SELECTs."""
     inner = [metrics_of(one, None) for one in plan.parts]
     return Metrics(

@@ -18,7 +18,7 @@ from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.errors import EngineError
-from accelerator.plan import CELLS, CoverPlan, DuckDBRun, NestedPlan, RowsPlan
+from accelerator.plan import CELLS, CoverPlan, DuckDBRun, NestedPlan, PartialPlan, RowsPlan
 from cubes.build_sql import stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from rewrite.expr import Column
@@ -26,7 +26,7 @@ from rewrite.rows_sql import rows_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     from accelerator.config import Config
     from accelerator.engines.spark import SparkEngine
@@ -86,6 +86,61 @@ def run_nested(
     tables = {name: answers[occurrence] for name, occurrence in plan.duckdb.raw}
     found = engine.run(plan.duckdb.sql, tables, tag=tag)
     return conform(found, list(plan.names), [o.expr.type or "" for o in plan.block.outputs])
+
+
+def whole(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """An answer that came at once, for a reader that was promised that schema.
+
+    Spark's own differs from it in columns that can't be NULL.
+    """
+    try:
+        batches: list[pa.RecordBatch] = table.cast(schema).to_batches()
+        return batches
+    except (ValueError, pa.ArrowInvalid) as error:
+        raise EngineError(
+            f"the answer has other columns than when the stream was opened: {error}",
+            hint="open the stream again",
+        ) from error
+
+
+def partial_frame(
+    plan: PartialPlan, answers: Sequence[pa.Table], engine: SparkEngine, sql: str
+) -> DataFrame:
+    """A lazy DataFrame over the answers of SELECTs in the statement, which is given in `sql`.
+
+    Spark analyses that as well: what it refuses isn't answered, and its names and types hold.
+    """
+    plain = engine.analysed(sql)
+    frame = _over_answers(plan, answers, engine)
+    if _types(frame.schema) != _types(plain):  # what can't be NULL shows in arrays made of it
+        schemas = [engine.analysed(select) for select in plan.selects]
+        exact = [_not_null(*pair) for pair in zip(answers, schemas, strict=True)]
+        frame = _over_answers(plan, exact, engine)
+    if _types(frame.schema) != _types(plain):
+        raise EngineError("the statement over answers has other types than the plain one")
+    return frame.toDF(*plain.names)
+
+
+def _over_answers(plan: PartialPlan, answers: Sequence[pa.Table], engine: SparkEngine) -> DataFrame:
+    session = engine.session
+    with ExitStack() as views:
+        text = plan.pieces[0]
+        for answer, piece in zip(answers, plan.pieces[1:], strict=True):
+            view = f"acc_{uuid.uuid4().hex}"
+            session.createDataFrame(answer).createOrReplaceTempView(view)
+            views.callback(session.catalog.dropTempView, view)
+            text += f"SELECT * FROM {view}{piece}"
+        return session.sql(text)
+
+
+def _types(schema: StructType) -> list[DataType]:
+    return [field.dataType for field in schema.fields]
+
+
+def _not_null(answer: pa.Table, schema: StructType) -> pa.Table:
+    """The answer, whose columns say which of them Spark knows to have no NULL."""
+    pairs = zip(answer.schema, schema.fields, strict=True)
+    return answer.cast(pa.schema([one.with_nullable(field.nullable) for one, field in pairs]))
 
 
 def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator import explain
 from accelerator.errors import AcceleratorError
-from accelerator.plan import CoverPlan, NestedPlan, Plan
+from accelerator.plan import ComposedPlan, CoverPlan, Plan
 from accelerator.verification import verify
 
 if TYPE_CHECKING:
@@ -128,5 +128,5 @@ class Sampling:
 
 
 def _cubes(plan: Plan) -> set[str]:
-    parts = plan.parts if isinstance(plan, NestedPlan) else (plan,)
+    parts = plan.parts if isinstance(plan, ComposedPlan) else (plan,)
     return {p.cube for p in parts if isinstance(p, CoverPlan) and p.cube is not None}

@@ -27,6 +27,7 @@ from accelerator.iceberg import Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
 from accelerator.nested_search import plan_nested
+from accelerator.partial_search import plan_partial
 from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
 from accelerator.scene import COUNTED_MAX, Parts, Scene
@@ -138,6 +139,23 @@ class CubeSearch:
     def plan(self, tree: exp.Expression, scene: Scene) -> Found:
         """The cheapest plan."""
         return self._plan_tree(tree, scene, count())
+
+    def partial(self, sql: str, tree: exp.Expression, found: Found, scene: Scene) -> Found:
+        """What is found, which is plain; else SELECTs in the statement, and Spark for the rest."""
+        if scene.only is not None or self._config.engine == "spark":
+            return found
+        if not isinstance(found.plan, PlainPlan):
+            return found
+        names, selects = list(found.names), count()
+        seen, inside = self._seen(scene), replace(scene, by_spark=False)
+
+        def planned(inner: exp.Expression) -> Plan:
+            one = self._plan_tree(inner, inside, selects)
+            names.extend(one.names)
+            return one.plan
+
+        plan = plan_partial(sql, tree, found.plan, seen, planned, self._config.dialect)
+        return Found(plan, tuple(dict.fromkeys((*names, *seen.names))))
 
     def _plan_tree(self, tree: exp.Expression, scene: Scene, selects: Iterator[int]) -> Found:
         """`selects` counts those of the whole statement."""

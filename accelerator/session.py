@@ -26,7 +26,7 @@ from accelerator.context import SessionContext
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.manifest_jobs import SparkJobs
 from accelerator.engines.source import SparkSource
-from accelerator.errors import AcceleratorError, CancelledError, EngineError
+from accelerator.errors import AcceleratorError, CancelledError, EngineError, RefusedError
 from accelerator.guards import Guards
 from accelerator.iceberg import Lake, NeedsSparkError
 from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
@@ -37,9 +37,11 @@ from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
 from accelerator.plan import (
+    ComposedPlan,
     CoverPlan,
     FilesPlan,
     NestedPlan,
+    PartialPlan,
     PlainPlan,
     Plan,
     RowsPlan,
@@ -48,7 +50,7 @@ from accelerator.plan import (
 from accelerator.plan_metrics import metrics_of, with_decoding
 from accelerator.planner import Planner
 from accelerator.result import Result
-from accelerator.running import run_duckdb, run_nested, spark_frame
+from accelerator.running import partial_frame, run_duckdb, run_nested, spark_frame, whole
 from accelerator.sampling import Sampling
 from accelerator.scene import Parts
 from accelerator.statements.grammar import parse_statement
@@ -92,7 +94,7 @@ class Uses:
 
     def record(self, plan: Plan) -> None:
         """One more, if it's a cube that answered."""
-        for part in plan.parts if isinstance(plan, NestedPlan) else ():
+        for part in plan.parts if isinstance(plan, ComposedPlan) else ():
             self.record(part)
         if isinstance(plan, CoverPlan) and plan.cube_id is not None:
             self.hits[plan.cube_id] = self.hits.get(plan.cube_id, 0) + 1
@@ -396,12 +398,15 @@ class Accelerator:
                 return session.sql(sql).toArrow()
 
     def run(
-        self, plan: CoverPlan | RowsPlan | FilesPlan | NestedPlan, sql: str
+        self, plan: CoverPlan | RowsPlan | FilesPlan | NestedPlan | PartialPlan, sql: str
     ) -> tuple[pa.Table, str, Counted | None]:
         """Runs a plan; the answer, the engine that gave it, and what was read if it was counted."""
         if isinstance(plan, NestedPlan):
             with self.tracked() as tag:
                 return self._nested_rows(plan, tag, {}), plan.engine, None
+        if isinstance(plan, PartialPlan):
+            with self.tracked() as tag, self._spark.engine().tagged(tag):
+                return self._partial(plan, sql, tag).toArrow(), plan.engine, None
         if isinstance(plan, FilesPlan):
             from accelerator.metadata_query import run_files
 
@@ -425,6 +430,12 @@ class Accelerator:
 
     def _nested_rows(self, plan: NestedPlan, tag: str, known: dict[int, pa.Table]) -> pa.Table:
         """Each inner SELECT once, then what stands above; `known` are answers so far."""
+        return run_nested(plan, self._answers(plan, tag, known), self.duckdb, tag)
+
+    def _partial(self, plan: PartialPlan, sql: str, tag: str) -> DataFrame:
+        return partial_frame(plan, self._answers(plan, tag, {}), self._spark.engine(), sql)
+
+    def _answers(self, plan: ComposedPlan, tag: str, known: dict[int, pa.Table]) -> list[pa.Table]:
         for one in plan.inputs:
             if id(one) in known:
                 continue
@@ -433,7 +444,7 @@ class Accelerator:
             else:
                 self._pin_snapshots(one)
                 known[id(one)], _ = self._in_process(one, tag)
-        return run_nested(plan, [known[id(one)] for one in plan.inputs], self.duckdb, tag)
+        return [known[id(one)] for one in plan.inputs]
 
     def _in_process(self, plan: CoverPlan | RowsPlan, tag: str) -> tuple[pa.Table, Counted | None]:
         """The answer by DuckDB; NeedsSparkError where it can't read the rows."""
@@ -503,7 +514,7 @@ class Accelerator:
             plan, _ = self.plan(sql)  # once more: only now nothing that it names is deleted
             rows = self._streamed(plan)
             if rows is None or rows.schema != schema:
-                yield from _whole(self.query(sql, user=user).arrow(), schema)
+                yield from whole(self.query(sql, user=user).arrow(), schema)
                 return
             self._pin_snapshots(rows.plan)
             pieces, given = rows.pieces(), False
@@ -520,7 +531,7 @@ class Accelerator:
                             f"the rows after the first ones can't be read: {declined.detail}",
                             hint="`query` gives all rows or none, and falls back to plain Spark",
                         ) from error
-                    yield from _whole(self.query(sql, user=user).arrow(), schema)
+                    yield from whole(self.query(sql, user=user).arrow(), schema)
                     return
                 if piece is None:
                     return
@@ -603,6 +614,8 @@ class Accelerator:
         ) as error:  # law 4: the plain statement answers, or raises Spark's own error
             if not holds():
                 return None
+            if isinstance(error, RefusedError) and error.__cause__ is not None:
+                raise error.__cause__ from None
             declined = self._failed("engine_failed", error)
             self._forget_damaged(plan)
             metrics = Metrics(planning_ms=planned, fallback=_shown(declined))
@@ -622,7 +635,7 @@ class Accelerator:
 
     def _forget_damaged(self, plan: Plan) -> None:
         """Segments that failed a statement for their own damage fail no other one."""
-        for part in plan.parts if isinstance(plan, NestedPlan) else ():
+        for part in plan.parts if isinstance(plan, ComposedPlan) else ():
             self._forget_damaged(part)
         if not isinstance(plan, CoverPlan):
             return
@@ -655,30 +668,20 @@ class Accelerator:
             if isinstance(plan, (PlainPlan, FilesPlan, NestedPlan)):
                 return session.sql(statement.bare)
             try:
-                self._pin_snapshots(plan)
-                frame = spark_frame(plan, self._spark.engine(), statement.bare, leases)
+                if isinstance(plan, PartialPlan):
+                    with self.tracked() as tag:
+                        frame = self._partial(plan, statement.bare, tag)
+                else:
+                    self._pin_snapshots(plan)
+                    frame = spark_frame(plan, self._spark.engine(), statement.bare, leases)
             except Exception as error:  # law 4
-                self._failed("engine_failed", error)
+                if not isinstance(error, RefusedError):
+                    self._failed("engine_failed", error)
                 return session.sql(statement.bare)
             with self._lock:
                 self._leases.push(leases.pop_all())
         self.uses.record(plan)
         return frame
-
-
-def _whole(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """An answer that came at once, for a reader that was promised that schema.
-
-    Spark's own differs from it in columns that can't be NULL.
-    """
-    try:
-        batches: list[pa.RecordBatch] = table.cast(schema).to_batches()
-        return batches
-    except (ValueError, pa.ArrowInvalid) as error:
-        raise EngineError(
-            f"the answer has other columns than when the stream was opened: {error}",
-            hint="open the stream again",
-        ) from error
 
 
 def _ms(since: float) -> float:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import parse_one
 
-from accelerator.plan import CoverPlan, NestedPlan, Plan, RowsPlan
+from accelerator.plan import CoverPlan, NestedPlan, PartialPlan, Plan, RowsPlan
 from rewrite.expr import Expr, columns, walk
 from rewrite.parse import parse
 from rewrite.row_block import RowBlock
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _RELATIVE = 1e-9
 _SHOWN = 5
+_COLUMNS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +91,17 @@ def verify(session: Accelerator, sql: str) -> Verification:
         accelerated_ms=metrics.planning_ms + metrics.execution_ms,
         plain_ms=plain_ms,
         fallback=metrics.fallback,
-        estimates=tuple(plain.column_names[i] for i in estimates),
+        estimates=tuple(plain.column_names[i] for i in estimates if i < plain.num_columns),
     )
 
 
 def _estimates(plan: Plan, known: dict[int, tuple[int, ...]] | None = None) -> tuple[int, ...]:
     """The places of the outputs that a sketch has a part in; `known` are those of inner plans."""
+    known = {} if known is None else known
     if isinstance(plan, NestedPlan):
-        return _nested_estimates(plan, {} if known is None else known)
+        return _nested_estimates(plan, known)
+    if isinstance(plan, PartialPlan):  # which of Spark's outputs rest on them isn't known
+        return tuple(range(_COLUMNS_MAX)) if any(map(_estimates, plan.parts)) else ()
     if not isinstance(plan, CoverPlan):
         return ()
     estimated, outputs = plan.match.estimates, enumerate(plan.block.outputs)

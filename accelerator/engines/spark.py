@@ -25,6 +25,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from accelerator.engines.java import check_java
 from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
@@ -37,7 +38,7 @@ from accelerator.engines.selection import (
 from accelerator.engines.session_catalogs import catalog_settings, other_catalogs
 from accelerator.engines.session_state import SessionState
 from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSettings, embedded_conf
-from accelerator.errors import CancelledError, EngineError, FunctionArgumentError
+from accelerator.errors import CancelledError, EngineError, FunctionArgumentError, RefusedError
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
 from cubes.spark import CANCELLED, JobError, job_errors
 from indexes.tokens import NEEDLE_HINT
@@ -233,6 +234,13 @@ class SparkEngine:
     def other_catalogs(self) -> frozenset[str]:
         """The names that Spark takes for catalogs without Iceberg tables."""
         return other_catalogs(self._conf())
+
+    def analysed(self, sql: str) -> StructType:
+        """The columns of the statement's answer; RefusedError over Spark's error if it has none."""
+        try:
+            return self.session.sql(sql).schema
+        except PySparkException as error:
+            raise RefusedError from error
 
     @contextmanager
     def tagged(self, tag: str) -> Iterator[None]:

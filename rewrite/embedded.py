@@ -1,0 +1,237 @@
+"""SELECTs that stand inside a statement, as places in its text.
+
+They are found among its tokens, so that what stands around them can stay as it was written: items
+of WITH, branches of set operations, and whatever stands in parentheses and begins with SELECT or
+WITH. A place's text is a statement of its own, but for the names that a WITH around it defines;
+what it needs of these stands in front of it. A SELECT that refers to the query around it can't be
+bound alone, and so isn't answered alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import Token, TokenType
+from sqlglot.dialects import Dialect
+
+from rewrite.reason import DeclinedError
+
+_SET = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
+_BEGIN = frozenset({TokenType.SELECT, TokenType.WITH})
+_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_ENDS = frozenset(
+    {
+        TokenType.ORDER_BY,
+        TokenType.SORT_BY,
+        TokenType.CLUSTER_BY,
+        TokenType.DISTRIBUTE_BY,
+        TokenType.LIMIT,
+        TokenType.OFFSET,
+        TokenType.WINDOW,
+    }
+)
+"""What may follow the last branch of a set operation, and belongs to the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A SELECT from `start` up to `end` in the text; `sql` is it as a statement."""
+
+    start: int
+    end: int
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An item of WITH: its name in lower case, its text, and the names in it."""
+
+    name: str
+    text: str
+    named: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """Tokens from `first` up to `last` that are a query, in the sight of items of WITH."""
+
+    first: int
+    last: int
+    items: tuple[_Item, ...]
+
+
+def replaced(
+    sql: str, dialect: str, answered: Callable[[str], bool]
+) -> tuple[tuple[str, ...], tuple[Place, ...]]:
+    """The text's pieces around the SELECTs that are `answered`, outermost first, and these.
+
+    The whole statement is never one of them. DeclinedError where the text isn't understood.
+    """
+    tokens = Dialect.get_or_raise(dialect).tokenize(sql)
+    if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens = tokens[:-1]
+    text = _Text(sql, tokens)
+    places = sorted(text.places(answered), key=lambda place: place.start)
+    starts = (0, *(place.end for place in places))
+    ends = (*(place.start for place in places), len(sql))
+    return tuple(sql[a:b] for a, b in zip(starts, ends, strict=True)), tuple(places)
+
+
+class _Text:
+    def __init__(self, sql: str, tokens: Sequence[Token]) -> None:
+        self._sql, self._tokens = sql, tokens
+        self._closing: dict[int, int] = {}
+        opened: list[int] = []
+        for number, token in enumerate(tokens):
+            if token.token_type == TokenType.L_PAREN:
+                opened.append(number)
+            elif token.token_type == TokenType.R_PAREN:
+                if not opened:
+                    raise _unclear()
+                self._closing[opened.pop()] = number
+        if opened:
+            raise _unclear()
+
+    def places(self, answered: Callable[[str], bool]) -> Iterator[Place]:
+        waiting = [(_Region(0, len(self._tokens), ()), True)]
+        while waiting:
+            region, whole = waiting.pop()
+            place = None if whole else self._place(region)
+            if place is not None and answered(place.sql):
+                yield place
+            else:
+                waiting += [(one, False) for one in self._inner(region)]
+
+    def _type(self, number: int) -> TokenType | None:
+        return self._tokens[number].token_type if number < len(self._tokens) else None
+
+    def _place(self, region: _Region) -> Place | None:
+        """The region as a statement of its own; None of a set operation."""
+        first, body, own = region.first, region.first, region.items
+        if self._type(first) == TokenType.WITH:
+            own, body = self._with(region)
+        if self._type(body) != TokenType.SELECT or len(self._branches(body, region.last)) > 1:
+            return None
+        start, end = self._tokens[first].start, self._tokens[region.last - 1].end + 1
+        items = self._needed(own, self._named(body, region.last))
+        select = self._sql[self._tokens[body].start : end]
+        prefix = f"WITH {', '.join(item.text for item in items)} " if items else ""
+        return Place(start, end, prefix + select)
+
+    def _inner(self, region: _Region) -> Iterator[_Region]:
+        """The queries that stand in it."""
+        body, items = region.first, region.items
+        if self._type(body) == TokenType.WITH:
+            items, body = self._with(region)
+            yield from self._items(region)
+        branches = self._branches(body, region.last)
+        for first, last in branches:
+            if len(branches) > 1 and self._type(first) == TokenType.SELECT:
+                yield _Region(first, last, items)
+            else:
+                yield from self._in_parentheses(first, last, items)
+
+    def _in_parentheses(self, first: int, last: int, items: tuple[_Item, ...]) -> Iterator[_Region]:
+        number = first
+        while number < last:
+            closing = self._closing.get(number)
+            if closing is not None and self._begins(number + 1):
+                yield _Region(number + 1, closing, items)
+                number = closing
+            number += 1
+
+    def _begins(self, number: int) -> bool:
+        return self._type(number) in _BEGIN
+
+    def _branches(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The parts around set operators, without what follows the last one."""
+        cuts: list[tuple[int, int]] = []
+        begin, number = first, first
+        while number < last:
+            if number in self._closing:
+                number = self._closing[number]
+            elif self._tokens[number].token_type in _SET and not self._is_column_list(number):
+                cuts.append((begin, number))
+                begin = number + 1
+                while self._type(begin) in (TokenType.ALL, TokenType.DISTINCT):
+                    begin += 1
+                number = begin - 1
+            number += 1
+        end = last
+        if cuts:
+            depth = begin
+            while depth < end:
+                if depth in self._closing:
+                    depth = self._closing[depth]
+                elif self._tokens[depth].token_type in _ENDS:
+                    end = depth
+                depth += 1
+        return [*cuts, (begin, end)]
+
+    def _is_column_list(self, number: int) -> bool:
+        """Of `* EXCEPT (a, b)`, which is no set operator."""
+        before, behind = self._type(number - 1), self._type(number + 1)
+        star = number > 0 and before == TokenType.STAR
+        return star and behind == TokenType.L_PAREN and not self._begins(number + 2)
+
+    def _with(self, region: _Region) -> tuple[tuple[_Item, ...], int]:
+        """The items that its body sees, and where the body begins."""
+        items, names = list(region.items), {item.name for item in region.items}
+        number = region.first
+        for first, number in self._with_items(region):
+            name = self._tokens[first].text.lower()
+            if name in names:
+                raise _unclear()
+            names.add(name)
+            start, end = self._tokens[first].start, self._tokens[number].end + 1
+            items.append(_Item(name, self._sql[start:end], self._named(first + 1, number)))
+        return tuple(items), number + 1
+
+    def _items(self, region: _Region) -> Iterator[_Region]:
+        """The queries of its WITH, each with the items before it."""
+        items, _ = self._with(region)
+        seen = len(region.items)
+        for _, closing in self._with_items(region):
+            opening = next(o for o, c in self._closing.items() if c == closing)
+            if self._begins(opening + 1):
+                yield _Region(opening + 1, closing, items[:seen])
+            seen += 1
+
+    def _with_items(self, region: _Region) -> Iterator[tuple[int, int]]:
+        """The number of each item's name, and of the parenthesis that closes it."""
+        number = region.first + 1
+        while True:
+            first = number
+            if self._type(first) not in _NAMES:  # RECURSIVE, or a name that is a word as well
+                raise _unclear()
+            number += 1
+            if number in self._closing:  # names of its columns
+                number = self._closing[number] + 1
+            if self._type(number) == TokenType.ALIAS:
+                number += 1
+            if number not in self._closing or self._closing[number] >= region.last:
+                raise _unclear()
+            number = self._closing[number]
+            yield first, number
+            if self._type(number + 1) != TokenType.COMMA:
+                return
+            number += 2
+
+    def _named(self, first: int, last: int) -> frozenset[str]:
+        """All words of these tokens, in lower case, that may be names."""
+        return frozenset(t.text.lower() for t in self._tokens[first:last])
+
+    @staticmethod
+    def _needed(items: Sequence[_Item], named: frozenset[str]) -> list[_Item]:
+        """The items that are named, or that those need, in their order."""
+        found: list[_Item] = []
+        for item in reversed(items):
+            if item.name in named:
+                found.insert(0, item)
+                named |= item.named
+        return found
+
+
+def _unclear() -> DeclinedError:
+    return DeclinedError("block_unsupported", "A statement whose parts aren't told apart.")
