@@ -22,6 +22,7 @@ from accelerator.plan import CELLS, CoverPlan, DuckDBRun, NestedPlan, PartialPla
 from cubes.build_sql import stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from rewrite.expr import Column
+from rewrite.render import quote
 from rewrite.rows_sql import rows_sql
 
 if TYPE_CHECKING:
@@ -111,36 +112,39 @@ def partial_frame(
     Spark analyses that as well: what it refuses isn't answered, and its names and types hold.
     """
     plain = engine.analysed(sql)
-    frame = _over_answers(plan, answers, engine)
+    frame = _over_answers(plan, answers, engine, list(map(_ddl, plan.inputs)))
     if _types(frame.schema) != _types(plain):  # what can't be NULL shows in arrays made of it
-        schemas = [engine.analysed(select) for select in plan.selects]
-        exact = [_not_null(*pair) for pair in zip(answers, schemas, strict=True)]
-        frame = _over_answers(plan, exact, engine)
+        frame = _over_answers(plan, answers, engine, list(map(engine.analysed, plan.selects)))
     if _types(frame.schema) != _types(plain):
         raise EngineError("the statement over answers has other types than the plain one")
     return frame.toDF(*plain.names)
 
 
-def _over_answers(plan: PartialPlan, answers: Sequence[pa.Table], engine: SparkEngine) -> DataFrame:
+def _over_answers(
+    plan: PartialPlan,
+    answers: Sequence[pa.Table],
+    engine: SparkEngine,
+    schemas: Sequence[str | StructType],
+) -> DataFrame:
     session = engine.session
     with ExitStack() as views:
         text = plan.pieces[0]
-        for answer, piece in zip(answers, plan.pieces[1:], strict=True):
+        for answer, schema, piece in zip(answers, schemas, plan.pieces[1:], strict=True):
             view = f"acc_{uuid.uuid4().hex}"
-            session.createDataFrame(answer).createOrReplaceTempView(view)
+            # Without a schema Spark takes times without a zone for instants.
+            session.createDataFrame(answer, schema).createOrReplaceTempView(view)
             views.callback(session.catalog.dropTempView, view)
             text += f"SELECT * FROM {view}{piece}"
         return session.sql(text)
 
 
+def _ddl(plan: CoverPlan | RowsPlan | NestedPlan) -> str:
+    """The answer's columns as Spark writes a schema."""
+    return ", ".join(f"{quote(o.name or '', 'spark')} {o.expr.type}" for o in plan.block.outputs)
+
+
 def _types(schema: StructType) -> list[DataType]:
     return [field.dataType for field in schema.fields]
-
-
-def _not_null(answer: pa.Table, schema: StructType) -> pa.Table:
-    """The answer, whose columns say which of them Spark knows to have no NULL."""
-    pairs = zip(answer.schema, schema.fields, strict=True)
-    return answer.cast(pa.schema([one.with_nullable(field.nullable) for one, field in pairs]))
 
 
 def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:

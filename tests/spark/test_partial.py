@@ -19,7 +19,9 @@ F, D = "lake.d.part_f", "lake.d.part_d"
 _FACTS = (
     "SELECT nullif(CAST(id AS INT) % 7, 6) AS k, nullif(concat('g', id % 3), 'g2') AS g,"
     " CAST(id AS INT) % 5 AS v, CAST(id AS DECIMAL(9,2)) / 4 AS c, CAST(id % 5 AS DOUBLE) / 8 AS x,"
-    " date_add(DATE '2024-01-28', CAST(id % 40 AS INT)) AS d FROM range({0}, {1}, 1, 1)"
+    " date_add(DATE '2024-01-28', CAST(id % 40 AS INT)) AS d,"
+    " TIMESTAMP_NTZ '2024-03-10 02:30:00' + make_interval(0, 0, 0, id % 3) AS z"
+    " FROM range({0}, {1}, 1, 1)"
 )
 _BY_G = f"SELECT g, count(*) AS n, sum(v) AS s, sum(c) AS c FROM {F} GROUP BY g"
 _BY_K = f"SELECT k, sum(v) AS s FROM {F} GROUP BY k"
@@ -47,6 +49,7 @@ _ANSWERED = (
     # what is not understood above them, or beside them
     f"SELECT explode(array(n, s)) AS e FROM ({_BY_G})",
     f"SELECT g, e FROM ({_BY_G}) LATERAL VIEW explode(sequence(1, n)) AS e",
+    f"SELECT soundex(string(m)) AS x, z, m FROM (SELECT z, max(z) AS m FROM {F} GROUP BY z)",
     f"SELECT * FROM ({_BY_K}) PIVOT (sum(s) FOR k IN (1, 2, 3))",
     f"SELECT soundex(g) AS x, transform(array(n), y -> y + 1) AS a FROM ({_BY_G})",
     f"WITH a AS ({_BY_K}), b AS (SELECT k, max(s) AS m FROM a GROUP BY k)"
@@ -54,6 +57,7 @@ _ANSWERED = (
     f"SELECT concat_ws('-', collect_set(g)) AS x FROM ({_BY_G} ORDER BY g LIMIT 1)",
 )
 _PLAIN = (
+    f"SELECT count(*) <= 90 AS b FROM ({_BY_K}) TABLESAMPLE (3 ROWS) CROSS JOIN {D}",
     f"SELECT g, sum(v) OVER (PARTITION BY g) AS s FROM {F} WHERE d = '2024-01-28'",
     f"SELECT k, (SELECT count(*) FROM {F} f WHERE f.k = o.k) AS n FROM {D} o",
     f"SELECT k FROM {D} o WHERE EXISTS (SELECT 1 FROM {F} f WHERE f.k = o.k AND f.v > o.k)",
@@ -75,8 +79,8 @@ def parts(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[Differe
     sql(f"CREATE TABLE {D} AS SELECT CAST(id AS INT) AS k, concat('n', id) AS name FROM range(9)")
     sql(f"CREATE TEMPORARY VIEW part_view AS SELECT * FROM {F}")
     acc.query(
-        f"CREATE CUBE part_f AS SELECT k, g, v, d, count(*), sum(v), sum(c), avg(x) FROM {F}"
-        " GROUP BY k, g, v, d"
+        f"CREATE CUBE part_f AS SELECT k, g, v, d, z, count(*), sum(v), sum(c), avg(x) FROM {F}"
+        " GROUP BY k, g, v, d, z"
     )
     yield Differential(acc)
     acc.query("DROP CUBE part_f")
