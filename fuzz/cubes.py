@@ -100,6 +100,13 @@ def columns_of(star: Star, joins: Sequence[Join]) -> list[Expr]:
     return [Expr.of(c) for short in shorts for c in star.tables[short].columns]
 
 
+def keys_of(star: Star, joins: Sequence[Join]) -> list[Expr]:
+    """The columns by which other dimensions would be joined to the fact."""
+    joined = {join.edge.child for join in joins}
+    keys = {e.key for e in star.edges if e.parent == "f" and e.child not in joined}
+    return [Expr.of(c) for c in star.tables["f"].columns if c.id in keys]
+
+
 def random_cube(r: Random, star: Star, name: str) -> Cube:
     """Dimensions of few values, aggregates of any column."""
     dice = Dice(r, r)
@@ -107,7 +114,9 @@ def random_cube(r: Random, star: Star, name: str) -> Cube:
     every = columns_of(star, joins)
     few = [e for e in every if len(e.pool) <= 15]
     chosen = r.sample(few, min(len(few), r.choice((1, 2, 3, 4, 5))))
-    dimensions = [e if r.random() < 0.85 else derived(dice, e) for e in chosen]
+    if r.random() < 0.35:
+        chosen = [*keys_of(star, joins), *chosen]
+    dimensions = [e if r.random() < 0.85 else derived(dice, e) for e in dict.fromkeys(chosen)]
     measures = [e for e in every if e.text.startswith("{f_")]
     aggregates = [ROWS] if r.random() < 0.8 else []
     for _ in range(r.choice((2, 4, 6, 8))):

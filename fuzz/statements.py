@@ -38,6 +38,10 @@ _OVER = (
     "WITH q AS ({{}}) SELECT a.*, b.{0} AS other FROM q a JOIN q b ON a.{0} = b.{0}",
     "WITH q AS ({{}}) SELECT a.{0}, b.{0} AS other FROM q a LEFT JOIN q b ON a.{0} = b.{0}",
     "WITH q AS ({{}}), m AS (SELECT max({0}) AS top FROM q) SELECT q.* FROM q JOIN m ON {0} = top",
+    "SELECT z.*, rank() OVER (ORDER BY {0}) AS place, count(*) OVER () AS n FROM ({{}}) z",
+    "SELECT z.* FROM ({{}}) z WHERE {0} IN (SELECT max({0}) FROM ({{}}) y)",
+    "SELECT z.*, (SELECT count({0}) FROM ({{}}) y) AS n, e FROM ({{}}) z"
+    " LATERAL VIEW explode(array(1, 2)) l AS e",
 )
 """Of which the place is an output's name."""
 
@@ -110,6 +114,7 @@ class Asker:
         r, dice = self.r, self.dice
         source, where, joins = self._joined(cube)
         dims = [d for d in cube.dimensions if self._has(joins, d)]
+        dims += self._beside(cube, joins)
         keys = r.sample(dims, r.randint(0, min(3, len(dims))))
         keys = [derived(dice, k) if r.random() < 0.2 else k for k in keys]
         aggregates = [related(dice, cube) for _ in range(r.choice((0, 1, 1, 2, 3)) if keys else 2)]
@@ -127,6 +132,13 @@ class Asker:
                 Select(self._outputs(keys, []), source, tuple(where), (), distinct=True)
             )
         return self._grouped(keys, aggregates, source, tuple(where))
+
+    def _beside(self, cube: Cube, joins: Sequence[Join]) -> list[Expr]:
+        """Columns of joined tables that the cube lacks, or whose columns it doesn't show."""
+        own = {join.edge.child for join in cube.joins}
+        shorts = [j.edge.child for j in joins if j.edge.child not in own or self.r.random() < 0.2]
+        columns = [Expr.of(c) for short in shorts for c in self.star.tables[short].columns]
+        return self.r.sample(columns, min(len(columns), 3))
 
     def _of_manifests(self) -> Select:
         """Counts and bounds of the fact alone, which manifests and indexes may answer."""
@@ -175,6 +187,12 @@ class Asker:
     def _joined(self, cube: Cube) -> tuple[str, list[str], tuple[Join, ...]]:
         """FROM as the cube has it, or nearly; conditions that stand in WHERE; the joins."""
         r, joins = self.r, cube.joins
+        keys = {column.id for d in cube.dimensions for column in self.star.columns(d.text)}
+        for edge in self.star.edges:
+            if edge.key in keys and r.random() < 0.4:
+                joined = {"f", *(j.edge.child for j in joins)}
+                if edge.parent in joined and edge.child not in joined:
+                    joins = (*joins, Join(edge, r.choice(("JOIN", "JOIN", "LEFT JOIN"))))
         if joins and r.random() < 0.12:
             joins = joins[:-1]
         if r.random() < 0.12:
