@@ -19,7 +19,7 @@ from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.errors import EngineError
 from accelerator.plan import CELLS, CoverPlan, DuckDBRun, NestedPlan, PartialPlan, RowsPlan
-from cubes.build_sql import stored_schema
+from cubes.build_sql import cells_schema, stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from rewrite.expr import Column
 from rewrite.render import quote
@@ -216,7 +216,8 @@ def _frame(
         sources.append(SegmentSource(view, segment_condition(filled)))
     if plan.manifests is not None and plan.manifests.cells is not None:
         view = f"acc_{uuid.uuid4().hex}"
-        session.createDataFrame(plan.manifests.cells).createOrReplaceTempView(view)
+        schema = cells_schema(plan.definition)  # else times without a zone were instants
+        session.createDataFrame(plan.manifests.cells, schema).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, ""))
     raw = None

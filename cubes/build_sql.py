@@ -220,7 +220,11 @@ def _companion(cube: CubeDefinition, state: State, kind: str) -> str:
 
 def stored_schema(cube: CubeDefinition) -> str:
     """The Spark schema text of a segment file."""
-    parts = [f"{SEGMENT} BIGINT"]
-    parts += [f"d{i} {d.expr.type}" for i, d in enumerate(cube.dimensions)]
+    return f"{SEGMENT} BIGINT, {cells_schema(cube)}"
+
+
+def cells_schema(cube: CubeDefinition) -> str:
+    """The Spark schema text of cells."""
+    parts = [f"d{i} {d.expr.type}" for i, d in enumerate(cube.dimensions)]
     parts += [f"s{i} {s.type}" for i, s in enumerate(cube.states)]
     return ", ".join(parts)

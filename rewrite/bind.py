@@ -140,21 +140,20 @@ def bind_output(item: exp.Expression, names: Names) -> Output:
     return Output(alias or output_name(inner), alias, bind(inner, names))
 
 
-def output_aliases(outputs: tuple[Output, ...]) -> dict[str, Expr]:
-    """What each output's name stands for, in lower case.
+def output_aliases(outputs: tuple[Output, ...]) -> dict[str, Expr | None]:
+    """What each output's name stands for, in lower case; None where it's ambiguous.
 
     An alias that is given twice is ambiguous even where both are one expression; a column that
     stands there twice isn't.
     """
-    aliases: dict[str, Expr] = {}
+    aliases: dict[str, Expr | None] = {}
     given: set[str] = set()
     for output in outputs:
         name = (
             output.alias or (output.name if isinstance(output.expr, Column) else None) or ""
         ).lower()
-        if name and (name in given or aliases.get(name, output.expr) != output.expr):
-            raise DeclinedError("name_ambiguous", f"Two outputs are called {name}.")
-        aliases[name] = output.expr
+        twice = name in given or aliases.get(name, output.expr) != output.expr
+        aliases[name] = None if twice else output.expr
         if output.alias:
             given.add(name)
     aliases.pop("", None)

@@ -78,7 +78,7 @@ def bind_row_block(tree: exp.Expression, facts: Facts, zone: str | None = None) 
     )
 
 
-def _aliases(tree: exp.Select, outputs: tuple[Output, ...]) -> dict[str, Expr]:
+def _aliases(tree: exp.Select, outputs: tuple[Output, ...]) -> dict[str, Expr | None]:
     """What an output's name stands for in ORDER BY, which can't name what stands there twice."""
     times = Counter((o.name or "").lower() for o in outputs)
     order = tree.args.get("order")

@@ -5,7 +5,7 @@ A name that Spark would find ambiguous, or that it could read in two ways, raise
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from rewrite.block import Occurrence
 from rewrite.expr import Column, Expr
@@ -68,15 +68,22 @@ def _qualifies(occurrence: Occurrence, qualifier: tuple[str, ...]) -> bool:
 class AliasNames:
     """GROUP BY: input columns first, then the SELECT list's aliases."""
 
-    def __init__(self, names: Names, aliases: dict[str, Expr]) -> None:
+    def __init__(self, names: Names, aliases: Mapping[str, Expr | None]) -> None:
+        """`aliases` in lower case; None for one that two outputs have."""
         self._names, self._aliases, self.zone = names, aliases, names.zone
+
+    def _alias(self, name: str) -> Expr | None:
+        """The output of that alias, None if there is none; DeclinedError if there are two."""
+        found = self._aliases.get(name.lower())
+        if found is None and name.lower() in self._aliases:
+            raise DeclinedError("name_ambiguous", f"Two outputs are called {name}.")
+        return found
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Expr:
         """The input column, or the output of that alias."""
-        alias = None if qualifier else self._aliases.get(name.lower())
-        if alias is not None and not self._names.find(qualifier, name):
-            return alias
-        return self._names.column(qualifier, name)
+        if qualifier or self._names.find(qualifier, name):
+            return self._names.column(qualifier, name)
+        return self._alias(name) or self._names.column(qualifier, name)
 
 
 class OutputNames(AliasNames):
@@ -84,7 +91,7 @@ class OutputNames(AliasNames):
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Expr:
         """The output of that alias, or the input column."""
-        alias = None if qualifier else self._aliases.get(name.lower())
+        alias = None if qualifier else self._alias(name)
         if alias is None:
             return self._names.column(qualifier, name)
         if any(found != alias for found in self._names.find(qualifier, name)):

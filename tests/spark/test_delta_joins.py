@@ -39,8 +39,9 @@ _ANSWERED = (
     " GROUP BY tag",
     f"SELECT tag, name, sum(v) AS s FROM {F} JOIN {D} ON k = dk LEFT JOIN {T} ON ok = tk"
     " WHERE i < 3 GROUP BY tag, name",
-    f"SELECT a.region, b.region AS other, count(*) AS n FROM {F} JOIN {D} a ON k = a.dk"
-    f" JOIN {D} b ON i = b.dk GROUP BY a.region, b.region",
+    f"SELECT a.region, b.region, count(*) AS n FROM {F} JOIN {D} a ON k = a.dk"
+    f" JOIN {D} b ON i = b.dk GROUP BY a.region, b.region ORDER BY b.region, a.region",
+    f"SELECT g AS a, g AS A, count(*), sum(v) AS `A` FROM {F} GROUP BY g ORDER BY g",
     f"SELECT g, sum(v) AS s FROM {F} WHERE k IN (SELECT dk FROM {D} WHERE name > 'n3') GROUP BY g",
     f"SELECT month(d) AS m, region, count(*) AS n FROM {F} JOIN {D} ON k = dk"
     " GROUP BY month(d), region",

@@ -18,6 +18,14 @@ SELECT land, count(*) n, max(x) m, count(DISTINCT v) c FROM f JOIN d ON f.k = d.
 -- expect: answers
 SELECT a.region, b.name, count(*) n FROM f JOIN d a ON f.k = a.k JOIN d b ON f.i = b.k WHERE a.name <> b.name GROUP BY a.region, b.name;
 
+-- title: two outputs of one name
+-- expect: answers
+SELECT a.name, b.name, count(*) n FROM f JOIN d a ON f.k = a.k JOIN d b ON f.i = b.k GROUP BY a.name, b.name ORDER BY a.name;
+
+-- title: which ORDER BY can't mean
+-- expect: name_ambiguous
+SELECT a.name, b.name, count(*) n FROM f JOIN d a ON f.k = a.k JOIN d b ON f.i = b.k GROUP BY a.name, b.name ORDER BY name;
+
 -- title: a join that multiplies
 -- expect: answers
 SELECT tag, count(*) n, sum(v) s, avg(x) a, stddev(v) sd, count(DISTINCT v) c, sum(c) t FROM f JOIN t ON f.k = t.k GROUP BY tag;
