@@ -6,7 +6,7 @@ computes what stands above; what isn't proven for it leaves the whole statement 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
@@ -19,7 +19,7 @@ from cubes.manifest import may_raise, unsafe
 from rewrite.bind import bind_block
 from rewrite.bind_joined import bind_row_block
 from rewrite.block import Block
-from rewrite.expr import has_aggregate
+from rewrite.expr import Aggregate, columns, has_aggregate, walk
 from rewrite.nested import Answer, Answers, Nested
 from rewrite.reason import Declined, DeclinedError
 from rewrite.row_block import RowBlock
@@ -96,6 +96,39 @@ def answer_of(block: Block | RowBlock) -> Answer:
     return Answer(columns, frozenset(shown.index(key) for key in block.keys))
 
 
+_FLOATING = frozenset({"float", "double"})
+
+
+def is_inexact(plan: CoverPlan | RowsPlan | NestedPlan) -> bool:
+    """Whether an output's last digits may go by the order in which rows were added."""
+    seen: dict[int, CoverPlan | RowsPlan | NestedPlan] = {}
+    waiting = [plan]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        nodes = (node for output in one.block.outputs for node in walk(output.expr))
+        if any(isinstance(node, Aggregate) and _goes_by_order(node) for node in nodes):
+            return True
+        waiting += one.inputs if isinstance(one, NestedPlan) else ()
+    return False
+
+
+def _goes_by_order(call: Aggregate) -> bool:
+    exact = call.function in ("min", "max", "count", "count_if")
+    return not exact and (call.type in _FLOATING or call.type is None)
+
+
+def _check_floats(block: Block, plans: Mapping[str, CoverPlan | RowsPlan | NestedPlan]) -> None:
+    """DeclinedError where floats of two SELECTs are compared: sums may differ in last digits."""
+    for condition in block.conditions:
+        floats = {c.occurrence for c in columns(condition) if c.type in _FLOATING}
+        names = {block.occurrences[one].table.name for one in floats}
+        if len(names) > 1 and any(is_inexact(plans[name]) for name in names):
+            raise DeclinedError("expression_not_proven", "Floats of two SELECTs are compared.")
+
+
 def _bound(outer: exp.Select, answers: Answers, zone: str | None) -> Block:
     """The block of what stands above: of groups, or of rows."""
     grouped = any(outer.args.get(key) for key in ("group", "having", "distinct"))
@@ -120,6 +153,7 @@ def _over(
         refused = Declined("may_raise")
     if refused is not None:
         raise DeclinedError(refused.code, refused.detail)
+    _check_floats(block, plans)
     fact = next(o.index for o in block.occurrences if o.index not in block.null_supplied)
     found = itself(block, fact)
     if isinstance(found, Declined):

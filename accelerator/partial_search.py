@@ -3,7 +3,8 @@
 What isn't understood of a statement, windows, set operations, scalar subqueries, joins of tables
 with derived ones, functions of any kind, needs no understanding where its SELECTs over facts are
 answered on their own: Spark reads their few rows in their place. A table that both read is the same
-state to both.
+state to both. The last digits of a floating sum go by the order of its rows, so that it can't be
+compared with what someone else has summed: it's answered only where Spark reads nothing else.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import islice
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from accelerator.nested_search import answer_of, refused_input
+from accelerator.nested_search import answer_of, is_inexact, refused_input
 from accelerator.plan import CoverPlan, NestedPlan, PartialPlan, PlainPlan, Plan, RowsPlan
 from rewrite.embedded import Place, replaced
 from rewrite.facts import At, Facts
@@ -24,6 +25,8 @@ from rewrite.reason import DeclinedError
 
 _MARK = "acc_partial_"
 _TRAVEL = ("version", "when")
+_PARSED_TIMES, _PARSED_AT_LEAST = 3, 20_000
+"""Of a statement's characters so many times as many are parsed to look for SELECTs in it."""
 Input = CoverPlan | RowsPlan | NestedPlan
 
 
@@ -42,27 +45,57 @@ def plan_partial(
         return plain
     found: dict[str, Input] = {}
 
-    def answered(select: str) -> bool:
-        if select not in found:
+    selects = set(tree.find_all(exp.Select))
+    spent, allowed = 0, _PARSED_AT_LEAST + _PARSED_TIMES * len(sql)
+
+    def answered(place: Place) -> bool:
+        nonlocal spent
+        if place.sql not in found:
+            spent += len(place.text) + len(place.sql)
+            if spent > allowed:
+                return False
             try:
-                plan = planned(parse(select, dialect))
+                if parse(place.text, dialect) not in selects:
+                    return False  # a word that is a name here has cut it
+                plan = planned(parse(place.sql, dialect))
             except SqlglotError:
                 return False
             if not isinstance(plan, Input) or refused_input(plan) or not _is_named(plan):
                 return False
-            found[select] = plan
+            found[place.sql] = plan
         return True
 
     try:
         pieces, places = replaced(sql, dialect, answered)
         if not places:
             return plain
-        pieces = _pinned(pieces, places, found, facts, dialect)
+        pieces, alone = _pinned(pieces, places, found, facts, dialect)
+        if any(map(is_inexact, found.values())) and not (alone and len(found) == 1):
+            return plain
     except (DeclinedError, SqlglotError):
         return plain
-    selects = tuple(place.sql for place in places)
-    inputs = tuple(found[select] for select in selects)
-    return PartialPlan(inputs=inputs, tried=plain.tried, pieces=pieces, selects=selects)
+    texts = tuple(place.sql for place in places)
+    inputs = tuple(found[text] for text in texts)
+    return PartialPlan(inputs=inputs, tried=plain.tried, pieces=pieces, selects=texts)
+
+
+def _is_defined(node: exp.Table) -> bool:
+    """Whether an item of a WITH that it sees has its name."""
+    if len(node.parts) > 1 or not isinstance(node.this, exp.Identifier):
+        return False
+    inside: exp.Expr = node
+    while inside.parent is not None:
+        around = inside.parent
+        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
+        for item in with_.expressions if with_ is not None else ():
+            if item is inside:
+                break  # an item sees those before it
+            if item.alias.lower() == node.name.lower():
+                return True
+        inside = around
+        if isinstance(around, exp.With) and around.parent is not None:
+            inside = around.parent
+    return False
 
 
 def _has_inner(tree: exp.Expression) -> bool:
@@ -84,10 +117,11 @@ def _pinned(
     found: Mapping[str, Input],
     facts: Facts,
     dialect: str,
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], bool]:
     """The pieces, in which tables that are also read here are of the snapshot that's read here.
 
-    DeclinedError where a table isn't one of Iceberg's, which could be a view of such a table.
+    And whether Spark reads no table beside the answers. DeclinedError where a table isn't one of
+    Iceberg's, which could be a view of such a table.
     """
     marks = [f"{_MARK}{number}_" for number in range(len(places))]
     text = pieces[0]
@@ -95,19 +129,18 @@ def _pinned(
         text += f"SELECT * FROM {mark}{piece}"
     tree = parse(text, dialect)
     own = {table.facts.uuid for plan in found.values() for table in plan.pinned}
-    defined = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     travels: list[tuple[int, str]] = []
+    alone = True
     for node in tree.find_all(exp.Table):
-        if node.name in marks or not isinstance(node.this, exp.Identifier):
+        if node.name in marks or _is_defined(node):
             continue
+        if not isinstance(node.this, exp.Identifier):  # IDENTIFIER('t'), t.branch_b, a function
+            raise DeclinedError("table_unknown", f"The table {node.sql(dialect)}.")
         parts = tuple(part.name for part in node.parts)
         table = facts.table(parts, At())
-        if len(parts) == 1 and parts[0].lower() in defined:
-            if table is not None and table.uuid in own:
-                raise DeclinedError("name_ambiguous", "A name of WITH is a table's as well.")
-            continue
         if table is None:
             raise DeclinedError("table_unknown", f"The table {'.'.join(parts)}.")
+        alone = False
         if table.uuid not in own or any(node.args.get(key) for key in _TRAVEL):
             continue
         then = At(snapshot_id=table.snapshot_id)
@@ -121,4 +154,4 @@ def _pinned(
     for mark in marks:
         piece, _, text = text.partition(f"SELECT * FROM {mark}")
         cut.append(piece)
-    return (*cut, text)
+    return (*cut, text), alone

@@ -399,6 +399,7 @@ class CubeSearch:
         declined: Declined | None = None
         try:
             _check_partitions(block, best, pinned)
+            _check_deletes(best, pinned)
             run = duckdb_run(block, best)
         except DeclinedError as error:
             declined = error.declined
@@ -464,6 +465,16 @@ def _pruned(
     out = unneeded(own, statistics, over(statistics))
     left = tuple(f for f, leaves in zip(coverage.uncovered, out, strict=True) if not leaves)
     return replace(coverage, uncovered=left, left_out=len(coverage.uncovered) - len(left))
+
+
+def _check_deletes(best: Candidate, pinned: tuple[PinnedTable, ...]) -> None:
+    """DeclinedError where a table that is read beside the fact has equality deletes."""
+    delta = {one.occurrence for one in best.match.delta}
+    for number, table in enumerate(pinned):
+        if number == best.match.fact or not (best.coverage.uncovered or number in delta):
+            continue
+        if any(d.content == "equality" for f in table.live_files() for d in f.deletes):
+            raise DeclinedError("equality_deletes")
 
 
 def _check_partitions(block: Block, best: Candidate, pinned: tuple[PinnedTable, ...]) -> None:

@@ -15,31 +15,30 @@ from dataclasses import dataclass
 from sqlglot import Token, TokenType
 from sqlglot.dialects import Dialect
 
+from rewrite.nested import SELECTS_MAX
 from rewrite.reason import DeclinedError
 
 _SET = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
 _BEGIN = frozenset({TokenType.SELECT, TokenType.WITH})
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _ENDS = frozenset(
-    {
-        TokenType.ORDER_BY,
-        TokenType.SORT_BY,
-        TokenType.CLUSTER_BY,
-        TokenType.DISTRIBUTE_BY,
-        TokenType.LIMIT,
-        TokenType.OFFSET,
-        TokenType.WINDOW,
-    }
+    {TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY}
 )
 """What may follow the last branch of a set operation, and belongs to the whole."""
+_UNCLEAR = frozenset({TokenType.LIMIT, TokenType.OFFSET, TokenType.WINDOW})
+"""What may do so as well, but may also be a name: then where the branch ends isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A SELECT from `start` up to `end` in the text; `sql` is it as a statement."""
+    """A SELECT from `start` up to `end` in the text.
+
+    `text` is it as it stands there, `sql` as a statement, with what it needs of a WITH around it.
+    """
 
     start: int
     end: int
+    text: str
     sql: str
 
 
@@ -62,11 +61,12 @@ class _Region:
 
 
 def replaced(
-    sql: str, dialect: str, answered: Callable[[str], bool]
+    sql: str, dialect: str, answered: Callable[[Place], bool]
 ) -> tuple[tuple[str, ...], tuple[Place, ...]]:
     """The text's pieces around the SELECTs that are `answered`, outermost first, and these.
 
-    The whole statement is never one of them. DeclinedError where the text isn't understood.
+    The whole statement is never one of them; no more are asked than a statement may have.
+    DeclinedError where the text isn't understood.
     """
     tokens = Dialect.get_or_raise(dialect).tokenize(sql)
     if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
@@ -93,15 +93,16 @@ class _Text:
         if opened:
             raise _unclear()
 
-    def places(self, answered: Callable[[str], bool]) -> Iterator[Place]:
-        waiting = [(_Region(0, len(self._tokens), ()), True)]
-        while waiting:
+    def places(self, answered: Callable[[Place], bool]) -> Iterator[Place]:
+        waiting, asked = [(_Region(0, len(self._tokens), ()), True)], 0
+        while waiting and asked < SELECTS_MAX:
             region, whole = waiting.pop()
             place = None if whole else self._place(region)
-            if place is not None and answered(place.sql):
+            asked += place is not None
+            if place is not None and answered(place):
                 yield place
             else:
-                waiting += [(one, False) for one in self._inner(region)]
+                waiting += [(one, False) for one in reversed([*self._inner(region)])]
 
     def _type(self, number: int) -> TokenType | None:
         return self._tokens[number].token_type if number < len(self._tokens) else None
@@ -117,7 +118,7 @@ class _Text:
         items = self._needed(own, self._named(body, region.last))
         select = self._sql[self._tokens[body].start : end]
         prefix = f"WITH {', '.join(item.text for item in items)} " if items else ""
-        return Place(start, end, prefix + select)
+        return Place(start, end, self._sql[start:end], prefix + select)
 
     def _inner(self, region: _Region) -> Iterator[_Region]:
         """The queries that stand in it."""
@@ -127,7 +128,7 @@ class _Text:
             yield from self._items(region)
         branches = self._branches(body, region.last)
         for first, last in branches:
-            if len(branches) > 1 and self._type(first) == TokenType.SELECT:
+            if len(branches) > 1 and self._is_select(first, last):
                 yield _Region(first, last, items)
             else:
                 yield from self._in_parentheses(first, last, items)
@@ -140,6 +141,18 @@ class _Text:
                 yield _Region(number + 1, closing, items)
                 number = closing
             number += 1
+
+    def _is_select(self, first: int, last: int) -> bool:
+        """Whether a branch is a SELECT that surely ends there."""
+        if self._type(first) != TokenType.SELECT:
+            return False
+        number = first
+        while number < last:
+            number = self._closing.get(number, number)
+            if self._type(number) in _UNCLEAR:
+                return False
+            number += 1
+        return True
 
     def _begins(self, number: int) -> bool:
         return self._type(number) in _BEGIN

@@ -44,7 +44,10 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     """
     _check_text(sql)
     matching = "match" in sql.lower() and _MATCH.search(sql)
-    tree = _of_tokens(sql, dialect) if matching else sqlglot.parse_one(sql, read=dialect)
+    try:
+        tree = _of_tokens(sql, dialect) if matching else sqlglot.parse_one(sql, read=dialect)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:  # `FROM t |> LIMIT 1`
+        raise ParseError(f"The parser fails inside: {error}") from error
     tree = cast(exp.Expression, tree)
     for node in tree.find_all(exp.Func):
         start, end = node.meta.get("start"), node.meta.get("end")
@@ -81,6 +84,8 @@ def _check_text(sql: str) -> None:
     """
     if len(sql) > _CHARACTERS_MAX:
         raise ParseError(f"It has {len(sql)} characters, more than {_CHARACTERS_MAX}.")
+    if "|>" in sql:
+        raise ParseError("The parser takes what stands behind |> for clauses of the query before.")
     lower = sql.lower()
     if "${" in sql:
         raise ParseError("Spark puts a setting's value in place of ${…}, also inside quotes.")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewrite.embedded import replaced
+from rewrite.embedded import Place, replaced
 from rewrite.reason import DeclinedError
 
 _S = "SELECT a FROM t"
@@ -31,7 +31,9 @@ def _found(sql: str, answered=lambda _: True) -> list[str]:
         (f"SELECT * FROM ({_S}) x JOIN (SELECT b FROM u) y ON a = b", [_S, "SELECT b FROM u"]),
         (f"SELECT ({_S}) AS a, b FROM u WHERE c IN (SELECT c FROM v)", [_S, "SELECT c FROM v"]),
         (f"{_S} UNION ALL SELECT b FROM u ORDER BY 1 LIMIT 3;", [_S, "SELECT b FROM u"]),
-        (f"{_S} LIMIT 2 UNION SELECT 1", [f"{_S} LIMIT 2", "SELECT 1"]),
+        (f"{_S} UNION ALL SELECT b FROM u LIMIT 3;", [_S]),
+        (f"{_S} UNION ALL SELECT b FROM u AS offset WHERE b > 1", [_S]),
+        (f"{_S} LIMIT 2 UNION SELECT 1", ["SELECT 1"]),
         (f"({_S} LIMIT 2) EXCEPT DISTINCT (SELECT 1) MINUS SELECT 2", [f"{_S} LIMIT 2", "SELECT 1",
                                                                      "SELECT 2"]),
         ("SELECT * EXCEPT (a) FROM t", []),
@@ -54,9 +56,9 @@ def test_what_is_not_answered_is_looked_into() -> None:
     sql = f"SELECT * FROM (SELECT x FROM ({_S} UNION SELECT (SELECT 1)) GROUP BY x) JOIN ({_S})"
     asked: list[str] = []
 
-    def answered(select: str) -> bool:
-        asked.append(select)
-        return select == _S
+    def answered(place: Place) -> bool:
+        asked.append(place.sql)
+        return place.sql == _S
 
     assert _found(sql, answered) == [_S, _S]
     assert "SELECT 1" in asked and "SELECT (SELECT 1)" in asked

@@ -40,7 +40,7 @@ _ANSWERED = (
     f"SELECT k, name FROM {D} WHERE k IN (SELECT k FROM {F} GROUP BY k HAVING sum(v) > 20)",
     f"SELECT k, name FROM {D} WHERE k NOT IN (SELECT k FROM {F} WHERE k > 3 GROUP BY k)",
     f"SELECT k FROM {D} WHERE EXISTS (SELECT count(*) FROM {F} HAVING count(*) > 10)",
-    f"SELECT v, avg(x) AS a FROM {F} GROUP BY v HAVING avg(x) > (SELECT avg(x) FROM {F})",
+    f"SELECT k, max(v) AS a FROM {F} GROUP BY k HAVING max(v) > (SELECT max(v) FROM {F}) - 2",
     # joins of derived tables with tables, the same one too
     f"SELECT name, s FROM {D} JOIN ({_BY_K}) t ON t.k = part_d.k",
     f"SELECT d.name, t.s FROM {D} AS d LEFT JOIN ({_BY_K}) AS t USING (k)",
@@ -60,6 +60,22 @@ _PLAIN = (
     f"SELECT count(*) <= 90 AS b FROM ({_BY_K}) TABLESAMPLE (3 ROWS) CROSS JOIN {D}",
     f"SELECT g, sum(v) OVER (PARTITION BY g) AS s FROM {F} WHERE d = '2024-01-28'",
     f"SELECT k, (SELECT count(*) FROM {F} f WHERE f.k = o.k) AS n FROM {D} o",
+    # sums of doubles that Spark would compare with its own
+    f"SELECT k, sum(x) AS s FROM {F} GROUP BY k HAVING sum(x) ="
+    f" (SELECT max(s) FROM (SELECT k, sum(x) AS s FROM {F} GROUP BY k))",
+    f"SELECT k, sum(x) AS s FROM {F} GROUP BY k"
+    f" EXCEPT SELECT k, sum(x) + 0 * max(length(soundex(g))) AS s FROM {F} GROUP BY k",
+    # names of which the state that is read can't be said
+    f"SELECT t.n, count(soundex(f.g)) AS m FROM {F}.branch_main f CROSS JOIN (SELECT count(*) AS n"
+    f" FROM {F}) t GROUP BY t.n",
+    f"SELECT t.n, count(soundex(g)) AS m FROM IDENTIFIER('{F}') CROSS JOIN (SELECT count(*) AS n"
+    f" FROM {F}) t GROUP BY t.n",
+    f"WITH part_view AS (SELECT soundex(g) AS x FROM part_view) SELECT t.s, x FROM part_view"
+    f" CROSS JOIN ({_BY_K}) t",
+    # words that are names
+    f"SELECT 1L AS v UNION ALL SELECT sum(v) AS v FROM {F} AS offset WHERE v > 3",
+    f"SELECT 1L AS v UNION ALL SELECT sum(v) AS v FROM {F} limit WHERE v > 3",
+    f"SELECT 1, (SELECT count(*) FROM {F} |> LIMIT 1) FROM {D}",
     f"SELECT k FROM {D} o WHERE EXISTS (SELECT 1 FROM {F} f WHERE f.k = o.k AND f.v > o.k)",
     f"SELECT t.*, u.k FROM ({_BY_G}) t, part_view u WHERE u.k = t.n",
 )

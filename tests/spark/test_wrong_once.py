@@ -33,6 +33,8 @@ _LEFT_TO_SPARK = {
     "a setting's value": "SELECT '${spark.sql.session.timeZone}' z, count(*) n FROM {t}",
     "a comment that goes on": "SELECT count(*) n FROM {t} -- here \\\nWHERE k = 1",
     "three comparisons": "SELECT count(*) n FROM {t} WHERE (k = 1) = (v > 3) < (k = 2)",
+    "a pipe": "SELECT sum(v) AS v FROM {t} |> WHERE v > 3",
+    "a pipe over groups": "SELECT g, sum(v) AS v FROM {t} GROUP BY g |> WHERE v > 3 |> LIMIT 100",
     "two quotes": "SELECT 'it''s' z, count(*) n FROM {t}",
     "literals side by side": "SELECT count(*) n FROM {t} WHERE g = 'g' '1'",
     "a distinct count of a constant": "SELECT count(DISTINCT 1) n FROM {t}",
