@@ -167,7 +167,9 @@ def test_files_and_dimensions_change(acc: Accelerator, star: Star) -> None:
     star.sql("INSERT INTO {d} VALUES (3, 2, 'r0')")
     for cube in ("semi_i", "semi_o"):
         acc.query(f"BUILD CUBE {cube}")
-    Differential(acc).check(answered[:9], rewritten=False, where="a key that stands twice")
+    whole = [q for q in answered[:9] if "DISTINCT x.k" not in q]  # that SELECT is answered alone
+    Differential(acc).check(whole, rewritten=False, where="a key that stands twice")
+    Differential(acc).check(answered[:9], rewritten=None, where="a key that stands twice")
     star.sql("DELETE FROM {d} WHERE k = 3 AND ok = 2")
     Differential(acc).check(answered, rewritten=None, where="unique again")
     for cube in ("semi_i", "semi_o"):
