@@ -84,7 +84,7 @@ def test_join_forms(acc: Accelerator, star: tuple[str, str, str]) -> None:
     f, d, o = star
     answered = [q.format(f=f, d=d, o=o) for q in _ANSWERED]
     Differential(acc).check(answered, spark=answered)
-    Differential(acc).check([q.format(f=f, d=d, o=o) for q in _PLAIN], rewritten=None)
+    Differential(acc).check([q.format(f=f, d=d, o=o) for q in _PLAIN], rewritten=False)
 
 
 def test_join_forms_over_raw_rows(
