@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from accelerator.builds.segment_records import COLUMN_BYTES
 from accelerator.engines.duckdb import parquet_scan
 from accelerator.engines.hot_segments import Copy
-from accelerator.iceberg import PinnedTable
+from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.plan import CELLS, DuckDBRun, Manifests, Tried
 from accelerator.store import CubeRecord, SegmentRecord
 from accelerator.store.files import local_path
@@ -75,10 +75,8 @@ def candidate(
         return Tried(record.name, Declined(code, detail), 0, 0, len(coverage.uncovered), refused)
     segment_bytes = bytes_read(coverage.segments, match.stored | {SEGMENT})
     raw_bytes = sum(f.size_bytes for f in coverage.uncovered)
-    delta = {one.occurrence for one in match.delta}
-    for number, table in enumerate(pinned):
-        if number in delta or (coverage.uncovered and number != match.fact):
-            raw_bytes += sum(f.size_bytes for f in table.live_files())
+    for number in read_beside(match, coverage, pinned):
+        raw_bytes += sum(f.size_bytes for f in pinned[number].live_files())
     tried = Tried(
         record.name,
         None,
@@ -88,6 +86,18 @@ def candidate(
         refused,
     )
     return Candidate(record.name, record.id, cube, match, coverage, segment_bytes, raw_bytes, tried)
+
+
+def read_beside(match: Match, coverage: Coverage, pinned: Sequence[PinnedTable]) -> Iterator[int]:
+    """The occurrences of which all rows are read: those joined to cells or to the raw files."""
+    for number in range(len(pinned)):
+        if number in match.joined or (coverage.uncovered and number != match.fact):
+            yield number
+
+
+def has_equality_deletes(files: Iterable[LiveFile]) -> bool:
+    """Which only Spark applies."""
+    return any(d.content == "equality" for f in files for d in f.deletes)
 
 
 def bytes_read(segments: Iterable[SegmentRecord], names: Collection[str]) -> int:
@@ -145,13 +155,13 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
         sources.append(SegmentSource(CELLS, ""))
     names = tuple(f"raw_{o.index}" for o in block.occurrences)
     if best.coverage.uncovered or not sources:
-        if any(d.content == "equality" for f in best.coverage.uncovered for d in f.deletes):
+        if has_equality_deletes(best.coverage.uncovered):
             raise DeclinedError("equality_deletes")
         raw = RawSource(names)
         tables = tuple((name, index) for index, name in enumerate(names))
     elif best.match.delta:
         raw = RawSource(names, fact=False)
-        tables = tuple((names[one.occurrence], one.occurrence) for one in best.match.delta)
+        tables = tuple((names[number], number) for number in sorted(best.match.joined))
     text = answer_sql(block, best.match, "duckdb", sources, raw)
     return DuckDBRun(text, tables, scan, _copy(best, filled, scan) if filled else None)
 

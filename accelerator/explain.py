@@ -264,7 +264,7 @@ def _cube_lines(plan: CoverPlan) -> list[str]:
 
 def _delta(plan: CoverPlan) -> list[str]:
     """The tables whose rows are joined to cells."""
-    return [plan.block.occurrences[one.occurrence].table.name for one in plan.match.delta]
+    return [plan.block.occurrences[n].table.name for n in sorted(plan.match.joined)]
 
 
 def _conditions(plan: CoverPlan) -> list[str]:

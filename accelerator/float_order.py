@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from accelerator.iceberg.statistics import FileStatistics
     from indexes.bounds import ColumnBounds, Flags
 
-_FLOATING = frozenset({"float", "double"})
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _AT_ZERO = frozenset({"=", "<=>", "in", ">="})
 """Of zero they are TRUE, where Iceberg may look no further: its −0.0 isn't 0.0, nor above it."""
@@ -68,7 +67,7 @@ def _doubtful(conjuncts: Sequence[Expr]) -> Iterator[tuple[Column, bool, bool]]:
             constants = [one for one in call.args if isinstance(one, (Literal, Parameter))]
             op = _FLIPPED.get(call.op, call.op) if call.args[0] in constants else call.op
             for column in columns:
-                if column.type in _FLOATING and constants:
+                if column.type in types.FLOATING and constants:
                     zero = any(_is_zero(one, "") for one in constants) and (
                         op in _AT_ZERO or negated or any(_is_zero(one, "-") for one in constants)
                     )

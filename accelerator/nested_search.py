@@ -23,6 +23,7 @@ from rewrite.expr import Aggregate, columns, has_aggregate, walk
 from rewrite.nested import Answer, Answers, Nested
 from rewrite.reason import Declined, DeclinedError
 from rewrite.row_block import RowBlock
+from rewrite.types import FLOATING
 
 _FIRST_MAX = 100_000
 """First rows that are kept as an answer to go on with."""
@@ -96,9 +97,6 @@ def answer_of(block: Block | RowBlock) -> Answer:
     return Answer(columns, frozenset(shown.index(key) for key in block.keys))
 
 
-_FLOATING = frozenset({"float", "double"})
-
-
 def is_inexact(plan: CoverPlan | RowsPlan | NestedPlan) -> bool:
     """Whether an output's last digits may go by the order in which rows were added."""
     seen: dict[int, CoverPlan | RowsPlan | NestedPlan] = {}
@@ -117,13 +115,13 @@ def is_inexact(plan: CoverPlan | RowsPlan | NestedPlan) -> bool:
 
 def _goes_by_order(call: Aggregate) -> bool:
     exact = call.function in ("min", "max", "count", "count_if")
-    return not exact and (call.type in _FLOATING or call.type is None)
+    return not exact and (call.type in FLOATING or call.type is None)
 
 
 def _check_floats(block: Block, plans: Mapping[str, CoverPlan | RowsPlan | NestedPlan]) -> None:
     """DeclinedError where floats of two SELECTs are compared: sums may differ in last digits."""
     for condition in block.conditions:
-        floats = {c.occurrence for c in columns(condition) if c.type in _FLOATING}
+        floats = {c.occurrence for c in columns(condition) if c.type in FLOATING}
         names = {block.occurrences[one].table.name for one in floats}
         if len(names) > 1 and any(is_inexact(plans[name]) for name in names):
             raise DeclinedError("expression_not_proven", "Floats of two SELECTs are compared.")

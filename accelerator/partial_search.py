@@ -55,9 +55,12 @@ def plan_partial(
             if spent > allowed:
                 return False
             try:
-                if parse(place.text, dialect) not in selects:
+                inner = parse(place.text, dialect)
+                if inner not in selects:
                     return False  # a word that is a name here has cut it
-                plan = planned(parse(place.sql, dialect))
+                if place.sql != place.text:
+                    inner = parse(place.sql, dialect)
+                plan = planned(inner)
             except SqlglotError:
                 return False
             if not isinstance(plan, Input) or refused_input(plan) or not _is_named(plan):

@@ -226,9 +226,7 @@ def _frame(
             tuple(_staged(plan, engine, o.index, leases) for o in plan.block.occurrences)
         )
     elif plan.match.delta:
-        tables = {
-            d.occurrence: _staged(plan, engine, d.occurrence, leases) for d in plan.match.delta
-        }
+        tables = {n: _staged(plan, engine, n, leases) for n in sorted(plan.match.joined)}
         every = range(len(plan.block.occurrences))
         raw = RawSource(tuple(tables.get(number, "") for number in every), fact=False)
     text = answer_sql(plan.block, plan.match, "spark", sources, raw)

@@ -20,7 +20,9 @@ from accelerator.cover_plan import (
     cheapest,
     duckdb_run,
     fields_used,
+    has_equality_deletes,
     nearest,
+    read_beside,
 )
 from accelerator.float_order import joined_float_order
 from accelerator.iceberg import Pin, PinnedTable
@@ -469,11 +471,8 @@ def _pruned(
 
 def _check_deletes(best: Candidate, pinned: tuple[PinnedTable, ...]) -> None:
     """DeclinedError where a table that is read beside the fact has equality deletes."""
-    delta = {one.occurrence for one in best.match.delta}
-    for number, table in enumerate(pinned):
-        if number == best.match.fact or not (best.coverage.uncovered or number in delta):
-            continue
-        if any(d.content == "equality" for f in table.live_files() for d in f.deletes):
+    for number in read_beside(best.match, best.coverage, pinned):
+        if has_equality_deletes(pinned[number].live_files()):
             raise DeclinedError("equality_deletes")
 
 
@@ -482,15 +481,15 @@ def _check_partitions(block: Block, best: Candidate, pinned: tuple[PinnedTable, 
 
     What reads files here takes the files' own values, Spark takes the partition's.
     """
-    delta = {one.occurrence for one in best.match.delta}
-    for number, table in enumerate(pinned):
-        if not best.coverage.uncovered and number not in delta:
-            continue
+    fact = (best.match.fact,) if best.coverage.uncovered else ()
+    for number in (*fact, *read_beside(best.match, best.coverage, pinned)):
+        table = pinned[number]
         used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
         if not used:
             continue
-        is_fact = number == best.match.fact
-        told = table.statistics_of(best.coverage.uncovered) if is_fact else table.statistics()
+        told = (
+            table.statistics_of(best.coverage.uncovered) if number in fact else table.statistics()
+        )
         for column in used:
             if told.column(column.field_id, column.type or "unknown").unproven.any():
                 raise DeclinedError("metadata_contradicts", f"The column {column.name}.")

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _RELATIVE = 1e-9
 _SHOWN = 5
-_COLUMNS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,12 @@ def verify(session: Accelerator, sql: str) -> Verification:
         if _pins(session.plan(sql)[0]) == _pins(before):
             break
     metrics = accelerated.metrics
-    estimates = _estimates(before) if metrics.rewritten else ()
+    estimates: tuple[int, ...] = ()
+    if metrics.rewritten and isinstance(before, PartialPlan):
+        if any(map(_estimates, before.parts)):  # which of Spark's outputs rest on them isn't known
+            estimates = tuple(range(plain.num_columns))
+    elif metrics.rewritten:
+        estimates = _estimates(before)
     exact = [i for i in range(plain.num_columns) if i not in estimates]
     if rows is None:
         differences = differ(accelerated.arrow(), plain, compared=exact)
@@ -91,7 +95,7 @@ def verify(session: Accelerator, sql: str) -> Verification:
         accelerated_ms=metrics.planning_ms + metrics.execution_ms,
         plain_ms=plain_ms,
         fallback=metrics.fallback,
-        estimates=tuple(plain.column_names[i] for i in estimates if i < plain.num_columns),
+        estimates=tuple(plain.column_names[i] for i in estimates),
     )
 
 
@@ -100,8 +104,6 @@ def _estimates(plan: Plan, known: dict[int, tuple[int, ...]] | None = None) -> t
     known = {} if known is None else known
     if isinstance(plan, NestedPlan):
         return _nested_estimates(plan, known)
-    if isinstance(plan, PartialPlan):  # which of Spark's outputs rest on them isn't known
-        return tuple(range(_COLUMNS_MAX)) if any(map(_estimates, plan.parts)) else ()
     if not isinstance(plan, CoverPlan):
         return ()
     estimated, outputs = plan.match.estimates, enumerate(plan.block.outputs)

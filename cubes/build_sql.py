@@ -12,6 +12,7 @@ from cubes.definition import CubeDefinition, Edge, State
 from cubes.states import STATES
 from rewrite.expr import Column, Expr, Literal, transform
 from rewrite.render import Dialect, Renderer, duckdb_type
+from rewrite.types import FLOATING
 
 SEGMENT = "segment"
 """Name of the column that tells a file's segments apart."""
@@ -171,9 +172,7 @@ def _dimensions(cube: CubeDefinition) -> list[str]:
 
 
 def _merges_exactly(state: State) -> bool:
-    return bool(STATES[state.kind].merge) and not (
-        state.kind == "sum" and state.type in ("float", "double")
-    )
+    return bool(STATES[state.kind].merge) and not (state.kind == "sum" and state.type in FLOATING)
 
 
 def _cells_select(

@@ -18,7 +18,7 @@ from rewrite.expr import CUBE, Aggregate, Call, Column, Expr, Literal, occurrenc
 from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, Renderer, duckdb_type, quote
 from rewrite.rows_sql import order_sql
-from rewrite.types import decimal_parts
+from rewrite.types import FLOATING, decimal_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def _group(key: Expr, text: str, dialect: Dialect) -> str:
 
 def _check_keys(keys: Iterable[Expr], dialect: Dialect) -> None:
     """DuckDB keeps −0.0 apart from 0.0 in a group's key; Spark doesn't."""
-    if dialect == "duckdb" and any(k.type in ("float", "double", None) for k in keys):
+    if dialect == "duckdb" and any(k.type in (*FLOATING, None) for k in keys):
         raise DeclinedError("expression_not_proven", "A floating group key of raw rows.")
 
 

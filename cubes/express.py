@@ -24,7 +24,7 @@ from rewrite.expr import (
     walk,
 )
 from rewrite.reason import DeclinedError
-from rewrite.types import widens
+from rewrite.types import FLOATING, widens
 
 RAISING = frozenset({"+", "-", "*", "/", "%", "neg"})
 """Operators that raise on some values of their types."""
@@ -133,7 +133,7 @@ def _check_floats(expr: Expr) -> None:
     if isinstance(expr, Call):
         for arg in expr.args:
             of_cells = isinstance(arg, Column) and arg.occurrence == CUBE
-            if of_cells and arg.type in ("float", "double") and expr.op not in _FLOAT_SAFE:
+            if of_cells and arg.type in FLOATING and expr.op not in _FLOAT_SAFE:
                 raise DeclinedError("expression_not_proven", "A function of a floating dimension.")
             if not isinstance(arg, Literal):
                 _check_floats(arg)

@@ -87,6 +87,11 @@ class Match:
         exprs += [c for one in self.delta for c in one.on or ()]
         return frozenset(c.name for e in exprs for c in columns(e) if c.occurrence == CUBE)
 
+    @cached_property
+    def joined(self) -> frozenset[int]:
+        """The delta's occurrences."""
+        return frozenset(one.occurrence for one in self.delta)
+
     @property
     def estimates(self) -> dict[Aggregate, Measure]:
         """The aggregates that rest on a sketch, with the measure that says how good it is."""

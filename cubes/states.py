@@ -47,7 +47,7 @@ def _sum_stored(type_: str | None) -> str | None:
 
 
 def _sum(argument: str, type_: str, dialect: Dialect, _size: int) -> str:
-    if type_ in ("float", "double"):
+    if type_ in types.FLOATING:
         return f"SUM(CAST({argument} AS DOUBLE))"
     if type_ == "bigint" and dialect == "spark":
         return f"SUM(CAST({argument} AS DECIMAL(20,0)))"

@@ -125,7 +125,7 @@ class _Text:
         body, items = region.first, region.items
         if self._type(body) == TokenType.WITH:
             items, body = self._with(region)
-            yield from self._items(region)
+            yield from self._items(region, items)
         branches = self._branches(body, region.last)
         for first, last in branches:
             if len(branches) > 1 and self._is_select(first, last):
@@ -173,13 +173,13 @@ class _Text:
             number += 1
         end = last
         if cuts:
-            depth = begin
-            while depth < end:
-                if depth in self._closing:
-                    depth = self._closing[depth]
-                elif self._tokens[depth].token_type in _ENDS:
-                    end = depth
-                depth += 1
+            number = begin
+            while number < end:
+                if number in self._closing:
+                    number = self._closing[number]
+                elif self._tokens[number].token_type in _ENDS:
+                    end = number
+                number += 1
         return [*cuts, (begin, end)]
 
     def _is_column_list(self, number: int) -> bool:
@@ -192,7 +192,7 @@ class _Text:
         """The items that its body sees, and where the body begins."""
         items, names = list(region.items), {item.name for item in region.items}
         number = region.first
-        for first, number in self._with_items(region):
+        for first, _, number in self._with_items(region):
             name = self._tokens[first].text.lower()
             if name in names:
                 raise _unclear()
@@ -201,18 +201,14 @@ class _Text:
             items.append(_Item(name, self._sql[start:end], self._named(first + 1, number)))
         return tuple(items), number + 1
 
-    def _items(self, region: _Region) -> Iterator[_Region]:
-        """The queries of its WITH, each with the items before it."""
-        items, _ = self._with(region)
-        seen = len(region.items)
-        for _, closing in self._with_items(region):
-            opening = next(o for o, c in self._closing.items() if c == closing)
+    def _items(self, region: _Region, items: tuple[_Item, ...]) -> Iterator[_Region]:
+        """The queries of its WITH, each with those of the `items` before it."""
+        for seen, (_, opening, closing) in enumerate(self._with_items(region), len(region.items)):
             if self._begins(opening + 1):
                 yield _Region(opening + 1, closing, items[:seen])
-            seen += 1
 
-    def _with_items(self, region: _Region) -> Iterator[tuple[int, int]]:
-        """The number of each item's name, and of the parenthesis that closes it."""
+    def _with_items(self, region: _Region) -> Iterator[tuple[int, int, int]]:
+        """The number of each item's name, and of the parentheses around its query."""
         number = region.first + 1
         while True:
             first = number
@@ -225,8 +221,8 @@ class _Text:
                 number += 1
             if number not in self._closing or self._closing[number] >= region.last:
                 raise _unclear()
-            number = self._closing[number]
-            yield first, number
+            opening, number = number, self._closing[number]
+            yield first, opening, number
             if self._type(number + 1) != TokenType.COMMA:
                 return
             number += 2

@@ -181,7 +181,8 @@ def _with(select: exp.Select, visible: Sequence[exp.CTE]) -> exp.Select:
             wanted.insert(0, cte)
             named |= _named(cte)
     if wanted:
-        found.set("with_", exp.With(expressions=[_copied(cte, {}) for cte in (*wanted, *own)]))
+        copies = [_copied(cte, {}) for cte in wanted]
+        found.set("with_", exp.With(expressions=[*copies, *own]))
     return found
 
 

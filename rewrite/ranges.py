@@ -22,13 +22,12 @@ _TYPES: dict[str | None, Range] = {
 }
 _PARTS = {"year": (-6_000_000, 6_000_000), "month": (1, 12), "day": (1, 31), "quarter": (1, 4)}
 """Of dates, which have 32 bits of days."""
-_FLOATING = frozenset({"float", "double"})
 
 
 def raises_nothing(call: Call, range_of: RangeOf) -> bool:
     """Whether the operator itself surely raises on no row; its operands are looked at alone."""
     if call.op in ("+", "-", "*", "neg"):
-        return call.type in _FLOATING or _computed(call, range_of) is not None
+        return call.type in types.FLOATING or _computed(call, range_of) is not None
     if call.op == "/":
         divisor = _range(call.args[1], range_of)
         whole = all(arg.type in types.EXACT for arg in call.args)

@@ -10,6 +10,7 @@ import math
 import re
 
 EXACT = ("int", "bigint")
+FLOATING = ("float", "double")
 TIMESTAMPS = ("timestamp", "timestamp_ntz")
 """The first is an instant, the second a date and a time of no zone."""
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
@@ -62,7 +63,7 @@ def decimal_type(precision: int, scale: int) -> str | None:
 
 def is_numeric(type_: str | None) -> bool:
     """Whether the type is one of Spark's numeric types that Iceberg has."""
-    return type_ in ("int", "bigint", "float", "double") or decimal_parts(type_) is not None
+    return type_ in (*EXACT, *FLOATING) or decimal_parts(type_) is not None
 
 
 def literal_number_type(text: str) -> str | None:
@@ -154,7 +155,7 @@ def sum_type(type_: str | None) -> str | None:
     """Spark's type of sum(x)."""
     if type_ in EXACT:
         return "bigint"
-    if type_ in ("float", "double"):
+    if type_ in FLOATING:
         return "double"
     parts = decimal_parts(type_)
     return f"decimal({min(38, parts[0] + 10)},{parts[1]})" if parts else None

@@ -28,9 +28,9 @@ from indexes.bounds import Flags
 from indexes.cells import Held, cells_of
 from indexes.rows import Certainty
 from rewrite.expr import Column, Expr
+from rewrite.types import FLOATING
 
 _ENDS = frozenset({"min", "max"})
-_FLOATS = frozenset({"float", "double"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class IndexAnswers:
                     made[f"d{place}"] = typed(one, expr.type).take(pa.array([0] * rows))
             for place, (state, values) in enumerate(zip(cube.states, cells.states, strict=True)):
                 # A zero may have been a negative one, which bitmaps don't keep apart.
-                if state.kind in _ENDS and state.type in _FLOATS and 0.0 in values.to_pylist():
+                if state.kind in _ENDS and state.type in FLOATING and 0.0 in values.to_pylist():
                     raise _UntoldError
                 made[f"s{place}"] = typed(values, state.type)
         except pa.ArrowInvalid:  # texts that aren't UTF-8, of which only Spark knows what to show

@@ -21,12 +21,11 @@ from accelerator.relate.lookup import TWICE_SHOWN, not_unique
 from cubes.spark import JobError, job_errors
 from rewrite.facts import ColumnFacts
 from rewrite.render import quote
+from rewrite.types import FLOATING
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
     from accelerator.relate.dimensions import Step
-
-_FLOATS = ("float", "double")
 
 
 @contextmanager
@@ -106,7 +105,7 @@ def differing(
     compared = list(names)
     for number, one in enumerate(values):
         # Spark groups −0.0 with 0.0.
-        exact = "STRING" if one.type in _FLOATS else one.type
+        exact = "STRING" if one.type in FLOATING else one.type
         told.append(f"CAST(CAST(v{number} AS {one.type}) AS {exact}) AS v{number}")
         compared.append(f"v{number}")
     sides = (f"SELECT {', '.join(told)}, {sign} AS s FROM {view}_{sign + 1}" for sign in (-1, 1))
