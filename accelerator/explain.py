@@ -87,6 +87,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "engine": plan.engine,
             "snapshots": {p.facts.name: p.facts.snapshot_id for p in plan.pinned},
             "selects": [as_dict(one) for one in plan.parts],
+            "by_groups": isinstance(plan, NestedPlan) and plan.by_groups,
             "sql": plan.duckdb.sql if isinstance(plan, NestedPlan) else "…".join(plan.pieces),
             "considered": tried,
         }
@@ -150,6 +151,8 @@ def _composed_lines(plan: ComposedPlan) -> list[str]:
     parts, above = plan.parts, isinstance(plan, NestedPlan)
     rest = "what stands above them by duckdb" if above else "the rest by Spark, as it's written"
     count = "1 SELECT on its own" if len(parts) == 1 else f"{len(parts)} SELECTs, each on its own"
+    if isinstance(plan, NestedPlan) and plan.by_groups:
+        count = f"its aggregates in {len(parts)} parts, joined by the keys of groups"
     lines = [f"{count}; {rest}"]
     for number, part in enumerate(parts, start=1):
         first, *others = as_text(part).splitlines()

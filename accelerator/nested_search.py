@@ -6,7 +6,7 @@ computes what stands above; what isn't proven for it leaves the whole statement 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -64,7 +64,7 @@ def refused_input(plan: Plan) -> Declined | None:
     if isinstance(plan, PlainPlan):
         return plan.declined
     if isinstance(plan, NestedPlan):
-        return None if _is_small(plan.block) else _rows_in_from()
+        return None if plan.by_groups or _is_small(plan.block) else _rows_in_from()
     if not isinstance(plan, (CoverPlan, RowsPlan)) or plan.engine != "duckdb":
         return Declined("engine_unavailable", "A derived table is answered by Spark.")
     if isinstance(plan, RowsPlan):
@@ -152,6 +152,20 @@ def _over(
     if refused is not None:
         raise DeclinedError(refused.code, refused.detail)
     _check_floats(block, plans)
+    return over_answers(block, [plans[o.table.name] for o in block.occurrences], tried)
+
+
+def over_answers(
+    block: Block,
+    inputs: Sequence[CoverPlan | RowsPlan | NestedPlan],
+    tried: tuple[Tried, ...],
+    *,
+    by_groups: bool = False,
+) -> NestedPlan:
+    """The plan of a block over the answers of `inputs`, in the order of its occurrences.
+
+    DeclinedError where DuckDB isn't proven for it.
+    """
     fact = next(o.index for o in block.occurrences if o.index not in block.null_supplied)
     found = itself(block, fact)
     if isinstance(found, Declined):
@@ -162,6 +176,11 @@ def _over(
     tables = tuple(f"raw_{o.index}" for o in block.occurrences)
     text = answer_sql(block, found[1], "duckdb", [], RawSource(tables))
     run = DuckDBRun(text, tuple((name, index) for index, name in enumerate(tables)))
-    inputs = tuple(plans[o.table.name] for o in block.occurrences)
-    shown = tuple(n or "" for n in names)
-    return NestedPlan(inputs=inputs, tried=tried, block=block, duckdb=run, names=shown)
+    return NestedPlan(
+        inputs=tuple(inputs),
+        tried=tried,
+        block=block,
+        duckdb=run,
+        names=tuple(n or "" for n in names),
+        by_groups=by_groups,
+    )

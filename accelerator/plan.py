@@ -219,13 +219,15 @@ class ComposedPlan:
 class NestedPlan(ComposedPlan):
     """A SELECT over the answers of others, which are in the order of its occurrences.
 
-    `duckdb` reads their answers; `block` is over their columns.
+    `duckdb` reads their answers; `block` is over their columns. `by_groups`: they are the groups of
+    one SELECT, each with some of its aggregates.
     """
 
     block: Block
     duckdb: DuckDBRun
     names: tuple[str, ...]
     engine: str = "duckdb"
+    by_groups: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

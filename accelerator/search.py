@@ -30,9 +30,10 @@ from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
 from accelerator.nested_search import plan_nested
 from accelerator.partial_search import plan_partial
-from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, PlainPlan, Plan, Tried
+from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, NestedPlan, PlainPlan, Plan, Tried
 from accelerator.recent import Recent
 from accelerator.scene import COUNTED_MAX, Parts, Scene
+from accelerator.split_search import bytes_of, plan_split
 from accelerator.store import CubeRecord, RegistryVersion
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
@@ -274,9 +275,26 @@ class CubeSearch:
             if isinstance(by_manifests, Candidate):
                 found.append(by_manifests)
         best = cheapest(found)
+        if scene.only is None and (best is None or best.coverage.uncovered):
+            parts = self._by_parts(block, cubes, tried, scene)
+            if parts is not None and (best is None or bytes_of(parts) < best.tried.bytes):
+                return parts
         if best is None:
             return PlainPlan(reason, tuple(tried))
         return self._cube_plan(block, best, pinned, tuple(tried))
+
+    def _by_parts(
+        self,
+        block: Block,
+        cubes: Sequence[tuple[CubeRecord, CubeDefinition | None]],
+        tried: Sequence[Tried],
+        scene: Scene,
+    ) -> NestedPlan | None:
+        """The block by several cubes that have its aggregates between them."""
+        if scene.by_spark or self._config.engine == "spark":
+            return None
+        known = {record.name: cube for record, cube in cubes if cube is not None}
+        return plan_split(block, tried, known, lambda part: self._plan(part, scene))
 
     def _by_manifests(
         self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene, *, sidecars: bool
