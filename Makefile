@@ -66,7 +66,7 @@ check: lint types arrows unit ## format, lint, types, import arrows and the test
 test: $(READY) ## check's tests and the Spark tests
 	@$(need_java)
 	@$(MAKE) --no-print-directory unit
-	@status=0; $(BIN)/python -m pytest -m 'spark and not slow' -n $(SPARK_WORKERS) --dist loadfile -q tests || status=$$?; \
+	@status=0; $(BIN)/python -m pytest -m 'spark and not slow' -n $(SPARK_WORKERS) --dist loadfile -q --durations=40 tests || status=$$?; \
 	  if [ $$status -ne 0 ] && [ $$status -ne 5 ]; then exit $$status; fi
 
 test-full: $(READY) ## every test, the slow ones too

@@ -58,6 +58,7 @@ from accelerator.statements.kinds import (
 )
 from accelerator.store import CubeRecord, Report
 from cubes.definition import CubeDefinition, define, to_dict
+from rewrite.dialects import SPARK
 from rewrite.dotted import joined
 from rewrite.functions import calls_ours
 from rewrite.reason import DeclinedError
@@ -130,7 +131,7 @@ def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
         raise DefinitionError(
             "the cube's SELECT is nested too deeply", hint="compute a column beforehand"
         ) from error
-    if calls_ours(select_sql, session.config.dialect):
+    if calls_ours(select_sql):
         raise DefinitionError(
             "has_token and match can't stand in a cube: another release may cut texts otherwise",
             hint="keep the text's column as a dimension where it has few values",
@@ -207,7 +208,7 @@ def _record(statement: CreateCube, session: Accelerator, cube: CubeDefinition) -
         table=cube.fact.name,
         table_uuid=cube.fact.uuid,
         sql=statement.select_sql,
-        dialect=session.config.dialect,
+        dialect=SPARK,
         created_ms=int(time.time() * 1000),
         settings=tuple(sorted(session.settings().items())),
         definition=to_dict(cube),

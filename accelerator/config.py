@@ -15,6 +15,7 @@ from typing import Any
 
 from accelerator.config_values import KINDS, PARSERS
 from accelerator.errors import ConfigError
+from rewrite.dialects import DIALECTS
 
 FILE_NAME = "accelerator.toml"
 ENV_PREFIX = "ACCELERATOR_"
@@ -66,7 +67,9 @@ class Config:
     enabled: bool = _setting(
         True, "Off: every statement runs as it is, in plain Spark.", kind="switch"
     )
-    dialect: str = _setting("spark", "Dialect that statements are written in.", kind="name")
+    dialect: str = _setting(
+        "spark", "Dialect that queries are written in.", kind="choice", choices=DIALECTS
+    )
     metadata_max_age_s: float = _setting(
         0.0,
         "How old, in seconds, a table's metadata pointer may be. 0: each query asks the catalog.",

@@ -9,6 +9,7 @@ from rewrite.errors import (
     StatementError,
     UnknownColumnError,
     UnknownTableError,
+    UntranslatedError,
 )
 
 
@@ -191,4 +192,5 @@ __all__ = [
     "UnknownColumnError",
     "UnknownTableError",
     "UnreadableGuardError",
+    "UntranslatedError",
 ]

@@ -33,6 +33,7 @@ from accelerator.iceberg import Lake, Pin, PinnedTable
 from accelerator.statements.text import comments, first_word
 from rewrite.bind_from import occurrence_of
 from rewrite.block import Occurrence
+from rewrite.dialects import SPARK
 from rewrite.functions import constant_needles
 from rewrite.parse import parse
 from rewrite.query_form import (
@@ -88,7 +89,7 @@ class Guards:
         self._check_needles(sql)
         if not self._any or self._is_exempt(sql, user):
             return
-        if first_word(sql).text == "FROM" and _inserts(sql, self._config.dialect):
+        if first_word(sql).text == "FROM" and _inserts(sql):
             return
         tree = self._parsed(sql)
         if isinstance(tree, exp.Insert):  # WITH … INSERT: a query by its first word only
@@ -109,7 +110,7 @@ class Guards:
         if not _HAS_TOKEN.search(sql) or refusal(self._context.settings(), sql) is not None:
             return
         try:
-            tree = parse(sql, self._config.dialect)
+            tree = parse(sql)
         except _PARSER_FAILS:
             return  # Spark says what is wrong with it
         for needle in constant_needles(tree):
@@ -132,7 +133,7 @@ class Guards:
         first = first_word(sql)
         text = f"SELECT * FROM {sql[first.end :]}" if first.text == "TABLE" else sql
         try:
-            tree = parse(text, self._config.dialect)
+            tree = parse(text)
         except _PARSER_FAILS as error:
             told = str(error).splitlines() or [type(error).__name__]
             raise UnreadableGuardError(
@@ -197,10 +198,10 @@ class Guards:
                 )
 
 
-def _inserts(sql: str, dialect: str) -> bool:
+def _inserts(sql: str) -> bool:
     """Whether it's FROM … INSERT, maybe several times: the word comes before any SELECT."""
     try:
-        tokens = tokenize(sql, read=dialect)
+        tokens = tokenize(sql, read=SPARK)
     except SqlglotError:
         return False
     depth = 0

@@ -40,9 +40,9 @@ _TABLE = "files_of_table"
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def plan_files(sql: str, pin: Pin, dialect: str, settings: Mapping[str, str]) -> FilesPlan:
+def plan_files(sql: str, pin: Pin, settings: Mapping[str, str]) -> FilesPlan:
     """The plan; DeclinedError where Spark is to answer, SqlglotError where it can't be parsed."""
-    refused, tree = refusal(settings, sql), parse(sql, dialect)
+    refused, tree = refusal(settings, sql), parse(sql)
     if refused is not None:
         raise _error(refused)
     source = tree.args.get("from_")

@@ -43,16 +43,14 @@ def is_named(sql: str) -> bool:
 
 
 @contextmanager
-def with_views(
-    sql: str, engine: SparkEngine, pin: Pin, dialect: str, zone: str | None
-) -> Iterator[str]:
+def with_views(sql: str, engine: SparkEngine, pin: Pin, zone: str | None) -> Iterator[str]:
     """The query with views in place of such tables; they are gone when the context is left.
 
     DeclinedError (`table_unknown`) where one's table isn't there, StatementError where the text
     can't be read.
     """
     try:
-        tree = parse(sql, dialect)
+        tree = parse(sql)
     except SqlglotError as error:
         raise StatementError(
             f"the query can't be read: {str(error).splitlines()[0]}", hint=_HINT

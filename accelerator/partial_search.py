@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from accelerator.nested_search import answer_of, is_inexact, refused_input
 from accelerator.plan import CoverPlan, NestedPlan, PartialPlan, PlainPlan, Plan, RowsPlan
+from rewrite.dialects import SPARK
 from rewrite.embedded import Place, replaced
 from rewrite.facts import At, Facts
 from rewrite.nested import Answers
@@ -36,7 +37,6 @@ def plan_partial(
     plain: PlainPlan,
     facts: Facts,
     planned: Callable[[exp.Expression], Plan],
-    dialect: str,
 ) -> PartialPlan | PlainPlan:
     """The plan with what `planned` answers; the `plain` one where that is nothing."""
     if not isinstance(tree, exp.Query) or _MARK in sql or not _has_inner(tree):
@@ -55,11 +55,11 @@ def plan_partial(
             if spent > allowed:
                 return False
             try:
-                inner = parse(place.text, dialect)
+                inner = parse(place.text)
                 if inner not in selects:
                     return False  # a word that is a name here has cut it
                 if place.sql != place.text:
-                    inner = parse(place.sql, dialect)
+                    inner = parse(place.sql)
                 plan = planned(inner)
             except SqlglotError:
                 return False
@@ -69,10 +69,10 @@ def plan_partial(
         return True
 
     try:
-        pieces, places = replaced(sql, dialect, answered)
+        pieces, places = replaced(sql, answered)
         if not places:
             return plain
-        pieces, alone = _pinned(pieces, places, found, facts, dialect)
+        pieces, alone = _pinned(pieces, places, found, facts)
         if any(map(is_inexact, found.values())) and not (alone and len(found) == 1):
             return plain
     except (DeclinedError, SqlglotError):
@@ -119,7 +119,6 @@ def _pinned(
     places: Sequence[Place],
     found: Mapping[str, Input],
     facts: Facts,
-    dialect: str,
 ) -> tuple[tuple[str, ...], bool]:
     """The pieces, in which tables that are also read here are of the snapshot that's read here.
 
@@ -130,7 +129,7 @@ def _pinned(
     text = pieces[0]
     for mark, piece in zip(marks, pieces[1:], strict=True):
         text += f"SELECT * FROM {mark}{piece}"
-    tree = parse(text, dialect)
+    tree = parse(text)
     own = {table.facts.uuid for plan in found.values() for table in plan.pinned}
     travels: list[tuple[int, str]] = []
     alone = True
@@ -138,7 +137,7 @@ def _pinned(
         if node.name in marks or _is_defined(node):
             continue
         if not isinstance(node.this, exp.Identifier):  # IDENTIFIER('t'), t.branch_b, a function
-            raise DeclinedError("table_unknown", f"The table {node.sql(dialect)}.")
+            raise DeclinedError("table_unknown", f"The table {node.sql(SPARK)}.")
         parts = tuple(part.name for part in node.parts)
         table = facts.table(parts, At())
         if table is None:

@@ -132,7 +132,7 @@ class Planner:
         return self._new_template(shape, scene)
 
     def _new_template(self, shape: Shape, scene: Scene) -> Found | None:
-        read = parametrised(shape, self._config.dialect)
+        read = parametrised(shape)
         found = self._search.plan_shape(read[0], scene) if read is not None else None
         if read is None or found is None or not isinstance(found.plan, CoverPlan):
             return None
@@ -154,7 +154,7 @@ class Planner:
         return self._search.bind(self._parse(sql), pin, zone)[0], pin
 
     def _parse(self, sql: str) -> exp.Expression:
-        return parse(sql, self._config.dialect)
+        return parse(sql)
 
     def cubes_of(self, table_uuid: str) -> list[tuple[CubeRecord, CubeDefinition | None]]:
         """The registered cubes of a fact table; the definition is None where it can't be read."""

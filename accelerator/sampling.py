@@ -20,6 +20,7 @@ from accelerator import explain
 from accelerator.errors import AcceleratorError
 from accelerator.plan import ComposedPlan, CoverPlan, Plan
 from accelerator.verification import verify
+from rewrite.dialects import SPARK
 
 if TYPE_CHECKING:
     from accelerator.session import Accelerator
@@ -102,7 +103,7 @@ class Sampling:
 
     def _compare(self, sql: str) -> None:
         session = self._session
-        plan = session.plan(sql)[0]
+        plan = session.plan(sql, dialect=SPARK)[0]
         outcome = verify(session, sql)
         self.counts["equal" if outcome.equal else "different"] += 1
         if outcome.equal:

@@ -157,7 +157,7 @@ class CubeSearch:
             names.extend(one.names)
             return one.plan
 
-        plan = plan_partial(sql, tree, found.plan, seen, planned, self._config.dialect)
+        plan = plan_partial(sql, tree, found.plan, seen, planned)
         return Found(plan, tuple(dict.fromkeys((*names, *seen.names))))
 
     def _plan_tree(self, tree: exp.Expression, scene: Scene, selects: Iterator[int]) -> Found:

@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,6 @@ from accelerator.result import Result
 from accelerator.running import partial_frame, run_duckdb, run_nested, spark_frame, whole
 from accelerator.sampling import Sampling
 from accelerator.scene import Parts
-from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
     BuildIndex,
     ExplainAccelerate,
@@ -66,6 +65,8 @@ from accelerator.statements.kinds import (
 )
 from accelerator.statements.text import first_word
 from accelerator.store import Report, Store
+from accelerator.translation import Translation
+from accelerator.uses import Uses
 from rewrite.dotted import parts_of
 from rewrite.reason import Declined, DeclinedError
 
@@ -85,22 +86,6 @@ _INSIST_S = 0.2
 _JOB_HINT = "manifest_jobs=never keeps Spark out of it"
 
 
-@dataclass
-class Uses:
-    """How often a cube answered in this process, and when last (seconds since the epoch)."""
-
-    hits: dict[str, int] = field(default_factory=dict)
-    last: dict[str, float] = field(default_factory=dict)
-
-    def record(self, plan: Plan) -> None:
-        """One more, if it's a cube that answered."""
-        for part in plan.parts if isinstance(plan, ComposedPlan) else ():
-            self.record(part)
-        if isinstance(plan, CoverPlan) and plan.cube_id is not None:
-            self.hits[plan.cube_id] = self.hits.get(plan.cube_id, 0) + 1
-            self.last[plan.cube_id] = time.time()
-
-
 class Accelerator:
     """One session over Iceberg catalogs; made by `accelerator.open` or `accelerator.attach`."""
 
@@ -117,6 +102,7 @@ class Accelerator:
         parts = Parts(lambda: self.indexes, lambda: self.dimensions, lambda: self.duckdb)
         self.planner = Planner(lake, store, config, context, parts)
         self.guards = Guards(config, lake, context)
+        self._translation = Translation(lake, context)
         self.builder = Builder(
             lake,
             store,
@@ -170,88 +156,93 @@ class Accelerator:
         """The Spark engine, for the layer's own parts."""
         return self._spark.engine()
 
-    def query(self, sql: str, *, user: str | None = None) -> Result:
+    def query(self, sql: str, *, user: str | None = None, dialect: str | None = None) -> Result:
         """Runs any statement; the cheapest engine that is proven right answers.
 
         `user` asks, by default the setting of that name: guards may exempt it. GuardError where a
-        guard refuses the query.
+        guard refuses the query. The statement is written in the `dialect`, by default that of the
+        setting; UntranslatedError where it isn't surely the same in Spark.
         """
-        statement = self._guarded(sql, user)
+        statement = self._guarded(sql, user, dialect)
         if isinstance(statement, Query):
             return self._query(statement)
         if isinstance(statement, Other) or not commands.is_ours(statement, self):
             return self._plain(sql, Metrics())
         started = time.perf_counter()
-        table = self.execute(sql)
+        table = self.execute(sql, dialect=dialect)
         metrics = Metrics(engine="none", execution_ms=_ms(started))
         return Result(table, metrics, lambda: "A statement of the accelerator's own.")
 
-    def stream(self, sql: str, *, user: str | None = None) -> pa.RecordBatchReader:
+    def stream(
+        self, sql: str, *, user: str | None = None, dialect: str | None = None
+    ) -> pa.RecordBatchReader:
         """As `query`, but the rows come piece by piece where they can.
 
         They can for `SELECT … ORDER BY` without LIMIT: what no row left can come before is given as
         soon as it's read, so that memory is needed only for files that overlap. A failure after
         the first piece is an EngineError. Reading to the end or closing the reader frees what the
-        statement pins. `user` and errors of guards as in `query`.
+        statement pins. `user`, `dialect` and errors of guards as in `query`.
         """
-        self._guarded(sql, user)
-        rows = self._streamed(self.plan(sql)[0])
+        statement = self._guarded(sql, user, dialect)
+        if not isinstance(statement, Query):
+            return self.query(sql, user=user, dialect=dialect).arrow().to_reader()
+        rows = self._streamed(self._plan(statement)[0])
         if rows is None:
-            return self.query(sql, user=user).arrow().to_reader()
-        return pa.RecordBatchReader.from_batches(rows.schema, self._pieces(sql, user, rows.schema))
+            return self._query(statement).arrow().to_reader()
+        return pa.RecordBatchReader.from_batches(rows.schema, self._pieces(statement, rows.schema))
 
-    def sql(self, sql: str, *, user: str | None = None) -> DataFrame:
+    def sql(self, sql: str, *, user: str | None = None, dialect: str | None = None) -> DataFrame:
         """Runs any statement and gives a pyspark DataFrame, as `spark.sql` does.
 
-        A query's frame is lazy: what it reads is pinned until the session is closed. `user` and
-        errors of guards as in `query`.
+        A query's frame is lazy: what it reads is pinned until the session is closed. `user`,
+        `dialect` and errors of guards as in `query`.
         """
-        statement = self._guarded(sql, user)
+        statement = self._guarded(sql, user, dialect)
         if isinstance(statement, Query):
             return self._frame(statement)
         if isinstance(statement, Other) or not commands.is_ours(statement, self):
             return self.spark.sql(sql)
-        table = self.execute(sql)
+        table = self.execute(sql, dialect=dialect)
         return self.spark.createDataFrame(table)
 
-    def execute(self, sql: str) -> pa.Table:
+    def execute(self, sql: str, *, dialect: str | None = None) -> pa.Table:
         """Runs a statement of our own; its answer as rows."""
-        statement = parse_statement(sql, self.config.dialect)
+        statement = self._read(sql, dialect)
         if isinstance(statement, ExplainAccelerate):
-            text = self.explain(statement.query, format=statement.format)
+            text = self.explain(statement.query, format=statement.format, dialect=dialect)
             return pa.table({"plan": text.splitlines() if statement.format == "text" else [text]})
         if isinstance(statement, ExplainWhyNot):
-            return pa.Table.from_pylist(self.why_not(statement.query), schema=explain.WHY_NOT)
+            found = self.why_not(statement.query, dialect=dialect)
+            return pa.Table.from_pylist(found, schema=explain.WHY_NOT)
         if isinstance(statement, Verify):
-            return self.verify(statement.query).arrow()
+            return self.verify(statement.query, dialect=dialect).arrow()
         return commands.execute(statement, self)
 
-    def plan(self, sql: str, *, only: str | None = None) -> tuple[Plan, bool]:
+    def plan(
+        self, sql: str, *, only: str | None = None, dialect: str | None = None
+    ) -> tuple[Plan, bool]:
         """How a query would be answered now, and whether that was known already."""
-        statement = parse_statement(sql, self.config.dialect)
-        if not isinstance(statement, Query):
-            return PlainPlan(Declined("not_a_query")), False
-        if statement.plain or not self.config.enabled:
-            return PlainPlan(Declined("disabled")), False
-        return self._planned(statement.bare, only)
+        return self._plan(self._read(sql, dialect), only)
 
-    def explain(self, sql: str, *, format: str = "text") -> str:  # SQL's own word
+    def explain(
+        self, sql: str, *, format: str = "text", dialect: str | None = None
+    ) -> str:  # SQL's own word
         """The plan as text or JSON: cube, cover, conditions, runners-up, reasons."""
-        plan, _ = self.plan(sql)
+        plan, _ = self.plan(sql, dialect=dialect)
         return explain.as_json(plan) if format == "json" else explain.as_text(plan)
 
-    def why_not(self, sql: str) -> list[dict[str, Any]]:
+    def why_not(self, sql: str, *, dialect: str | None = None) -> list[dict[str, Any]]:
         """Each cube that was considered, the code and sentence of why it isn't used, what mends it.
 
         Keys: `cube`, `code`, `reason`, `nearest` (whether it came nearest to answering), `ddl`.
         """
-        plan, _ = self.plan(sql)
-        return explain.why_not(plan, lambda: self._suggested(sql))
+        statement = self._read(sql, dialect)
+        plan, _ = self._plan(statement)
+        return explain.why_not(plan, lambda: self._suggested(statement))
 
-    def _suggested(self, sql: str) -> str | None:
+    def _suggested(self, statement: Statement) -> str | None:
         from accelerator.suggested_cube import suggested_cube
 
-        statement = parse_statement(sql, self.config.dialect)
         if not isinstance(statement, Query):
             return None
         try:
@@ -261,9 +252,10 @@ class Accelerator:
         taken = frozenset(self.store.registry().cubes)
         return suggested_cube(block, lambda text: self.planner.bind(text)[0], taken)
 
-    def verify(self, sql: str) -> verification.Verification:
+    def verify(self, sql: str, *, dialect: str | None = None) -> verification.Verification:
         """Runs the query accelerated and plain, and compares the rows."""
-        return verification.verify(self, sql)
+        statement = self._read(sql, dialect)
+        return verification.verify(self, statement.sql if isinstance(statement, Query) else sql)
 
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""
@@ -460,9 +452,19 @@ class Accelerator:
                     self.interrupt(tag)
             threading.Event().wait(_INSIST_S)
 
-    def _guarded(self, sql: str, user: str | None) -> Statement:
+    def _read(self, sql: str, dialect: str | None) -> Statement:
+        return self._translation.statement(sql, dialect or self.config.dialect)
+
+    def _plan(self, statement: Statement, only: str | None = None) -> tuple[Plan, bool]:
+        if not isinstance(statement, Query):
+            return PlainPlan(Declined("not_a_query")), False
+        if statement.plain or not self.config.enabled:
+            return PlainPlan(Declined("disabled")), False
+        return self._planned(statement.bare, only)
+
+    def _guarded(self, sql: str, user: str | None, dialect: str | None) -> Statement:
         """The statement, past the guards where it's a query, in Spark's FROM … SELECT too."""
-        statement = parse_statement(sql, self.config.dialect)
+        statement = self._read(sql, dialect)
         if isinstance(statement, Query):
             self.guards.check(statement.bare, user)
         elif isinstance(statement, Other) and first_word(sql).text == "FROM":
@@ -493,7 +495,7 @@ class Accelerator:
         from accelerator.metadata_query import plan_files  # imports Arrow's compute
 
         try:
-            return plan_files(sql, self.lake.pin(), self.config.dialect, self.settings())
+            return plan_files(sql, self.lake.pin(), self.settings())
         except DeclinedError as error:
             return PlainPlan(error.declined)
         except SqlglotError as error:
@@ -509,12 +511,12 @@ class Accelerator:
         first = TopRows(plan, self.duckdb, tag, self.config.duckdb_bytes_max)
         return first.run(), first.counted
 
-    def _pieces(self, sql: str, user: str | None, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _pieces(self, statement: Query, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         with self.store.reading():
-            plan, _ = self.plan(sql)  # once more: only now nothing that it names is deleted
+            plan, _ = self._plan(statement)  # once more: only now nothing that it names is deleted
             rows = self._streamed(plan)
             if rows is None or rows.schema != schema:
-                yield from whole(self.query(sql, user=user).arrow(), schema)
+                yield from whole(self._query(statement).arrow(), schema)
                 return
             self._pin_snapshots(rows.plan)
             pieces, given = rows.pieces(), False
@@ -531,7 +533,7 @@ class Accelerator:
                             f"the rows after the first ones can't be read: {declined.detail}",
                             hint="`query` gives all rows or none, and falls back to plain Spark",
                         ) from error
-                    yield from whole(self.query(sql, user=user).arrow(), schema)
+                    yield from whole(self._query(statement).arrow(), schema)
                     return
                 if piece is None:
                     return
@@ -584,9 +586,9 @@ class Accelerator:
     @contextmanager
     def _metadata_views(self, sql: str) -> Iterator[str]:
         zone = self.settings().get("time_zone")
-        pin, engine, dialect = self.lake.pin(), self._spark.engine(), self.config.dialect
+        pin, engine = self.lake.pin(), self._spark.engine()
         try:
-            with metadata_table.with_views(sql, engine, pin, dialect, zone) as text:
+            with metadata_table.with_views(sql, engine, pin, zone) as text:
                 yield text
         except DeclinedError as error:
             raise commands.no_such_state(self, error) from error

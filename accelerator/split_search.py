@@ -19,7 +19,7 @@ from rewrite.reason import DeclinedError
 from rewrite.split import is_split, joined, with_only
 
 _NEAR = frozenset({"aggregate_not_in_cube", "table_not_in_cube"})
-"""Why a cube doesn't answer that may answer a part: tables that it lacks are joined to its cells."""
+"""Why a cube doesn't answer which may answer a part; tables that it lacks are joined to cells."""
 _PARTS_MAX = 4
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from sqlglot import parse_one
 
 from accelerator.plan import CoverPlan, NestedPlan, PartialPlan, Plan, RowsPlan
+from rewrite.dialects import SPARK
 from rewrite.expr import Expr, columns, walk
 from rewrite.parse import parse
 from rewrite.row_block import RowBlock
@@ -64,16 +65,19 @@ class Verification:
 
 
 def verify(session: Accelerator, sql: str) -> Verification:
-    """Both answers, under one state of the tables: taken again while a commit came between."""
+    """Both answers to a query in Spark SQL, under one state of the tables.
+
+    Taken again while a commit came between.
+    """
     for _attempt in range(5):
-        before = session.plan(sql)[0]
+        before = session.plan(sql, dialect=SPARK)[0]
         rows = before if isinstance(before, RowsPlan) and before.block.order else None
-        asked = sql if rows is None else _with_sort_keys(sql, rows.block, session.config.dialect)
-        accelerated = session.query(asked)
+        asked = sql if rows is None else _with_sort_keys(sql, rows.block)
+        accelerated = session.query(asked, dialect=SPARK)
         started = perf_counter()
         plain = session.plain_table(asked)
         plain_ms = (perf_counter() - started) * 1000
-        if _pins(session.plan(sql)[0]) == _pins(before):
+        if _pins(session.plan(sql, dialect=SPARK)[0]) == _pins(before):
             break
     metrics = accelerated.metrics
     estimates: tuple[int, ...] = ()
@@ -174,13 +178,13 @@ def _exact(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple("NaN" if isinstance(v, float) and math.isnan(v) else v for v in row)
 
 
-def _with_sort_keys(sql: str, block: RowBlock, dialect: str) -> str:
+def _with_sort_keys(sql: str, block: RowBlock) -> str:
     """The statement with its sort keys as further columns."""
-    tree = parse(sql, dialect)
+    tree = parse(sql)
     for number, key in enumerate(block.order):
         item = f"{renderer('spark').text(key.expr)} AS acc_key_{number}"
         tree.append("expressions", parse_one(item, read="spark"))
-    return tree.sql(dialect=dialect)
+    return tree.sql(dialect=SPARK)
 
 
 def _rows(table: pa.Table, places: Sequence[int]) -> list[tuple[Any, ...]]:

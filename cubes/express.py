@@ -26,7 +26,7 @@ from rewrite.expr import (
 from rewrite.reason import DeclinedError
 from rewrite.types import FLOATING, widens
 
-RAISING = frozenset({"+", "-", "*", "/", "%", "neg"})
+RAISING = frozenset({"+", "-", "*", "/", "div", "%", "neg"})
 """Operators that raise on some values of their types."""
 CAST_LIKE = frozenset({"cast", "substring"})
 """More of them, which cells are asked for, since what a cell holds came of rows that Spark saw."""

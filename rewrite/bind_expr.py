@@ -43,6 +43,7 @@ _BINARY: dict[type[exp.Expression], str] = {
     exp.Sub: "-",
     exp.Mul: "*",
     exp.Div: "/",
+    exp.IntDiv: "div",
     exp.Mod: "%",
 }
 _DATE_PARTS: dict[type[exp.Expression], str] = {

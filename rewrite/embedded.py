@@ -61,14 +61,14 @@ class _Region:
 
 
 def replaced(
-    sql: str, dialect: str, answered: Callable[[Place], bool]
+    sql: str, answered: Callable[[Place], bool]
 ) -> tuple[tuple[str, ...], tuple[Place, ...]]:
     """The text's pieces around the SELECTs that are `answered`, outermost first, and these.
 
     The whole statement is never one of them; no more are asked than a statement may have.
     DeclinedError where the text isn't understood.
     """
-    tokens = Dialect.get_or_raise(dialect).tokenize(sql)
+    tokens = Dialect.get_or_raise("spark").tokenize(sql)
     if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens = tokens[:-1]
     text = _Text(sql, tokens)

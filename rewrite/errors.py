@@ -46,3 +46,9 @@ class DefinitionError(AcceleratorError):
     """A cube's defining SELECT holds something that can't be pre-aggregated."""
 
     code = "cube_definition_unsupported"
+
+
+class UntranslatedError(StatementError):
+    """A query of another dialect holds something that may mean something else in Spark."""
+
+    code = "dialect_untranslated"

@@ -75,7 +75,8 @@ _OF_NULL = frozenset({"and", "or", "coalesce"})
 """NULL where all operands are."""
 _NULL_OF_ANY = frozenset(
     {
-        *("=", "<>", "<", "<=", ">", ">=", "not", "+", "-", "*", "/", "%", "neg", "cast"),
+        *("=", "<>", "<", "<=", ">", ">=", "not", "+", "-", "*", "/", "div", "%", "neg"),
+        "cast",
         *("like", "ilike", "rlike", "contains", "startswith", "endswith", "concat", "substring"),
         *("upper", "lower", "length", "year", "month", "day", "quarter", "weekofyear"),
         *("dayofweek", "dayofyear", "date_trunc", "trunc", "hour", "minute", "second"),

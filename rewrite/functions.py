@@ -60,9 +60,9 @@ def constant_needles(tree: exp.Expression) -> Iterator[str]:
             yield args[1].this
 
 
-def calls_ours(sql: str, dialect: str) -> bool:
+def calls_ours(sql: str) -> bool:
     """Whether a function of our own is called anywhere in the statement."""
-    return any(written_name(call) in OURS for call in parse(sql, dialect).find_all(exp.Anonymous))
+    return any(written_name(call) in OURS for call in parse(sql).find_all(exp.Anonymous))
 
 
 def check_word(node: exp.Expression) -> None:

@@ -35,6 +35,7 @@ _BINARY: dict[type[exp.Expression], str] = {
     exp.Sub: "-",
     exp.Mul: "*",
     exp.Div: "/",
+    exp.IntDiv: "div",
     exp.EQ: "=",
     exp.LT: "<",
     exp.LTE: "<=",

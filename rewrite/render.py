@@ -56,6 +56,7 @@ _DUCKDB_FORMS = {
     "endswith": "ends_with({}, {})",
     "has_token": "acc_has_token({}, {})",
     "match": "acc_match({}, {})",
+    "div": "(CAST({} AS BIGINT) // CAST({} AS BIGINT))",
     "grouping": "CAST(grouping({}) AS TINYINT)",
     "dayofweek": "(CAST(dayofweek({}) AS INTEGER) + 1)",
 }
@@ -135,7 +136,7 @@ class Renderer:
             return f"(CAST({args[0]} AS DOUBLE) / CAST({checked} AS DOUBLE))"
         if op == "concat" and self.dialect == "duckdb":  # its own concat passes over NULLs
             return f"({' || '.join(args)})"
-        if op in types.COMPARISONS or op in ("+", "-", "*", "/", "%"):
+        if op in types.COMPARISONS or op in ("+", "-", "*", "/", "div", "%"):
             return f"({args[0]} {op} {args[1]})"
         if op == "not":
             return f"(NOT {args[0]})"
@@ -218,8 +219,9 @@ def check_duckdb(call: Call) -> None:
     elif op in ("+", "-", "*"):
         # DuckDB's own decimal arithmetic has other result types; exact integers and doubles agree.
         proven = all(k in types.EXACT for k in kinds) or all(k == "double" for k in kinds)
-    elif op == "/":
-        proven = all(k in (*types.EXACT, "double") for k in kinds)
+    elif op in ("/", "div"):
+        doubles = ("double",) if op == "/" else ()
+        proven = all(k in (*types.EXACT, *doubles) for k in kinds)
     elif op in types.DATE_PARTS:
         proven = kinds == ["date"]
     elif op == "concat":

@@ -97,7 +97,7 @@ def _constant(piece: re.Match[str]) -> tuple[str, Literal] | None:
     return None if type_ is None else (type_, Literal(piece["number"], type_))
 
 
-def parametrised(shape: Shape, dialect: str) -> tuple[exp.Expression, tuple[int, ...]] | None:
+def parametrised(shape: Shape) -> tuple[exp.Expression, tuple[int, ...]] | None:
     """The tree with a `Parameter` for each constant that can be one, and the indexes of these.
 
     None where there is none, or where the parser doesn't show each in its place.
@@ -106,14 +106,14 @@ def parametrised(shape: Shape, dialect: str) -> tuple[exp.Expression, tuple[int,
     written = [_text(constant) for constant in shape.constants]
     if any(_NAME in text for text in shape.texts) or not set(marks).isdisjoint(written):
         return None
-    everywhere = _places(shape.filled(marks), marks, dialect)
+    everywhere = _places(shape.filled(marks), marks)
     free = tuple(index for index, mark in enumerate(marks) if mark in everywhere)
     if not free:
         return None
     mixed = [
         mark if mark in everywhere else text for mark, text in zip(marks, written, strict=True)
     ]
-    places = _places(shape.filled(mixed), [marks[i] for i in free], dialect)
+    places = _places(shape.filled(mixed), [marks[i] for i in free])
     if len(places) != len(free):
         return None
     tree = cast(exp.Expression, places[marks[free[0]]].root())
@@ -147,10 +147,10 @@ def _text(constant: Literal) -> str:
     return f"'{constant.value}'" if constant.type == "string" else constant.value
 
 
-def _places(sql: str, marks: Collection[str], dialect: str) -> dict[str, exp.Expression]:
+def _places(sql: str, marks: Collection[str]) -> dict[str, exp.Expression]:
     """The operands that the marks became; without a mark that isn't exactly one operand."""
     try:
-        tree = parse(sql, dialect)
+        tree = parse(sql)
     except SqlglotError:
         return {}
     where = tree.args.get("where")

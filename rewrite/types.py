@@ -33,7 +33,7 @@ OPERATORS = (
     | DATE_PARTS
     | TIME_PARTS
     | {
-        *("+", "-", "*", "/", "%", "neg", "case", "coalesce", "upper", "lower", "length"),
+        *("+", "-", "*", "/", "div", "%", "neg", "case", "coalesce", "upper", "lower", "length"),
         *("substring", "concat", "date_trunc", "trunc", "cast", "grouping", "grouping_id"),
     }
 )
@@ -95,6 +95,8 @@ def arithmetic(op: str, left: str | None, right: str | None) -> str | None:
             decimal_parts(left) or decimal_parts(right)
         )
         return "double" if floating else None
+    if op == "div":
+        return "bigint" if {left, right} <= set(EXACT) else None
     if "double" in (left, right) or ("float" in (left, right) and left != right):
         return "double"
     if left == right == "float":

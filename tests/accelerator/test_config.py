@@ -14,10 +14,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "configuration.md"
 
 
 def test_later_sources_win(tmp_path):
-    (tmp_path / "accelerator.toml").write_text('engine = "spark"\ncatalog_name = "a"\ndialect="x"')
-    env = {"ACCELERATOR_CATALOG_NAME": "b", "ACCELERATOR_DIALECT": "y", "PATH": "/bin"}
-    config = Config.load(env=env, warehouse=str(tmp_path), dialect="z", engine=None)
-    assert (config.engine, config.catalog_name, config.dialect) == ("spark", "b", "z")
+    (tmp_path / "accelerator.toml").write_text(
+        'engine = "spark"\ncatalog_name = "a"\ndialect="mysql"'
+    )
+    env = {"ACCELERATOR_CATALOG_NAME": "b", "ACCELERATOR_DIALECT": "duckdb", "PATH": "/bin"}
+    config = Config.load(env=env, warehouse=str(tmp_path), dialect="trino", engine=None)
+    assert (config.engine, config.catalog_name, config.dialect) == ("spark", "b", "trino")
 
 
 def test_a_named_file_replaces_the_one_in_the_warehouse(tmp_path):

@@ -84,7 +84,7 @@ def _variants(shape: Shape, free: tuple[int, ...]) -> list[list[Literal]]:
 def test_a_filled_match_is_the_statements_own(case: Case) -> None:
     definition = cube(case.cube)
     shape = shape_of(case.query)
-    read = None if shape is None else parametrised(shape, "spark")
+    read = None if shape is None else parametrised(shape)
     if shape is None or read is None:
         return
     tree, free = read
@@ -108,7 +108,7 @@ def test_a_filled_match_is_the_statements_own(case: Case) -> None:
 def test_most_rules_have_parameters() -> None:
     """Else the test above would look at nothing."""
     shapes = [shape_of(param.values[0].query) for param in rule_cases()]
-    read = [parametrised(shape, "spark") for shape in shapes if shape is not None]
+    read = [parametrised(shape) for shape in shapes if shape is not None]
     assert sum(r is not None for r in read) >= 30
 
 

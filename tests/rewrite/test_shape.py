@@ -25,7 +25,7 @@ def _shape(condition: str) -> Shape:
 
 def _free(condition: str) -> list[str]:
     shape = _shape(condition)
-    read = parametrised(shape, "spark")
+    read = parametrised(shape)
     return [] if read is None else [shape.constants[i].value for i in read[1]]
 
 
@@ -71,7 +71,7 @@ def test_constants_are_told_apart_by_type(condition: str, kinds: tuple[str, ...]
 def test_a_text_that_is_read_in_more_than_one_way_has_no_shape(condition: str) -> None:
     shape = shape_of(f"{FIRST}{condition} GROUP BY g")
     assert shape is None or condition == "h = 'a' 'b'"  # the parser decides on this one
-    assert shape is None or parametrised(shape, "spark") is None
+    assert shape is None or parametrised(shape) is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_only_where_has_parameters() -> None:
     )
     shape = shape_of(sql)
     assert shape is not None
-    read = parametrised(shape, "spark")
+    read = parametrised(shape)
     assert read is not None
     assert [shape.constants[i].value for i in read[1]] == ["5"]
 
@@ -110,7 +110,7 @@ def test_a_statement_with_our_own_marks_has_no_parameters() -> None:
 
 
 def test_a_text_that_is_no_date_beside_one_declines_with_a_parameter_too() -> None:
-    read = parametrised(_shape("dt = DATE '2024-13-01'"), "spark")
+    read = parametrised(_shape("dt = DATE '2024-13-01'"))
     assert read is not None
     with pytest.raises(DeclinedError):
         bind_block(read[0], Star())
@@ -147,7 +147,7 @@ def test_a_filled_tree_is_that_of_the_statement(values: tuple[str, ...]) -> None
     )
     assert of_other is not None
     assert of_other.key == shape.key
-    read = parametrised(of_other, "spark")
+    read = parametrised(of_other)
     assert read is not None
     bound = bind_block(read[0], Star())
     assert any(isinstance(n, Parameter) for c in bound.conjuncts for n in walk(c))

@@ -18,10 +18,19 @@ _COLUMNS = (
 _NUMBERS = ("i", "w", "f", "x", "c", "p", "q", "7", "3000000000", "1.5", "2e0")
 _EXPRESSIONS = [
     *(f"max({a} {op} {b})" for a, b in product(_NUMBERS, _NUMBERS) for op in "+-*/%"),
+    *(f"max({a} div {b})" for a, b in product(("i", "w", "7", "3000000000"), ("i", "w", "2"))),
     *(f"{f}({a})" for f in ("sum", "avg", "min", "max", "count") for a in _NUMBERS),
     *(f"{f}({a})" for f in ("min", "max") for a in ("s", "d", "t", "n", "b")),
     *(f"{f}({a})" for f in ("stddev", "stddev_pop", "variance", "var_pop") for a in ("i", "c")),
-    *("count(*)", "count(DISTINCT i)", "sum(DISTINCT i)", "sum(i) / count(*)", "sum(i) - sum(w)"),
+    *(
+        "count(*)",
+        "count(DISTINCT i)",
+        "sum(DISTINCT i)",
+        "sum(i) / count(*)",
+        "sum(i) DIV count(*)",
+        "sum(i div 2)",
+        "sum(i) - sum(w)",
+    ),
     *("max(year(d))", "max(quarter(d))", "max(upper(s))", "max(substring(s, 1, 2))", "max(-c)"),
     *("max(coalesce(i, 0))", "max(CAST(i AS BIGINT))", "max(CASE WHEN b THEN NULL ELSE c END)"),
     *(f"max(CASE WHEN b THEN {v} ELSE {o} END)" for v, o in product(_NUMBERS, _NUMBERS)),

@@ -325,3 +325,10 @@ SELECT count(*) n FROM f WHERE x > 0;
 -- title: a function of a floating dimension
 -- expect: expression_not_proven
 SELECT x + 1 z, count(*) n FROM f GROUP BY x + 1;
+
+-- cube: sums and counts of whole numbers
+SELECT g, k, count(*) n, sum(v) s, sum(w) t, min(v) m FROM f GROUP BY g, k;
+
+-- title: integer division of aggregates
+-- expect: answers
+SELECT g, sum(v) div count(*) AS q, sum(w) div 7 AS r, (min(v) - 1) div 2 AS t FROM f GROUP BY g;

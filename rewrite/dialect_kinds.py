@@ -1,0 +1,198 @@
+"""Of what kind an expression's values are, as far as a translation has to know.
+
+A decimal may be a double where the other side of an operator isn't known: neither is an integer.
+
+Names are resolved loosely: a column is of a kind where all columns and outputs of that name in the
+statement are. That's enough for what must not be guessed, whether both sides of `/` are integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+from sqlglot import exp
+
+Kind = Literal["whole", "decimal", "double", "string", "date", "other", "nothing"]
+"""`nothing` is what isn't told yet: an output that is made of itself."""
+Columns = Callable[[tuple[str, ...]], Mapping[str, str] | None]
+"""The columns of a table with their Spark types; None where there is no such table."""
+
+_WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
+_OF_TYPES: dict[str, Kind] = {
+    **dict.fromkeys(_WHOLE, "whole"),
+    **dict.fromkeys(("float", "double"), "double"),
+    "string": "string",
+    "date": "date",
+}
+_COUNTS = (
+    *(exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RowNumber, exp.Rank, exp.DenseRank),
+    *(exp.Ntile, exp.Length, exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear),
+    *(exp.Quarter, exp.Hour, exp.Minute, exp.Extract, exp.Grouping),
+)
+_SPREADS = (
+    *(exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop),
+    *(exp.PercentRank, exp.CumeDist),
+)
+_TEXTS = (exp.DPipe, exp.Concat, exp.Lower, exp.Upper, exp.Substring)
+_KINDS: tuple[tuple[tuple[type[exp.Expr], ...], Kind], ...] = (
+    (_COUNTS, "whole"),
+    (_SPREADS, "double"),
+    (_TEXTS, "string"),
+)
+_SAME = (
+    *(exp.Sum, exp.Min, exp.Max, exp.Abs, exp.Neg, exp.Paren, exp.Filter, exp.Window, exp.Distinct),
+    *(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.Nullif, exp.Alias),
+)
+"""Those of the kind of their first operand."""
+
+
+def kind_of_type(type_: str) -> Kind:
+    """The kind of a Spark type."""
+    return "decimal" if type_.startswith("decimal") else _OF_TYPES.get(type_, "other")
+
+
+class Kinds:
+    """Tells the kind of a statement's expressions; None where it isn't known."""
+
+    def __init__(self, tree: exp.Expression, columns: Columns, *, exact: bool) -> None:
+        """`exact`: a constant with a point is a decimal, not a double."""
+        self._tree, self._tables, self._exact = tree, columns, exact
+        self._names: dict[str, Kind | None] | None = None
+
+    def of(self, node: exp.Expression | None) -> Kind | None:
+        """The kind of that expression."""
+        if node is None:
+            return None
+        if isinstance(node, exp.Literal):
+            return "string" if node.is_string else self._number(node.name)
+        if isinstance(node, exp.Column):
+            return self._named().get(node.name.lower())
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
+            shown = node.this.expressions
+            return self.of(shown[0]) if len(shown) == 1 else None
+        for types, kind in _KINDS:
+            if isinstance(node, types):
+                return kind
+        return self._of_operands(node)
+
+    def _of_operands(self, node: exp.Expression) -> Kind | None:
+        operands = self._operands(node)
+        if operands is not None:
+            return self._common(operands)
+        if isinstance(node, exp.Cast):
+            return self._of_type(node.to)
+        if isinstance(node, exp.Avg):
+            return _mean(self.of(node.this))
+        if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Mod)):
+            return self._computed(node)
+        if isinstance(node, exp.Div):
+            sides = self.of(node.this), self.of(node.expression)
+            return _quotient(*sides, typed=bool(node.args.get("typed")))
+        return None
+
+    def _operands(self, node: exp.Expression) -> Sequence[exp.Expression | None] | None:
+        """Those that the node's values are brought to the kind of; None where they aren't."""
+        if isinstance(node, _SAME):
+            return [node.this]
+        if isinstance(node, exp.Distinct):
+            return node.expressions[:1]
+        if isinstance(node, exp.Coalesce):
+            return [node.this, *node.expressions]
+        if isinstance(node, exp.If):
+            return [node.args.get("true"), node.args.get("false")]
+        if isinstance(node, exp.Case):
+            branches = [one.args.get("true") for one in node.args.get("ifs") or ()]
+            return [*branches, node.args.get("default")]
+        return None
+
+    def _number(self, text: str) -> Kind:
+        if text.isdigit():
+            return "whole"
+        return "double" if "e" in text.lower() or not self._exact else "decimal"
+
+    def _of_type(self, type_: exp.DataType) -> Kind:
+        if type_.this in exp.DataType.INTEGER_TYPES:
+            return "whole"
+        if type_.this in exp.DataType.TEXT_TYPES:
+            return "string"
+        if type_.is_type(exp.DataType.Type.DECIMAL):
+            return "decimal"
+        if type_.this in exp.DataType.FLOAT_TYPES:
+            return "double"
+        return "date" if type_.is_type(exp.DataType.Type.DATE) else "other"
+
+    def _common(self, nodes: Iterable[exp.Expression | None]) -> Kind | None:
+        """What the values are brought to; NULL is of any kind."""
+        found = {self.of(n) for n in nodes if n is not None and not isinstance(n, exp.Null)}
+        found = found - {"nothing"} or found
+        if len(found) <= 1:
+            return next(iter(found), None)
+        if not found <= {"whole", "decimal", "double"}:
+            return None
+        return "double" if "double" in found else "decimal"
+
+    def _computed(self, node: exp.Binary) -> Kind | None:
+        """What isn't known of one side matters only where the other one is an integer."""
+        sides = {self.of(node.this), self.of(node.expression)}
+        for kind in ("double", "decimal"):
+            if kind in sides:
+                return kind
+        return self._common((node.this, node.expression))
+
+    def _named(self) -> Mapping[str, Kind | None]:
+        """The one kind of all that has a name; a least fixed point, since outputs name others."""
+        if self._names is not None:
+            return self._names
+        self._names = names = self._of_tables()
+        outputs = [(one.alias.lower(), one.this) for one in self._tree.find_all(exp.Alias)]
+        for name, _ in outputs if names else ():
+            names.setdefault(name, "nothing")
+        changed = bool(names)
+        while changed:
+            changed = False
+            for name, output in outputs:
+                kind = _united(names[name], self.of(output))
+                changed = changed or kind != names[name]
+                names[name] = kind
+        return names
+
+    def _of_tables(self) -> dict[str, Kind | None]:
+        """Columns of the statement's tables; none where one of them, or of their names, is new."""
+        found: dict[str, Kind | None] = {}
+        defined = {cte.alias.lower() for cte in self._tree.find_all(exp.CTE)}
+        if any(alias.args.get("columns") for alias in self._tree.find_all(exp.TableAlias)):
+            return {}
+        for table in self._tree.find_all(exp.Table):
+            parts = tuple(part.name for part in table.parts)
+            if len(parts) == 1 and parts[0].lower() in defined:
+                continue
+            columns = self._tables(parts)
+            if columns is None:
+                return {}
+            for name, type_ in columns.items():
+                kind = kind_of_type(type_)
+                found[name.lower()] = _united(found.get(name.lower(), "nothing"), kind)
+        return found
+
+
+def _united(one: Kind | None, other: Kind | None) -> Kind | None:
+    if "nothing" in (one, other):
+        return other if one == "nothing" else one
+    return one if one == other else None
+
+
+def _mean(kind: Kind | None) -> Kind | None:
+    if kind == "whole":
+        return "double"
+    return kind if kind in ("double", "decimal", "nothing") else None
+
+
+def _quotient(left: Kind | None, right: Kind | None, *, typed: bool) -> Kind | None:
+    if "double" in (left, right):
+        return "double"
+    if "nothing" in (left, right):
+        return "nothing"
+    if left == right == "whole":
+        return "whole" if typed else "double"
+    return "decimal" if {left, right} <= {"whole", "decimal"} else None

@@ -1,0 +1,346 @@
+"""Queries of other dialects as Spark SQL; what isn't surely the same there is refused.
+
+sqlglot writes a statement of one dialect in another, but a construct that it doesn't know it hands
+on as it is, and some that it knows mean something else there. So a tree is translated only where
+all of its nodes, with all of their parts, are listed here, and what differs is written out: where
+NULLs sort, what `/` is of two integers, what divides by zero. Types are Spark's: the digits of
+decimals, what an average is. The page is `docs/reference/dialects.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from sqlglot import ErrorLevel, exp
+from sqlglot.errors import SqlglotError
+
+from rewrite.dialect_kinds import Columns, Kinds
+from rewrite.errors import UntranslatedError
+from rewrite.parse import parse
+
+SPARK = "spark"
+DIALECTS = (SPARK, "trino", "duckdb", "postgres", "mysql", "clickhouse", "starrocks")
+
+_QUERY = ("with_", "order", "limit", "offset")
+_BINARY = ("this", "expression")
+_PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
+    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", *_QUERY),
+    **dict.fromkeys((exp.Union, exp.Except, exp.Intersect), (*_BINARY, "distinct", *_QUERY)),
+    **dict.fromkeys((exp.From, exp.Where, exp.Having, exp.Exists, exp.Paren, exp.Not), ("this",)),
+    **dict.fromkeys((exp.Neg, exp.Null, exp.Boolean, exp.Abs, exp.Ceil, exp.Floor), ("this",)),
+    **dict.fromkeys((exp.Lower, exp.Upper, exp.Sum, exp.Min, exp.Max), ("this",)),
+    **dict.fromkeys((exp.Avg, exp.CountIf, exp.LogicalAnd, exp.LogicalOr), ("this",)),
+    **dict.fromkeys((exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance), ("this",)),
+    **dict.fromkeys((exp.VariancePop, exp.ApproxDistinct, exp.Ntile), ("this",)),
+    **dict.fromkeys((exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear), ("this",)),
+    **dict.fromkeys((exp.Quarter, exp.Hour, exp.Minute, exp.DataTypeParam), ("this",)),
+    **dict.fromkeys((exp.FirstValue, exp.LastValue, exp.Var), ("this",)),
+    **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist), ()),
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is), _BINARY),
+    **dict.fromkeys((exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Nullif), _BINARY),
+    **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ, exp.Filter, exp.Extract), _BINARY),
+    **dict.fromkeys((exp.Like, exp.ILike), _BINARY),
+    **dict.fromkeys((exp.With, exp.GroupingSets, exp.Rollup, exp.Cube), ("expressions",)),
+    **dict.fromkeys((exp.Order, exp.Tuple, exp.Distinct, exp.Grouping), ("expressions",)),
+    **dict.fromkeys((exp.CTE, exp.Subquery, exp.Alias), ("this", "alias")),
+    **dict.fromkeys((exp.Cast, exp.TryCast), ("this", "to")),
+    **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), ("this", "unit")),
+    **dict.fromkeys((exp.Lag, exp.Lead), ("this", "offset", "default")),
+    exp.Join: ("this", "on", "using", "side", "kind"),
+    exp.Group: ("expressions", "grouping_sets", "rollup", "cube"),
+    exp.Ordered: ("this", "desc", "nulls_first"),
+    **dict.fromkeys((exp.Limit, exp.Offset), ("expression",)),
+    exp.Fetch: ("direction", "count", "limit_options"),
+    exp.LimitOptions: ("rows",),
+    exp.Table: ("this", "db", "catalog", "alias", "version"),
+    exp.TableAlias: ("this", "columns"),
+    exp.Version: ("this", "kind", "expression"),
+    exp.Values: ("expressions", "alias"),
+    exp.Column: ("this", "table", "db", "catalog"),
+    exp.Identifier: ("this", "quoted"),
+    exp.Dot: _BINARY,
+    exp.Star: (),
+    exp.Literal: ("this", "is_string"),
+    exp.In: ("this", "expressions", "query"),
+    exp.Between: ("this", "low", "high"),
+    exp.Window: ("this", "partition_by", "order", "spec", "over"),
+    exp.WindowSpec: ("kind", "start", "start_side", "end", "end_side"),
+    exp.DataType: ("this", "expressions", "nested"),
+    exp.Case: ("this", "ifs", "default"),
+    exp.If: ("this", "true", "false"),
+    exp.Coalesce: ("this", "expressions"),
+    exp.Div: (*_BINARY, "typed", "safe"),
+    exp.DPipe: (*_BINARY, "safe"),
+    exp.Concat: ("expressions", "safe", "coalesce"),
+    exp.Substring: ("this", "start", "length"),
+    exp.Count: ("this", "expressions", "big_int"),
+    exp.Interval: ("this", "unit"),
+    exp.Length: ("this", "binary"),
+    exp.TsOrDsToDate: ("this",),
+}
+"""What may stand in a statement of every dialect, and which parts it may have."""
+
+_UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
+_EXTRACTED = frozenset({"YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "DOY"})
+_INTERVALS = frozenset({"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
+_OF_ALL = frozenset({"mysql", "clickhouse", "starrocks"})
+"""To these STDDEV and VARIANCE are those of a whole population."""
+_WITHOUT_ZONE = frozenset({"trino", "duckdb", "postgres"})
+"""Their TIMESTAMP is Spark's TIMESTAMP_NTZ."""
+_INEXACT = frozenset({"clickhouse"})
+"""Their constants with a point are doubles."""
+_TO_ZERO = frozenset({"mysql", "starrocks"})
+"""What divides by zero is NULL to them."""
+
+
+def translated(sql: str, dialect: str, columns: Columns) -> str:
+    """The query as Spark SQL; what is no query, or can't be read, as it stands.
+
+    `columns` is asked for tables' columns where these decide. UntranslatedError for what isn't
+    surely the same in Spark.
+    """
+    if dialect == SPARK:
+        return sql
+    try:
+        tree = parse(sql, dialect)
+    except (SqlglotError, RecursionError):
+        return sql
+    if not isinstance(tree, exp.Query):
+        return sql
+    try:
+        return _Translation(tree, dialect, columns).text()
+    except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
+        raise UntranslatedError(
+            f"the statement isn't translated from {dialect}: {error}", hint=_HINT
+        ) from error
+
+
+class _Translation:
+    def __init__(self, tree: exp.Expression, dialect: str, columns: Columns) -> None:
+        self._tree, self._dialect = tree, dialect
+        self._kinds = Kinds(tree, columns, exact=dialect not in _INEXACT)
+        self._rules: Mapping[type[exp.Expr], Callable[[exp.Expression], exp.Expression | None]] = {
+            exp.Join: self._join,
+            exp.Fetch: self._fetch,
+            exp.Limit: self._first,
+            exp.Offset: self._first,
+            exp.Add: self._add,
+            exp.Sub: self._add,
+            exp.Grouping: self._grouping,
+            exp.Like: self._like,
+            exp.ILike: self._like,
+            exp.Cast: self._cast,
+            exp.TryCast: self._cast,
+            exp.Extract: self._extract,
+            exp.DateTrunc: self._trunc,
+            exp.TimestampTrunc: self._trunc,
+            exp.Interval: self._interval,
+            exp.Substring: self._substring,
+            exp.Length: self._length,
+            exp.Stddev: self._spread,
+            exp.Variance: self._spread,
+            exp.Count: self._count,
+            exp.Distinct: self._distinct,
+            exp.Literal: self._literal,
+            exp.Div: self._div,
+            exp.Mod: self._mod,
+            exp.Alias: self._alias,
+            exp.Select: self._select,
+        }
+
+    def text(self) -> str:
+        nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
+        for node in nodes:
+            self._check_parts(node)
+        for node in reversed(nodes):  # operands before what stands over them
+            rule = self._rules.get(type(node))
+            found = rule(node) if rule is not None else None
+            if found is not None and found is not node:
+                node.replace(found)
+        return self._tree.sql(dialect=SPARK, unsupported_level=ErrorLevel.RAISE)
+
+    def _refused(self, node: exp.Expr, why: str, hint: str = "") -> UntranslatedError:
+        shown = node.sql(dialect=self._dialect)
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+        return UntranslatedError(
+            f"`{shown}` isn't translated from {self._dialect}: {why}", hint=hint or _HINT
+        )
+
+    def _check_parts(self, node: exp.Expr) -> None:
+        parts = _PARTS.get(type(node))
+        if parts is None:
+            raise self._refused(node, f"{type(node).__name__} isn't known to be the same in Spark")
+        for name, value in node.args.items():
+            if value and name not in parts:
+                raise self._refused(node, f"it has {name.rstrip('_')}")
+
+    # What a node must be beyond its parts, and what stands in its place
+
+    def _join(self, node: exp.Expression) -> None:
+        side, kind = (str(node.args.get(k) or "").upper() for k in ("side", "kind"))
+        if side not in ("", "LEFT", "RIGHT", "FULL") or kind not in ("", "INNER", "OUTER", "CROSS"):
+            raise self._refused(node, f"it's a {side} {kind} join")
+        if side and self._dialect == "clickhouse":
+            raise self._refused(node, "rows without a partner may have other values than NULL")
+
+    def _fetch(self, node: exp.Expression) -> exp.Expression:
+        count = node.args.get("count")
+        return exp.Limit(expression=count or exp.Literal.number(1))
+
+    def _first(self, node: exp.Expression) -> None:
+        number = node.args.get("expression")
+        if not isinstance(number, exp.Literal) or not number.name.isdigit():
+            raise self._refused(node, "only constant numbers of rows are")
+
+    def _add(self, node: exp.Expression) -> None:
+        """Days of a date, and what is between two, are of other types in each dialect."""
+        left, right = node.args["this"], node.args["expression"]
+        if isinstance(left, exp.Interval) or isinstance(right, exp.Interval):
+            return
+        if not {self._kinds.of(left), self._kinds.of(right)} & _NUMBERS or "date" in (
+            self._kinds.of(left),
+            self._kinds.of(right),
+        ):
+            raise self._refused(
+                node, "whether both sides are numbers isn't known", "write INTERVAL '3' DAY"
+            )
+
+    def _grouping(self, node: exp.Expression) -> None:
+        if len(node.expressions) != 1:
+            raise self._refused(node, "only that of one key is")
+
+    def _like(self, node: exp.Expression) -> None:
+        pattern = node.args["expression"]
+        if not isinstance(pattern, exp.Literal) or "\\" in pattern.name:
+            raise self._refused(node, "only constant patterns without a backslash are")
+
+    def _cast(self, node: exp.Expression) -> exp.Expression | None:
+        to, operand = node.args["to"], node.this
+        type_, constant = to.this, isinstance(operand, exp.Literal) and operand.is_string
+        if type_ is exp.DataType.Type.DATE:
+            return _typed("DATE", operand) if constant else None
+        scaled = type_ is exp.DataType.Type.DECIMAL and len(to.expressions) == 2
+        if type_ is exp.DataType.Type.DOUBLE or scaled:
+            return None
+        kind = self._kinds.of(operand)
+        if type_ in exp.DataType.INTEGER_TYPES and kind in ("whole", "string"):
+            return None
+        if type_ in _TEXTS and not to.expressions and kind in ("whole", "string", "date"):
+            return None
+        if constant and type_ in _TIMES and self._dialect in _WITHOUT_ZONE:
+            return _typed(_TIMES[type_], operand)
+        raise self._refused(node, "what is cast to that type may be rounded or written otherwise")
+
+    def _extract(self, node: exp.Expression) -> None:
+        if node.name.upper() not in _EXTRACTED:
+            raise self._refused(node, "that part isn't counted alike, or has another type")
+
+    def _trunc(self, node: exp.Expression) -> None:
+        unit = node.args.get("unit")
+        if unit is None or unit.name.upper() not in _UNITS:
+            raise self._refused(node, "that unit isn't known to be the same")
+
+    def _interval(self, node: exp.Expression) -> None:
+        unit, number = node.args.get("unit"), node.this
+        known = isinstance(number, exp.Literal) and number.name.lstrip("-").isdigit()
+        if not known or unit is None or unit.name.upper().removesuffix("S") not in _INTERVALS:
+            raise self._refused(node, "only constant numbers of one unit are")
+        unit.set("this", unit.name.upper().removesuffix("S"))
+
+    def _substring(self, node: exp.Expression) -> None:
+        start, length = node.args.get("start"), node.args.get("length")
+        numbers = [one for one in (start, length) if one is not None]
+        plain = all(isinstance(one, exp.Literal) and one.name.isdigit() for one in numbers)
+        if start is None or not plain or start.name == "0":
+            raise self._refused(node, "only constant places from 1 on are")
+
+    def _length(self, node: exp.Expression) -> None:
+        written = str(node.meta.get("written"))
+        if node.args.get("binary") or (self._dialect == "clickhouse" and written == "length"):
+            raise self._refused(node, "it counts bytes there", "write CHAR_LENGTH")
+
+    def _spread(self, node: exp.Expression) -> None:
+        if self._dialect in _OF_ALL and "samp" not in str(node.meta.get("written")):
+            raise self._refused(node, "it's that of a whole population", "write …_POP or …_SAMP")
+
+    def _count(self, node: exp.Expression) -> exp.Expression | None:
+        if node.this is None:
+            return exp.Count(this=exp.Star())
+        return None
+
+    def _distinct(self, node: exp.Expression) -> None:
+        if any(isinstance(one, (exp.Tuple, exp.Paren)) for one in node.expressions):
+            raise self._refused(node, "rows as values are counted otherwise")
+
+    def _literal(self, node: exp.Expression) -> exp.Expression | None:
+        if node.args.get("is_string") or node.name.isdigit() or self._dialect not in _INEXACT:
+            return None
+        return exp.Var(this=f"{node.name}D")
+
+    def _div(self, node: exp.Expression) -> exp.Expression | None:
+        left, right = node.args["this"], node.args["expression"]
+        if self._dialect in _TO_ZERO:
+            return exp.Div(this=left.copy(), expression=_not_zero(right))
+        if not node.args.get("typed"):
+            return exp.Div(this=left.copy(), expression=right.copy())
+        kinds = {self._kinds.of(left), self._kinds.of(right)}
+        if kinds == {"whole"}:
+            return exp.paren(exp.IntDiv(this=left.copy(), expression=right.copy()))
+        if not kinds & {"decimal", "double"}:
+            raise self._refused(
+                node,
+                "whether both sides are integers isn't known",
+                "cast one side to DOUBLE or DECIMAL, or both to BIGINT",
+            )
+        return exp.Div(this=left.copy(), expression=right.copy())
+
+    def _mod(self, node: exp.Expression) -> exp.Expression | None:
+        if self._dialect not in _TO_ZERO:
+            return None
+        return exp.Mod(this=node.this.copy(), expression=_not_zero(node.args["expression"]))
+
+    def _alias(self, node: exp.Expression) -> None:
+        """ClickHouse takes a name for the output before it takes it for a column."""
+        if self._dialect != "clickhouse" or not isinstance(node.parent, exp.Select):
+            return
+        own, name = node.this, node.alias.lower()
+        if isinstance(own, exp.Column) and own.name.lower() == name:
+            return
+        order = node.parent.args.get("order")
+        for column in node.parent.find_all(exp.Column):
+            inside = order is not None and column.find_ancestor(exp.Order) is order
+            if column.name.lower() == name and not column.table and not inside:
+                raise self._refused(node, "the name may be the output's or a column's")
+
+    def _select(self, node: exp.Expression) -> None:
+        distinct = node.args.get("distinct")
+        if distinct is not None and distinct.expressions:
+            raise self._refused(node, "it has DISTINCT ON")
+        with_ = node.args.get("with_")
+        if with_ is not None and with_.args.get("recursive"):
+            raise self._refused(node, "it has WITH RECURSIVE")
+
+
+def _typed(word: str, literal: exp.Expression) -> exp.Expression:
+    """A constant with its type in front, as Spark's own."""
+    return exp.Var(this=f"{word} {literal.sql(dialect=SPARK)}")
+
+
+def _not_zero(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.Literal) and node.name.strip("0."):
+        return node.copy()
+    return cast(exp.Expression, exp.func("NULLIF", node.copy(), exp.Literal.number(0)))
+
+
+_TEXTS = exp.DataType.TEXT_TYPES
+_TIMES = {
+    exp.DataType.Type.TIMESTAMP: "TIMESTAMP_NTZ",
+    exp.DataType.Type.TIMESTAMPNTZ: "TIMESTAMP_NTZ",
+    exp.DataType.Type.TIMESTAMPTZ: "TIMESTAMP",
+}
+_NUMBERS = frozenset({"whole", "decimal", "double"})
+_SHOWN = 80
+_HINT = (
+    "write it in another way, or in Spark's own SQL: set the dialect of the statement to 'spark'"
+)

@@ -1,0 +1,200 @@
+"""Other dialects' queries in Spark SQL: what is written out, what refused, what left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+import sqlglot
+
+from rewrite.dialects import DIALECTS, translated
+from rewrite.errors import UntranslatedError
+
+_TABLES: Mapping[str, Mapping[str, str]] = {
+    "t": {
+        "a": "int",
+        "b": "bigint",
+        "c": "decimal(9,2)",
+        "x": "double",
+        "s": "string",
+        "d": "date",
+    },
+    "u": {"a": "string", "k": "int"},
+}
+
+
+def _spark(sql: str, dialect: str) -> str:
+    return translated(sql, dialect, lambda parts: _TABLES.get(parts[-1]))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "wanted"),
+    [
+        # where NULLs sort
+        ("trino", "SELECT a FROM t ORDER BY a", "SELECT a FROM t ORDER BY a NULLS LAST"),
+        ("trino", "SELECT a FROM t ORDER BY a DESC", "SELECT a FROM t ORDER BY a DESC"),
+        (
+            "postgres",
+            "SELECT a FROM t ORDER BY a DESC",
+            "SELECT a FROM t ORDER BY a DESC NULLS FIRST",
+        ),
+        ("mysql", "SELECT a FROM t ORDER BY a", "SELECT a FROM t ORDER BY a"),
+        (
+            "duckdb",
+            "SELECT rank() OVER (ORDER BY a) FROM t",
+            "SELECT RANK() OVER (ORDER BY a NULLS LAST) FROM t",
+        ),
+        # division
+        ("trino", "SELECT a / b FROM t", "SELECT (a DIV b) FROM t"),
+        ("postgres", "SELECT -a / 2 * 3 FROM t", "SELECT (-a DIV 2) * 3 FROM t"),
+        ("trino", "SELECT sum(a) / count(*) FROM t", "SELECT (SUM(a) DIV COUNT(*)) FROM t"),
+        (
+            "trino",
+            "SELECT c / a, x / a, avg(a) / 2 FROM t",
+            "SELECT c / a, x / a, AVG(a) / 2 FROM t",
+        ),
+        ("trino", "SELECT 1.0 * foo / bar FROM v", "SELECT 1.0 * foo / bar FROM v"),
+        (
+            "trino",
+            "WITH w AS (SELECT sum(a) AS n FROM t) SELECT n / 2 FROM w",
+            "WITH w AS (SELECT SUM(a) AS n FROM t) SELECT (n DIV 2) FROM w",
+        ),
+        (
+            "trino",
+            "SELECT z / 2 FROM (SELECT CAST(a AS DOUBLE) AS z FROM t)",
+            "SELECT z / 2 FROM (SELECT CAST(a AS DOUBLE) AS z FROM t)",
+        ),
+        ("duckdb", "SELECT a / b FROM t", "SELECT a / b FROM t"),
+        (
+            "mysql",
+            "SELECT a / b, a / 2, a % b FROM t",
+            "SELECT a / NULLIF(b, 0), a / 2, a % NULLIF(b, 0) FROM t",
+        ),
+        (
+            "clickhouse",
+            "SELECT a * 1.5, count() FROM t GROUP BY a",
+            "SELECT a * 1.5D, COUNT(*) FROM t GROUP BY a",
+        ),
+        # quotes, escapes, constants with types
+        ("trino", "SELECT \"a\", 'it''s \\n' FROM t", "SELECT `a`, 'it\\'s \\\\n' FROM t"),
+        ("mysql", "SELECT `a`, 'x\\ty' FROM t", "SELECT `a`, 'x\\ty' FROM t"),
+        (
+            "trino",
+            "SELECT DATE '2024-01-01', TIMESTAMP '2024-01-01 10:00:00'",
+            "SELECT DATE '2024-01-01', TIMESTAMP_NTZ '2024-01-01 10:00:00'",
+        ),
+        ("postgres", "SELECT d - interval '90 days' FROM t", "SELECT d - INTERVAL '90' DAY FROM t"),
+        (
+            "postgres",
+            "SELECT a::float8, c::numeric(5,1), a::text FROM t",
+            "SELECT CAST(a AS DOUBLE), CAST(c AS DECIMAL(5, 1)), CAST(a AS STRING) FROM t",
+        ),
+        ("postgres", "SELECT concat(s, 'x') FROM t", "SELECT CONCAT(COALESCE(s, ''), 'x') FROM t"),
+        (
+            "trino",
+            "SELECT concat(s, 'x'), s || 'y' FROM t",
+            "SELECT CONCAT(s, 'x'), s || 'y' FROM t",
+        ),
+        # clauses of their own
+        (
+            "trino",
+            "SELECT a FROM t OFFSET 2 ROWS FETCH FIRST 3 ROWS ONLY",
+            "SELECT a FROM t LIMIT 3 OFFSET 2",
+        ),
+        ("mysql", "SELECT a FROM t LIMIT 2, 5", "SELECT a FROM t LIMIT 5 OFFSET 2"),
+        (
+            "mysql",
+            "SELECT IFNULL(a, 0), YEAR(d), a <=> b FROM t",
+            "SELECT COALESCE(a, 0), YEAR(d), a IS NOT DISTINCT FROM b FROM t",
+        ),
+        (
+            "clickhouse",
+            "SELECT countIf(a > 1), toStartOfMonth(d) FROM t",
+            "SELECT COUNT_IF(a > 1), DATE_TRUNC('MONTH', d) FROM t",
+        ),
+        (
+            "trino",
+            "SELECT a FROM lake.d.t FOR VERSION AS OF 12",
+            "SELECT a FROM lake.d.t VERSION AS OF 12",
+        ),
+        ("mysql", "SELECT stddev(x) FROM t", "SELECT STDDEV_POP(x) FROM t"),
+        ("starrocks", "SELECT variance(x) FROM t", "SELECT VAR_POP(x) FROM t"),
+        (
+            "starrocks",
+            "SELECT var_samp(x), stddev_pop(x) FROM t",
+            "SELECT VARIANCE(x), STDDEV_POP(x) FROM t",
+        ),
+    ],
+)
+def test_what_is_written_out(dialect: str, sql: str, wanted: str) -> None:
+    assert _spark(sql, dialect) == wanted
+    assert sqlglot.parse_one(wanted, read="spark")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "why"),
+    [
+        ("trino", "SELECT day_of_week(d) FROM t", "DayOfWeekIso"),
+        ("postgres", "SELECT extract(dow FROM d) FROM t", "that part"),
+        ("trino", "SELECT extract(second FROM d) FROM t", "that part"),
+        ("trino", "SELECT my_function(a) FROM t", "Anonymous"),
+        ("trino", "SELECT x[1] FROM t", "Bracket"),
+        ("trino", "SELECT CAST(x AS BIGINT) FROM t", "rounded"),
+        ("trino", "SELECT CAST(x AS VARCHAR) FROM t", "written otherwise"),
+        ("trino", "SELECT CAST(s AS VARCHAR(3)) FROM t", "written otherwise"),
+        ("trino", "SELECT CAST(d AS TIMESTAMP) FROM t", "rounded"),
+        ("trino", "SELECT a / k FROM v", "both sides are integers"),
+        ("trino", "SELECT a / k FROM t, u", "both sides are integers"),
+        ("trino", "SELECT p / q FROM t AS r (p, q, c, x, s, d)", "both sides are integers"),
+        ("postgres", "SELECT d - d FROM t", "both sides are numbers"),
+        ("mysql", "SELECT d + 3 FROM t", "both sides are numbers"),
+        ("trino", "SELECT s LIKE 'a\\%' FROM t", "backslash"),
+        ("trino", "SELECT s LIKE s FROM t", "constant patterns"),
+        ("trino", "SELECT round(x, 2) FROM t", "Round"),
+        ("trino", "SELECT substr(s, 0) FROM t", "places from 1"),
+        ("trino", "SELECT a FROM t FETCH FIRST 3 ROWS WITH TIES", "with_ties"),
+        ("trino", "WITH RECURSIVE w AS (SELECT 1 AS n) SELECT n FROM w", "recursive"),
+        ("trino", "SELECT grouping(a, b) FROM t GROUP BY CUBE (a, b)", "one key"),
+        ("trino", "SELECT a FROM t TABLESAMPLE BERNOULLI (10)", "sample"),
+        ("trino", "SELECT a FROM t NATURAL JOIN u", "method"),
+        ("postgres", "SELECT DISTINCT ON (a) a, b FROM t", "on"),
+        ("postgres", "SELECT count(DISTINCT (a, b)) FROM t", "rows as values"),
+        ("duckdb", "SELECT a FROM t QUALIFY row_number() OVER (ORDER BY a) = 1", "qualify"),
+        ("duckdb", "SELECT a, sum(b) FROM t GROUP BY ALL", "all"),
+        ("duckdb", "SELECT a // b FROM t", "IntDiv"),
+        ("duckdb", "SELECT max(a, 3) FROM t", "count"),
+        ("mysql", "SELECT length(s) FROM t", "bytes"),
+        ("clickhouse", "SELECT length(s) FROM t", "bytes"),
+        ("clickhouse", "SELECT variance(x) FROM t", "whole population"),
+        ("clickhouse", "SELECT sum(a) AS a FROM t WHERE a > 1", "the output's or a column's"),
+        ("clickhouse", "SELECT a FROM t LIMIT 3 BY b", "expressions"),
+        ("clickhouse", "SELECT t.a FROM t LEFT JOIN u ON t.a = u.k", "partner"),
+        ("clickhouse", "SELECT sumIf(a, b > 1) FROM t", "CombinedAggFunc"),
+        ("clickhouse", "SELECT a FROM t FINAL", "Final"),
+    ],
+)
+def test_what_is_refused(dialect: str, sql: str, why: str) -> None:
+    with pytest.raises(UntranslatedError) as caught:
+        _spark(sql, dialect)
+    assert why in caught.value.message
+    assert dialect in caught.value.message and caught.value.hint
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "sql", ["INSERT INTO t SELECT 1 / 2", "SHOW TABLES", "SELECT FROM FROM", "SET a = 1", "(((("]
+)
+def test_what_is_left_alone(dialect: str, sql: str) -> None:
+    assert _spark(sql, dialect) == sql
+
+
+def test_spark_is_left_alone() -> None:
+    sql = "SELECT x[0], a / b FROM t |> LIMIT 3"
+    assert _spark(sql, "spark") == sql
+
+
+def test_no_table_is_asked_for_where_none_matters() -> None:
+    def refused(parts: tuple[str, ...]) -> None:
+        raise AssertionError(parts)
+
+    assert translated("SELECT a FROM t ORDER BY a", "trino", refused)
