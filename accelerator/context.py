@@ -25,10 +25,12 @@ _ZONES = "zoneinfo/"
 _USUAL = {
     "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.groupByAliases": "true",
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.orderByOrdinal": "true",
+    "spark.sql.legacy.integerGroupingId": "false",
     "spark.sql.legacy.statisticalAggregate": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.timestampType": "timestamp_ltz",

@@ -126,6 +126,11 @@ def test_a_namespace_by_the_name_of_global_views(
             "true",
             "SELECT k, stddev(v) d FROM {t} GROUP BY k",
         ),
+        (
+            "spark.sql.legacy.integerGroupingId",
+            "true",
+            "SELECT k, grouping_id() i, count(*) n FROM {t} GROUP BY ROLLUP (k)",
+        ),
         ("spark.sql.timestampType", "TIMESTAMP_NTZ", "SELECT g, max(s) m FROM {t} GROUP BY g"),
         (
             "spark.sql.execution.arrow.useLargeVarTypes",

@@ -82,6 +82,7 @@ _SETTINGS = {
     "spark.sql.orderByOrdinal": "SELECT g, count(*) n FROM {t} GROUP BY g ORDER BY 1",
     "spark.sql.parser.escapedStringLiterals": r"SELECT count(*) n FROM {t} WHERE g = 'g\u0031'",
     "spark.sql.ansi.relationPrecedence": "SELECT count(*) n FROM {t}",
+    "spark.sql.ansi.enforceReservedKeywords": "SELECT g, count(*) n FROM {t} GROUP BY g",
     "spark.sql.ansi.doubleQuotedIdentifiers": 'SELECT "g" z, count(*) n FROM {t} GROUP BY 1',
 }
 
