@@ -19,6 +19,7 @@ from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, duckdb_type
 
 Finish = Callable[[list[str], Aggregate, Dialect], str]
+_LEAST, _LARGEST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,16 @@ def _merged(merge: str) -> Finish:
         return _typed(f"{merge}({columns[0]})", _type(aggregate), dialect)
 
     return finish
+
+
+def _sum(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
+    """Where a sum of bigints is none, Spark tells of the addition that overflows, not of a cast."""
+    if dialect == "duckdb" or _argument_type(aggregate) != "bigint":
+        return _merged("SUM")(columns, aggregate, dialect)
+    total = f"SUM({columns[0]})"
+    fits = f"{total} BETWEEN {_LEAST}BD AND {_LARGEST}BD"
+    overflow = f"CASE WHEN NOT {fits} THEN {_LARGEST}L + 1L"
+    return f"({overflow} ELSE CAST({total} AS BIGINT) END)"
 
 
 def _avg(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
@@ -173,7 +184,7 @@ _HLL = "HLL, 2^14 registers, standard error 0.8 %"
 _KLL = "KLL, rank error at most 1/accuracy at 99 % confidence"
 _LIST = (
     Measure("count", ("count",), _count),
-    Measure("sum", ("sum",), _merged("SUM")),
+    Measure("sum", ("sum",), _sum),
     Measure("min", ("min",), _merged("MIN")),
     Measure("max", ("max",), _merged("MAX")),
     Measure("avg", ("sum", "count"), _avg),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ArithmeticException
 
 import accelerator
+from accelerator.plan import PlainPlan
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -180,3 +181,15 @@ def test_a_condition_that_is_no_boolean_is_sparks_error(acc: Accelerator, table:
     query = f"SELECT count(*) n FROM {table} WHERE k"
     with pytest.raises(Exception, match="DATATYPE_MISMATCH"):
         acc.query(query)
+
+
+def test_a_sum_that_overflows_is_sparks_error(acc: Accelerator, table: str) -> None:
+    """By both ways and plainly; one that just fits is none."""
+    fits = f"SELECT g, sum(-92233720368547758) s FROM {table} GROUP BY g"
+    Differential(acc).check([fits], spark=[fits])
+    query = f"SELECT g, sum(-9223372036854775807) s FROM {table} GROUP BY g"
+    assert not isinstance(acc.plan(query)[0], PlainPlan)
+    for run in (acc.sql, acc.spark.sql, lambda sql: acc.query(sql).arrow()):
+        with pytest.raises(ArithmeticException) as raised:
+            run(query).toArrow()
+        assert raised.value.getCondition() == "ARITHMETIC_OVERFLOW"
