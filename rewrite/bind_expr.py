@@ -182,8 +182,9 @@ def boolean(op: str, *args: Expr) -> Call:
     return Call(op, args, "boolean")
 
 
-def _text(node: exp.Expression) -> str:
-    return node.sql(dialect="spark")[:80]
+def _text(node: exp.Expression | None) -> str:
+    """The text, also of an argument that isn't there."""
+    return "nothing" if node is None else node.sql(dialect="spark")[:80]
 
 
 def _column(node: exp.Expression, scope: Scope) -> Expr:
@@ -442,15 +443,21 @@ def _filter(node: exp.Expression, scope: Scope) -> Expr:
 def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
     function = _AGGREGATES.get(type(node), "count")
     distinct = isinstance(node.this, exp.Distinct)
+    starred = type(node.this) is exp.Star
+    if starred and (function != "count" or node.expressions or any(node.this.args.values())):
+        # Only count(*) alone counts rows; any other star stands for its columns.
+        raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
     if distinct:
         arguments = node.this.expressions
-    elif isinstance(node.this, exp.Star):
+    elif starred:
         arguments = []
     else:
         arguments = [node.this, *node.expressions]
     unknown = {"accuracy", "weight", "error_tolerance", "order"}
     if any(node.args.get(name) for name in unknown):
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
+    if not starred and (not arguments or None in arguments):
+        raise DeclinedError("expression_unsupported", f"Without an argument: {_text(node)}.")
     args = tuple(bind(a, scope) for a in arguments)
     if function in ("count_if", "bool_and", "bool_or") and args:
         _condition(args[0], node, void=True)
@@ -495,10 +502,11 @@ def _approx_percentile(node: exp.Expression, scope: Scope) -> Expr:
     _check_word(node)
     accuracy = node.args.get("accuracy")
     unknown = any(node.args.get(name) for name in ("weight", "error_tolerance"))
-    several = isinstance(node.args["quantile"], exp.Array)
+    share = node.args.get("quantile")
+    several = share is None or isinstance(share, exp.Array)
     if unknown or several or isinstance(node.this, exp.Distinct):
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
-    argument, share = bind(node.this, scope), bind(node.args["quantile"], scope)
+    argument, share = bind(node.this, scope), bind(share, scope)
     fine = _ACCURACY if accuracy is None else bind(accuracy, scope)
     if has_aggregate(argument):
         raise DeclinedError("aggregate_unsupported", "An aggregate inside an aggregate.")

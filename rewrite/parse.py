@@ -46,7 +46,7 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     matching = "match" in sql.lower() and _MATCH.search(sql)
     try:
         tree = _of_tokens(sql, dialect) if matching else sqlglot.parse_one(sql, read=dialect)
-    except (AttributeError, IndexError, KeyError, TypeError) as error:  # `FROM t |> LIMIT 1`
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # `date_trunc()`
         raise ParseError(f"The parser fails inside: {error}") from error
     tree = cast(exp.Expression, tree)
     for node in tree.find_all(exp.Func):

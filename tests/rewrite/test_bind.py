@@ -58,10 +58,26 @@ def test_a_tables_path_qualifies_its_columns() -> None:
         "double(v, 3)",
         "date_to_date_str(v)",
         "day_of_year(dt)",
+        "year()",
     ],
 )
 def test_calls_that_spark_refuses(call: str) -> None:
     assert _code(f"SELECT max({call}) FROM f") == "expression_unsupported"
+
+
+def test_only_one_star_in_count_counts_rows() -> None:
+    rows = block("SELECT count(*) FROM f").outputs
+    assert block("SELECT count(ALL *) FROM f").outputs == rows
+    for call in ("count(*, v)", "count(*, *)", "count(* EXCEPT (v))", "count(v, *)", "sum(*)"):
+        assert _code(f"SELECT {call} FROM f") == "expression_unsupported"
+
+
+def test_aggregates_without_an_argument() -> None:
+    for call in ("count()", "count(DISTINCT)", "avg(DISTINCT)"):
+        assert _code(f"SELECT {call} FROM f") == "expression_unsupported"
+    assert _code("SELECT approx_percentile(v) FROM f") == "aggregate_unsupported"
+    with pytest.raises(ParseError):
+        block("SELECT date_trunc() FROM f")
 
 
 def test_casts_by_their_types_name() -> None:

@@ -38,6 +38,8 @@ _LEFT_TO_SPARK = {
     "a pipe over groups": "SELECT g, sum(v) AS v FROM {t} GROUP BY g |> WHERE v > 3 |> LIMIT 100",
     "two quotes": "SELECT 'it''s' z, count(*) n FROM {t}",
     "literals side by side": "SELECT count(*) n FROM {t} WHERE g = 'g' '1'",
+    "a star beside another argument": "SELECT count(*, v) FROM {t}",
+    "a star that leaves out a column": "SELECT g, count(* EXCEPT (w)) FROM {t} GROUP BY g",
     "a distinct count of a constant": "SELECT count(DISTINCT 1) n FROM {t}",
 }
 _RAISED = {
