@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import TypeGuard
@@ -10,9 +12,16 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from rewrite import types
-from rewrite.expr import Expr, Literal, Parameter
+from rewrite.expr import Call, Expr, Literal, Parameter
 from rewrite.instant import midnight, moment
 from rewrite.reason import DeclinedError
+
+_COMPUTED: dict[str, Callable[..., int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "neg": operator.neg,
+}
 
 
 def literal_of(node: exp.Expression) -> Literal:
@@ -44,8 +53,9 @@ def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:
     """A literal in the type that Spark gives it beside the other operand, where that is certain.
 
     A text beside a date or a timestamp is one as well, a date beside a timestamp is its midnight,
-    an exact number beside a double is the double next to it.
+    an exact number beside a double is the double next to it. What whole constants come to is one.
     """
+    expr = computed(expr)
     if other.type == "double" and (
         expr.type in types.EXACT or types.decimal_parts(expr.type) is not None
     ):
@@ -61,6 +71,27 @@ def compared(expr: Expr, other: Expr, zone: str | None) -> Expr:
     if isinstance(expr, Parameter) and other.type == "date":
         return date_parameter(expr) or expr
     return expr
+
+
+def computed(expr: Expr) -> Expr:
+    """What `+`, `-` and `*` of whole constants come to; as it was where that isn't of their type.
+
+    There plain Spark raises. Elsewhere it computes the same before it reads a row. Not for a key of
+    GROUP BY or ORDER BY: rendered, a bare number would be a position.
+    """
+    if not isinstance(expr, Call) or expr.op not in _COMPUTED or expr.type not in types.EXACT:
+        return expr
+    values = [int(arg.value) for arg in map(computed, expr.args) if is_whole(arg)]
+    if len(values) < len(expr.args):
+        return expr
+    value = _COMPUTED[expr.op](*values)
+    bits = 31 if expr.type == "int" else 63
+    return Literal(str(value), expr.type) if -(2**bits) <= value < 2**bits else expr
+
+
+def is_whole(expr: Expr) -> TypeGuard[Literal]:
+    """Whether it's a constant of type int or bigint."""
+    return isinstance(expr, Literal) and expr.type in types.EXACT
 
 
 def date_parameter(parameter: Parameter) -> Parameter | None:

@@ -385,6 +385,35 @@ def test_types_of_numbers(text: str, type_: str | None) -> None:
     assert literal_number_type(text) == type_
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "type_"),
+    [
+        ("1999 + 1", "2000", "int"),
+        ("(2 * (3 - 4))", "-2", "int"),
+        ("-(1 + 1)", "-2", "int"),
+        ("- 1 - 2147483647", "-2147483648", "int"),
+        ("2147483648 - 1", "2147483647", "bigint"),
+        ("9223372036854775806 + 1", "9223372036854775807", "bigint"),
+    ],
+)
+def test_constants_beside_a_comparison_are_computed(text: str, value: str, type_: str) -> None:
+    for condition in (f"v = {text}", f"{text} = v", f"v IN ({text})", f"v BETWEEN {text} AND 1"):
+        found = block(f"SELECT count(*) FROM f WHERE {condition}").conjuncts[0]
+        assert isinstance(found, Call)
+        assert Literal(value, type_) in found.args
+
+
+def test_constants_that_spark_raises_for_or_names_are_left() -> None:
+    for text in ("2147483647 + 1", "9223372036854775807 + 1", "2 / 1", "5 % 2", "1 + 0.5"):
+        condition = block(f"SELECT count(*) FROM f WHERE v = {text}").conjuncts[0]
+        assert isinstance(condition, Call)
+        assert all(not isinstance(arg, Literal) for arg in condition.args)
+    # By itself a number would be a position.
+    bound = block("SELECT g, count(*) FROM f GROUP BY g, 1 + 1 ORDER BY 1 + 1")
+    assert isinstance(bound.keys[1], Call)
+    assert isinstance(bound.order[0].expr, Call)
+
+
 def test_types_of_operators() -> None:
     assert arithmetic("+", "int", "bigint") == "bigint"
     assert arithmetic("/", "int", "int") == "double"

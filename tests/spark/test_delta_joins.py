@@ -31,6 +31,8 @@ _ANSWERED = (
     f" JOIN {D} ON k = dk GROUP BY region",
     f"SELECT g, sum(c) AS c, stddev(v) AS sd FROM {F} JOIN {D} ON k = dk"
     " WHERE region = 'r1' OR weight > 0.5 GROUP BY g",
+    f"SELECT g, sum(v) AS s, count(*) AS n FROM {F} JOIN {D} ON k = dk"
+    " WHERE ok IN (1, 1 + 1) OR weight < 2 - 3 * 1 OR dk BETWEEN 62 - 60 AND -(1 - 4) GROUP BY g",
     f"SELECT name, region, count(DISTINCT v) AS c, max(d) AS d FROM {F} LEFT JOIN {D} ON k = dk"
     " GROUP BY name, region",
     f"SELECT g, count(*) AS n, count(dk) AS c, sum(v) AS s FROM {F} LEFT JOIN {D} ON k = dk"

@@ -10,6 +10,14 @@ SELECT region, count(*) n, sum(v) s, min(w) w FROM f JOIN d ON f.k = d.k GROUP B
 -- expect: answers
 SELECT g, sum(v) s, avg(x) a, stddev(v) sd FROM f JOIN d ON f.k = d.k WHERE d.region = 'r0' OR d.ok = 2 GROUP BY g;
 
+-- title: constants that are computed
+-- expect: answers
+SELECT g, sum(v) s FROM f JOIN d ON f.k = d.k WHERE d.ok IN (1, 1 + 1, 4 - 1) OR d.ok BETWEEN -(2 * 2) AND 7 - 7 GROUP BY g;
+
+-- title: a constant that leaves its type
+-- expect: table_not_in_cube
+SELECT g, sum(v) s FROM f JOIN d ON f.k = d.k WHERE d.ok < 2147483647 + 1 GROUP BY g;
+
 -- title: a snowflake
 -- expect: answers
 SELECT land, count(*) n, max(x) m, count(DISTINCT v) c FROM f JOIN d ON f.k = d.k JOIN o ON d.ok = o.ok GROUP BY land;
