@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
 from accelerator.context import SessionContext
@@ -30,7 +31,16 @@ from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
 from accelerator.nested_search import plan_nested
 from accelerator.partial_search import plan_partial
-from accelerator.plan import MANIFESTS, CoverPlan, DuckDBRun, NestedPlan, PlainPlan, Plan, Tried
+from accelerator.plan import (
+    MANIFESTS,
+    CoverPlan,
+    DuckDBRun,
+    NestedPlan,
+    PartialPlan,
+    PlainPlan,
+    Plan,
+    Tried,
+)
 from accelerator.recent import Recent
 from accelerator.scene import COUNTED_MAX, Parts, Scene
 from accelerator.split_search import bytes_of, plan_split
@@ -48,7 +58,9 @@ from rewrite.block import Block
 from rewrite.expr import Expr
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.nested import SELECTS_MAX, Nested, nested
+from rewrite.parse import parse
 from rewrite.reason import Declined, DeclinedError
+from rewrite.unfolded import unfolded
 
 if TYPE_CHECKING:
     from accelerator.relate.segments import SegmentsThatHold
@@ -157,7 +169,12 @@ class CubeSearch:
             names.extend(one.names)
             return one.plan
 
-        plan = plan_partial(sql, tree, found.plan, seen, planned)
+        whole, text = found.plan, _unfolded(sql)
+        plan: PartialPlan | PlainPlan = whole
+        if text is not None:
+            plan = plan_partial(text, parse(text), whole, seen, planned)
+        if isinstance(plan, PlainPlan):
+            plan = plan_partial(sql, tree, whole, seen, planned)
         return Found(plan, tuple(dict.fromkeys((*names, *seen.names))))
 
     def _plan_tree(self, tree: exp.Expression, scene: Scene, selects: Iterator[int]) -> Found:
@@ -452,6 +469,16 @@ class CubeSearch:
             names=tuple(o.name for o in block.outputs),
             manifests=best.manifests,
         )
+
+
+def _unfolded(sql: str) -> str | None:
+    """With windows over groups as windows over derived tables; None where there are none."""
+    if "over" not in sql.lower():
+        return None
+    try:
+        return unfolded(sql)
+    except SqlglotError:
+        return None
 
 
 def _spark_declines(block: Block, best: Candidate) -> Declined | None:

@@ -502,11 +502,11 @@ def _approx_percentile(node: exp.Expression, scope: Scope) -> Expr:
     _check_word(node)
     accuracy = node.args.get("accuracy")
     unknown = any(node.args.get(name) for name in ("weight", "error_tolerance"))
-    share = node.args.get("quantile")
-    several = share is None or isinstance(share, exp.Array)
-    if unknown or several or isinstance(node.this, exp.Distinct):
+    quantile = node.args.get("quantile")
+    several = isinstance(quantile, exp.Array)
+    if quantile is None or unknown or several or isinstance(node.this, exp.Distinct):
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
-    argument, share = bind(node.this, scope), bind(share, scope)
+    argument, share = bind(node.this, scope), bind(quantile, scope)
     fine = _ACCURACY if accuracy is None else bind(accuracy, scope)
     if has_aggregate(argument):
         raise DeclinedError("aggregate_unsupported", "An aggregate inside an aggregate.")

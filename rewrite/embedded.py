@@ -9,10 +9,10 @@ bound alone, and so isn't answered alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from sqlglot import Token, TokenType
+from sqlglot import TokenType
 from sqlglot.dialects import Dialect
 
 from rewrite.nested import SELECTS_MAX
@@ -68,18 +68,20 @@ def replaced(
     The whole statement is never one of them; no more are asked than a statement may have.
     DeclinedError where the text isn't understood.
     """
-    tokens = Dialect.get_or_raise("spark").tokenize(sql)
-    if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
-        tokens = tokens[:-1]
-    text = _Text(sql, tokens)
+    text = Text(sql)
     places = sorted(text.places(answered), key=lambda place: place.start)
     starts = (0, *(place.end for place in places))
     ends = (*(place.start for place in places), len(sql))
     return tuple(sql[a:b] for a, b in zip(starts, ends, strict=True)), tuple(places)
 
 
-class _Text:
-    def __init__(self, sql: str, tokens: Sequence[Token]) -> None:
+class Text:
+    """A statement's tokens; DeclinedError where its parentheses don't match."""
+
+    def __init__(self, sql: str) -> None:
+        tokens = Dialect.get_or_raise("spark").tokenize(sql)
+        if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+            tokens = tokens[:-1]
         self._sql, self._tokens = sql, tokens
         self._closing: dict[int, int] = {}
         opened: list[int] = []
@@ -94,6 +96,7 @@ class _Text:
             raise _unclear()
 
     def places(self, answered: Callable[[Place], bool]) -> Iterator[Place]:
+        """Those that are answered, outermost first."""
         waiting, asked = [(_Region(0, len(self._tokens), ()), True)], 0
         while waiting and asked < SELECTS_MAX:
             region, whole = waiting.pop()
@@ -103,6 +106,59 @@ class _Text:
                 yield place
             else:
                 waiting += [(one, False) for one in reversed([*self._inner(region)])]
+
+    def selects(self) -> Iterator[tuple[int, int]]:
+        """All SELECTs, each as the number of its first token and of that behind its last one."""
+        waiting, seen = [_Region(0, len(self._tokens), ())], set[tuple[int, int]]()
+        while waiting and len(seen) < SELECTS_MAX:
+            region = waiting.pop()
+            body = region.first
+            if self._type(body) == TokenType.WITH:
+                body = self._with(region)[1]
+            branches = self._branches(body, region.last)
+            for first, last in branches:
+                whole = len(branches) == 1 and self._type(first) == TokenType.SELECT
+                if (whole or self._is_select(first, last)) and (first, last) not in seen:
+                    seen.add((first, last))
+                    yield first, last
+            waiting += reversed([*self._inner(region)])
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Where these tokens begin and end in the text."""
+        return self._tokens[first].start, self._tokens[last - 1].end + 1
+
+    def span_of_all(self) -> tuple[int, int]:
+        """The same of all tokens."""
+        return self.span(0, len(self._tokens))
+
+    def end_of_call(self, start: int, *, filtered: bool) -> int:
+        """Where the call whose name begins there ends in the text, with its FILTER."""
+        number = next((i for i, t in enumerate(self._tokens) if t.start == start), None)
+        closing = None if number is None else self._closing.get(number + 1)
+        if closing is not None and filtered:
+            is_filter = self._type(closing + 1) == TokenType.FILTER
+            closing = self._closing.get(closing + 2) if is_filter else None
+        if closing is None:
+            raise _unclear()
+        end: int = self._tokens[closing].end
+        return end + 1
+
+    def clauses(self, begin: TokenType, ends: Set[TokenType]) -> tuple[int, int]:
+        """Where the first clause of that kind begins in the text, and the next one of `ends`.
+
+        Both outside of parentheses; the end of the text where there is none of these.
+        """
+        start, number = None, 0
+        while number < len(self._tokens):
+            kind = self._type(number)
+            if start is None and kind == begin:
+                start = self._tokens[number].start
+            elif start is not None and kind in ends:
+                return start, self._tokens[number].start
+            number = self._closing.get(number, number) + 1
+        if start is None:
+            raise _unclear()
+        return start, len(self._sql)
 
     def _type(self, number: int) -> TokenType | None:
         return self._tokens[number].token_type if number < len(self._tokens) else None

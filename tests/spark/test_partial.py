@@ -55,10 +55,30 @@ _ANSWERED = (
     f"WITH a AS ({_BY_K}), b AS (SELECT k, max(s) AS m FROM a GROUP BY k)"
     " SELECT a.k, b.m, percent_rank() OVER (ORDER BY a.s) AS p FROM a JOIN b USING (k)",
     f"SELECT concat_ws('-', collect_set(g)) AS x FROM ({_BY_G} ORDER BY g LIMIT 1)",
+    # windows over groups of their own SELECT
+    f"SELECT g, sum(v) AS s, rank() OVER (ORDER BY sum(v) DESC) AS r FROM {F} GROUP BY g"
+    " ORDER BY g",
+    "SELECT part_f.g, v, sum(c), sum(sum(c)) OVER (PARTITION BY g), sum(c) * 100 / sum(sum(c))"
+    f" OVER (PARTITION BY v) FROM {F} WHERE k > 0 GROUP BY {F}.g, v HAVING count(*) > 1"
+    " ORDER BY 4, g, v",
+    "SELECT grouping(g) + grouping(v) AS l, g, v, rank() OVER (PARTITION BY grouping(g)"
+    " + grouping(v), CASE WHEN grouping(v) = 0 THEN g END ORDER BY sum(k) DESC, g, v) AS r"
+    f" FROM {F} GROUP BY ROLLUP (g, v) ORDER BY l DESC, CASE WHEN l = 0 THEN g END, r, g, v",
+    f"SELECT count(*) AS n, sum(count(*)) OVER () AS m FROM {F}",
+    "SELECT upper(g) AS g, row_number() OVER (ORDER BY count(*), part_f.g) AS r"
+    f" FROM {F} GROUP BY g ORDER BY g, r",
+    "WITH w AS (SELECT g, v, rank() OVER (PARTITION BY g ORDER BY count(*), v) AS r, sum(k) AS s"
+    f" FROM {F} GROUP BY g, v) SELECT a.g, a.s - b.s AS x FROM w a JOIN w b"
+    " ON a.g = b.g AND a.r = b.r - 1",
+    f"SELECT name, max(v) FILTER (WHERE v < 3) AS m, lag(max(v)) OVER (ORDER BY name) AS l FROM {F}"
+    f" JOIN {D} ON {F}.k = part_d.k GROUP BY name",
 )
 _PLAIN = (
     f"SELECT count(*) <= 90 AS b FROM ({_BY_K}) TABLESAMPLE (3 ROWS) CROSS JOIN {D}",
     f"SELECT g, sum(v) OVER (PARTITION BY g) AS s FROM {F} WHERE d = '2024-01-28'",
+    f"SELECT g, soundex(g), rank() OVER (ORDER BY count(*)) AS r FROM {F} GROUP BY g",
+    f"SELECT g, rank() OVER w AS r FROM {F} GROUP BY g WINDOW w AS (ORDER BY sum(v))",
+    f"SELECT DISTINCT rank() OVER (ORDER BY count(*)) AS r FROM {F} GROUP BY g",
     f"SELECT k, (SELECT count(*) FROM {F} f WHERE f.k = o.k) AS n FROM {D} o",
     # sums of doubles that Spark would compare with its own
     f"SELECT k, sum(x) AS s FROM {F} GROUP BY k HAVING sum(x) ="
