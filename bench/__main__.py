@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bench import demo, indexes, metadata, planner, relate, store
 from bench.ssb import run as ssb
+from bench.tpc import run as tpc
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ BENCHES: dict[str, Entry] = {
     "indexes": Entry("indexes: builds, filters, searches", indexes.add_arguments, indexes.run),
     "planner": Entry("planning TPC-DS beside 200 cubes", planner.add_arguments, planner.run),
     "relate": Entry("relate columns on SSB, no cubes", relate.add_arguments, relate.run),
+    "tpc": Entry("TPC-H and TPC-DS from cubes: each query", tpc.add_arguments, tpc.run),
     "ssb": Entry("the 13 SSB queries: speed, size, build", ssb.add_arguments, ssb.run),
 }
 

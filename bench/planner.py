@@ -24,9 +24,10 @@ from accelerator.plan import PlainPlan
 from bench.report import Report
 from bench.ssb.workspace import SPARK_CONF
 from bench.steps import Steps, noise_into
-from bench.tpcds import NAMESPACE, TpcDs
+from bench.tpc.data import Suite, catalog_of
 from rewrite.parse import parse
 
+NAMESPACE = "tpcds"
 _FACTS = {
     "store_sales": ("ss", ("store", "s_store_sk", "ss_store_sk")),
     "catalog_sales": ("cs", ("call_center", "cc_call_center_sk", "cs_call_center_sk")),
@@ -51,18 +52,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Makes the tables and cubes that aren't there, plans each query, writes the figures."""
     settings = {name: getattr(options, name) for name in ("scale", "cubes", "runs")}
-    report, steps, data = Report("planner", options.json, settings), Steps(Console()), None
-    data = TpcDs.of(options.scale)
+    report, steps = Report("planner", options.json, settings), Steps(Console())
+    data = Suite.of("ds", options.scale)
+    warehouse = data.root / "planner"
     with steps.step(f"Generate TPC-DS at scale {options.scale:g}"):
         data.generate()
-    data.warehouse.mkdir(parents=True, exist_ok=True)
+    warehouse.mkdir(parents=True, exist_ok=True)
     with (
         noise_into(data.root / "planner.log"),
-        accelerator.open(data.warehouse, spark_conf=SPARK_CONF) as acc,
+        accelerator.open(warehouse, spark_conf=SPARK_CONF) as acc,
     ):
-        if len(list((data.warehouse / NAMESPACE).glob("*"))) < len(data.tables):
-            with steps.step("Load the tables into Iceberg by Spark") as tell:
-                data.load(acc.spark, tell)
+        with steps.step("Load the tables into Iceberg") as tell:
+            data.load(catalog_of(acc.config.catalog_name, warehouse), tell)
         with steps.step(f"Register {options.cubes} cubes"):
             _register(acc, options.cubes)
         with steps.step(f"Plan {len(data.queries())} queries {options.runs} times"):

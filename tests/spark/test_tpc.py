@@ -1,0 +1,82 @@
+"""TPC-H's and TPC-DS's queries beside cubes: all equal plain Spark, and the docs say what becomes
+of each.
+
+A fifth of each suite is asked always, the rest in the slow run. Tables and queries are generated
+once, under `build/bench/`, in an environment of its own with packages that pip installs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+import accelerator
+from accelerator.session import Accelerator
+from bench.tpc.data import Suite
+from bench.tpc.outcome import Outcome
+from bench.tpc.run import PAGE, SCALE, answered_in
+from tests.spark.conftest import SparkWarehouse
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
+_EVERY = 5
+
+
+@dataclass(frozen=True)
+class _World:
+    suite: Suite
+    acc: Accelerator
+
+    def check(self, numbers: Iterable[int]) -> None:
+        """Every answer is plain Spark's, and the page says how it came about."""
+        queries = self.suite.queries()
+        told = answered_in(PAGE.read_text(encoding="utf-8"), self.suite)
+        failures = []
+        for number in numbers:
+            found = Outcome.of(self.acc, number, queries[number])
+            failures += [f"query {number}: {one}" for one in found.wrong]
+            if found.answered != told.get(number):
+                failures.append(
+                    f"query {number}: docs/tpc.md says {told.get(number)}, it is {found.answered};"
+                    f" python -m bench tpc --suite {self.suite.short} --docs"
+                )
+        assert not failures, "\n".join(failures)
+
+
+@pytest.fixture(scope="module", params=["h", "ds"])
+def world(
+    request: pytest.FixtureRequest,
+    spark_warehouse: SparkWarehouse,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[_World]:
+    suite = Suite.of(request.param, SCALE)
+    try:
+        suite.generate()
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", None) or str(error).encode()
+        pytest.skip(f"{suite.title} can't be generated: {said.decode().strip()[-300:]}")
+    root = spark_warehouse.root
+    uri = f"sqlite:///{root / 'catalog.db'}"
+    suite.load(SqlCatalog("lake", uri=uri, warehouse=f"file://{root}"), lambda _: None)
+    spark = spark_warehouse.spark.newSession()
+    spark.sql(f"USE lake.{suite.name}")
+    store = str(tmp_path_factory.mktemp(f"{suite.name}_store"))
+    with accelerator.attach(spark, store=store) as acc:
+        for cube in suite.cubes.values():
+            acc.query(cube)
+        yield _World(suite, acc)
+
+
+def test_a_fifth_of_the_queries_is_answered_as_by_spark(world):
+    world.check(list(world.suite.queries())[::_EVERY])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_the_other_queries_are_answered_as_by_spark(world):
+    numbers = list(world.suite.queries())
+    assert len(numbers) == {"h": 22, "ds": 99}[world.suite.short]
+    world.check(sorted(set(numbers) - set(numbers[::_EVERY])))
