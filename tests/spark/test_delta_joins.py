@@ -31,8 +31,6 @@ _ANSWERED = (
     f" JOIN {D} ON k = dk GROUP BY region",
     f"SELECT g, sum(c) AS c, stddev(v) AS sd FROM {F} JOIN {D} ON k = dk"
     " WHERE region = 'r1' OR weight > 0.5 GROUP BY g",
-    f"SELECT g, sum(v) AS s, count(*) AS n FROM {F} JOIN {D} ON k = dk"
-    " WHERE ok IN (1, 1 + 1) OR weight < 2 - 3 * 1 OR dk BETWEEN 62 - 60 AND -(1 - 4) GROUP BY g",
     f"SELECT name, region, count(DISTINCT v) AS c, max(d) AS d FROM {F} LEFT JOIN {D} ON k = dk"
     " GROUP BY name, region",
     f"SELECT g, count(*) AS n, count(dk) AS c, sum(v) AS s FROM {F} LEFT JOIN {D} ON k = dk"
@@ -64,6 +62,8 @@ _ANSWERED = (
     f"SELECT tag, count(*) AS n FROM {E} CROSS JOIN {T} GROUP BY tag",
     f"SELECT name, region, sum(v) AS s FROM {B} JOIN {D} ON k = dk GROUP BY name, region",
     f"SELECT weight, count(*) AS n FROM {B} JOIN {D} ON k = dk WHERE region = 'r0' GROUP BY weight",
+    f"SELECT g, sum(v) AS s, count(*) AS n FROM {F} JOIN {D} ON k = dk"
+    " WHERE ok IN (1, 1 + 1) OR weight < 2 - 3 * 1 OR dk BETWEEN 62 - 60 AND -(1 - 4) GROUP BY g",
 )
 _DECLINED = (
     f"SELECT sum(v * ok) AS s FROM {F} JOIN {D} ON k = dk",
