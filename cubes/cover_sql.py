@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from cubes.plan import Final, Match, Slot
 from cubes.states import STATES
 from rewrite.block import Block
-from rewrite.expr import CUBE, Aggregate, Call, Column, Expr, Literal, occurrences, transform
+from rewrite.expr import (
+    CUBE,
+    Aggregate,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    exact_digits,
+    occurrences,
+    transform,
+)
 from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, Renderer, duckdb_type, quote
 from rewrite.rows_sql import order_sql
@@ -40,6 +50,7 @@ class RawSource:
     fact: bool = True
 
 
+_WIDE = 37  # digits of a decimal whose sum or product with another one has 38, Spark's most
 _BEYOND_64_BITS = 19  # digits of a decimal, at least
 _CUBE = "acc_cells"
 """The alias of the segments' cells, where rows of tables are joined to them."""
@@ -53,7 +64,31 @@ class _CellRenderer(Renderer):
             return _cast(self.text(expr.args[0]), expr.type, self.dialect)
         if isinstance(expr, Call) and expr.op in ("weighted", "widened"):
             return self._product(expr) if expr.op == "weighted" else self._sum(expr)
+        if isinstance(expr, Call) and expr.op in ("scaled", "shifted"):
+            return self._scaled(expr) if expr.op == "scaled" else self._shifted(expr)
         return super().text(expr)
+
+    def _scaled(self, expr: Call) -> str:
+        """A sum times what is the same for all of its rows, in 37 digits."""
+        precision, scale = _exact(expr.args[1])
+        value = self._wide(expr.args[0], _WIDE - precision)
+        factor = f"CAST({self.text(expr.args[1])} AS DECIMAL({precision},{scale}))"
+        return f"CAST(({value} * {factor}) AS {expr.type})"
+
+    def _shifted(self, expr: Call) -> str:
+        """A sum and, for each of its rows, what is the same for all of them."""
+        value, fixed, rows, first, sign = expr.args
+        precision, scale = _exact(fixed)
+        each = f"CAST({self.text(fixed)} AS DECIMAL({precision},{scale}))"
+        added = f"({each} * CAST({self.text(rows)} AS DECIMAL({_WIDE - precision},0)))"
+        signs = [one.value for one in (first, sign) if isinstance(one, Literal)]
+        total = self._wide(value, _WIDE)
+        total = f"(- {total})" if signs[0] == "-" else total
+        added = f"CAST({added} AS DECIMAL({_WIDE},{_exact(expr)[1]}))"
+        return f"CAST(({total} {signs[1]} {added}) AS {expr.type})"
+
+    def _wide(self, value: Expr, precision: int) -> str:
+        return f"CAST({self.text(value)} AS DECIMAL({precision},{_exact(value)[1]}))"
 
     def _product(self, expr: Call) -> str:
         """A value times its rows, in a type that holds it: `cubes.derive` limits the digits."""
@@ -153,6 +188,13 @@ def _cells_from(match: Match, render: Renderer, source: SegmentSource, delta: Se
         else:
             text += f" LEFT JOIN {named} ON {' AND '.join(map(render.text, one.on)) or 'TRUE'}"
     return text + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
+
+
+def _exact(expr: Expr) -> tuple[int, int]:
+    parts = exact_digits(expr)
+    if parts is None:
+        raise DeclinedError("expression_not_proven", f"A number of the type {expr.type}.")
+    return parts
 
 
 def _cast(text: str, type_: str | None, dialect: Dialect) -> str:

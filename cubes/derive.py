@@ -13,11 +13,22 @@ from cubes.states import STATES
 from cubes.view import View
 from rewrite import types
 from rewrite.block import Block
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, columns
+from rewrite.expr import (
+    Aggregate,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    canonical,
+    columns,
+    exact_digits,
+)
 from rewrite.reason import DeclinedError
 
 _NULL = Literal("NULL", "void")
 _WIDENABLE = frozenset({"count", "sum", "min", "max"})
+_LINEAR_DIGITS = 27
+"""Of a value and what it's multiplied with or added to; 10¹⁰ such products add up to 37 digits."""
 _WEIGHTED_DIGITS = 19
 """A value of so many digits times a number of rows fits 38 digits, by Spark's rule for products."""
 
@@ -123,6 +134,8 @@ class Deriver:
         value = self._over_dimension(kind, argument)
         if value is None and kind == "sum":
             value = self._sum_of_sums(argument)
+        if value is None and kind in ("sum", "count"):
+            value = self._linear(kind, argument)
         if value is None:
             value = self._of_widened(kind, argument)
         if value is None:
@@ -155,6 +168,37 @@ class Deriver:
                 inner.type, argument.type
             ):
                 return self._as_state(kind, self._cube_value(kind, inner), argument.type)
+        return None
+
+    def _linear(self, kind: str, argument: Expr) -> Expr | None:
+        """sum(c·x) = c·Σx and sum(x ± e) = Σx ± e·n, c and e constants or fixed by dimensions.
+
+        Decimals alone: their type says that no row's product or sum is rounded or too large.
+        """
+        if not isinstance(argument, Call) or argument.op not in ("+", "-", "*"):
+            return None
+        parts = types.decimal_parts(argument.type)
+        for place, inner in enumerate(argument.args):
+            fixed = argument.args[1 - place]
+            exact, own = exact_digits(fixed), exact_digits(inner)
+            if parts is None or exact is None or own is None:
+                return None
+            if exact[0] + own[0] > _LINEAR_DIGITS:
+                return None
+            try:
+                factor = self._expressed.expression(fixed)
+                value = self._cube_value(kind, inner)
+                rows = self._cube_value("count", inner) if kind == "sum" else value
+            except DeclinedError:
+                continue
+            if kind == "count":
+                return Call("case", (Call("is_null", (factor,), "boolean"), _NULL, value), "bigint")
+            wide = f"decimal(38,{parts[1]})"
+            if argument.op == "*":
+                return Call("scaled", (value, factor), wide)
+            sign = Literal("-" if argument.op == "-" and place == 0 else "+", "operator")
+            first = Literal("-" if argument.op == "-" and place == 1 else "+", "operator")
+            return Call("shifted", (value, factor, rows, first, sign), wide)
         return None
 
     def _of_case(self, kind: str, argument: Expr) -> Expr | None:

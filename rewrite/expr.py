@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from rewrite import types
+
 CUBE = -1
 """The occurrence of a cube's own stored columns, as against the columns of tables."""
 
@@ -139,6 +141,17 @@ def has_aggregate(expr: Expr) -> bool:
     if type(expr) is Column or type(expr) is Literal:
         return False
     return any(type(node) is Aggregate for node in walk(expr))
+
+
+def exact_digits(expr: Expr) -> tuple[int, int] | None:
+    """Precision and scale of an exact number: of an integer constant its own, else its type's.
+
+    >>> exact_digits(Literal("-12", "int")), exact_digits(Column(0, 1, "x", "int"))
+    ((2, 0), (10, 0))
+    """
+    if isinstance(expr, Literal) and expr.type in types.EXACT:
+        return (len(expr.value.lstrip("-")), 0)
+    return types.as_decimal(expr.type)
 
 
 def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Literal as Choice
 
 from rewrite import types
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter, exact_digits
 from rewrite.reason import DeclinedError
 
 Dialect = Choice["spark", "duckdb"]
@@ -48,6 +48,8 @@ def duckdb_type(type_: str) -> str:
     return _DUCKDB_TYPES[type_]
 
 
+_EXACT = frozenset({"+", "-", "*"})
+_IN_64_BITS = 18  # digits
 _TESTS = frozenset({"contains", "startswith", "endswith"})
 _DUCKDB_FORMS = {
     "<=>": "({} IS NOT DISTINCT FROM {})",
@@ -108,7 +110,23 @@ class Renderer:
             shown = target if self.dialect == "spark" else duckdb_type(target)
             return f"CAST({self.text(call.args[0])} AS {shown})"
         args = [self.text(a) for a in call.args]
+        if self.dialect == "duckdb" and op in _EXACT and types.decimal_parts(call.type):
+            return self._decimal(call, args)
         return self._operator(op, args)
+
+    def _decimal(self, call: Call, args: list[str]) -> str:
+        """In types that hold every result: alone, DuckDB may take 18 digits and raise beyond."""
+        result = duckdb_type(call.type or "")
+        if call.op != "*":
+            left, right = (f"CAST({one} AS {result})" for one in args)
+            return f"CAST(({left} {call.op} {right}) AS {result})"
+        own = [exact_digits(one) or (0, 0) for one in call.args]
+        if own[0][0] <= _IN_64_BITS and own[1][0] <= _IN_64_BITS:
+            own[0] = (_IN_64_BITS + 1, own[0][1])
+        left, right = (
+            f"CAST({t} AS DECIMAL({p},{s}))" for t, (p, s) in zip(args, own, strict=True)
+        )
+        return f"CAST(({left} * {right}) AS {result})"
 
     def _truncated(self, call: Call) -> str:
         unit = f"'{getattr(call.args[0], 'value', '')}'"
@@ -217,8 +235,9 @@ def check_duckdb(call: Call) -> None:
     elif op in _TESTS or op in types.TOKEN_TESTS:
         proven = kinds == ["string", "string"]
     elif op in ("+", "-", "*"):
-        # DuckDB's own decimal arithmetic has other result types; exact integers and doubles agree.
-        proven = all(k in types.EXACT for k in kinds) or all(k == "double" for k in kinds)
+        exact = all(types.as_decimal(k) for k in kinds) and types.decimal_parts(call.type)
+        proven = bool(exact) or all(k in types.EXACT for k in kinds)
+        proven = proven or all(k == "double" for k in kinds)
     elif op in ("/", "div"):
         doubles = ("double",) if op == "/" else ()
         proven = all(k in (*types.EXACT, *doubles) for k in kinds)
@@ -257,5 +276,5 @@ def _proven_value(call: Call) -> bool:
             return call.args[0].type in types.TIMESTAMPS
         return types.widens(call.args[0].type, call.type)
     if call.op == "neg":
-        return call.type in (*types.EXACT, "double")
+        return call.type in (*types.EXACT, "double") or bool(types.decimal_parts(call.type))
     return True

@@ -332,3 +332,34 @@ SELECT g, k, count(*) n, sum(v) s, sum(w) t, min(v) m FROM f GROUP BY g, k;
 -- title: integer division of aggregates
 -- expect: answers
 SELECT g, sum(v) div count(*) AS q, sum(w) div 7 AS r, (min(v) - 1) div 2 AS t FROM f GROUP BY g;
+
+-- cube: sums of decimals by dimensions that are numbers
+SELECT g, i, n, count(*) rows, sum(c) sc, count(c) cc, sum(v) sv, count(v) cv FROM f GROUP BY g, i, n;
+
+-- title: a constant times a decimal
+-- expect: answers
+SELECT g, sum(c * 1.5) AS a, sum(2 * c) AS b, sum(-1.0 * c) AS d, sum(0.001 * c) AS e FROM f GROUP BY g;
+
+-- title: a constant added to a decimal
+-- expect: answers
+SELECT g, sum(c + 1) AS a, sum(c - 0.125) AS b, sum(7 - c) AS d, sum(1.5 + c) AS e FROM f GROUP BY g;
+
+-- title: both, and means of them
+-- expect: answers
+SELECT g, sum(c * 1.1 + 3) AS a, sum(2 * (c - 1.5)) AS b, sum(1 - c * 0.5) AS d FROM f WHERE n > -2 GROUP BY g;
+
+-- title: dimensions times a decimal, and added to it
+-- expect: answers
+SELECT g, sum(c * i) AS a, sum(c + i) AS b, sum(i - c) AS d, sum(c * (n + 1.5)) AS e FROM f GROUP BY g;
+
+-- title: integers may be too large in a row
+-- expect: aggregate_not_in_cube
+SELECT g, sum(v * 2) AS a FROM f GROUP BY g;
+
+-- title: a product of two that are no dimensions
+-- expect: aggregate_not_in_cube
+SELECT g, sum(c * v) AS a FROM f GROUP BY g;
+
+-- title: digits that may be too many
+-- expect: aggregate_not_in_cube
+SELECT g, sum(c * 123456789012345678.9) AS a FROM f GROUP BY g;
