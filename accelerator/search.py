@@ -57,6 +57,7 @@ from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
 from rewrite.expr import Expr
 from rewrite.facts import At, Facts, TableFacts
+from rewrite.flattened import flattened
 from rewrite.nested import SELECTS_MAX, Nested, nested
 from rewrite.parse import parse
 from rewrite.reason import Declined, DeclinedError
@@ -182,6 +183,7 @@ class CubeSearch:
         if next(selects) > SELECTS_MAX:
             declined = Declined("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
             return Found(PlainPlan(declined), ())
+        tree = flattened(tree)
         try:
             split = nested(tree) if scene.only is None else None
         except DeclinedError as error:

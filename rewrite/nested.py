@@ -73,17 +73,16 @@ def nested(tree: exp.Expression) -> Nested | None:
     """
     if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
         return None
-    defined = _defined(tree)
-    relations = _relations(tree)
-    meant = [_meant(node, defined) for node in relations]
-    if not any(meant):
+    items, nodes = defined(tree), relations(tree)
+    selects = [meant(node, items) for node in nodes]
+    if not any(selects):
         return None
     if sum(1 for _ in tree.find_all(exp.Select)) > SELECTS_MAX:
         raise DeclinedError("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
     instead: dict[int, exp.Expression | None] = {id(tree.args.get("with_")): None}
     inner: dict[str, exp.Select] = {}
     names: dict[int, str] = {}
-    for node, found in zip(relations, meant, strict=True):
+    for node, found in zip(nodes, selects, strict=True):
         if found is None:
             raise DeclinedError("block_unsupported", "A join of tables with a derived table.")
         select, visible = found
@@ -91,10 +90,10 @@ def nested(tree: exp.Expression) -> Nested | None:
         if name not in inner:
             inner[name] = _with(select, visible)
         instead[id(node)] = _table(name, node)
-    return Nested(_copied(tree, instead), inner)
+    return Nested(copied(tree, instead), inner)
 
 
-def _copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
+def copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
     """A copy in which nodes are others `instead`, by their ids, or left out.
 
     sqlglot's own copies each token's place deeply, which takes most of its time.
@@ -120,11 +119,12 @@ def _copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
     return root
 
 
-def _relations(tree: exp.Select) -> list[exp.Expression]:
+def relations(tree: exp.Select) -> list[exp.Expression]:
+    """What stands in its FROM."""
     return [tree.args["from_"].this, *(join.this for join in tree.args.get("joins") or ())]
 
 
-def _defined(tree: exp.Select) -> list[exp.CTE]:
+def defined(tree: exp.Select) -> list[exp.CTE]:
     """The items of its WITH in order."""
     with_ = tree.args.get("with_")
     if with_ is None:
@@ -135,7 +135,7 @@ def _defined(tree: exp.Select) -> list[exp.CTE]:
     return items
 
 
-def _meant(
+def meant(
     node: exp.Expression, defined: Sequence[exp.CTE]
 ) -> tuple[exp.Select, Sequence[exp.CTE]] | None:
     """The SELECT that a relation stands for, and what of the WITH it sees; None for a table."""
@@ -170,23 +170,23 @@ def _meant(
 
 def _with(select: exp.Select, visible: Sequence[exp.CTE]) -> exp.Select:
     """The SELECT with what of the WITH around it, or of what that needs, it may name."""
-    found = _copied(select, {})
-    own = _defined(found)
+    found = copied(select, {})
+    own = defined(found)
     if {cte.alias.lower() for cte in visible} & {cte.alias.lower() for cte in own}:
         raise DeclinedError("block_unsupported", "A name that two WITHs define.")
     wanted: list[exp.CTE] = []
-    named = _named(found)
+    named = names_in(found)
     for cte in reversed(visible):
         if cte.alias.lower() in named:
             wanted.insert(0, cte)
-            named |= _named(cte)
+            named |= names_in(cte)
     if wanted:
-        copies = [_copied(cte, {}) for cte in wanted]
+        copies = [copied(cte, {}) for cte in wanted]
         found.set("with_", exp.With(expressions=[*copies, *own]))
     return found
 
 
-def _named(tree: exp.Expression) -> set[str]:
+def names_in(tree: exp.Expression) -> set[str]:
     """The names of one part of all relations in it."""
     return {table.name.lower() for table in tree.find_all(exp.Table) if not table.args.get("db")}
 

@@ -1,0 +1,179 @@
+"""An aggregate over a derived table of rows as one over the tables that these rows come from.
+
+`SELECT y, sum(v) FROM (SELECT year(d) AS y, a * b AS v FROM t WHERE p) GROUP BY y` is
+`SELECT year(d) AS y, sum(a * b) FROM t WHERE p GROUP BY year(d)`: rows of a SELECT without groups
+are its tables' rows, and a name of it is the expression that it stands for. Outputs keep their
+names.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from rewrite.nested import copied, defined, meant, names_in, relations
+from rewrite.output_name import output_name
+from rewrite.reason import DeclinedError
+
+_DEPTH_MAX = 8
+_OUTER = frozenset(
+    {"expressions", "from_", "where", "group", "having", "order", "limit", "distinct", "with_"}
+)
+_INNER = frozenset({"expressions", "from_", "joins", "where"})
+_NOT_ROWS = (exp.AggFunc, exp.Window, exp.UDTF, exp.Star, exp.Query)
+
+
+def flattened(tree: exp.Expression) -> exp.Expression:
+    """The statement over the innermost tables; itself where nothing is to be done."""
+    for _ in range(_DEPTH_MAX):
+        try:
+            found = _once(tree)
+        except DeclinedError:
+            return tree
+        if found is None:
+            return tree
+        tree = found
+    return tree
+
+
+def _once(tree: exp.Expression) -> exp.Select | None:
+    if not isinstance(tree, exp.Select) or any(v and k not in _OUTER for k, v in tree.args.items()):
+        return None
+    if tree.args.get("from_") is None or not _is_aggregate(tree):
+        return None
+    if any(item.find(exp.Window) for item in tree.expressions):
+        return None
+    (relation,) = relations(tree)
+    items = defined(tree)
+    found = meant(relation, items)
+    if found is None:
+        return None
+    inner, visible = found
+    if any(v and k not in _INNER for k, v in inner.args.items()):
+        return None
+    if inner.args.get("from_") is None or names_in(inner) & {i.alias.lower() for i in visible}:
+        return None
+    named = _named(inner)
+    if named is None or _has_subquery(tree):
+        return None
+    alias = relation.alias_or_name.lower()
+    return _Flattening(tree, inner, named, alias).select()
+
+
+def _is_aggregate(tree: exp.Select) -> bool:
+    grouped = any(tree.args.get(key) for key in ("group", "having", "distinct"))
+    return grouped or any(item.find(exp.AggFunc) for item in tree.expressions)
+
+
+def _has_subquery(tree: exp.Select) -> bool:
+    """Whether a SELECT stands in it that FROM and WITH don't hold."""
+    return any(
+        value is not None and any(True for one in _values(value) for _ in one.find_all(exp.Query))
+        for key, value in tree.args.items()
+        if key not in ("from_", "with_")
+    )
+
+
+def _values(value: object) -> list[exp.Expression]:
+    found = value if isinstance(value, list) else [value]
+    return [one for one in found if isinstance(one, exp.Expression)]
+
+
+def _named(inner: exp.Select) -> dict[str, exp.Expression] | None:
+    """What each of its names stands for; None where its rows aren't just rows of its tables."""
+    named: dict[str, exp.Expression] = {}
+    for item in inner.expressions:
+        if any(True for _ in item.find_all(*_NOT_ROWS)) or not isinstance(
+            item, (exp.Alias, exp.Column)
+        ):
+            return None
+        name = item.alias_or_name.lower()
+        if name in named:
+            return None
+        named[name] = item.this if isinstance(item, exp.Alias) else item
+    return named
+
+
+class _Flattening:
+    def __init__(
+        self, tree: exp.Select, inner: exp.Select, named: dict[str, exp.Expression], alias: str
+    ) -> None:
+        self._tree, self._inner, self._named, self._alias = tree, inner, named, alias
+        self._outputs: dict[str, exp.Expression | None] = {}
+        for item in tree.expressions:
+            name = item.alias_or_name.lower()
+            known = name in self._outputs
+            self._outputs[name] = None if known or not name else item
+
+    def select(self) -> exp.Select | None:
+        tree = self._tree
+        made = exp.Select()
+        made.set("expressions", [self._item(item) for item in tree.expressions])
+        for key in ("from_", "joins"):
+            value = self._inner.args.get(key)
+            if isinstance(value, list):
+                made.set(key, [copied(one, {}) for one in value])
+            elif value is not None:
+                made.set(key, copied(value, {}))
+        conditions = [copied(w.this, {}) for w in [self._inner.args.get("where")] if w is not None]
+        if tree.args.get("where") is not None:
+            conditions.append(self._inside(tree.args["where"].this))
+        if conditions:
+            terms = [exp.Paren(this=one) for one in conditions]
+            condition = terms[0] if len(terms) == 1 else exp.And(this=terms[0], expression=terms[1])
+            made.set("where", exp.Where(this=condition))
+        for key in ("group", "having", "order"):
+            if tree.args.get(key) is not None:
+                made.set(key, self._inside(tree.args[key], clause=key))
+        for key in ("limit", "distinct"):
+            if tree.args.get(key) is not None:
+                made.set(key, copied(tree.args[key], {}))
+        return made
+
+    def _item(self, item: exp.Expression) -> exp.Expression:
+        """With the name that it had."""
+        if isinstance(item, exp.Alias):
+            return self._inside(item)
+        name = item.name if isinstance(item, exp.Column) else output_name(item)
+        if not name:
+            raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
+        return exp.Alias(this=self._inside(item), alias=exp.to_identifier(name, quoted=True))
+
+    def _inside(self, part: exp.Expression, clause: str = "") -> exp.Expression:
+        """A copy in which names are what they stand for."""
+        if isinstance(part, exp.Column):
+            return self._meant(part, clause) or copied(part, {})
+        instead: dict[int, exp.Expression | None] = {}
+        for column in part.find_all(exp.Column):
+            found = self._meant(column, clause)
+            if found is not None:
+                instead[id(column)] = found
+        return copied(part, instead)
+
+    def _meant(self, column: exp.Column, clause: str) -> exp.Expression | None:
+        """The expression in its place; None for an output's name in ORDER BY."""
+        name, bare = column.name.lower(), not column.table
+        if isinstance(column.this, exp.Star) or column.args.get("db"):
+            raise _unclear()
+        if clause == "order" and bare and name in self._outputs:
+            return None
+        if not bare and column.table.lower() != self._alias:
+            raise _unclear()
+        if name in self._named:
+            if clause == "having" and bare and isinstance(self._outputs.get(name), exp.Alias):
+                raise _unclear()
+            return self._as_operand(copied(self._named[name], {}), clause)
+        output = self._outputs.get(name)
+        if clause in ("group", "having") and bare and isinstance(output, exp.Alias):
+            return self._as_operand(self._inside(output.this), clause)
+        raise _unclear()
+
+    @staticmethod
+    def _as_operand(expr: exp.Expression, clause: str) -> exp.Expression:
+        """A number alone would be a position in GROUP BY and ORDER BY."""
+        if clause in ("group", "order") and isinstance(expr.unnest(), (exp.Literal, exp.Neg)):
+            raise _unclear()
+        return exp.Paren(this=expr)
+
+
+def _unclear() -> DeclinedError:
+    return DeclinedError("block_unsupported", "A derived table of rows that aren't grouped.")

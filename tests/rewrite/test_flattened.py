@@ -1,0 +1,74 @@
+"""Aggregates over derived tables of rows are those over their tables; the rest stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewrite.flattened import flattened
+from rewrite.parse import parse
+
+
+@pytest.mark.parametrize(
+    ("sql", "wanted"),
+    [
+        (
+            "SELECT y, sum(v) AS s FROM (SELECT year(d) AS y, a * b AS v FROM t JOIN u ON t.k = u.k"
+            " WHERE p > 1 OR q > 1) s WHERE y > 2000 AND s.v < 3 GROUP BY y HAVING sum(v) > 3"
+            " ORDER BY y, sum(v), s LIMIT 3",
+            "SELECT (YEAR(d)) AS `y`, SUM((a * b)) AS s FROM t JOIN u ON t.k = u.k"
+            " WHERE (p > 1 OR q > 1) AND ((YEAR(d)) > 2000 AND (a * b) < 3) GROUP BY (YEAR(d))"
+            " HAVING SUM((a * b)) > 3 ORDER BY y, SUM((a * b)), s LIMIT 3",
+        ),
+        (
+            "WITH w AS (SELECT year(d) AS y FROM t) SELECT DISTINCT y FROM w",
+            "SELECT DISTINCT (YEAR(d)) AS `y` FROM t",
+        ),
+        (
+            "SELECT upper(x) AS x, count(*) FROM (SELECT g AS x FROM t) GROUP BY x ORDER BY x",
+            "SELECT UPPER((g)) AS x, COUNT(*) AS `count(1)` FROM t GROUP BY (g) ORDER BY x",
+        ),
+        (
+            "SELECT upper(x) AS g, count(*) AS n FROM (SELECT h AS x FROM t)"
+            " GROUP BY g HAVING n > 1",
+            "SELECT UPPER((h)) AS g, COUNT(*) AS n FROM t GROUP BY (UPPER((h)))"
+            " HAVING (COUNT(*)) > 1",
+        ),
+        (
+            "SELECT max(z) FROM (SELECT y AS z FROM (SELECT a + b AS y FROM t"
+            " WHERE a > 1) WHERE y > 1)",
+            "SELECT MAX(((a + b))) AS `max(z)` FROM t WHERE (a > 1) AND (((a + b) > 1))",
+        ),
+    ],
+)
+def test_what_is_flattened(sql: str, wanted: str) -> None:
+    assert flattened(parse(sql)).sql(dialect="spark") == wanted
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT y FROM (SELECT x AS y FROM t)",
+        "SELECT y, count(*) AS n FROM (SELECT x AS y FROM t LIMIT 3) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT DISTINCT x AS y FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT count(*) AS y FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT rank() OVER (ORDER BY a) AS y FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT explode(a) AS y FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT (SELECT max(a) FROM u) AS y FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT * FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT a AS y, b AS Y FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT a AS y FROM t UNION ALL SELECT 1) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT a AS y FROM t) JOIN u ON y = k GROUP BY y",
+        "SELECT y, sum(v) AS v FROM (SELECT x AS y, v FROM t) GROUP BY y HAVING v > 3",
+        "SELECT y, count(*) AS n FROM (SELECT 1 AS y FROM t) GROUP BY y",
+        "SELECT count(*) AS n FROM (SELECT -1 AS y, a FROM t) GROUP BY a ORDER BY y",
+        "SELECT k, count(*) AS n FROM (SELECT x AS y FROM t) GROUP BY k",
+        "SELECT y.a, count(*) AS n FROM (SELECT y FROM t) s GROUP BY y.a",
+        "SELECT count(*) AS n FROM (SELECT a AS y FROM t) WHERE y IN (SELECT k FROM u)",
+        "WITH u AS (SELECT 1 AS a) SELECT count(y) AS n FROM (SELECT a AS y FROM u, t)",
+        "SELECT count(y) AS n FROM (SELECT a AS y FROM t) AS s (y)",
+        "SELECT sum(y) OVER () AS n FROM (SELECT a AS y FROM t)",
+    ],
+)
+def test_what_is_not(sql: str) -> None:
+    tree = parse(sql)
+    assert flattened(tree) is tree
