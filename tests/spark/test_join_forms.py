@@ -67,6 +67,7 @@ _ANSWERED = [
     " GROUP BY land",
     "SELECT land, sum(v) s FROM {d} d CROSS JOIN {o} o JOIN {f} f ON f.k = d.k AND d.ok = o.ok"
     " GROUP BY land",
+    "WITH z AS (SELECT g AS a, v AS b FROM {f}) SELECT a, sum(b) s FROM z GROUP BY a",
 ]
 _PLAIN = [
     "SELECT count(*) n FROM {f} f RIGHT JOIN {d} d USING (k)",
@@ -76,7 +77,6 @@ _PLAIN = [
     "SELECT count(*) n FROM {f} f, {d} e JOIN {d} d USING (k)",
     "SELECT count(*) n FROM {d} d RIGHT JOIN {f} f USING (k) JOIN {o} o ON d.ok = o.ok",
     "SELECT g, sum(v) s FROM (SELECT * FROM {f}) x GROUP BY g",
-    "WITH z AS (SELECT g AS a, v AS b FROM {f}) SELECT a, sum(b) s FROM z GROUP BY a",
 ]
 
 
