@@ -42,8 +42,8 @@ NESTED = [
 FLAT = [
     "SELECT y, sum(v) AS s, count(*) AS n FROM (SELECT year(d) AS y, v FROM"
     f" {F} WHERE k < 'e' OR k IS NULL) GROUP BY y",
-    f"SELECT upper(k) AS k, max(p), sum(p) FROM (SELECT k, p FROM {F}) t GROUP BY k"
-    " HAVING count(*) > 1 ORDER BY k",
+    f"SELECT upper(x) AS x, max(p), sum(p) FROM (SELECT k AS x, p FROM {F}) t GROUP BY x"
+    " HAVING count(*) > 1 ORDER BY x",
     f"WITH r AS (SELECT g, k, v FROM {F} JOIN {D} ON k = dk) SELECT g, sum(v) FROM r"
     " WHERE k <> 'a' GROUP BY g ORDER BY g",
     f"SELECT m, avg(v) FROM (SELECT month(x) AS m, v FROM (SELECT d AS x, v FROM {F}) WHERE x >"
