@@ -73,7 +73,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     grouping, grouped = _grouping(tree, names, outputs)
     aliases = output_aliases(outputs)
     over = OutputNames(names, aliases)
-    having = _having(tree, over, outputs)
+    having = _having(tree, over, outputs, grouping.keys)
     order = bind_order(tree, over, outputs)
     return Block(
         occurrences=tables,
@@ -109,15 +109,23 @@ def bind_where(
     return tuple(tables), tuple(found)
 
 
-def _having(tree: exp.Select, scope: OutputNames, outputs: tuple[Output, ...]) -> Expr | None:
-    """HAVING; where it needs what no output is, Spark finds no aggregates in ORDER BY any more."""
+def _having(
+    tree: exp.Select, scope: OutputNames, outputs: tuple[Output, ...], keys: tuple[Expr, ...]
+) -> Expr | None:
+    """HAVING; where it needs what no output is, Spark finds outputs and keys alone in ORDER BY.
+
+    No aggregates, and no columns that an output or a key is made of.
+    """
     having, order = tree.args.get("having"), tree.args.get("order")
     if having is None:
         return None
     check_alias(having.this)
     bound = bind_condition(having.this, scope, void=True)
-    if order is not None and order.find(*_AGGREGATES) and _needs_more(bound, outputs):
-        raise DeclinedError("block_unsupported", "HAVING and ORDER BY by other aggregates.")
+    if order is not None and _needs_more(bound, outputs):
+        shown = {*keys, *(output.expr for output in outputs)}
+        found = (bind(column, scope) for column in order.find_all(exp.Column))
+        if order.find(*_AGGREGATES) or any(isinstance(c, Column) and c not in shown for c in found):
+            raise DeclinedError("block_unsupported", "HAVING and ORDER BY by what no output is.")
     return bound
 
 

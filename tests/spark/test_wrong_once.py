@@ -50,6 +50,8 @@ _RAISED = {
     "an operator behind IS NULL": "SELECT count(*) n FROM {t} WHERE k IS NULL = FALSE",
     "BETWEEN behind IS NOT NULL": "SELECT count(*) n FROM {t} WHERE k IS NOT NULL BETWEEN TRUE"
     " AND TRUE",
+    "having by another, order by what a key is made of": "SELECT k IS NULL n FROM {t}"
+    " GROUP BY k IS NULL HAVING count(*) > 1 ORDER BY k IS NULL",
     "IN behind IS NULL": "SELECT count(*) n FROM {t} WHERE NOT (g IS NULL NOT IN (TRUE))",
     "order by an output of DISTINCT written again": "SELECT DISTINCT g IS NULL, k FROM {t}"
     " ORDER BY g IS NULL",
@@ -76,6 +78,10 @@ _STILL_ANSWERED = {
     " HAVING count(*) > 1 ORDER BY count_if(v > 3), g",
     "having by another, order by a name": "SELECT g, count_if(v > 3) n FROM {t} GROUP BY g"
     " HAVING count(*) > 1 ORDER BY n, g",
+    "having by another, order by a key": "SELECT count_if(v > 3) n FROM {t} GROUP BY g"
+    " HAVING count(*) > 1 ORDER BY g",
+    "having by an output, order by what a key is made of": "SELECT k IS NULL n, count(*) c FROM {t}"
+    " GROUP BY k IS NULL HAVING count(*) > 1 ORDER BY k IS NULL",
     "having by a key, order by an aggregate": "SELECT g, count_if(v > 3) n FROM {t} GROUP BY g"
     " HAVING g > 'g0' ORDER BY count(*), g",
 }
