@@ -19,6 +19,8 @@ Columns = Callable[[tuple[str, ...]], Mapping[str, str] | None]
 """The columns of a table with their Spark types; None where there is no such table."""
 
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
+_SHORT = frozenset({"tinyint", "smallint", "int"})
+_SHORT_END = 1 << 31
 _OF_TYPES: dict[str, Kind] = {
     **dict.fromkeys(_WHOLE, "whole"),
     **dict.fromkeys(("float", "double"), "double"),
@@ -28,7 +30,7 @@ _OF_TYPES: dict[str, Kind] = {
 _COUNTS = (
     *(exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RowNumber, exp.Rank, exp.DenseRank),
     *(exp.Ntile, exp.Length, exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear),
-    *(exp.Quarter, exp.Hour, exp.Minute, exp.Extract, exp.Grouping),
+    *(exp.Quarter, exp.Hour, exp.Minute, exp.Extract, exp.Grouping, exp.IntDiv),
 )
 _SPREADS = (
     *(exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop),
@@ -55,10 +57,19 @@ def kind_of_type(type_: str) -> Kind:
 class Kinds:
     """Tells the kind of a statement's expressions; None where it isn't known."""
 
-    def __init__(self, tree: exp.Expression, columns: Columns, *, exact: bool) -> None:
-        """`exact`: a constant with a point is a decimal, not a double."""
+    def __init__(
+        self, tree: exp.Expression, columns: Columns, *, exact: bool, numeric: bool = False
+    ) -> None:
+        """What the dialect's types are.
+
+        `exact`: a constant with a point is a decimal, not a double. `numeric`: so are sums of
+        integers of 64 bits, and the parts of times.
+        """
         self._tree, self._tables, self._exact = tree, columns, exact
+        self._numeric = numeric
         self._names: dict[str, Kind | None] | None = None
+        self._short: set[str] = set()
+        self._columns: set[str] | None = None
 
     def of(self, node: exp.Expression | None) -> Kind | None:
         """The kind of that expression."""
@@ -67,16 +78,47 @@ class Kinds:
         if isinstance(node, exp.Literal):
             return "string" if node.is_string else self._number(node.name)
         if isinstance(node, exp.Column):
-            return self._named().get(node.name.lower())
+            return self._of_column(node)
+        if isinstance(node, exp.Var):  # a constant that is translated already
+            return "date" if node.name.startswith("DATE ") else None
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
             shown = node.this.expressions
             return self.of(shown[0]) if len(shown) == 1 else None
+        if self._numeric and isinstance(node, exp.Extract):
+            return "decimal"
         for types, kind in _KINDS:
             if isinstance(node, types):
                 return kind
         return self._of_operands(node)
 
+    def may_be_column(self, name: str) -> bool:
+        """Whether a column of FROM, not an output alone, may have that name in lower case."""
+        self._named()
+        outputs = [one for one in self._tree.find_all(exp.Alias) if one.alias.lower() == name]
+        return len(outputs) > 1 or self._columns is None or name in self._columns
+
+    def _of_column(self, node: exp.Column) -> Kind | None:
+        """None for a field of a struct, which may have the name of a column."""
+        names = self._named()
+        if any(names.get(part.name.lower(), "nothing") in ("other", None) for part in node.parts):
+            return None
+        return names.get(node.name.lower())
+
+    def _is_short(self, node: exp.Expr | None) -> bool:
+        """Whether these surely are integers of up to 32 bits."""
+        if isinstance(node, exp.Literal):
+            return node.name.isdigit() and not node.is_string and int(node.name) < _SHORT_END
+        if isinstance(node, exp.Column):
+            return self._of_column(node) == "whole" and node.name.lower() in self._short
+        if isinstance(node, (exp.Add, exp.Sub, exp.Mul)):
+            return self._is_short(node.this) and self._is_short(node.expression)
+        operands = None if isinstance(node, exp.Sum) else self._operands(node)
+        given = [one for one in operands or () if one is not None and not isinstance(one, exp.Null)]
+        return bool(given) and all(map(self._is_short, given))
+
     def _of_operands(self, node: exp.Expression) -> Kind | None:
+        if self._numeric and isinstance(node, exp.Sum) and self.of(node.this) == "whole":
+            return "whole" if self._is_short(node.this) else None
         operands = self._operands(node)
         if operands is not None:
             return self._common(operands)
@@ -91,7 +133,7 @@ class Kinds:
             return _quotient(*sides, typed=bool(node.args.get("typed")))
         return None
 
-    def _operands(self, node: exp.Expression) -> Sequence[exp.Expression | None] | None:
+    def _operands(self, node: exp.Expr | None) -> Sequence[exp.Expression | None] | None:
         """Those that the node's values are brought to the kind of; None where they aren't."""
         if isinstance(node, _SAME):
             return [node.this]
@@ -125,6 +167,10 @@ class Kinds:
     def _common(self, nodes: Iterable[exp.Expression | None]) -> Kind | None:
         """What the values are brought to; NULL is of any kind."""
         found = {self.of(n) for n in nodes if n is not None and not isinstance(n, exp.Null)}
+        return self._brought(found)
+
+    @staticmethod
+    def _brought(found: set[Kind | None]) -> Kind | None:
         found = found - {"nothing"} or found
         if len(found) <= 1:
             return next(iter(found), None)
@@ -134,11 +180,12 @@ class Kinds:
 
     def _computed(self, node: exp.Binary) -> Kind | None:
         """What isn't known of one side matters only where the other one is an integer."""
-        sides = {self.of(node.this), self.of(node.expression)}
+        both = (node.this, node.expression)
+        sides = {self.of(one) for one in both if not isinstance(one, exp.Null)}
         for kind in ("double", "decimal"):
             if kind in sides:
                 return kind
-        return self._common((node.this, node.expression))
+        return self._brought(sides)
 
     def _named(self) -> Mapping[str, Kind | None]:
         """The one kind of all that has a name; a least fixed point, since outputs name others."""
@@ -146,6 +193,14 @@ class Kinds:
             return self._names
         self._names = names = self._of_tables()
         outputs = [(one.alias.lower(), one.this) for one in self._tree.find_all(exp.Alias)]
+        self._short -= {name for name, _ in outputs}
+        for united in self._tree.find_all(exp.SetOperation):
+            found = _columns_of(united)
+            if found is None:
+                names.clear()
+                break
+            self._short -= {name for name, _ in found}
+            outputs += found
         for name, _ in outputs if names else ():
             names.setdefault(name, "nothing")
         changed = bool(names)
@@ -160,12 +215,15 @@ class Kinds:
     def _of_tables(self) -> dict[str, Kind | None]:
         """Columns of the statement's tables; none where one of them, or of their names, is new."""
         found: dict[str, Kind | None] = {}
+        short, long = set[str](), set[str]()
         defined = {cte.alias.lower() for cte in self._tree.find_all(exp.CTE)}
         if any(alias.args.get("columns") for alias in self._tree.find_all(exp.TableAlias)):
             return {}
         for table in self._tree.find_all(exp.Table):
             parts = tuple(part.name for part in table.parts)
             if len(parts) == 1 and parts[0].lower() in defined:
+                if self._tables(parts) is not None:  # which of both it is isn't looked into
+                    return {}
                 continue
             columns = self._tables(parts)
             if columns is None:
@@ -173,7 +231,34 @@ class Kinds:
             for name, type_ in columns.items():
                 kind = kind_of_type(type_)
                 found[name.lower()] = _united(found.get(name.lower(), "nothing"), kind)
+                (short if type_ in _SHORT else long).add(name.lower())
+        self._columns, self._short = {*found}, short - long
         return found
+
+
+def _columns_of(united: exp.SetOperation) -> list[tuple[str, exp.Expression]] | None:
+    """What stands in the columns of a set operation, by their names; None where it isn't told."""
+    branches: list[list[exp.Expression]] = []
+    waiting: list[exp.Expr | None] = [united]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, exp.SetOperation):
+            waiting += [node.expression, node.this]
+        elif isinstance(node, exp.Subquery):
+            waiting.append(node.this)
+        elif isinstance(node, exp.Select) and not node.is_star:
+            branches.append(node.expressions)
+        else:
+            return None
+    first = branches[0]
+    if any(len(one) != len(first) for one in branches):
+        return None
+    return [
+        (named.alias_or_name.lower(), own)
+        for one in branches
+        for named, own in zip(first, one, strict=True)
+        if named.alias_or_name
+    ]
 
 
 def _united(one: Kind | None, other: Kind | None) -> Kind | None:

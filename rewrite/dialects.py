@@ -9,15 +9,18 @@ decimals, what an average is. The page is `docs/reference/dialects.md`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import cast
 
-from sqlglot import ErrorLevel, exp
+from sqlglot import ErrorLevel, TokenType, exp
+from sqlglot.dialects import Dialect
 from sqlglot.errors import SqlglotError
 
 from rewrite.dialect_kinds import Columns, Kinds
 from rewrite.errors import UntranslatedError
-from rewrite.parse import parse
+from rewrite.parse import UnsureError, parse
 
 SPARK = "spark"
 DIALECTS = (SPARK, "trino", "duckdb", "postgres", "mysql", "clickhouse", "starrocks")
@@ -37,13 +40,14 @@ _PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys((exp.Quarter, exp.Hour, exp.Minute, exp.DataTypeParam), ("this",)),
     **dict.fromkeys((exp.FirstValue, exp.LastValue, exp.Var), ("this",)),
     **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist), ()),
-    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is), _BINARY),
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _BINARY),
     **dict.fromkeys((exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Nullif), _BINARY),
     **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ, exp.Filter, exp.Extract), _BINARY),
-    **dict.fromkeys((exp.Like, exp.ILike), _BINARY),
+    **dict.fromkeys((exp.Is, exp.Like, exp.ILike), (*_BINARY, "negate")),
     **dict.fromkeys((exp.With, exp.GroupingSets, exp.Rollup, exp.Cube), ("expressions",)),
     **dict.fromkeys((exp.Order, exp.Tuple, exp.Distinct, exp.Grouping), ("expressions",)),
-    **dict.fromkeys((exp.CTE, exp.Subquery, exp.Alias), ("this", "alias")),
+    **dict.fromkeys((exp.Subquery, exp.Alias), ("this", "alias")),
+    exp.CTE: ("this", "alias", "materialized"),
     **dict.fromkeys((exp.Cast, exp.TryCast), ("this", "to")),
     **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), ("this", "unit")),
     **dict.fromkeys((exp.Lag, exp.Lead), ("this", "offset", "default")),
@@ -92,6 +96,12 @@ _INEXACT = frozenset({"clickhouse"})
 """Their constants with a point are doubles."""
 _TO_ZERO = frozenset({"mysql", "starrocks"})
 """What divides by zero is NULL to them."""
+_NUMERIC = frozenset({"postgres"})
+"""Sums of BIGINTs and what EXTRACT gives are NUMERIC to them."""
+_INPUTS_FIRST = frozenset({"postgres", "duckdb", "mysql", "starrocks"})
+"""To them a name inside an expression of ORDER BY is a column of FROM before it's an output."""
+_OF_BYTES = frozenset({"clickhouse"})
+"""Their texts' functions count bytes, or know the letters of ASCII alone."""
 
 
 def translated(sql: str, dialect: str, columns: Columns) -> str:
@@ -104,11 +114,18 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
         return sql
     try:
         tree = parse(sql, dialect)
-    except (SqlglotError, RecursionError):
+    except (UnsureError, RecursionError) as error:
+        if _QUERY_BEGINS.match(sql) is None:
+            return sql
+        raise UntranslatedError(
+            f"the statement isn't translated from {dialect}: {error}", hint=_HINT
+        ) from error
+    except SqlglotError:
         return sql
-    if not isinstance(tree, exp.Query):
+    if not isinstance(tree, (exp.Query, exp.Values)):
         return sql
     try:
+        _check_tokens(sql, dialect)
         return _Translation(tree, dialect, columns).text()
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise UntranslatedError(
@@ -116,10 +133,26 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
         ) from error
 
 
+def _check_tokens(sql: str, dialect: str) -> None:
+    """What the parser reads otherwise than the dialect's server."""
+    if dialect == "mysql" and "/*!" in sql:
+        raise UntranslatedError("a comment that is run isn't translated from mysql", hint=_HINT)
+    tokens = Dialect.get_or_raise(dialect).tokenize(sql)
+    for one, other in pairwise(tokens):
+        number = one.token_type == TokenType.NUMBER and other.token_type == TokenType.VAR
+        if number and one.end + 1 == other.start:  # 1_000 and 0b11, to the parser with an alias
+            raise UntranslatedError(
+                f"`{one.text}{other.text}` isn't translated from {dialect}: it may be a number",
+                hint="write its digits alone",
+            )
+
+
 class _Translation:
     def __init__(self, tree: exp.Expression, dialect: str, columns: Columns) -> None:
         self._tree, self._dialect = tree, dialect
-        self._kinds = Kinds(tree, columns, exact=dialect not in _INEXACT)
+        self._kinds = Kinds(
+            tree, columns, exact=dialect not in _INEXACT, numeric=dialect in _NUMERIC
+        )
         self._rules: Mapping[type[exp.Expr], Callable[[exp.Expression], exp.Expression | None]] = {
             exp.Join: self._join,
             exp.Fetch: self._fetch,
@@ -147,6 +180,19 @@ class _Translation:
             exp.Mod: self._mod,
             exp.Alias: self._alias,
             exp.Select: self._select,
+            exp.CTE: self._cte,
+            exp.Tuple: self._tuple,
+            exp.DPipe: self._pipe,
+            exp.Concat: self._concat,
+            exp.WindowSpec: self._frame,
+            exp.In: self._in,
+            exp.Between: self._compared,
+            exp.Order: self._order,
+            **dict.fromkeys((exp.Rollup, exp.Cube, exp.GroupingSets), self._subtotals),
+            **dict.fromkeys((exp.Except, exp.Intersect), self._set),
+            **dict.fromkeys(_COMPARISONS, self._compared),
+            **dict.fromkeys((exp.Lower, exp.Upper), self._letters),
+            **dict.fromkeys((exp.FirstValue, exp.LastValue), self._first_value),
         }
 
     def text(self) -> str:
@@ -158,7 +204,7 @@ class _Translation:
             found = rule(node) if rule is not None else None
             if found is not None and found is not node:
                 node.replace(found)
-        return self._tree.sql(dialect=SPARK, unsupported_level=ErrorLevel.RAISE)
+        return self._tree.sql(dialect=SPARK, unsupported_level=ErrorLevel.RAISE, comments=False)
 
     def _refused(self, node: exp.Expr, why: str, hint: str = "") -> UntranslatedError:
         shown = node.sql(dialect=self._dialect)
@@ -174,6 +220,10 @@ class _Translation:
         for name, value in node.args.items():
             if value and name not in parts:
                 raise self._refused(node, f"it has {name.rstrip('_')}")
+        if isinstance(node, _TESTS):
+            for part in ("this", "expression", "low", "high"):
+                if isinstance(node.args.get(part), (*_TESTS, exp.Connector, exp.Not)):
+                    raise self._refused(node, "what is first isn't known", "put parentheses")
 
     # What a node must be beyond its parts, and what stands in its place
 
@@ -198,10 +248,11 @@ class _Translation:
         left, right = node.args["this"], node.args["expression"]
         if isinstance(left, exp.Interval) or isinstance(right, exp.Interval):
             return
-        if not {self._kinds.of(left), self._kinds.of(right)} & _NUMBERS or "date" in (
-            self._kinds.of(left),
-            self._kinds.of(right),
-        ):
+        kinds = {self._kinds.of(left), self._kinds.of(right)}
+        numbers = kinds & _NUMBERS
+        # What isn't known may be a date, which only some take for a number.
+        unsure = None in kinds and self._dialect in _OF_ALL and numbers <= {"whole"}
+        if not numbers or "date" in kinds or unsure:
             raise self._refused(
                 node, "whether both sides are numbers isn't known", "write INTERVAL '3' DAY"
             )
@@ -219,18 +270,31 @@ class _Translation:
         to, operand = node.args["to"], node.this
         type_, constant = to.this, isinstance(operand, exp.Literal) and operand.is_string
         if type_ is exp.DataType.Type.DATE:
+            if constant and not _DATE.match(operand.name):
+                raise self._refused(node, "it isn't a date")
             return _typed("DATE", operand) if constant else None
+        # To ClickHouse what is cut off isn't rounded.
         scaled = type_ is exp.DataType.Type.DECIMAL and len(to.expressions) == 2
+        scaled = scaled and self._dialect != "clickhouse"
         if type_ is exp.DataType.Type.DOUBLE or scaled:
             return None
         kind = self._kinds.of(operand)
-        if type_ in exp.DataType.INTEGER_TYPES and kind in ("whole", "string"):
+        if type_ in _INTEGERS and kind in ("whole", "string"):
             return None
-        if type_ in _TEXTS and not to.expressions and kind in ("whole", "string", "date"):
+        if type_ in self._texts() and not to.expressions and kind in ("whole", "string", "date"):
             return None
+        zoned = type_ is exp.DataType.Type.TIMESTAMPTZ
+        pattern = _DATE if zoned else _TIME
         if constant and type_ in _TIMES and self._dialect in _WITHOUT_ZONE:
+            if not pattern.match(operand.name):
+                raise self._refused(node, "it isn't a time without a zone")
             return _typed(_TIMES[type_], operand)
         raise self._refused(node, "what is cast to that type may be rounded or written otherwise")
+
+    def _texts(self) -> frozenset[object]:
+        """CHAR is a text of one letter, but to some."""
+        whole = self._dialect in ("mysql", "duckdb")
+        return _TEXTS | {exp.DataType.Type.CHAR} if whole else _TEXTS
 
     def _extract(self, node: exp.Expression) -> None:
         if node.name.upper() not in _EXTRACTED:
@@ -252,6 +316,9 @@ class _Translation:
         start, length = node.args.get("start"), node.args.get("length")
         numbers = [one for one in (start, length) if one is not None]
         plain = all(isinstance(one, exp.Literal) and one.name.isdigit() for one in numbers)
+        if any(one.args.get("is_string") for one in numbers):
+            plain = False
+        self._letters(node)
         if start is None or not plain or start.name == "0":
             raise self._refused(node, "only constant places from 1 on are")
 
@@ -302,7 +369,9 @@ class _Translation:
 
     def _alias(self, node: exp.Expression) -> None:
         """ClickHouse takes a name for the output before it takes it for a column."""
-        if self._dialect != "clickhouse" or not isinstance(node.parent, exp.Select):
+        if not isinstance(node.parent, exp.Select):
+            raise self._refused(node, "it's a name inside an expression")
+        if self._dialect != "clickhouse":
             return
         own, name = node.this, node.alias.lower()
         if isinstance(own, exp.Column) and own.name.lower() == name:
@@ -321,6 +390,113 @@ class _Translation:
         if with_ is not None and with_.args.get("recursive"):
             raise self._refused(node, "it has WITH RECURSIVE")
 
+    # Where an operator or a clause is read otherwise
+
+    def _cte(self, node: exp.Expression) -> None:
+        node.set("materialized", None)
+
+    def _tuple(self, node: exp.Expression) -> None:
+        """Rows are values to Spark: NULL in one is equal to NULL."""
+        above = node.parent
+        if isinstance(above, exp.In) and above.args.get("query") and node.arg_key == "this":
+            return
+        if isinstance(above, exp.Group) and not node.expressions:
+            return
+        if not isinstance(above, (exp.Values, exp.GroupingSets, exp.Rollup, exp.Cube)):
+            raise self._refused(node, "rows as values are compared otherwise")
+
+    def _pipe(self, node: exp.Expression) -> exp.Expression | None:
+        """To Spark alone it's an operator as + is."""
+        self._check_texts(node, (node.this, node.expression))
+        for part in ("this", "expression"):
+            if isinstance(node.args[part], (exp.Add, exp.Sub)):
+                node.set(part, exp.paren(node.args[part].copy()))
+        return None
+
+    def _concat(self, node: exp.Expression) -> None:
+        self._check_texts(node, node.expressions)
+        if node.args.get("coalesce"):
+            texts = [
+                exp.cast(one.copy(), "string", dialect=SPARK)
+                if self._kinds.of(one) in ("whole", "date")
+                else one
+                for one in node.expressions
+            ]
+            node.set("expressions", texts)
+
+    def _check_texts(self, node: exp.Expression, operands: Iterable[exp.Expression]) -> None:
+        for one in operands:
+            known = self._kinds.of(one) in ("whole", "string", "date")
+            if not known and not isinstance(one, exp.Null) and self._dialect != "trino":
+                raise self._refused(node, "how its parts are written as texts isn't known")
+
+    def _frame(self, node: exp.Expression) -> None:
+        if str(node.args.get("kind") or "ROWS").upper() not in ("ROWS", "RANGE"):
+            raise self._refused(node, "Spark's frames are of ROWS or RANGE")
+
+    def _in(self, node: exp.Expression) -> None:
+        """ClickHouse leaves NULL out of what a value may be in."""
+        self._compared(node)
+        if self._dialect != "clickhouse":
+            return
+        constant = all(isinstance(one, exp.Literal) for one in node.expressions)
+        above = node.parent
+        while isinstance(above, (exp.And, exp.Paren)):
+            above = above.parent
+        if node.args.get("query") is None and constant:
+            return
+        if not isinstance(above, exp.Where):
+            raise self._refused(node, "NULL may be among the values")
+
+    def _compared(self, node: exp.Expression) -> None:
+        """MySQL compares a date with a text that has a time as times."""
+        names = ("this", "expression", "low", "high")
+        sides = [node.args.get(name) for name in names]
+        sides = [one for one in (*sides, *(node.args.get("expressions") or ())) if one is not None]
+        timed = any(
+            isinstance(one, exp.Literal) and one.is_string and len(one.name) > _DATE_LENGTH
+            for one in sides
+        )
+        if timed and self._dialect in _TO_ZERO and "date" in map(self._kinds.of, sides):
+            raise self._refused(node, "there a date is compared with it as a time")
+
+    def _order(self, node: exp.Expression) -> None:
+        """Inside an expression Spark takes a name for an output's, others for a column's."""
+        select = node.parent
+        if not isinstance(select, exp.Select) or self._dialect not in _INPUTS_FIRST:
+            return
+        own = {
+            one.alias.lower()
+            for one in select.expressions
+            if isinstance(one, exp.Alias)
+            and not (
+                isinstance(one.this, exp.Column) and one.this.name.lower() == one.alias.lower()
+            )
+        }
+        for item in node.expressions:
+            if isinstance(item.this, exp.Column):
+                continue
+            for column in item.find_all(exp.Column):
+                name = column.name.lower()
+                if not column.table and name in own and self._kinds.may_be_column(name):
+                    raise self._refused(item, "the name may be the output's or a column's")
+
+    def _subtotals(self, node: exp.Expression) -> None:
+        if self._dialect == "clickhouse":
+            raise self._refused(node, "keys that are left out may have other values than NULL")
+
+    def _set(self, node: exp.Expression) -> None:
+        if self._dialect == "clickhouse" and not node.args.get("distinct"):
+            raise self._refused(node, "how often a row is left isn't alike", "write DISTINCT")
+
+    def _letters(self, node: exp.Expression) -> None:
+        if self._dialect in _OF_BYTES:
+            raise self._refused(node, "it's one of bytes there")
+
+    def _first_value(self, node: exp.Expression) -> None:
+        if self._dialect == "clickhouse":
+            raise self._refused(node, "NULL is passed over there")
+
 
 def _typed(word: str, literal: exp.Expression) -> exp.Expression:
     """A constant with its type in front, as Spark's own."""
@@ -333,7 +509,24 @@ def _not_zero(node: exp.Expression) -> exp.Expression:
     return cast(exp.Expression, exp.func("NULLIF", node.copy(), exp.Literal.number(0)))
 
 
-_TEXTS = exp.DataType.TEXT_TYPES
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_TESTS = (*_COMPARISONS, exp.Is, exp.Like, exp.ILike, exp.In, exp.Between)
+_QUERY_BEGINS = re.compile(
+    r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:select|with|values|from|table)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?![\d-])")
+_DATE_LENGTH = len("2024-01-31")
+_TIME = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,6})?)?)?$")
+_INTEGERS = frozenset(
+    {
+        exp.DataType.Type.TINYINT,
+        exp.DataType.Type.SMALLINT,
+        exp.DataType.Type.INT,
+        exp.DataType.Type.BIGINT,
+    }
+)
+_TEXTS: frozenset[object] = frozenset({exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR})
 _TIMES = {
     exp.DataType.Type.TIMESTAMP: "TIMESTAMP_NTZ",
     exp.DataType.Type.TIMESTAMPNTZ: "TIMESTAMP_NTZ",

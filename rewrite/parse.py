@@ -42,7 +42,7 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     >>> parse("SELECT var_samp(x) FROM t").expressions[0].meta["written"]
     'var_samp'
     """
-    _check_text(sql)
+    check_text(sql)
     matching = "match" in sql.lower() and _MATCH.search(sql)
     try:
         tree = _of_tokens(sql, dialect) if matching else sqlglot.parse_one(sql, read=dialect)
@@ -77,26 +77,30 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression | None:
     return trees[0]
 
 
-def _check_text(sql: str) -> None:
-    """ParseError for what Spark reads otherwise, and what is too long, before there are tokens.
+class UnsureError(ParseError):
+    """A text that the parser may read, but otherwise than Spark."""
+
+
+def check_text(sql: str) -> None:
+    """UnsureError for what Spark reads otherwise, and what is too long, before there are tokens.
 
     A pattern takes a while; most texts lack a word of it.
     """
     if len(sql) > _CHARACTERS_MAX:
-        raise ParseError(f"It has {len(sql)} characters, more than {_CHARACTERS_MAX}.")
+        raise UnsureError(f"It has {len(sql)} characters, more than {_CHARACTERS_MAX}.")
     if "|>" in sql:
-        raise ParseError("The parser takes what stands behind |> for clauses of the query before.")
+        raise UnsureError("The parser takes what stands behind |> for clauses of the query before.")
     lower = sql.lower()
     if "${" in sql:
-        raise ParseError("Spark puts a setting's value in place of ${…}, also inside quotes.")
+        raise UnsureError("Spark puts a setting's value in place of ${…}, also inside quotes.")
     if ("convert" in lower or "safe_cast" in lower) and _UNKNOWN.search(sql):
-        raise ParseError("To Spark CONVERT and SAFE_CAST are no casts.")
+        raise UnsureError("To Spark CONVERT and SAFE_CAST are no casts.")
     if "zone" in lower and _ZONED.search(sql):
-        raise ParseError("The parser takes TIMESTAMP WITHOUT TIME ZONE for an instant.")
+        raise UnsureError("The parser takes TIMESTAMP WITHOUT TIME ZONE for an instant.")
     if any(word in lower for word in _TESTS) and _TESTED.search(sql):
-        raise ParseError("Spark takes no operator behind IS NULL without parentheses.")
+        raise UnsureError("Spark takes no operator behind IS NULL without parentheses.")
     if "\\" in sql and _CONTINUED.search(sql):
-        raise ParseError("To Spark a comment that ends with a backslash goes on in the next line.")
+        raise UnsureError("To Spark a comment that ends with a backslash goes on in the next line.")
 
 
 def written_name(node: exp.Expression) -> str | None:

@@ -18,6 +18,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "x": "double",
         "s": "string",
         "d": "date",
+        "st": "struct<a:double>",
     },
     "u": {"a": "string", "k": "int"},
 }
@@ -124,6 +125,51 @@ def _spark(sql: str, dialect: str) -> str:
             "SELECT var_samp(x), stddev_pop(x) FROM t",
             "SELECT VARIANCE(x), STDDEV_POP(x) FROM t",
         ),
+        # what the kinds of columns decide
+        ("trino", "SELECT a / 2 / 2 FROM t", "SELECT ((a DIV 2) DIV 2) FROM t"),
+        (
+            "trino",
+            "SELECT a / 2 FROM (SELECT a FROM t UNION ALL SELECT b FROM t)",
+            "SELECT (a DIV 2) FROM (SELECT a FROM t UNION ALL SELECT b FROM t)",
+        ),
+        (
+            "postgres",
+            "SELECT sum(CASE WHEN a > 1 THEN 1 ELSE 0 END) / count(*) FROM t",
+            "SELECT (SUM(CASE WHEN a > 1 THEN 1 ELSE 0 END) DIV COUNT(*)) FROM t",
+        ),
+        (
+            "postgres",
+            "SELECT extract(year FROM d) / 10 FROM t",
+            "SELECT EXTRACT(YEAR FROM d) / 10 FROM t",
+        ),
+        ("trino", "VALUES (7 / 2)", "VALUES ((7 DIV 2))"),
+        ("postgres", "SELECT '1' || 8 + 5", "SELECT '1' || (8 + 5)"),
+        (
+            "duckdb",
+            "SELECT concat(a, d, 'x') FROM t",
+            "SELECT CONCAT(COALESCE(CAST(a AS STRING), ''), COALESCE(CAST(d AS STRING), ''), 'x')"
+            " FROM t",
+        ),
+        (
+            "duckdb",
+            "SELECT a AS z FROM t ORDER BY -z",
+            "SELECT a AS z FROM t ORDER BY -z NULLS LAST",
+        ),
+        (
+            "trino",
+            "SELECT a FROM t WHERE s IS NOT NULL AND s NOT LIKE 'x%' -- what",
+            "SELECT a FROM t WHERE NOT s IS NULL AND s NOT LIKE 'x%'",
+        ),
+        (
+            "postgres",
+            "SELECT a FROM t WHERE s IS NOT NULL AND s NOT ILIKE 'x%'",
+            "SELECT a FROM t WHERE s IS NOT NULL AND s NOT ILIKE 'x%'",
+        ),
+        (
+            "postgres",
+            "WITH w AS MATERIALIZED (SELECT a FROM t) SELECT a FROM w GROUP BY ()",
+            "WITH w AS (SELECT a FROM t) SELECT a FROM w GROUP BY ()",
+        ),
     ],
 )
 def test_what_is_written_out(dialect: str, sql: str, wanted: str) -> None:
@@ -171,6 +217,46 @@ def test_what_is_written_out(dialect: str, sql: str, wanted: str) -> None:
         ("clickhouse", "SELECT t.a FROM t LEFT JOIN u ON t.a = u.k", "partner"),
         ("clickhouse", "SELECT sumIf(a, b > 1) FROM t", "CombinedAggFunc"),
         ("clickhouse", "SELECT a FROM t FINAL", "Final"),
+        ("postgres", "SELECT sum(b) / 2 FROM t", "both sides are integers"),
+        ("postgres", "SELECT sum(n) / 2 FROM (SELECT sum(a) AS n FROM t) q", "both sides"),
+        ("trino", "SELECT a / 2 FROM (SELECT a FROM t UNION ALL SELECT x FROM t)", "both sides"),
+        ("trino", "SELECT z / 2 FROM (SELECT a AS z FROM t UNION SELECT x FROM t)", "both sides"),
+        ("trino", "SELECT z / 2 FROM (SELECT * FROM t UNION SELECT * FROM t)", "both sides"),
+        ("trino", "SELECT st.a / 2 FROM t", "both sides are integers"),
+        ("trino", "WITH t AS (SELECT x AS a FROM t) SELECT t.a / u.k FROM t, u", "both sides"),
+        ("trino", "SELECT 7 / 2 FROM t WHERE s = 'with time zone'", "instant"),
+        ("trino", "SELECT 7 / 2 FROM t WHERE s = '${x}'", "setting"),
+        ("postgres", "/* c */ (SELECT 7 / 2, x IS NULL = true FROM t)", "parentheses"),
+        ("trino", "SELECT 1_000", "may be a number"),
+        ("trino", "SELECT 0b11", "may be a number"),
+        ("mysql", "SELECT a /*! + 1 */ FROM t", "comment"),
+        ("postgres", "SELECT a = b IN (1, 2) FROM t", "what is first"),
+        ("postgres", "SELECT (a, b) = (1, 2) FROM t", "rows as values"),
+        ("postgres", "SELECT (a, b) NOT IN ((1, NULL)) FROM t", "rows as values"),
+        ("postgres", "SELECT -a AS a FROM t ORDER BY a + 0", "the output's or a column's"),
+        ("duckdb", "SELECT s, -sum(a) AS a FROM t GROUP BY s ORDER BY sum(a)", "or a column's"),
+        ("postgres", "SELECT 'x' || x FROM t", "written as texts"),
+        ("mysql", "SELECT concat(s, a > 1) FROM t", "written as texts"),
+        ("postgres", "SELECT CAST(s AS CHAR) FROM t", "written otherwise"),
+        ("trino", "SELECT CAST(s AS CHAR) FROM t", "written otherwise"),
+        ("clickhouse", "SELECT CAST(a AS UInt8) FROM t", "written otherwise"),
+        ("clickhouse", "SELECT CAST(x AS Decimal(5, 2)) FROM t", "rounded"),
+        ("postgres", "SELECT DATE 'tomorrow'", "a date"),
+        ("postgres", "SELECT TIMESTAMP '2024-01-01 10:00:00+02'", "without a zone"),
+        ("postgres", "SELECT substring(s from '2') FROM t", "constant places"),
+        ("postgres", "SELECT sum(a) OVER (ORDER BY b GROUPS 1 PRECEDING) FROM t", "ROWS or RANGE"),
+        ("mysql", "SELECT d < '2024-01-31 23:59:59' FROM t", "as a time"),
+        ("mysql", "WITH w (x) AS (SELECT d FROM t) SELECT x + 1 FROM w", "both sides are numbers"),
+        ("clickhouse", "SELECT a FROM t EXCEPT SELECT k FROM u", "how often"),
+        ("clickhouse", "SELECT a FROM t INTERSECT ALL SELECT k FROM u", "how often"),
+        ("clickhouse", "SELECT a, count() FROM t GROUP BY a WITH ROLLUP", "left out"),
+        ("clickhouse", "SELECT count() FROM t GROUP BY CUBE (a, b)", "left out"),
+        ("clickhouse", "SELECT substring(s, 1, 2) FROM t", "bytes"),
+        ("clickhouse", "SELECT lower(s) FROM t", "bytes"),
+        ("clickhouse", "SELECT a FROM t WHERE a NOT IN (1, NULL)", "among the values"),
+        ("clickhouse", "SELECT a FROM t WHERE a NOT IN (SELECT k FROM u)", "among the values"),
+        ("clickhouse", "SELECT first_value(a) OVER (ORDER BY b) FROM t", "passed over"),
+        ("clickhouse", "SELECT (a + 1 AS z) * 2 FROM t", "inside an expression"),
     ],
 )
 def test_what_is_refused(dialect: str, sql: str, why: str) -> None:
@@ -186,6 +272,13 @@ def test_what_is_refused(dialect: str, sql: str, why: str) -> None:
 )
 def test_what_is_left_alone(dialect: str, sql: str) -> None:
     assert _spark(sql, dialect) == sql
+
+
+def test_sums_of_many_parts_take_no_longer() -> None:
+    """Each part is looked at as often as there are parts, not as often as there are ways to it."""
+    total = "a" + " + 1" * 60
+    assert _spark(f"SELECT {total} FROM t", "trino") == f"SELECT {total} FROM t"
+    assert _spark(f"SELECT ({total}) / 2 FROM t", "trino") == f"SELECT (({total}) DIV 2) FROM t"
 
 
 def test_spark_is_left_alone() -> None:
