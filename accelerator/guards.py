@@ -81,13 +81,14 @@ class Guards:
         simple = (config.guard_cross_joins, config.guard_sorts, config.guard_partitions)
         self._any = self._limited or any(simple)
 
-    def check(self, sql: str, user: str | None = None) -> None:
+    def check(self, sql: str, user: str | None = None, *, written: str | None = None) -> None:
         """Raises the `GuardError` of the first guard that refuses the query.
 
+        `written` is it before it was translated, by default the same: a comment may exempt it.
         FunctionArgumentError for what no `has_token` looks for, before anything reads a row.
         """
         self._check_needles(sql)
-        if not self._any or self._is_exempt(sql, user):
+        if not self._any or self._is_exempt(written or sql, user):
             return
         if first_word(sql).text == "FROM" and _inserts(sql):
             return

@@ -466,7 +466,7 @@ class Accelerator:
         """The statement, past the guards where it's a query, in Spark's FROM … SELECT too."""
         statement = self._read(sql, dialect)
         if isinstance(statement, Query):
-            self.guards.check(statement.bare, user)
+            self.guards.check(statement.bare, user, written=sql)
         elif isinstance(statement, Other) and first_word(sql).text == "FROM":
             self.guards.check(sql, user)
         return statement

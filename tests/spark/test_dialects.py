@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 import accelerator
-from accelerator.errors import ConfigError, UntranslatedError
+from accelerator.errors import ConfigError, GuardError, UntranslatedError
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 
@@ -159,3 +159,18 @@ def test_the_setting(facts: Accelerator, spark_warehouse: SparkWarehouse, tmp_pa
         assert other.query(f"SELECT sum(v) / count(*) FROM {F}").arrow()[0].to_pylist() == [2]
         assert other.query(f"SELECT `g` FROM {F} LIMIT 1", dialect="spark").arrow().num_rows == 1
         assert other.sql("SHOW NAMESPACES IN lake").count() > 0
+
+
+def test_a_comment_exempts_from_guards(
+    facts: Accelerator, spark_warehouse: SparkWarehouse, tmp_path
+) -> None:
+    with accelerator.attach(
+        spark_warehouse.spark,
+        store=str(tmp_path / "store"),
+        dialect="trino",
+        guard_rows_max=1,
+        guard_exempt_comment="let me",
+    ) as other:
+        with pytest.raises(GuardError):
+            other.query(f'SELECT max("v") AS m FROM {F}')
+        assert other.query(f'SELECT /* let me */ max("v") AS m FROM {F}').arrow().num_rows == 1
