@@ -66,6 +66,7 @@ class Asker:
             made = self._of_anything()
         else:
             made = self._of_cube(r.choice(self.cubes))
+            made = self._derived(made) if r.random() < 0.1 else made
         made = self._written(made)
         return self._wrapped(made) if r.random() < 0.12 else made
 
@@ -108,6 +109,19 @@ class Asker:
             having=each(made.having),
         )
 
+    def _derived(self, made: Select) -> Select:
+        """From a derived table of all columns, where nothing is written with its tables' names."""
+        if any("SELECT" in condition for condition in made.where):
+            return made
+        columns = [
+            self._sql(f"{{{column.id}}}")
+            for table in self.star.tables.values()
+            if f"{table.name} " in f"{made.source.replace(',', ' ')} "
+            for column in table.columns
+        ]
+        self.aliases = dict.fromkeys(self.star.tables, "z")
+        return replace(made, source=f"(SELECT {', '.join(columns)} FROM {made.source}) z")
+
     # --- kinds
 
     def _of_cube(self, cube: Cube) -> Select:
@@ -118,6 +132,8 @@ class Asker:
         keys = r.sample(dims, r.randint(0, min(3, len(dims))))
         keys = [derived(dice, k) if r.random() < 0.2 else k for k in keys]
         aggregates = [related(dice, cube) for _ in range(r.choice((0, 1, 1, 2, 3)) if keys else 2)]
+        if r.random() < 0.15:  # no cube may have both, but two of them
+            aggregates.append(related(dice, r.choice(self.cubes)))
         aggregates = [self._over_dimensions(a, dims) for a in aggregates]
         aggregates = [a for a in aggregates if self._has(joins, a.argument)] or [ROWS]
         if cube.where and r.random() < 0.9:
@@ -277,6 +293,9 @@ class Asker:
         r = self.r
         hidden = len(keys) > 1 and r.random() < 0.08
         outputs = self._outputs(keys[1:] if hidden else keys, aggregates)
+        exact = [a for a in aggregates if a.exact]
+        if exact and r.random() < 0.07:
+            outputs = (*outputs, self._window(keys, r.choice(exact)))
         groups = tuple(dict.fromkeys(k.text for k in keys))
         how = r.choice(("texts", "texts", "positions", "aliases"))
         if groups and r.random() < 0.03:
@@ -287,6 +306,14 @@ class Asker:
             having.append(self._having(one))
         made = Select(outputs, source, where, groups, how, tuple(having))
         return self._ordered(made)
+
+    def _window(self, keys: Sequence[Expr], one: Aggregate) -> Output:
+        """A window over the groups, whose value doesn't go by how they lie."""
+        r = self.r
+        over = f"PARTITION BY {r.choice(keys).text}" if keys and r.random() < 0.4 else ""
+        ranked = r.choice(("rank()", "dense_rank()", "max({0})", "count({0})"))
+        text = ranked.replace("{0}", one.text) + f" OVER ({over} ORDER BY {one.text})"
+        return Output(text, r.choice(("place", None)))
 
     def _having(self, one: Aggregate) -> str:
         number = one.function.startswith("count") or one.function.startswith("sum")
