@@ -18,9 +18,10 @@ from sqlglot.errors import SqlglotError
 from accelerator.nested_search import answer_of, is_inexact, refused_input
 from accelerator.plan import CoverPlan, NestedPlan, PartialPlan, PlainPlan, Plan, RowsPlan
 from rewrite.dialects import SPARK
-from rewrite.embedded import Place, replaced
+from rewrite.embedded import Place, Text, replaced
 from rewrite.facts import At, Facts
-from rewrite.nested import Answers
+from rewrite.located import Located, visible_to
+from rewrite.nested import Answers, with_visible
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 
@@ -32,21 +33,21 @@ Input = CoverPlan | RowsPlan | NestedPlan
 
 
 def plan_partial(
-    sql: str,
+    text: Text,
     tree: exp.Expression,
     plain: PlainPlan,
     facts: Facts,
     planned: Callable[[exp.Expression], Plan],
 ) -> PartialPlan | PlainPlan:
     """The plan with what `planned` answers; the `plain` one where that is nothing."""
-    if not isinstance(tree, exp.Query) or _MARK in sql or not _has_inner(tree):
+    if not isinstance(tree, exp.Query) or _MARK in text.sql or not _has_inner(tree):
         return plain
     if tree.find(exp.TableSample) is not None:  # what is drawn goes by how the rows lie
         return plain
     found: dict[str, Input] = {}
 
-    selects = set(tree.find_all(exp.Select))
-    spent, allowed = 0, _PARSED_AT_LEAST + _PARSED_TIMES * len(sql)
+    located = Located(tree)
+    spent, allowed = 0, _PARSED_AT_LEAST + _PARSED_TIMES * len(text.sql)
 
     def answered(place: Place) -> bool:
         nonlocal spent
@@ -54,22 +55,23 @@ def plan_partial(
             spent += len(place.text) + len(place.sql)
             if spent > allowed:
                 return False
+            inner = located.at(place.start, place.end)
             try:
-                inner = parse(place.text)
-                if inner not in selects:
+                if inner is None or not _is_answer(planned(_whole(inner))):
+                    return False
+                if parse(place.text) != inner:
                     return False  # a word that is a name here has cut it
-                if place.sql != place.text:
-                    inner = parse(place.sql)
-                plan = planned(inner)
-            except SqlglotError:
+                whole = parse(place.sql)
+                plan = planned(inner if whole == inner else whole)
+            except (DeclinedError, SqlglotError):
                 return False
-            if not isinstance(plan, Input) or refused_input(plan) or not _is_named(plan):
+            if not isinstance(plan, Input) or not _is_answer(plan):
                 return False
             found[place.sql] = plan
         return True
 
     try:
-        pieces, places = replaced(sql, answered)
+        pieces, places = replaced(text, answered)
         if not places:
             return plain
         pieces, alone = _pinned(pieces, places, found, facts)
@@ -77,9 +79,9 @@ def plan_partial(
             return plain
     except (DeclinedError, SqlglotError):
         return plain
-    texts = tuple(place.sql for place in places)
-    inputs = tuple(found[text] for text in texts)
-    return PartialPlan(inputs=inputs, tried=plain.tried, pieces=pieces, selects=texts)
+    selects = tuple(place.sql for place in places)
+    inputs = tuple(found[select] for select in selects)
+    return PartialPlan(inputs=inputs, tried=plain.tried, pieces=pieces, selects=selects)
 
 
 def _is_defined(node: exp.Table) -> bool:
@@ -103,6 +105,15 @@ def _is_defined(node: exp.Table) -> bool:
 
 def _has_inner(tree: exp.Expression) -> bool:
     return next(islice(tree.find_all(exp.Select), 1, None), None) is not None
+
+
+def _whole(select: exp.Select) -> exp.Select:
+    """As a statement of its own."""
+    return with_visible(select, visible_to(select))
+
+
+def _is_answer(plan: Plan) -> bool:
+    return isinstance(plan, Input) and refused_input(plan) is None and _is_named(plan)
 
 
 def _is_named(plan: Input) -> bool:

@@ -101,8 +101,7 @@ class Planner:
                 tree = tree or self._parse(sql)
             except SqlglotError as error:
                 return PlainPlan(Declined("parse_failed", str(error).splitlines()[0])), False
-            found = self._search.plan(tree, scene)
-            found = self._search.partial(sql, tree, found, scene)
+            found = self._search.plan(sql, tree, scene)
             if shape is not None and isinstance(found.plan, CoverPlan):
                 self._learn(shape, _Form() if form is None else _Form(()), scene)
         self._statements.put(sql, _Statement(tree, found.names))

@@ -5,12 +5,11 @@ Pure but for its own cache of covers: pins and store versions come with the stat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
@@ -26,7 +25,7 @@ from accelerator.cover_plan import (
     read_beside,
 )
 from accelerator.float_order import joined_float_order
-from accelerator.iceberg import Pin, PinnedTable
+from accelerator.iceberg import LiveFile, Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
 from accelerator.nested_search import plan_nested
@@ -55,6 +54,7 @@ from rewrite.bind import bind_block
 from rewrite.bind_joined import bind_joined, joins_rows
 from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
+from rewrite.embedded import Text
 from rewrite.expr import Expr
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.flattened import flattened
@@ -102,6 +102,59 @@ class Found:
 
     plan: Plan
     names: Names
+
+
+class _RawFiles:
+    """The raw files of a block of which a row may pass; each set of files is looked at once.
+
+    `judge` gives what is said of a fact alone, and the indexes over its files.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        pinned: tuple[PinnedTable, ...],
+        judge: Callable[[int], tuple[Sequence[Expr], OverFiles]],
+    ) -> None:
+        self._block, self._pinned, self._judge = block, pinned, judge
+        self._judges: dict[int, tuple[Sequence[Expr], OverFiles]] = {}
+        self._left: dict[tuple[int, tuple[tuple[str, int], ...]], tuple[LiveFile, ...]] = {}
+
+    def left(self, coverage: Coverage, fact: int) -> Coverage:
+        """Without the raw files of which no row passes what is said of the fact alone."""
+        files = coverage.uncovered
+        if not 0 < len(files) <= _PRUNED_MAX or unsafe(self._block.conjuncts) is not None:
+            return coverage
+        key = (fact, tuple([file.key for file in files]))
+        left = self._left.get(key)
+        if left is None:
+            left = self._left[key] = self._pruned(files, fact)
+        return replace(coverage, uncovered=left, left_out=len(files) - len(left))
+
+    def _pruned(self, files: Sequence[LiveFile], fact: int) -> tuple[LiveFile, ...]:
+        if fact not in self._judges:
+            self._judges[fact] = self._judge(fact)
+        own, over = self._judges[fact]
+        if not own:
+            return tuple(files)
+        # Imports Arrow's compute module, which answers from cubes alone have no use for.
+        from accelerator.pruning import unneeded
+
+        statistics = self._pinned[fact].statistics_of(files)
+        out = unneeded(own, statistics, over(statistics))
+        return tuple(file for file, leaves in zip(files, out, strict=True) if not leaves)
+
+
+@dataclass(slots=True)
+class _Selects:
+    """Of one statement: how many SELECTs were planned, and each with what was found of it.
+
+    Trees are kept by identity, whether Spark will run the plan, and themselves, so that no other
+    takes their place.
+    """
+
+    planned: int = 0
+    found: dict[tuple[int, bool], tuple[exp.Expression, Found]] = field(default_factory=dict)
 
 
 class CubeSearch:
@@ -152,17 +205,21 @@ class CubeSearch:
             self._definitions = (registry.number, by_table)
         return by_table.get(table_uuid, [])
 
-    def plan(self, tree: exp.Expression, scene: Scene) -> Found:
-        """The cheapest plan."""
-        return self._plan_tree(tree, scene, count())
-
-    def partial(self, sql: str, tree: exp.Expression, found: Found, scene: Scene) -> Found:
-        """What is found, which is plain; else SELECTs in the statement, and Spark for the rest."""
+    def plan(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
+        """The cheapest plan of the statement; else of SELECTs in it, and Spark for the rest."""
+        selects = _Selects()
+        found = self._plan_tree(tree, scene, selects)
         if scene.only is not None or self._config.engine == "spark":
             return found
         if not isinstance(found.plan, PlainPlan):
             return found
-        names, selects = list(found.names), count()
+        selects.planned = 0
+        return self._partial(sql, tree, found, scene, selects)
+
+    def _partial(
+        self, sql: str, tree: exp.Expression, found: Found, scene: Scene, selects: _Selects
+    ) -> Found:
+        names = list(found.names)
         seen, inside = self._seen(scene), replace(scene, by_spark=False)
 
         def planned(inner: exp.Expression) -> Plan:
@@ -170,17 +227,29 @@ class CubeSearch:
             names.extend(one.names)
             return one.plan
 
-        whole, text = found.plan, _unfolded(sql)
+        whole = cast(PlainPlan, found.plan)
         plan: PartialPlan | PlainPlan = whole
-        if text is not None:
-            plan = plan_partial(text, parse(text), whole, seen, planned)
+        try:
+            text = Text(sql)
+            by_groups = unfolded(text) if text.has(TokenType.OVER) else None
+            if by_groups is not None:
+                plan = plan_partial(by_groups, parse(by_groups.sql), whole, seen, planned)
+        except (DeclinedError, SqlglotError):
+            return found
         if isinstance(plan, PlainPlan):
-            plan = plan_partial(sql, tree, whole, seen, planned)
+            plan = plan_partial(text, tree, whole, seen, planned)
         return Found(plan, tuple(dict.fromkeys((*names, *seen.names))))
 
-    def _plan_tree(self, tree: exp.Expression, scene: Scene, selects: Iterator[int]) -> Found:
-        """`selects` counts those of the whole statement."""
-        if next(selects) > SELECTS_MAX:
+    def _plan_tree(self, tree: exp.Expression, scene: Scene, selects: _Selects) -> Found:
+        """A SELECT of the statement, planned once."""
+        key = id(tree), scene.by_spark
+        if key not in selects.found:
+            selects.found[key] = tree, self._plan_select(tree, scene, selects)
+        return selects.found[key][1]
+
+    def _plan_select(self, tree: exp.Expression, scene: Scene, selects: _Selects) -> Found:
+        selects.planned += 1
+        if selects.planned > SELECTS_MAX:
             declined = Declined("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
             return Found(PlainPlan(declined), ())
         tree = flattened(tree)
@@ -201,7 +270,7 @@ class CubeSearch:
             return Found(PlainPlan(error.declined), seen.names)
         return Found(self._plan(block, scene), seen.names)
 
-    def _plan_nested(self, split: Nested, scene: Scene, selects: Iterator[int]) -> Found:
+    def _plan_nested(self, split: Nested, scene: Scene, selects: _Selects) -> Found:
         """A SELECT over others; what any of them depends on, all do."""
         names: list[tuple[tuple[str, ...], At]] = []
 
@@ -279,10 +348,11 @@ class CubeSearch:
         doubt: Declined | None = None
         if cubes:
             doubt = joined_float_order(block.conditions, lambda i: pinned[i].statistics())
+        raw = _RawFiles(block, pinned, lambda fact: self._judge(block, fact, pinned, scene))
         for record, cube in cubes:
             if scene.only is not None and record.name != scene.only:
                 continue
-            result = self._try(block, (record, cube), pinned, scene, doubt)
+            result = self._try(block, (record, cube), pinned, scene, doubt or raw)
             tried.append(result if isinstance(result, Tried) else result.tried)
             if isinstance(result, Candidate):
                 found.append(result)
@@ -405,24 +475,29 @@ class CubeSearch:
         tried: tuple[CubeRecord, CubeDefinition | None],
         pinned: tuple[PinnedTable, ...],
         scene: Scene,
-        doubt: Declined | None,
+        raw: _RawFiles | Declined,
     ) -> Tried | Candidate:
-        """What the cube gives; `doubt` is why none can answer the block."""
+        """What the cube gives, with the files that `raw` leaves, or why it doesn't or none can."""
         record, cube = tried
         if record.disabled is not None:
             return Tried(record.name, Declined("cube_disabled", record.disabled))
         if cube is None:
             return Tried(record.name, Declined("segment_unreadable", "Its definition."))
-        found = match(block, cube) if doubt is None else doubt
+        if isinstance(raw, Declined):
+            return Tried(record.name, raw)
+        found = match(block, cube)
         if isinstance(found, Declined):
             return Tried(record.name, found)
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
-        coverage = self._coverage(record, cube, found, by_cube, scene)
-        fact = pinned[found.fact]
-        if 0 < len(coverage.uncovered) <= _PRUNED_MAX and unsafe(block.conjuncts) is None:
-            own, relates = self._joins.own(block, found.fact, pinned, scene)
-            coverage = _pruned(coverage, own, fact, indexes_over(fact, scene, self._parts, relates))
+        coverage = raw.left(self._coverage(record, cube, found, by_cube, scene), found.fact)
         return candidate(record, cube, found, coverage, pinned)
+
+    def _judge(
+        self, block: Block, fact: int, pinned: tuple[PinnedTable, ...], scene: Scene
+    ) -> tuple[Sequence[Expr], OverFiles]:
+        """What is said of the fact alone, and the indexes that know of it."""
+        own, relates = self._joins.own(block, fact, pinned, scene)
+        return own, indexes_over(pinned[fact], scene, self._parts, relates)
 
     def _cube_plan(
         self,
@@ -473,16 +548,6 @@ class CubeSearch:
         )
 
 
-def _unfolded(sql: str) -> str | None:
-    """With windows over groups as windows over derived tables; None where there are none."""
-    if "over" not in sql.lower():
-        return None
-    try:
-        return unfolded(sql)
-    except SqlglotError:
-        return None
-
-
 def _spark_declines(block: Block, best: Candidate) -> Declined | None:
     """Why Spark's text can't be written either; None where it can."""
     try:
@@ -496,24 +561,6 @@ def _spark_declines(block: Block, best: Candidate) -> Declined | None:
     except DeclinedError as error:
         return error.declined
     return None
-
-
-def _pruned(
-    coverage: Coverage,
-    own: Sequence[Expr],
-    table: PinnedTable,
-    over: OverFiles,
-) -> Coverage:
-    """Without the raw files of which no row passes what is said of the fact alone."""
-    if not own:
-        return coverage
-    # Imports Arrow's compute module, which answers from cubes alone have no use for.
-    from accelerator.pruning import unneeded
-
-    statistics = table.statistics_of(coverage.uncovered)
-    out = unneeded(own, statistics, over(statistics))
-    left = tuple(f for f, leaves in zip(coverage.uncovered, out, strict=True) if not leaves)
-    return replace(coverage, uncovered=left, left_out=len(coverage.uncovered) - len(left))
 
 
 def _check_deletes(best: Candidate, pinned: tuple[PinnedTable, ...]) -> None:

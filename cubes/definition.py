@@ -6,6 +6,7 @@ back without the tables. Columns on disk: `d0…` dimensions, `s0…` states, `s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -124,13 +125,18 @@ class CubeDefinition:
 
     @cached_property
     def views(self) -> dict[Any, Any]:
-        """Kept views of the cube from statements (`cubes.view`); a cache, no part of the value."""
+        """What matching found of the cube that statements ask again; a cache, no part of it."""
         return {}
 
     @cached_property
     def table_uuids(self) -> frozenset[str]:
         """The tables that it joins."""
         return frozenset(table.uuid for table in self.tables)
+
+    @cached_property
+    def times(self) -> Counter[str]:
+        """How often it joins each table, by uuid."""
+        return Counter(table.uuid for table in self.tables)
 
     @cached_property
     def conjunct_tables(self) -> tuple[frozenset[int], ...]:
@@ -150,6 +156,15 @@ class CubeDefinition:
         """The field ids of the fact among these."""
         uuid = self.fact.uuid
         return frozenset(field for table, field in self.shown if table == uuid)
+
+    @cached_property
+    def told_fact(self) -> frozenset[int]:
+        """The field ids of the fact that a dimension names, or a column that it equals there."""
+        named = {self.classes.find(c) for d in self.dimensions for c in columns(d.expr)}
+        searched = {c for e in self.conjuncts for c in columns(e) if c.occurrence == 0}
+        equal = {c.field_id for c in searched if self.classes.find(c) in named}
+        own = {c.field_id for d in self.dimensions for c in columns(d.expr) if c.occurrence == 0}
+        return frozenset(equal | own)
 
     @cached_property
     def has_constants(self) -> bool:

@@ -11,8 +11,7 @@ a cell, so these meet the same rows of the delta, and a state counts once for ea
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from itertools import permutations, product
 
 from cubes.definition import CubeDefinition
@@ -23,7 +22,7 @@ from cubes.view import View, translated
 from rewrite.bind import loose_columns
 from rewrite.block import Block, equal_columns
 from rewrite.domains import implies
-from rewrite.expr import Column, Expr, canonical, occurrences
+from rewrite.expr import Column, Expr, canonical, columns, occurrences
 from rewrite.reason import Declined, DeclinedError
 
 _MAPPINGS_MAX = 64
@@ -51,6 +50,7 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
             continue
         tried.append(mapping)
         try:
+            _check_delta(block, cube, mapping)
             return _Attempt(block, cube, mapping).match()
         except DeclinedError as error:
             if declined is None or len(mapping) == len(block.occurrences):
@@ -60,10 +60,13 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
 
 def hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
     """A column of the fact that the block searches and no part of the cube shows: a quick no."""
-    searched = block.searched_alone.get(cube.fact.uuid)
-    if searched is None or searched.keys() <= cube.shown_fact:
-        return None
-    return next(column for field, column in searched.items() if field not in cube.shown_fact)
+    key = cube.fact.uuid, cube.shown_fact
+    if key not in block.kept:
+        searched = block.searched_alone.get(cube.fact.uuid, {})
+        hidden = (column for field, column in searched.items() if field not in cube.shown_fact)
+        block.kept[key] = next(hidden, None)
+    column: Column | None = block.kept[key]
+    return column
 
 
 def _hidden(block: Block, cube: CubeDefinition) -> list[Column]:
@@ -100,12 +103,35 @@ def _mappings(block: Block, cube: CubeDefinition, hidden: Set[int]) -> Iterator[
 
 def _lacking(block: Block, cube: CubeDefinition) -> Declined | None:
     """That a table of the block stands more often there than in the cube."""
-    times = Counter(t.uuid for t in cube.tables)
-    for occurrence in block.occurrences:
-        times[occurrence.table.uuid] -= 1
-        if times[occurrence.table.uuid] < 0:
-            return Declined("table_not_in_cube", f"The table {occurrence.table.name}.")
-    return None
+    if all(times <= cube.times[uuid] for uuid, times in block.tables.items()):
+        return None
+    lacks = (
+        o.table for o in block.occurrences if cube.times[o.table.uuid] < block.tables[o.table.uuid]
+    )
+    return Declined("table_not_in_cube", f"The table {next(lacks).name}.")
+
+
+def _check_delta(block: Block, cube: CubeDefinition, mapping: Mapping[int, int]) -> None:
+    """DeclinedError where the block's delta can't be joined to any cell of the cube."""
+    delta = frozenset(o.index for o in block.occurrences).difference(mapping)
+    if not delta:
+        return
+    fact = next(mine for mine, theirs in mapping.items() if theirs == 0)
+    if delta not in block.kept:
+        block.kept[delta] = None
+        try:
+            check_delta(block.conditions, delta)
+        except DeclinedError as error:
+            block.kept[delta] = error.declined
+    if isinstance(refused := block.kept[delta], Declined):
+        raise DeclinedError(refused.code, refused.detail)
+    if (delta, fact) not in block.kept:
+        joins = [c for c in block.conditions if not occurrences(c).isdisjoint(delta)]
+        found = dict.fromkeys(c for one in joins for c in columns(one) if c.occurrence == fact)
+        block.kept[delta, fact] = tuple(found)
+    for column in block.kept[delta, fact]:
+        if column.field_id not in cube.told_fact:
+            raise DeclinedError("column_not_in_cube", f"The column {column.name}.")
 
 
 class _Attempt:
@@ -122,8 +148,7 @@ class _Attempt:
     def match(self) -> Match:
         if self._fact in self._block.null_supplied:
             raise DeclinedError("fact_null_supplying")
-        check_delta(self._block.conditions, self._delta)
-        kept = self._eliminate()
+        kept = self._left()
         padded = self._check_left_edges()
         view = self._view(padded)
         self._check_implied(view.conjuncts, kept)
@@ -165,7 +190,24 @@ class _Attempt:
                 self._cube.views[key] = view
         return view
 
-    def _eliminate(self) -> set[int]:
+    def _left(self) -> Set[int]:
+        """`_eliminate`, which is asked once of the occurrences that are mapped."""
+        key = frozenset(self._mapping.values())
+        found = self._cube.views.get(key)
+        if found is None:
+            try:
+                found = self._eliminate(), frozenset(self._unique), frozenset(self._complete)
+            except DeclinedError as error:
+                found = error.declined
+            if len(self._cube.views) < _VIEWS_MAX:
+                self._cube.views[key] = found
+        if isinstance(found, Declined):
+            raise DeclinedError(found.code, found.detail)
+        kept, unique, complete = found
+        self._unique, self._complete = set(unique), set(complete)
+        return kept
+
+    def _eliminate(self) -> Set[int]:
         """Leave out what only the cube joins, leaf first; returns the occurrences that stay."""
         kept = set(self._mapping.values())
         extra = set(range(len(self._cube.tables))) - kept
@@ -230,7 +272,7 @@ class _Attempt:
         self._complete.add(occurrence)
         return True
 
-    def _check_implied(self, conjuncts: tuple[Expr, ...], kept: set[int]) -> None:
+    def _check_implied(self, conjuncts: tuple[Expr, ...], kept: Set[int]) -> None:
         """Every row that the block needs is in the cube: P_Q implies P_V."""
         block = self._block
         mine_left = {e.occurrence: e.on for e in block.left_edges}

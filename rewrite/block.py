@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from rewrite.expr import Aggregate, Call, Column, Expr, canonical, columns, walk
 from rewrite.facts import At, TableFacts
@@ -83,6 +84,11 @@ class Block:
     grouped: bool
     rows: bool = False
     sets: tuple[tuple[int, ...], ...] = ()
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What matching cubes found of it that others ask again; a cache, no part of the value."""
+        return {}
 
     def column(self, occurrence: int, field_id: int) -> Column | None:
         """That field of an occurrence's table; None where it has none."""

@@ -61,14 +61,14 @@ class _Region:
 
 
 def replaced(
-    sql: str, answered: Callable[[Place], bool]
+    text: Text, answered: Callable[[Place], bool]
 ) -> tuple[tuple[str, ...], tuple[Place, ...]]:
     """The text's pieces around the SELECTs that are `answered`, outermost first, and these.
 
     The whole statement is never one of them; no more are asked than a statement may have.
     DeclinedError where the text isn't understood.
     """
-    text = Text(sql)
+    sql = text.sql
     places = sorted(text.places(answered), key=lambda place: place.start)
     starts = (0, *(place.end for place in places))
     ends = (*(place.start for place in places), len(sql))
@@ -82,8 +82,9 @@ class Text:
         tokens = Dialect.get_or_raise("spark").tokenize(sql)
         if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
             tokens = tokens[:-1]
-        self._sql, self._tokens = sql, tokens
+        self.sql, self._tokens = sql, tokens
         self._closing: dict[int, int] = {}
+        self._parts: dict[tuple[int, int], list[tuple[int, int]]] = {}
         opened: list[int] = []
         for number, token in enumerate(tokens):
             if token.token_type == TokenType.L_PAREN:
@@ -123,6 +124,20 @@ class Text:
                     yield first, last
             waiting += reversed([*self._inner(region)])
 
+    def has(self, kind: TokenType) -> bool:
+        """Whether there is such a token."""
+        return any(token.token_type == kind for token in self._tokens)
+
+    def has_own(self, kind: TokenType, first: int, last: int) -> bool:
+        """Whether such a token is among these, outside of SELECTs in parentheses."""
+        number = first
+        while number < last:
+            if self._type(number) == kind:
+                return True
+            inner = number in self._closing and self._begins(number + 1)
+            number = self._closing[number] if inner else number + 1
+        return False
+
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Where these tokens begin and end in the text."""
         return self._tokens[first].start, self._tokens[last - 1].end + 1
@@ -158,7 +173,7 @@ class Text:
             number = self._closing.get(number, number) + 1
         if start is None:
             raise _unclear()
-        return start, len(self._sql)
+        return start, len(self.sql)
 
     def _type(self, number: int) -> TokenType | None:
         return self._tokens[number].token_type if number < len(self._tokens) else None
@@ -172,9 +187,9 @@ class Text:
             return None
         start, end = self._tokens[first].start, self._tokens[region.last - 1].end + 1
         items = self._needed(own, self._named(body, region.last))
-        select = self._sql[self._tokens[body].start : end]
+        select = self.sql[self._tokens[body].start : end]
         prefix = f"WITH {', '.join(item.text for item in items)} " if items else ""
-        return Place(start, end, self._sql[start:end], prefix + select)
+        return Place(start, end, self.sql[start:end], prefix + select)
 
     def _inner(self, region: _Region) -> Iterator[_Region]:
         """The queries that stand in it."""
@@ -215,6 +230,11 @@ class Text:
 
     def _branches(self, first: int, last: int) -> list[tuple[int, int]]:
         """The parts around set operators, without what follows the last one."""
+        if (first, last) not in self._parts:
+            self._parts[first, last] = self._branches_of(first, last)
+        return self._parts[first, last]
+
+    def _branches_of(self, first: int, last: int) -> list[tuple[int, int]]:
         cuts: list[tuple[int, int]] = []
         begin, number = first, first
         while number < last:
@@ -254,7 +274,7 @@ class Text:
                 raise _unclear()
             names.add(name)
             start, end = self._tokens[first].start, self._tokens[number].end + 1
-            items.append(_Item(name, self._sql[start:end], self._named(first + 1, number)))
+            items.append(_Item(name, self.sql[start:end], self._named(first + 1, number)))
         return tuple(items), number + 1
 
     def _items(self, region: _Region, items: tuple[_Item, ...]) -> Iterator[_Region]:

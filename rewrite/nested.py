@@ -88,7 +88,7 @@ def nested(tree: exp.Expression) -> Nested | None:
         select, visible = found
         name = names.setdefault(id(select), f"{_NAME}{len(names)}")
         if name not in inner:
-            inner[name] = _with(select, visible)
+            inner[name] = with_visible(select, visible)
         instead[id(node)] = _table(name, node)
     return Nested(copied(tree, instead), inner)
 
@@ -124,7 +124,7 @@ def relations(tree: exp.Select) -> list[exp.Expression]:
     return [tree.args["from_"].this, *(join.this for join in tree.args.get("joins") or ())]
 
 
-def defined(tree: exp.Select) -> list[exp.CTE]:
+def defined(tree: exp.Query) -> list[exp.CTE]:
     """The items of its WITH in order."""
     with_ = tree.args.get("with_")
     if with_ is None:
@@ -168,21 +168,25 @@ def meant(
     return source, visible
 
 
-def _with(select: exp.Select, visible: Sequence[exp.CTE]) -> exp.Select:
-    """The SELECT with what of the WITH around it, or of what that needs, it may name."""
-    found = copied(select, {})
-    own = defined(found)
+def with_visible(select: exp.Select, visible: Sequence[exp.CTE]) -> exp.Select:
+    """The SELECT with what of the WITH around it, or of what that needs, it may name.
+
+    Itself where that is nothing.
+    """
+    own = defined(select)
     if {cte.alias.lower() for cte in visible} & {cte.alias.lower() for cte in own}:
         raise DeclinedError("block_unsupported", "A name that two WITHs define.")
     wanted: list[exp.CTE] = []
-    named = names_in(found)
+    named = names_in(select) if visible else set()
     for cte in reversed(visible):
         if cte.alias.lower() in named:
             wanted.insert(0, cte)
             named |= names_in(cte)
-    if wanted:
-        copies = [copied(cte, {}) for cte in wanted]
-        found.set("with_", exp.With(expressions=[*copies, *own]))
+    if not wanted:
+        return select
+    items = [copied(cte, {}) for cte in (*wanted, *own)]
+    found = copied(select, {id(select.args.get("with_")): None})
+    found.set("with_", exp.With(expressions=items))
     return found
 
 

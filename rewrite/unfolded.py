@@ -44,32 +44,32 @@ _ABOVE = (
 _ENDS = frozenset({TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET})
 
 
-def unfolded(sql: str) -> str | None:
+def unfolded(text: Text) -> Text | None:
     """The statement with every such SELECT rewritten; None where there is none.
 
     SqlglotError where the text can't be read.
     """
-    text, changed = sql, False
+    found, left = text, set[str]()
     for _ in range(_PASSES_MAX):
-        found = _once(text)
-        if found is None:
+        changed = _once(found, left)
+        if changed is None:
             break
-        text, changed = found, True
-    return text if changed else None
+        found = changed
+    return None if found is text else found
 
 
-def _once(sql: str) -> str | None:
-    """With the first such SELECT rewritten."""
+def _once(whole: Text, left: set[str]) -> Text | None:
+    """With the first such SELECT rewritten that isn't among those `left` as they are."""
     try:
-        whole = Text(sql)
         for first, last in whole.selects():
             start, end = whole.span(first, last)
-            fragment = sql[start:end]
-            if "over" not in fragment.lower():
+            fragment = whole.sql[start:end]
+            if fragment in left or not whole.has_own(TokenType.OVER, first, last):
                 continue
             found = _Fragment.of(fragment, named=(start, end) != whole.span_of_all())
             if found is not None:
-                return f"{sql[:start]}{found}{sql[end:]}"
+                return Text(f"{whole.sql[:start]}{found}{whole.sql[end:]}")
+            left.add(fragment)
     except DeclinedError:
         return None
     return None

@@ -21,6 +21,7 @@ class StatisticsCache:
     def __init__(self, budget_bytes: int) -> None:
         self._budget = budget_bytes
         self._states: OrderedDict[tuple[Hashable, Hashable], FileStatistics] = OrderedDict()
+        self._sizes: dict[tuple[Hashable, Hashable], int] = {}
         self._lock = threading.Lock()
 
     @property
@@ -44,7 +45,7 @@ class StatisticsCache:
         """The kept state, or a new one; `make` is given the one of the table used last, if any.
 
         Two threads may both make it; the first kept one wins. The budget is looked after here:
-        columns that are made later count from the next call on.
+        columns that are made later count from the next call for their state on.
         """
         with self._lock:
             known = self._states.get((table, name))
@@ -53,6 +54,7 @@ class StatisticsCache:
         with self._lock:
             made = self._states.setdefault((table, name), made)
             self._states.move_to_end((table, name))
+            self._sizes[(table, name)] = made.nbytes
             self._keep_budget(made)
         return made
 
@@ -61,13 +63,13 @@ class StatisticsCache:
         return next(found, None)
 
     def _keep_budget(self, newest: FileStatistics) -> None:
-        sizes = {key: state.nbytes for key, state in self._states.items()}
-        total = sum(sizes.values())
-        for key, size in sizes.items():
+        total = sum(self._sizes.values())
+        for key in list(self._states) if total > self._budget else ():
             if total <= self._budget:
                 return
             if self._states[key] is newest:
                 newest.shrink(self._budget)
+                self._sizes[key] = newest.nbytes
                 return
             del self._states[key]
-            total -= size
+            total -= self._sizes.pop(key)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewrite.embedded import Place, replaced
+from rewrite.embedded import Place, Text, replaced
 from rewrite.reason import DeclinedError
 
 _S = "SELECT a FROM t"
 
 
 def _found(sql: str, answered=lambda _: True) -> list[str]:
-    pieces, places = replaced(sql, answered)
+    pieces, places = replaced(Text(sql), answered)
     rebuilt = "".join(
         piece + (sql[places[i].start : places[i].end] if i < len(places) else "")
         for i, piece in enumerate(pieces)
