@@ -16,10 +16,9 @@ from accelerator.plan import CoverPlan, DuckDBRun, NestedPlan, PlainPlan, Plan, 
 from cubes.cover_sql import RawSource, answer_sql
 from cubes.itself import itself
 from cubes.manifest import may_raise, unsafe
-from rewrite.bind import bind_block
-from rewrite.bind_joined import bind_row_block
+from rewrite.bind_joined import bind_above
 from rewrite.block import Block
-from rewrite.expr import Aggregate, columns, has_aggregate, walk
+from rewrite.expr import Aggregate, columns, walk
 from rewrite.nested import Answer, Answers, Nested
 from rewrite.reason import Declined, DeclinedError
 from rewrite.row_block import RowBlock
@@ -53,7 +52,7 @@ def plan_nested(
     tried = tuple(found.values())
     try:
         answers = Answers({name: answer_of(plan.block) for name, plan in plans.items()})
-        block = _bound(split.outer, answers, zone)
+        block = bind_above(split.outer, answers, zone)
         return _over(block, plans, tried)
     except DeclinedError as error:
         return PlainPlan(error.declined, tried)
@@ -125,20 +124,6 @@ def _check_floats(block: Block, plans: Mapping[str, CoverPlan | RowsPlan | Neste
         names = {block.occurrences[one].table.name for one in floats}
         if len(names) > 1 and any(is_inexact(plans[name]) for name in names):
             raise DeclinedError("expression_not_proven", "Floats of two SELECTs are compared.")
-
-
-def _bound(outer: exp.Select, answers: Answers, zone: str | None) -> Block:
-    """The block of what stands above: of groups, or of rows."""
-    grouped = any(outer.args.get(key) for key in ("group", "having", "distinct"))
-    if grouped or any(item.find(exp.AggFunc) for item in outer.expressions):
-        return bind_block(outer, answers, zone)
-    try:
-        return bind_row_block(outer, answers, zone)
-    except DeclinedError:
-        block = bind_block(outer, answers, zone)
-        if not any(has_aggregate(o.expr) for o in block.outputs):
-            raise
-        return block
 
 
 def _over(

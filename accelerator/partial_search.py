@@ -20,7 +20,7 @@ from accelerator.plan import CoverPlan, NestedPlan, PartialPlan, PlainPlan, Plan
 from rewrite.dialects import SPARK
 from rewrite.embedded import Place, Text, replaced
 from rewrite.facts import At, Facts
-from rewrite.located import Located, visible_to
+from rewrite.located import Located, is_defined, visible_to
 from rewrite.nested import Answers, with_visible
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
@@ -84,25 +84,6 @@ def plan_partial(
     return PartialPlan(inputs=inputs, tried=plain.tried, pieces=pieces, selects=selects)
 
 
-def _is_defined(node: exp.Table) -> bool:
-    """Whether an item of a WITH that it sees has its name."""
-    if len(node.parts) > 1 or not isinstance(node.this, exp.Identifier):
-        return False
-    inside: exp.Expr = node
-    while inside.parent is not None:
-        around = inside.parent
-        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
-        for item in with_.expressions if with_ is not None else ():
-            if item is inside:
-                break  # an item sees those before it
-            if item.alias.lower() == node.name.lower():
-                return True
-        inside = around
-        if isinstance(around, exp.With) and around.parent is not None:
-            inside = around.parent
-    return False
-
-
 def _has_inner(tree: exp.Expression) -> bool:
     return next(islice(tree.find_all(exp.Select), 1, None), None) is not None
 
@@ -145,7 +126,7 @@ def _pinned(
     travels: list[tuple[int, str]] = []
     alone = True
     for node in tree.find_all(exp.Table):
-        if node.name in marks or _is_defined(node):
+        if node.name in marks or is_defined(node):
             continue
         if not isinstance(node.this, exp.Identifier):  # IDENTIFIER('t'), t.branch_b, a function
             raise DeclinedError("table_unknown", f"The table {node.sql(SPARK)}.")

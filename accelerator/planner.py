@@ -164,7 +164,12 @@ class Planner:
         if names is None or any(self._context.is_temporary(parts) for parts, _ in names):
             return None
         pinned = [scene.pin.pinned(parts, at) for parts, at in names]
-        states = tuple([(p.metadata_location, p.parts) if p else None for p in pinned])
+        states = tuple(
+            [
+                (p.metadata_location, p.parts) if p else scene.pin.view(parts)
+                for p, (parts, _) in zip(pinned, names, strict=True)
+            ]
+        )
         registry = scene.stored.registry
         uuids = {
             p.facts.uuid

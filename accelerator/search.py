@@ -13,7 +13,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
-from accelerator.context import SessionContext
+from accelerator.context import SessionContext, refusal
 from accelerator.cover_plan import (
     Candidate,
     candidate,
@@ -56,12 +56,13 @@ from rewrite.bind_rows import bind_rows, selects_rows
 from rewrite.block import Block
 from rewrite.embedded import Text
 from rewrite.expr import Expr
-from rewrite.facts import At, Facts, TableFacts
+from rewrite.facts import At, Facts, TableFacts, ViewFacts
 from rewrite.flattened import flattened
 from rewrite.nested import SELECTS_MAX, Nested, nested
 from rewrite.parse import parse
 from rewrite.reason import Declined, DeclinedError
 from rewrite.unfolded import unfolded
+from rewrite.views import Views, inlined
 
 if TYPE_CHECKING:
     from accelerator.relate.segments import SegmentsThatHold
@@ -207,6 +208,35 @@ class CubeSearch:
 
     def plan(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
         """The cheapest plan of the statement; else of SELECTs in it, and Spark for the rest."""
+        seen = self._seen(scene)
+        try:
+            text = inlined(
+                sql, tree, self._views(scene, seen), seen, scene.settings.get("time_zone")
+            )
+            if text is None:
+                return self._plan_text(sql, tree, scene)
+            refused = refusal(scene.settings, text)
+            if refused is not None:
+                return Found(PlainPlan(refused), seen.names)
+            found = self._plan_text(text, parse(text), scene)
+        except DeclinedError as error:
+            return Found(PlainPlan(error.declined), seen.names)
+        except SqlglotError as error:
+            declined = Declined("view_unsupported", str(error).splitlines()[0])
+            return Found(PlainPlan(declined), seen.names)
+        return replace(found, names=tuple(dict.fromkeys((*seen.names, *found.names))))
+
+    def _views(self, scene: Scene, seen: _Seen) -> Views:
+        """Views by the names that no table has."""
+
+        def view(parts: tuple[str, ...]) -> ViewFacts | None:
+            if seen.table(parts, At()) is not None or self._context.is_temporary(parts):
+                return None
+            return scene.pin.view(parts)
+
+        return view
+
+    def _plan_text(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
         selects = _Selects()
         found = self._plan_tree(tree, scene, selects)
         if scene.only is not None or self._config.engine == "spark":

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from rewrite.bind import bind_limit, bind_order, bind_output, bind_where, output_aliases
+from rewrite.bind import bind_block, bind_limit, bind_order, bind_output, bind_where, output_aliases
 from rewrite.bind_from import From, bind_from
 from rewrite.block import Block, Occurrence, Output
 from rewrite.expr import Column, Expr, has_aggregate
@@ -86,6 +86,22 @@ def _aliases(tree: exp.Select, outputs: tuple[Output, ...]) -> dict[str, Expr | 
         if not named.table and times[named.name.lower()] > 1:
             raise DeclinedError("name_ambiguous", f"Two outputs are called {named.name}.")
     return output_aliases(tuple(o for o in outputs if times[(o.name or "").lower()] == 1))
+
+
+def bind_above(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Block:
+    """The block of a SELECT of either kind: of groups, or of rows of any number of tables."""
+    if not isinstance(tree, exp.Select):
+        raise DeclinedError("block_unsupported")
+    grouped = any(tree.args.get(key) for key in ("group", "having", "distinct"))
+    if grouped or any(item.find(exp.AggFunc) for item in tree.expressions):
+        return bind_block(tree, facts, zone)
+    try:
+        return bind_row_block(tree, facts, zone)
+    except DeclinedError:
+        block = bind_block(tree, facts, zone)
+        if not any(has_aggregate(o.expr) for o in block.outputs):
+            raise
+        return block
 
 
 def _outputs(item: exp.Expression, tree: exp.Select, source: From) -> Iterator[Output]:

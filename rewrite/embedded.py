@@ -124,6 +124,13 @@ class Text:
                     yield first, last
             waiting += reversed([*self._inner(region)])
 
+    def place_of(self, kind: TokenType) -> tuple[int, int]:
+        """Where the first such token begins and ends; DeclinedError where there is none."""
+        found = next((token for token in self._tokens if token.token_type == kind), None)
+        if found is None:
+            raise _unclear()
+        return found.start, found.end + 1
+
     def has(self, kind: TokenType) -> bool:
         """Whether there is such a token."""
         return any(token.token_type == kind for token in self._tokens)

@@ -63,6 +63,27 @@ class At:
     timestamp_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ViewFacts:
+    """A view: its SELECT, its columns as names with Spark's types, and where its names are found.
+
+    `catalogs` are the names that stand for catalogs.
+    """
+
+    name: tuple[str, ...]
+    sql: str
+    columns: tuple[tuple[str, str], ...]
+    catalog: str
+    namespace: tuple[str, ...]
+    catalogs: frozenset[str]
+
+    def full(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """The full name that one in its SELECT stands for."""
+        if len(parts) == 1:
+            return (self.catalog, *self.namespace, *parts)
+        return parts if parts[0] in self.catalogs else (self.catalog, *parts)
+
+
 class Facts(Protocol):
     """Resolves table names under one pin: asked twice for one name and state, it answers alike."""
 

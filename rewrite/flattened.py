@@ -1,4 +1,4 @@
-"""An aggregate over a derived table of rows as one over the tables that these rows come from.
+"""A SELECT over a derived table of rows as one over the tables that these rows come from.
 
 `SELECT y, sum(v) FROM (SELECT year(d) AS y, a * b AS v FROM t WHERE p) GROUP BY y` is
 `SELECT year(d) AS y, sum(a * b) FROM t WHERE p GROUP BY year(d)`: rows of a SELECT without groups
@@ -38,7 +38,7 @@ def flattened(tree: exp.Expression) -> exp.Expression:
 def _once(tree: exp.Expression) -> exp.Select | None:
     if not isinstance(tree, exp.Select) or any(v and k not in _OUTER for k, v in tree.args.items()):
         return None
-    if tree.args.get("from_") is None or not _is_aggregate(tree):
+    if tree.args.get("from_") is None:
         return None
     if any(item.find(exp.Window) for item in tree.expressions):
         return None
@@ -57,11 +57,6 @@ def _once(tree: exp.Expression) -> exp.Select | None:
         return None
     alias = relation.alias_or_name.lower()
     return _Flattening(tree, inner, named, alias).select()
-
-
-def _is_aggregate(tree: exp.Select) -> bool:
-    grouped = any(tree.args.get(key) for key in ("group", "having", "distinct"))
-    return grouped or any(item.find(exp.AggFunc) for item in tree.expressions)
 
 
 def _has_subquery(tree: exp.Select) -> bool:
@@ -98,6 +93,7 @@ class _Flattening:
         self, tree: exp.Select, inner: exp.Select, named: dict[str, exp.Expression], alias: str
     ) -> None:
         self._tree, self._inner, self._named, self._alias = tree, inner, named, alias
+        self._written = {i.alias_or_name.lower(): i.alias_or_name for i in inner.expressions}
         self._outputs: dict[str, exp.Expression | None] = {}
         for item in tree.expressions:
             name = item.alias_or_name.lower()
@@ -107,7 +103,7 @@ class _Flattening:
     def select(self) -> exp.Select | None:
         tree = self._tree
         made = exp.Select()
-        made.set("expressions", [self._item(item) for item in tree.expressions])
+        made.set("expressions", [one for item in tree.expressions for one in self._items(item)])
         for key in ("from_", "joins"):
             value = self._inner.args.get(key)
             if isinstance(value, list):
@@ -129,14 +125,26 @@ class _Flattening:
                 made.set(key, copied(tree.args[key], {}))
         return made
 
+    def _items(self, item: exp.Expression) -> list[exp.Expression]:
+        """The output, with the name that it had; of `*` all of the derived table's columns."""
+        if not isinstance(item, exp.Star):
+            return [self._item(item)]
+        if any(item.args.values()):
+            raise _unclear()
+        return [
+            exp.Alias(
+                this=self._as_operand(copied(one, {}), ""), alias=_quoted(self._written[name])
+            )
+            for name, one in self._named.items()
+        ]
+
     def _item(self, item: exp.Expression) -> exp.Expression:
-        """With the name that it had."""
         if isinstance(item, exp.Alias):
             return self._inside(item)
         name = item.name if isinstance(item, exp.Column) else output_name(item)
         if not name:
             raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
-        return exp.Alias(this=self._inside(item), alias=exp.to_identifier(name, quoted=True))
+        return exp.Alias(this=self._inside(item), alias=_quoted(name))
 
     def _inside(self, part: exp.Expression, clause: str = "") -> exp.Expression:
         """A copy in which names are what they stand for."""
@@ -173,6 +181,10 @@ class _Flattening:
         if clause in ("group", "order") and isinstance(expr.unnest(), (exp.Literal, exp.Neg)):
             raise _unclear()
         return exp.Paren(this=expr)
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
 
 
 def _unclear() -> DeclinedError:

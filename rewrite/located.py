@@ -61,3 +61,22 @@ def visible_to(select: exp.Select) -> Sequence[exp.CTE]:
     if len(names) < len(found):
         raise DeclinedError("block_unsupported", "A name that two WITHs define.")
     return found
+
+
+def is_defined(node: exp.Table) -> bool:
+    """Whether an item of a WITH that it sees has its name."""
+    if len(node.parts) > 1 or not isinstance(node.this, exp.Identifier):
+        return False
+    inside: exp.Expr = node
+    while inside.parent is not None:
+        around = inside.parent
+        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
+        for item in with_.expressions if with_ is not None else ():
+            if item is inside:
+                break  # an item sees those before it
+            if item.alias.lower() == node.name.lower():
+                return True
+        inside = around
+        if isinstance(around, exp.With) and around.parent is not None:
+            inside = around.parent
+    return False

@@ -55,6 +55,7 @@ REASONS: dict[str, str] = {
     "store_unavailable": "The store can't be read.",
     "table_not_in_cube": "The statement joins a table that the cube doesn't have.",
     "table_unknown": "A table of the statement isn't an Iceberg table of the session.",
+    "view_unsupported": "A view isn't read as the SELECT that it stands for.",
 }
 
 

@@ -15,6 +15,7 @@ from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchNamespaceError,
     NoSuchTableError,
+    NoSuchViewError,
     RESTError,
 )
 from pyiceberg.serializers import FromInputFile
@@ -23,6 +24,7 @@ from pyiceberg.table.metadata import TableMetadata
 from accelerator.iceberg.errors import CatalogError, CatalogReadOnlyError, read_errors
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.properties import remove, write_edited
+from accelerator.iceberg.views import ViewPointer
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -70,6 +72,10 @@ class CatalogReader(Protocol):
         """The newest metadata of namespace + name, or None where that isn't an Iceberg table."""
         ...
 
+    def view(self, identifier: tuple[str, ...]) -> ViewPointer | None:
+        """The newest metadata of namespace + name, or None where that isn't a view known here."""
+        ...
+
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""
         ...
@@ -114,6 +120,18 @@ class PyIcebergCatalog:
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
         return Pointer(table.metadata_location, table.io.properties, table.metadata)
+
+    def view(self, identifier: tuple[str, ...]) -> ViewPointer | None:
+        """The newest metadata of namespace + name, or None where the catalog gives no such view."""
+        if len(identifier) < 2:
+            return None
+        with read_errors(f"the catalog {self._settings.name}", _HINT):
+            try:
+                view = self._open().load_view(identifier)
+            except (NoSuchViewError, NoSuchNamespaceError, NotImplementedError):
+                return None
+        name = f"{view.metadata.view_uuid}/{view.metadata.current_version_id}"
+        return ViewPointer(name, self._settings.properties, view.metadata)
 
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""
@@ -212,6 +230,10 @@ class JvmCatalog:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         found = self._location((self._settings.name, *identifier)) if self._location else None
         return Pointer(found, self._settings.properties) if found else None
+
+    def view(self, identifier: tuple[str, ...]) -> ViewPointer | None:  # noqa: ARG002
+        """None: what a view is isn't asked of the JVM."""
+        return None
 
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""

@@ -44,9 +44,10 @@ from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
+from accelerator.iceberg.views import ViewDefinition
 from accelerator.recent import Recent
 from rewrite.dotted import joined
-from rewrite.facts import At, Facts, TableFacts
+from rewrite.facts import At, Facts, TableFacts, ViewFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -505,6 +506,7 @@ class Lake:
         self._max_age_s = metadata_max_age_s
         self._clock = clock
         self._loaded: Recent[_Loaded] = Recent(_METADATA_MAX)
+        self._views: Recent[ViewDefinition] = Recent()
         self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
         self._files = FileCache()
         self._columns = _Columns(manifest_cache)
@@ -548,6 +550,24 @@ class Lake:
         # The name belongs to the key: two names may be registered over one metadata file.
         key = (pointer.location, *full)
         return self._loaded.get_or(key, lambda: _Loaded(pointer, pointer.parse()))
+
+    def view(self, full: tuple[str, ...]) -> ViewFacts | None:
+        """The view of that full name as it is now; None where there is none in Spark's dialect."""
+        reader = self._catalogs.get(full[0])
+        pointer = reader.view(full[1:]) if reader is not None and len(full) > 1 else None
+        if pointer is None:
+            return None
+        definition = self._views.get_or(pointer.location, pointer.parse)
+        if definition.sql is None:
+            return None
+        return ViewFacts(
+            full,
+            definition.sql,
+            definition.columns,
+            definition.catalog or full[0],
+            definition.namespace,
+            frozenset((*self._others, *self._catalogs)),
+        )
 
     def state(self, full: tuple[str, ...], loaded: _Loaded, at: At) -> PinnedTable:
         """The table pinned to the state that `at` means; raises where there is none."""
@@ -627,6 +647,7 @@ class Pin(Facts):
         self._lake, self._newest = lake, newest
         self._metadata: dict[tuple[str, ...], _Loaded | None] = {}
         self._full: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._views: dict[tuple[str, ...], ViewFacts | None] = {}
 
     def table(self, parts: tuple[str, ...], at: At = _NEWEST) -> TableFacts | None:
         """The facts of the table in that state, or None where it isn't an Iceberg table."""
@@ -642,3 +663,9 @@ class Pin(Facts):
             self._metadata[full] = self._newest(full)
         loaded = self._metadata[full]
         return self._lake.state(full, loaded, at) if loaded is not None else None
+
+    def view(self, parts: tuple[str, ...]) -> ViewFacts | None:
+        """The view of that name; None where it isn't one in Spark's dialect."""
+        if parts not in self._views:
+            self._views[parts] = self._lake.view(self._lake.resolve(parts))
+        return self._views[parts]

@@ -19,6 +19,7 @@ from accelerator.iceberg.catalogs import (
     PyIcebergCatalog,
     unavailable,
 )
+from accelerator.iceberg.views import ViewPointer
 
 _BUSY_TIMEOUT_S = 10.0
 _POINTER = (
@@ -50,13 +51,13 @@ class SqliteCatalog(PyIcebergCatalog):
 
     def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
         """The newest metadata of namespace + name, or None where it isn't a table."""
-        key = (self._settings.name, ".".join(identifier[:-1]), identifier[-1])
-        rows = self._looked_up(key)
-        if not rows:
-            return None
-        location = rows[0]["metadata_location"]
-        is_view = "iceberg_type" in rows[0].keys() and rows[0]["iceberg_type"] == "VIEW"  # noqa: SIM118
-        return Pointer(location, self._settings.properties) if location and not is_view else None
+        location = self._location(identifier, is_view=False)
+        return None if location is None else Pointer(location, self._settings.properties)
+
+    def view(self, identifier: tuple[str, ...]) -> ViewPointer | None:
+        """The newest metadata of namespace + name, or None where it isn't a view."""
+        location = self._location(identifier, is_view=True)
+        return None if location is None else ViewPointer(location, self._settings.properties)
 
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""
@@ -74,6 +75,14 @@ class SqliteCatalog(PyIcebergCatalog):
 
     def _failures(self) -> tuple[type[Exception], ...]:
         return (OSError, ValueError, sqlite3.Error)
+
+    def _location(self, identifier: tuple[str, ...], *, is_view: bool) -> str | None:
+        rows = self._looked_up((self._settings.name, ".".join(identifier[:-1]), identifier[-1]))
+        if not rows:
+            return None
+        typed = "iceberg_type" in rows[0].keys()  # noqa: SIM118
+        same = (typed and rows[0]["iceberg_type"] == "VIEW") == is_view
+        return rows[0]["metadata_location"] or None if same else None
 
     def _looked_up(self, key: tuple[str, str, str]) -> list[sqlite3.Row]:
         """The table's rows, as this thread has read them while the file's counter stood as now."""

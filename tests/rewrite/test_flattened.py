@@ -1,4 +1,4 @@
-"""Aggregates over derived tables of rows are those over their tables; the rest stays as it is."""
+"""SELECTs over derived tables of rows are those over their tables; the rest stays as it is."""
 
 from __future__ import annotations
 
@@ -38,6 +38,14 @@ from rewrite.parse import parse
             " WHERE a > 1) WHERE y > 1)",
             "SELECT MAX(((a + b))) AS `max(z)` FROM t WHERE (a > 1) AND (((a + b) > 1))",
         ),
+        (
+            "SELECT y, z AS w FROM (SELECT x AS y, Z FROM t WHERE x > 1) WHERE y < 9 ORDER BY z, y",
+            "SELECT (x) AS `y`, (Z) AS w FROM t WHERE (x > 1) AND ((x) < 9) ORDER BY (Z), y",
+        ),
+        (
+            "SELECT * FROM (SELECT x AS y, Z FROM t) ORDER BY z LIMIT 3",
+            "SELECT (x) AS `y`, (Z) AS `Z` FROM t ORDER BY (Z) LIMIT 3",
+        ),
     ],
 )
 def test_what_is_flattened(sql: str, wanted: str) -> None:
@@ -47,7 +55,8 @@ def test_what_is_flattened(sql: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT y FROM (SELECT x AS y FROM t)",
+        "SELECT s.* FROM (SELECT x AS y FROM t) s",
+        "SELECT * EXCEPT (y) FROM (SELECT x AS y, z FROM t) s",
         "SELECT y, count(*) AS n FROM (SELECT x AS y FROM t LIMIT 3) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT DISTINCT x AS y FROM t) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT count(*) AS y FROM t) GROUP BY y",

@@ -6,8 +6,10 @@ so Spark and PyIceberg read the tables through HTTP while the tests change them 
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
+import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,7 +40,7 @@ class RestCatalog:
         self.asked.append(f"{request.method} {request.path}")
         match request.path.strip("/").split("/"):
             case ["v1", "config"]:
-                return _json({"defaults": {}, "overrides": {}})
+                return _json({"defaults": {"view-endpoints-supported": "true"}, "overrides": {}})
             case ["v1", "namespaces", name]:
                 return _json({"namespace": [name], "properties": {}})
             case ["v1", "namespaces", "d", "tables", name]:
@@ -48,8 +50,25 @@ class RestCatalog:
                     text = Path(location.removeprefix("file://").removeprefix("file:")).read_text()
                     shown = {"metadata-location": location, "metadata": json.loads(text)}
                     return _json({**shown, "config": {}})
+            case ["v1", "namespaces", "d", "views", name]:
+                shown = self._view(name)
+                if shown is not None:
+                    return _json({**shown, "config": {}})
+                error = {"message": name, "type": "NoSuchViewException", "code": 404}
+                return _json({"error": error}, 404)
         error = {"message": request.path, "type": "NoSuchTableException", "code": 404}
         return _json({"error": error}, 404)
+
+    def _view(self, name: str) -> dict[str, object] | None:
+        text = "SELECT metadata_location FROM iceberg_tables WHERE table_name = ? AND"
+        text += " iceberg_type = 'VIEW'"
+        with sqlite3.connect(self.warehouse.root / "catalog.db") as catalog:
+            found = catalog.execute(text, (name,)).fetchone()
+        if found is None:
+            return None
+        content = Path(found[0].removeprefix("file://").removeprefix("file:")).read_bytes()
+        content = gzip.decompress(content) if found[0].endswith(".gz.metadata.json") else content
+        return {"metadata-location": found[0], "metadata": json.loads(content)}
 
 
 def _json(value: object, status: int = 200) -> Response:
@@ -109,6 +128,21 @@ def test_cubes_over_tables_of_a_rest_catalog(
     acc.query("BUILD CUBE c")
     both.check(queries, where="built again")
     assert f"GET /v1/namespaces/d/tables/{name}" in rest.asked
+
+
+def test_views_of_a_rest_catalog(
+    rest: RestCatalog, spark_warehouse: SparkWarehouse, acc: Accelerator
+) -> None:
+    name = spark_warehouse.table("g STRING, v BIGINT")
+    spark_warehouse.sql(f"INSERT INTO lake.d.{name} VALUES ('a', 1), ('a', 2), ('b', NULL)")
+    spark_warehouse.sql(
+        f"CREATE VIEW lake.d.{name}_view AS SELECT g, sum(v) AS s FROM rest.d.{name} GROUP BY g"
+    )
+    acc.query(f"CREATE CUBE c AS SELECT g, sum(v) FROM rest.d.{name} GROUP BY g")
+    both = Differential(acc)
+    both.check([f"SELECT g, s FROM rest.d.{name}_view", f"SELECT max(s) FROM rest.d.{name}_view"])
+    assert f"GET /v1/namespaces/d/views/{name}_view" in rest.asked
+    spark_warehouse.sql(f"DROP VIEW lake.d.{name}_view")
 
 
 def test_a_table_that_the_catalog_lacks_is_named(acc: Accelerator) -> None:

@@ -1,0 +1,69 @@
+"""Iceberg views: the SELECT of a view's current version, out of its metadata file.
+
+What stands in a metadata file never changes, so its parsed form may be kept. The specification is
+Iceberg's view spec, version 1.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyiceberg.view.metadata import ViewMetadata
+
+from accelerator.iceberg.errors import read_errors
+from accelerator.iceberg.io import inputs_for
+from accelerator.iceberg.schema import spark_type
+
+_DIALECT = "spark"
+_HINT = "check that the file is there, readable, and of Iceberg's view format version 1"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPointer:
+    """The newest metadata of a view; `metadata` where finding it has parsed it already."""
+
+    location: str
+    properties: Mapping[str, str]
+    metadata: ViewMetadata | None = None
+
+    def parse(self) -> ViewDefinition:
+        """What the view is now. CatalogError where its metadata can't be read."""
+        with read_errors(f"the view metadata at {self.location}", _HINT):
+            return _definition(self.metadata or self._read())
+
+    def _read(self) -> ViewMetadata:
+        inputs = inputs_for(self.location, self.properties)
+        with inputs.new_input(self.location).open() as stream:
+            content = stream.read()
+        if self.location.endswith(".gz.metadata.json"):
+            content = gzip.decompress(content)
+        return ViewMetadata.model_validate_json(content)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """A view's columns, as names with Spark's types, and its text.
+
+    `sql` is None where there is no text in Spark's dialect, or none without a collation. `catalog`
+    is None where it's the view's own.
+    """
+
+    sql: str | None
+    columns: tuple[tuple[str, str], ...]
+    catalog: str | None
+    namespace: tuple[str, ...]
+
+
+def _definition(metadata: ViewMetadata) -> ViewDefinition:
+    version = next(v for v in metadata.versions if v.version_id == metadata.current_version_id)
+    schema = next(s for s in metadata.schemas if s.schema_id == version.schema_id)
+    texts = [r.root.sql for r in version.representations if r.root.dialect == _DIALECT]
+    plain = len(texts) == 1 and "collation" not in metadata.properties
+    return ViewDefinition(
+        sql=texts[0] if plain else None,
+        columns=tuple((field.name, spark_type(field.field_type)) for field in schema.fields),
+        catalog=version.default_catalog,
+        namespace=tuple(version.default_namespace),
+    )

@@ -1,0 +1,188 @@
+"""Views as derived tables in the statement's text.
+
+Iceberg's view is its SELECT under the catalog and namespace that it was made in: bare names are
+found there, and its columns are those of the SELECT by their places, under the names and types that
+the view has. Spark refuses where a type is another one now; so only a view whose SELECT has just
+the types that it was made with is read as that SELECT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import TokenType, exp
+
+from rewrite.bind_joined import bind_above
+from rewrite.block import Block
+from rewrite.embedded import Text
+from rewrite.expr import Column
+from rewrite.facts import Facts, ViewFacts
+from rewrite.flattened import flattened
+from rewrite.located import is_defined
+from rewrite.nested import Answer, Answers, nested
+from rewrite.parse import parse
+from rewrite.reason import DeclinedError
+from rewrite.render import quote
+
+_DEPTH_MAX = 8
+_CHARACTERS_MAX = 200_000
+_NAMED = frozenset({"this", "db", "catalog", "alias"})
+_INNER = "acc_view"
+
+
+Views = Callable[[tuple[str, ...]], ViewFacts | None]
+"""The view of a name; None where that's a table, or nothing known."""
+
+
+def inlined(
+    sql: str, tree: exp.Expression, views: Views, facts: Facts, zone: str | None = None
+) -> str | None:
+    """The statement over the tables of its views; None where it names no view.
+
+    DeclinedError where a view, or how it's named, isn't understood; SqlglotError where its text
+    can't be read.
+    """
+    return _Inlining(views, facts, zone).text(sql, tree, 0)
+
+
+class _Inlining:
+    def __init__(self, views: Views, facts: Facts, zone: str | None) -> None:
+        self._views, self._facts, self._zone = views, facts, zone
+        self._derived: dict[tuple[str, ...], str] = {}
+
+    def text(self, sql: str, tree: exp.Expression, depth: int) -> str | None:
+        named = [(node, self._view(node)) for node in tree.find_all(exp.Table)]
+        found = [(node, view) for node, view in named if view is not None]
+        if not found:
+            return None
+        if depth >= _DEPTH_MAX:
+            raise _unsupported("Views over views, too many.")
+        if any(column.args.get("db") for column in tree.find_all(exp.Column)):
+            raise _unsupported("A column is named by its table's namespace.")
+        changes = []
+        for node, view in found:
+            start, end = _place(node)
+            alias = "" if node.alias else f" AS {quote(view.name[-1], 'spark')}"
+            changes.append((start, end, f"({self._select(view, depth)}\n){alias}"))
+        return _spliced(sql, changes)
+
+    def _view(self, node: exp.Table) -> ViewFacts | None:
+        parts = _parts(node)
+        return None if parts is None or is_defined(node) else self._views(parts)
+
+    def _select(self, view: ViewFacts, depth: int) -> str:
+        """The view's SELECT over tables of full names, with the view's columns as outputs."""
+        if view.name not in self._derived:
+            text = _qualified(view)
+            text = self.text(text, parse(text), depth + 1) or text
+            self._derived[view.name] = self._with_columns(text, view)
+        return self._derived[view.name]
+
+    def _with_columns(self, text: str, view: ViewFacts) -> str:
+        tree = _select(text)
+        block = self._bound(tree)
+        outputs = [(output.name, output.expr.type) for output in block.outputs]
+        wanted = [name for name, _ in view.columns]
+        if any(isinstance(item.unalias(), exp.Star) or item.is_star for item in tree.expressions):
+            text, names = _without_star(text, tree, block)
+            outputs = outputs[: len(wanted)]
+        else:
+            names = [name or "" for name, _ in outputs]
+        if [type_ for _, type_ in outputs] != [type_ for _, type_ in view.columns]:
+            raise _unsupported("Its SELECT has other columns now.")
+        if names == wanted:
+            return text
+        if "" in names or len({name.lower() for name in names}) < len(names):
+            raise _unsupported("An output of its SELECT has no name of its own.")
+        pairs = zip(names, wanted, strict=False)
+        items = ", ".join(f"{quote(a, 'spark')} AS {quote(b, 'spark')}" for a, b in pairs)
+        return f"SELECT {items} FROM ({text}\n) AS {_INNER}"
+
+    def _bound(self, tree: exp.Expression) -> Block:
+        """The SELECT, with the types of its outputs."""
+        tree = flattened(tree)
+        split = nested(tree)
+        if split is None:
+            return bind_above(tree, self._facts, self._zone)
+        answers = {name: self._answer(inner) for name, inner in split.inner.items()}
+        return bind_above(split.outer, Answers(answers), self._zone)
+
+    def _answer(self, tree: exp.Expression) -> Answer:
+        columns = []
+        for output in self._bound(tree).outputs:
+            if output.name is None or output.expr.type is None:
+                raise _unsupported("A derived column's name or type.")
+            columns.append((output.name, output.expr.type))
+        return Answer(columns)
+
+
+def _parts(node: exp.Table) -> tuple[str, ...] | None:
+    """The name; None of what can't name a view here: functions, and what is sampled or dated."""
+    plain = isinstance(node.parent, (exp.From, exp.Join)) and _NAMED.issuperset(
+        key for key, value in node.args.items() if value
+    )
+    if not plain or not all(isinstance(part, exp.Identifier) for part in node.parts):
+        return None
+    return tuple(part.name for part in node.parts)
+
+
+def _place(node: exp.Table) -> tuple[int, int]:
+    alias = node.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise _unsupported("It's given names for its columns.")
+    first, last = node.parts[0].meta, node.parts[-1].meta
+    if "start" not in first or "end" not in last:
+        raise _unsupported("A name without a place.")
+    return first["start"], last["end"] + 1
+
+
+def _select(text: str) -> exp.Select:
+    tree = parse(text)
+    if not isinstance(tree, exp.Select):
+        raise _unsupported("It isn't one SELECT.")
+    return tree
+
+
+def _qualified(view: ViewFacts) -> str:
+    """Its SELECT with full names."""
+    changes = []
+    for node in _select(view.sql).find_all(exp.Table):
+        if is_defined(node):
+            continue
+        if not all(isinstance(part, exp.Identifier) for part in node.parts):
+            raise _unsupported(f"It reads {node.sql(dialect='spark')[:60]}.")
+        start, end = node.parts[0].meta["start"], node.parts[-1].meta["end"] + 1
+        full = view.full(tuple(part.name for part in node.parts))
+        changes.append((start, end, ".".join(quote(part, "spark") for part in full)))
+    return _spliced(view.sql, changes)
+
+
+def _without_star(text: str, tree: exp.Select, block: Block) -> tuple[str, list[str]]:
+    """`SELECT *` with each column by its name, under a name of its own, and these names."""
+    if len(tree.expressions) != 1 or tree.args.get("with_") is not None:
+        raise _unsupported("It has a * among others.")
+    items, names = [], []
+    own = [output.name or "" for output in block.outputs]
+    several = len({name.lower() for name in own}) < len(own)
+    for number, output in enumerate(block.outputs):
+        if not isinstance(output.expr, Column):
+            raise _unsupported("It has a * of other than columns.")
+        occurrence = block.occurrences[output.expr.occurrence]
+        name = f"{_INNER}_{number}" if several else own[number]
+        column = f"{quote(occurrence.alias, 'spark')}.{quote(output.expr.name, 'spark')}"
+        items.append(f"{column} AS {quote(name, 'spark')}")
+        names.append(name)
+    start, end = Text(text).place_of(TokenType.STAR)
+    return f"{text[:start]}{', '.join(items)}{text[end:]}", names
+
+
+def _spliced(sql: str, changes: Sequence[tuple[int, int, str]]) -> str:
+    for start, end, text in sorted(changes, reverse=True):
+        sql = f"{sql[:start]}{text}{sql[end:]}"
+        if len(sql) > _CHARACTERS_MAX:
+            raise _unsupported("Its text is too long.")
+    return sql
+
+
+def _unsupported(detail: str) -> DeclinedError:
+    return DeclinedError("view_unsupported", detail)
