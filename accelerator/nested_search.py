@@ -63,7 +63,8 @@ def refused_input(plan: Plan) -> Declined | None:
     if isinstance(plan, PlainPlan):
         return plan.declined
     if isinstance(plan, NestedPlan):
-        return None if plan.by_groups or _is_small(plan.block) else _rows_in_from()
+        alone = plan.branches or len(plan.inputs) == 1  # no more rows than answers that are small
+        return None if alone or plan.by_groups or _is_small(plan.block) else _rows_in_from()
     if not isinstance(plan, (CoverPlan, RowsPlan)) or plan.engine != "duckdb":
         return Declined("engine_unavailable", "A derived table is answered by Spark.")
     if isinstance(plan, RowsPlan):
@@ -146,10 +147,12 @@ def over_answers(
     tried: tuple[Tried, ...],
     *,
     by_groups: bool = False,
+    branches: str = "",
 ) -> NestedPlan:
     """The plan of a block over the answers of `inputs`, in the order of its occurrences.
 
-    DeclinedError where DuckDB isn't proven for it.
+    With `branches` these are all of its one occurrence, which that text reads. DeclinedError where
+    DuckDB isn't proven for it.
     """
     fact = next(o.index for o in block.occurrences if o.index not in block.null_supplied)
     found = itself(block, fact)
@@ -158,8 +161,9 @@ def over_answers(
     names = tuple(o.name for o in block.outputs)
     if None in names:
         raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
-    tables = tuple(f"raw_{o.index}" for o in block.occurrences)
-    text = answer_sql(block, found[1], "duckdb", [], RawSource(tables))
+    tables = tuple(f"raw_{number}" for number in range(len(inputs)))
+    read = RawSource((branches,) if branches else tables)
+    text = answer_sql(block, found[1], "duckdb", [], read)
     run = DuckDBRun(text, tuple((name, index) for index, name in enumerate(tables)))
     return NestedPlan(
         inputs=tuple(inputs),
@@ -168,4 +172,5 @@ def over_answers(
         duckdb=run,
         names=tuple(n or "" for n in names),
         by_groups=by_groups,
+        branches=bool(branches),
     )

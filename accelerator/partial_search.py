@@ -88,7 +88,7 @@ def _has_inner(tree: exp.Expression) -> bool:
     return next(islice(tree.find_all(exp.Select), 1, None), None) is not None
 
 
-def _whole(select: exp.Select) -> exp.Select:
+def _whole(select: exp.Select) -> exp.Expression:
     """As a statement of its own."""
     return with_visible(select, visible_to(select))
 

@@ -220,7 +220,8 @@ class NestedPlan(ComposedPlan):
     """A SELECT over the answers of others, which are in the order of its occurrences.
 
     `duckdb` reads their answers; `block` is over their columns. `by_groups`: they are the groups of
-    one SELECT, each with some of its aggregates.
+    one SELECT, each with some of its aggregates. `branches`: they are those of a set operation, and
+    its rows the block's one occurrence.
     """
 
     block: Block
@@ -228,6 +229,7 @@ class NestedPlan(ComposedPlan):
     names: tuple[str, ...]
     engine: str = "duckdb"
     by_groups: bool = False
+    branches: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,6 +42,7 @@ from accelerator.plan import (
 )
 from accelerator.recent import Recent
 from accelerator.scene import COUNTED_MAX, Parts, Scene
+from accelerator.set_search import plan_set
 from accelerator.split_search import bytes_of, plan_split
 from accelerator.store import CubeRecord, RegistryVersion
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
@@ -61,6 +62,7 @@ from rewrite.flattened import flattened
 from rewrite.nested import SELECTS_MAX, Nested, nested
 from rewrite.parse import parse
 from rewrite.reason import Declined, DeclinedError
+from rewrite.set_operation import above, set_operation
 from rewrite.unfolded import unfolded
 from rewrite.views import Views, inlined
 
@@ -284,6 +286,8 @@ class CubeSearch:
             return Found(PlainPlan(declined), ())
         tree = flattened(tree)
         try:
+            if isinstance(tree, exp.SetOperation) and scene.only is None:
+                return self._plan_set(tree, scene, selects)
             split = nested(tree) if scene.only is None else None
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), ())
@@ -299,6 +303,22 @@ class CubeSearch:
         except DeclinedError as error:
             return Found(PlainPlan(error.declined), seen.names)
         return Found(self._plan(block, scene), seen.names)
+
+    def _plan_set(self, tree: exp.SetOperation, scene: Scene, selects: _Selects) -> Found:
+        """Queries under a set operator, and what sorts their rows; DeclinedError."""
+        sorting = above(tree)
+        if sorting is not None:
+            return self._plan_tree(sorting, scene, selects)
+        names: list[tuple[tuple[str, ...], At]] = []
+
+        def planned(inner: exp.Expression) -> Plan:
+            found = self._plan_tree(inner, scene, selects)
+            names.extend(found.names)
+            return found.plan
+
+        found = set_operation(tree)
+        plan = plan_set(found, planned, self._config, by_spark=scene.by_spark)
+        return Found(plan, tuple(dict.fromkeys(names)))
 
     def _plan_nested(self, split: Nested, scene: Scene, selects: _Selects) -> Found:
         """A SELECT over others; what any of them depends on, all do."""

@@ -119,6 +119,8 @@ def _nested_estimates(plan: NestedPlan, known: dict[int, tuple[int, ...]]) -> tu
     for one in plan.inputs:
         if id(one) not in known:
             known[id(one)] = _estimates(one, known)
+    if plan.branches:  # rows that are compared go by all of their columns
+        return tuple(range(len(plan.names))) if any(known[id(one)] for one in plan.inputs) else ()
     inner = {(o, place) for o, one in enumerate(plan.inputs) for place in known[id(one)]}
 
     def rests(expr: Expr) -> bool:

@@ -48,7 +48,9 @@ def _once(tree: exp.Expression) -> exp.Select | None:
     if found is None:
         return None
     inner, visible = found
-    if any(v and k not in _INNER for k, v in inner.args.items()):
+    if not isinstance(inner, exp.Select) or any(
+        v and k not in _INNER for k, v in inner.args.items()
+    ):
         return None
     if inner.args.get("from_") is None or names_in(inner) & {i.alias.lower() for i in visible}:
         return None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from rewrite.nested import defined
+from rewrite.nested import Query, defined
 from rewrite.reason import DeclinedError
 
 
@@ -47,14 +47,14 @@ def visible_to(select: exp.Select) -> Sequence[exp.CTE]:
         around = inside.parent
         if isinstance(around, exp.With):
             holder = around.parent
-            if not isinstance(holder, exp.Query):
+            if not isinstance(holder, Query):
                 break
             items = defined(holder)
             before = next((i for i, item in enumerate(items) if item is inside), len(items))
             found[:0] = items[:before]
             inside = holder
             continue
-        if isinstance(around, exp.Query):
+        if isinstance(around, Query):
             found[:0] = defined(around)
         inside = around
     names = {item.alias.lower() for item in found}

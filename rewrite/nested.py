@@ -16,6 +16,7 @@ from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 from rewrite.reason import DeclinedError
 
 _Tree = TypeVar("_Tree", bound=exp.Expression)
+Query = exp.Select | exp.SetOperation
 _NAME = "acc_answer_"
 SELECTS_MAX = 32
 """In one statement; what stands under a name of WITH counts each time it's read."""
@@ -30,7 +31,7 @@ class Nested:
     """
 
     outer: exp.Select
-    inner: Mapping[str, exp.Select]
+    inner: Mapping[str, Query]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def nested(tree: exp.Expression) -> Nested | None:
     if sum(1 for _ in tree.find_all(exp.Select)) > SELECTS_MAX:
         raise DeclinedError("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
     instead: dict[int, exp.Expression | None] = {id(tree.args.get("with_")): None}
-    inner: dict[str, exp.Select] = {}
+    inner: dict[str, Query] = {}
     names: dict[int, str] = {}
     for node, found in zip(nodes, selects, strict=True):
         if found is None:
@@ -124,7 +125,7 @@ def relations(tree: exp.Select) -> list[exp.Expression]:
     return [tree.args["from_"].this, *(join.this for join in tree.args.get("joins") or ())]
 
 
-def defined(tree: exp.Query) -> list[exp.CTE]:
+def defined(tree: Query) -> list[exp.CTE]:
     """The items of its WITH in order."""
     with_ = tree.args.get("with_")
     if with_ is None:
@@ -137,8 +138,8 @@ def defined(tree: exp.Query) -> list[exp.CTE]:
 
 def meant(
     node: exp.Expression, defined: Sequence[exp.CTE]
-) -> tuple[exp.Select, Sequence[exp.CTE]] | None:
-    """The SELECT that a relation stands for, and what of the WITH it sees; None for a table."""
+) -> tuple[Query, Sequence[exp.CTE]] | None:
+    """The query that a relation stands for, and what of the WITH it sees; None for a table."""
     if isinstance(node, exp.Table):
         if node.args.get("db") or not isinstance(node.this, exp.Identifier):
             return None
@@ -163,13 +164,13 @@ def meant(
         v for k, v in source.args.items() if k != "this"
     ):
         source = source.this
-    if not isinstance(source, exp.Select):
-        raise DeclinedError("block_unsupported", "A set operation or join in parentheses in FROM.")
+    if not isinstance(source, Query):
+        raise DeclinedError("block_unsupported", "A join in parentheses in FROM.")
     return source, visible
 
 
-def with_visible(select: exp.Select, visible: Sequence[exp.CTE]) -> exp.Select:
-    """The SELECT with what of the WITH around it, or of what that needs, it may name.
+def with_visible(select: Query, visible: Sequence[exp.CTE]) -> Query:
+    """The query with what of the WITH around it, or of what that needs, it may name.
 
     Itself where that is nothing.
     """
