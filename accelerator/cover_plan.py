@@ -178,6 +178,16 @@ def _copy(best: Candidate, segments: Sequence[SegmentRecord], scan: str) -> Copy
     return None if rolled is None else Copy(rolled, size, rows, cells_count(names, scan))
 
 
+def types_now(block: Block, match: Match) -> dict[tuple[int, int], str]:
+    """Types of columns in the cube's occurrences that the block has, where it knows them."""
+    pairs = ((0, match.fact), *match.needs.named)
+    return {
+        (theirs, column.field_id): column.type
+        for theirs, mine in pairs
+        for column in block.occurrences[mine].table.columns
+    }
+
+
 def fields_used(block: Block, occurrence: int) -> set[Column]:
     """The columns of a table occurrence that the block uses."""
     exprs = [*block.conjuncts, *block.keys, *block.results]

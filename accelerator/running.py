@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from accelerator.arrow_types import conform, is_known
-from accelerator.cover_plan import fields_used, segment_condition, used_columns
+from accelerator.cover_plan import fields_used, segment_condition, types_now, used_columns
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
@@ -204,19 +204,19 @@ def _frame(
     if plan.manifests is not None and plan.manifests.exact and plan.uncovered:
         return session.sql(sql)  # Spark reads whole files
     plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
+    types = types_now(plan.block, plan.match)
     sources = []
     filled = [s for s in plan.segments if s.rows]
     if filled:
         view = f"acc_{uuid.uuid4().hex}"
         paths = sorted({s.path for s in filled})
-        session.read.schema(stored_schema(plan.definition)).parquet(*paths).createOrReplaceTempView(
-            view
-        )
+        schema = stored_schema(plan.definition, types)
+        session.read.schema(schema).parquet(*paths).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, segment_condition(filled)))
     if plan.manifests is not None and plan.manifests.cells is not None:
         view = f"acc_{uuid.uuid4().hex}"
-        schema = cells_schema(plan.definition)  # else times without a zone were instants
+        schema = cells_schema(plan.definition, types)  # else times without a zone were instants
         session.createDataFrame(plan.manifests.cells, schema).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, ""))

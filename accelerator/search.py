@@ -23,6 +23,7 @@ from accelerator.cover_plan import (
     has_equality_deletes,
     nearest,
     read_beside,
+    types_now,
 )
 from accelerator.float_order import joined_float_order
 from accelerator.iceberg import LiveFile, Pin, PinnedTable
@@ -45,6 +46,7 @@ from accelerator.scene import COUNTED_MAX, Parts, Scene
 from accelerator.set_search import plan_set
 from accelerator.split_search import bytes_of, plan_split
 from accelerator.store import CubeRecord, RegistryVersion
+from cubes.build_sql import has_one_schema, loses_digits
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, Holds, Segment, cover
@@ -345,7 +347,7 @@ class CubeSearch:
         if isinstance(found, Tried):
             declined = found.declined or Declined("metadata_no_file")
             return Found(PlainPlan(declined, (found,)), seen.names)
-        return Found(self._cube_plan(block, found, pinned, (found.tried,)), seen.names)
+        return Found(self._cube_plan(block, found, pinned, (found.tried,), scene), seen.names)
 
     def _plan_rows(self, tree: exp.Expression, scene: Scene) -> Found:
         """The first rows of a table."""
@@ -420,7 +422,7 @@ class CubeSearch:
                 return parts
         if best is None:
             return PlainPlan(reason, tuple(tried))
-        return self._cube_plan(block, best, pinned, tuple(tried))
+        return self._cube_plan(block, best, pinned, tuple(tried), scene)
 
     def _by_parts(
         self,
@@ -538,6 +540,8 @@ class CubeSearch:
         found = match(block, cube)
         if isinstance(found, Declined):
             return Tried(record.name, found)
+        if loses_digits(cube, types_now(block, found)):
+            return Tried(record.name, Declined("schema_changed", "A column of FLOAT is of DOUBLE."))
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
         coverage = raw.left(self._coverage(record, cube, found, by_cube, scene), found.fact)
         return candidate(record, cube, found, coverage, pinned)
@@ -555,6 +559,7 @@ class CubeSearch:
         best: Candidate,
         pinned: tuple[PinnedTable, ...],
         tried: tuple[Tried, ...],
+        scene: Scene,
     ) -> Plan:
         if best.reduced is not None:
             block, kept = best.reduced.block, best.reduced.kept
@@ -579,6 +584,10 @@ class CubeSearch:
             if run is not None and wanted != "spark" and (small or wanted == "duckdb")
             else "spark"
         )
+        if engine == "spark" or scene.by_spark:
+            changed = _type_changed(block, best)
+            if changed is not None:
+                return PlainPlan(changed, tried)
         return CoverPlan(
             title=best.title,
             cube_id=best.cube_id,
@@ -611,6 +620,13 @@ def _spark_declines(block: Block, best: Candidate) -> Declined | None:
     except DeclinedError as error:
         return error.declined
     return None
+
+
+def _type_changed(block: Block, best: Candidate) -> Declined | None:
+    """Why Spark isn't told the types in segment files, which DuckDB reads in them."""
+    if has_one_schema(best.cube, types_now(block, best.match)):
+        return None
+    return Declined("schema_changed", "A dimension is computed of a column of another type.")
 
 
 def _check_deletes(best: Candidate, pinned: tuple[PinnedTable, ...]) -> None:

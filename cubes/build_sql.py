@@ -10,10 +10,12 @@ from dataclasses import replace
 
 from cubes.definition import CubeDefinition, Edge, State
 from cubes.states import STATES
-from rewrite.expr import Column, Expr, Literal, transform
+from rewrite.expr import Column, Expr, Literal, columns, transform
 from rewrite.render import Dialect, Renderer, duckdb_type
 from rewrite.types import FLOATING
 
+ColumnTypes = Mapping[tuple[int, int], str]
+"""The types that columns have now, by occurrence and field id; others have the definition's."""
 SEGMENT = "segment"
 """Name of the column that tells a file's segments apart."""
 # The digits keep these two apart from any column that a fact has.
@@ -217,13 +219,40 @@ def _companion(cube: CubeDefinition, state: State, kind: str) -> str:
     raise ValueError(f"the cube has {state.kind} without {kind}")
 
 
-def stored_schema(cube: CubeDefinition) -> str:
-    """The Spark schema text of a segment file."""
-    return f"{SEGMENT} BIGINT, {cells_schema(cube)}"
+def stored_schema(cube: CubeDefinition, types: ColumnTypes) -> str:
+    """The Spark schema text of a segment file, of columns of these types now."""
+    return f"{SEGMENT} BIGINT, {cells_schema(cube, types)}"
 
 
-def cells_schema(cube: CubeDefinition) -> str:
-    """The Spark schema text of cells."""
-    parts = [f"d{i} {d.expr.type}" for i, d in enumerate(cube.dimensions)]
+def cells_schema(cube: CubeDefinition, types: ColumnTypes) -> str:
+    """The Spark schema text of cells, of columns of these types now."""
+    parts = [f"d{i} {_type_now(d.expr, types)}" for i, d in enumerate(cube.dimensions)]
     parts += [f"s{i} {s.type}" for i, s in enumerate(cube.states)]
     return ", ".join(parts)
+
+
+def has_one_schema(cube: CubeDefinition, types: ColumnTypes) -> bool:
+    """Whether `stored_schema` tells the types of all columns.
+
+    States are kept in the types that the definition has, as are not dimensions: of one that is
+    computed of a column of another type the type isn't known.
+    """
+    made = (d.expr for d in cube.dimensions if not isinstance(d.expr, Column))
+    return not any(_changed(expr, types) for expr in made)
+
+
+def loses_digits(cube: CubeDefinition, types: ColumnTypes) -> bool:
+    """Whether a state is kept as FLOAT of what has become DOUBLE since the cube was made."""
+    made = (e for s in cube.states for e in (s.argument, s.where) if e is not None)
+    return any("double" in _changed(expr, types) for expr in made)
+
+
+def _changed(expr: Expr, types: ColumnTypes) -> set[str | None]:
+    """The types that its columns have now, where the definition has others."""
+    return {now for c in columns(expr) if (now := _type_now(c, types)) != c.type}
+
+
+def _type_now(expr: Expr, types: ColumnTypes) -> str | None:
+    if not isinstance(expr, Column):
+        return expr.type
+    return types.get((expr.occurrence, expr.field_id), expr.type)

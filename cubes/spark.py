@@ -20,6 +20,7 @@ from cubes.build_sql import (
     OWN_SEGMENT,
     PART,
     SEGMENT,
+    ColumnTypes,
     missing_select,
     segments_select,
     stored_schema,
@@ -168,11 +169,14 @@ def run(spark: SparkSession, sql: str) -> None:
 
 @contextmanager
 def segments_view(
-    spark: SparkSession, cube: CubeDefinition, paths: Sequence[str], name: str
+    spark: SparkSession, cube: CubeDefinition, types: ColumnTypes, paths: Sequence[str], name: str
 ) -> Iterator[None]:
-    """A temporary view over segment files, there for as long as the block runs."""
+    """A temporary view over segment files, there for as long as the block runs.
+
+    `types` are those that columns have now.
+    """
     with job_errors():
-        frame = spark.read.schema(stored_schema(cube)).parquet(*paths)
+        frame = spark.read.schema(stored_schema(cube, types)).parquet(*paths)
         frame.createOrReplaceTempView(name)
     try:
         yield

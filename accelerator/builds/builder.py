@@ -417,7 +417,8 @@ def cancelled_error(name: str) -> CancelledError:
 def _failed(record: CubeRecord, error: Exception) -> BuildError:
     return BuildError(
         f"the build of {record.name} failed in Spark: {error}",
-        hint=f"what it had finished is kept; BUILD CUBE {record.name} goes on once that is mended",
+        hint=f"what it had finished is kept; BUILD CUBE {record.name} goes on once that is mended;"
+        " where a column has a wider type now than when the cube was made, create the cube anew",
     )
 
 

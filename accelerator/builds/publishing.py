@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from accelerator.cover_plan import segment_condition
 from accelerator.errors import BuildError, EngineError, StatementError, StoreError
 from accelerator.store import CubeRecord
+from cubes.build_sql import has_one_schema
 from cubes.cover_sql import finish_text
 from cubes.definition import CubeDefinition, CubeMeasure, effective_filter, stored_measure
 from cubes.plan import Final
@@ -107,6 +108,17 @@ def _write(session: Accelerator, target: Target, parts: tuple[str, ...]) -> None
             f"cube {record.name} has no valid segment to publish",
             hint=f"BUILD CUBE {record.name} first",
         )
+    types = {
+        (number, column.field_id): column.type
+        for number, table in enumerate(target.pinned)
+        for column in table.facts.columns
+    }
+    if not has_one_schema(target.cube, types):
+        raise BuildError(
+            f"cube {record.name} can't be published: a column that it computes with has another"
+            " type than when the cube was made",
+            hint="drop the cube and create it again",
+        )
     session.engine.register_functions()
     view = f"acc_{uuid.uuid4().hex}"
     exists = session.lake.pin().pinned(parts) is not None
@@ -121,7 +133,7 @@ def _write(session: Accelerator, target: Target, parts: tuple[str, ...]) -> None
         with (
             session.tracked() as tag,
             session.engine.tagged(tag),
-            segments_view(session.spark, target.cube, paths, view),
+            segments_view(session.spark, target.cube, types, paths, view),
         ):
             run(session.spark, text)
     except JobError as error:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, ArithmeticException
 
 import accelerator
+from accelerator.errors import BuildError
 from accelerator.plan import PlainPlan
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
@@ -201,3 +202,42 @@ def test_a_sum_that_overflows_is_sparks_error(acc: Accelerator, table: str) -> N
         with pytest.raises(ArithmeticException) as raised:
             run(query).toArrow()
         assert raised.value.getCondition() == "ARITHMETIC_OVERFLOW"
+
+
+def test_columns_of_wider_types(spark_warehouse: SparkWarehouse, acc: Accelerator) -> None:
+    """Segments that were built since have the type that a column has now, states that of before."""
+    sql, name = spark_warehouse.sql, "lake.d.wrong_promoted"
+    sql(f"CREATE TABLE {name} (g STRING, d DATE, i INT, x FLOAT) USING iceberg")
+    sql(f"INSERT INTO {name} VALUES ('a', DATE '2024-01-02', 3, 0.5), ('b', NULL, NULL, NULL)")
+    cubes = {
+        "c_own": f"SELECT g, d, i, sum(i), count(*) FROM {name} GROUP BY g, d, i",
+        "c_made": f"SELECT g, i + 1 AS j, count(*) FROM {name} GROUP BY g, i + 1",
+        "c_float": f"SELECT g, max(x), count(x) FROM {name} GROUP BY g",
+    }
+    for cube, select in cubes.items():
+        acc.query(f"CREATE CUBE {cube} AS {select}")
+    queries = [
+        f"SELECT day(d), i, count(*), sum(i) AS s FROM {name} WHERE i > 1 GROUP BY day(d), i",
+        f"SELECT g, i + 1 AS j, max(i) AS m FROM {name} GROUP BY g, i + 1",
+        f"SELECT g, i + 1 AS j, count(*) AS n FROM {name} GROUP BY g, i + 1",
+        f"SELECT g, max(x) AS m, count(x) AS n FROM {name} GROUP BY g",
+    ]
+    both = Differential(acc)
+    both.check(queries, spark=queries)
+    try:
+        for column, type_ in (("i", "BIGINT"), ("x", "DOUBLE")):
+            sql(f"ALTER TABLE {name} ALTER COLUMN {column} TYPE {type_}")
+        sql(f"INSERT INTO {name} VALUES ('a', DATE '2024-01-05', 4000000000, 0.1)")
+        acc.query(f"BUILD ALL ON {name}")
+        both.changed()
+        both.check(queries, rewritten=None, spark=queries)
+        assert acc.query(queries[0]).metrics.rewritten
+        acc.query("PUBLISH CUBE c_own AS lake.d.wrong_published")
+        shown = sql("SELECT i FROM lake.d.wrong_published ORDER BY i")
+        assert [row.i for row in shown] == [None, 3, 4000000000]
+        with pytest.raises(BuildError, match="another type"):
+            acc.query("PUBLISH CUBE c_made AS lake.d.wrong_made")
+    finally:
+        for cube in cubes:
+            acc.query(f"DROP CUBE {cube}")
+        sql(f"DROP TABLE {name}")
