@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from rewrite.bind_expr import bind_condition, boolean
+from rewrite.bind_expr import bind, bind_condition, boolean
 from rewrite.block import LeftEdge, Occurrence
 from rewrite.dotted import joined
 from rewrite.expr import Column, Expr, conjuncts
 from rewrite.facts import At, Facts, TableFacts
+from rewrite.flattened import unread
 from rewrite.instant import instant_ms
 from rewrite.names import Names
 from rewrite.reason import DeclinedError
@@ -70,6 +71,10 @@ def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
         else:
             left.append(LeftEdge(index, parts))
     names = Names(visible, hidden, zone)
+    for one in unread(tree):
+        found = bind(one, names)
+        if found.type is None and not isinstance(found, Column):
+            raise DeclinedError("expression_not_proven", "What Spark says of an unread column.")
     return From(tuple(tables), tuple(left), tuple(inner), names, tuple(visible))
 
 

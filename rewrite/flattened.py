@@ -3,10 +3,13 @@
 `SELECT y, sum(v) FROM (SELECT year(d) AS y, a * b AS v FROM t WHERE p) GROUP BY y` is
 `SELECT year(d) AS y, sum(a * b) FROM t WHERE p GROUP BY year(d)`: rows of a SELECT without groups
 are its tables' rows, and a name of it is the expression that it stands for. Outputs keep their
-names.
+names. What the derived table has and nothing names is gone with it; Spark would refuse a column of
+it that isn't there, so that whoever binds the statement asks for it as `unread`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -19,6 +22,7 @@ _OUTER = frozenset(
     {"expressions", "from_", "where", "group", "having", "order", "limit", "distinct", "with_"}
 )
 _INNER = frozenset({"expressions", "from_", "joins", "where"})
+_UNREAD = "acc_unread"
 _NOT_ROWS = (exp.AggFunc, exp.Window, exp.UDTF, exp.Star, exp.Query)
 
 
@@ -33,6 +37,12 @@ def flattened(tree: exp.Expression) -> exp.Expression:
             return tree
         tree = found
     return tree
+
+
+def unread(tree: exp.Expression) -> Sequence[exp.Expression]:
+    """Expressions over its FROM that derived tables had, and that nothing of it names."""
+    found: Sequence[exp.Expression] = tree.meta.get(_UNREAD, ())
+    return found
 
 
 def _once(tree: exp.Expression) -> exp.Select | None:
@@ -96,6 +106,7 @@ class _Flattening:
     ) -> None:
         self._tree, self._inner, self._named, self._alias = tree, inner, named, alias
         self._written = {i.alias_or_name.lower(): i.alias_or_name for i in inner.expressions}
+        self._read: set[str] = set()
         self._outputs: dict[str, exp.Expression | None] = {}
         for item in tree.expressions:
             name = item.alias_or_name.lower()
@@ -125,6 +136,10 @@ class _Flattening:
         for key in ("limit", "distinct"):
             if tree.args.get(key) is not None:
                 made.set(key, copied(tree.args[key], {}))
+        left = [self._inside(one) for one in unread(tree)]
+        left += [copied(one, {}) for name, one in self._named.items() if name not in self._read]
+        if left:
+            made.meta[_UNREAD] = left
         return made
 
     def _items(self, item: exp.Expression) -> list[exp.Expression]:
@@ -133,6 +148,7 @@ class _Flattening:
             return [self._item(item)]
         if any(item.args.values()):
             raise _unclear()
+        self._read.update(self._named)
         return [
             exp.Alias(
                 this=self._as_operand(copied(one, {}), ""), alias=_quoted(self._written[name])
@@ -171,6 +187,7 @@ class _Flattening:
         if name in self._named:
             if clause == "having" and bare and isinstance(self._outputs.get(name), exp.Alias):
                 raise _unclear()
+            self._read.add(name)
             return self._as_operand(copied(self._named[name], {}), clause)
         output = self._outputs.get(name)
         if clause in ("group", "having") and bare and isinstance(output, exp.Alias):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rewrite.flattened import flattened
+from rewrite.bind_joined import bind_above
+from rewrite.facts import At, ColumnFacts, Facts, TableFacts
+from rewrite.flattened import flattened, unread
 from rewrite.parse import parse
+from rewrite.reason import DeclinedError
 
 
 @pytest.mark.parametrize(
@@ -81,3 +84,35 @@ def test_what_is_flattened(sql: str, wanted: str) -> None:
 def test_what_is_not(sql: str) -> None:
     tree = parse(sql)
     assert flattened(tree) is tree
+
+
+class _Tables(Facts):
+    def table(self, parts, at):
+        if parts not in (("t",), ("u",)) or at != At():
+            return None
+        columns = (("a", "int"), ("g", "string"))
+        own = tuple(ColumnFacts(i, n, t, False) for i, (n, t) in enumerate(columns))
+        return TableFacts(parts[0], parts[0], 1, 0, own)
+
+
+@pytest.mark.parametrize(
+    "column", ["gone", "t.gone", "other.a", "f(a)", "g + DATE'2024-01-01'", "x + 1", "sum(a)"]
+)
+@pytest.mark.parametrize("outer", ["sum(x)", "x", "count(*)"])
+def test_what_is_not_read_must_be_there(column: str, outer: str) -> None:
+    """Spark refuses a derived table for any of its columns."""
+    derived = f"(SELECT a AS x, {column} AS y FROM t)"
+    for text in (derived, f"(SELECT x, y AS z FROM {derived})"):
+        with pytest.raises(DeclinedError):
+            bind_above(flattened(parse(f"SELECT {outer} FROM {text}")), _Tables())
+
+
+def test_what_is_not_read() -> None:
+    inner = "SELECT a AS x, a + 1 AS y, g AS z FROM t"
+    tree = flattened(parse(f"SELECT sum(x) FROM (SELECT x, y * 2 AS y FROM ({inner})) WHERE x > 1"))
+    assert [one.sql() for one in unread(tree)] == ["(a + 1) * 2", "g"]
+    assert len(bind_above(tree, _Tables()).outputs) == 1
+    joined = "SELECT sum(x) FROM (SELECT t.a AS x, {} AS y FROM t JOIN u ON t.g = u.g)"
+    bind_above(flattened(parse(joined.format("u.a"))), _Tables())
+    with pytest.raises(DeclinedError, match="column name a"):
+        bind_above(flattened(parse(joined.format("a"))), _Tables())
