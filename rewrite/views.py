@@ -173,6 +173,9 @@ def _without_star(text: str, tree: exp.Select, block: Block) -> tuple[str, list[
         items.append(f"{column} AS {quote(name, 'spark')}")
         names.append(name)
     start, end = Text(text).place_of(TokenType.STAR)
+    star = tree.expressions[0]
+    if isinstance(star, exp.Column):
+        start = star.parts[0].meta["start"]
     return f"{text[:start]}{', '.join(items)}{text[end:]}", names
 
 

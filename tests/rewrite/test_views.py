@@ -36,7 +36,12 @@ def _inlined(sql: str, **views: tuple[str, tuple[tuple[str, str], ...]]) -> str 
 
 def test_nothing_without_a_view() -> None:
     assert _inlined("SELECT g FROM t") is None
-    assert _inlined("WITH w AS (SELECT 1 AS g) SELECT g FROM w", w=(_ALL, _COLUMNS)) is None
+    for text in (
+        "WITH w AS (SELECT 1 AS g) SELECT g FROM w",
+        "WITH RECURSIVE w AS (SELECT 1 AS g UNION ALL SELECT g + 1 FROM w WHERE g < 3)"
+        " SELECT g FROM w",
+    ):
+        assert _inlined(text, w=(_ALL, _COLUMNS)) is None
 
 
 @pytest.mark.parametrize(
@@ -63,6 +68,13 @@ def test_nothing_without_a_view() -> None:
             _COLUMNS,
             "SELECT g FROM (SELECT `t`.`g` AS `g`, `t`.`v` AS `v`, `t`.`d` AS `d` FROM"
             " `lake`.`db`.`t` WHERE v > 1\n) AS `w`",
+        ),
+        (
+            "SELECT g FROM w",
+            "SELECT /* * */ DB . `t` . * FROM db.t",
+            _COLUMNS,
+            "SELECT g FROM (SELECT /* * */ `t`.`g` AS `g`, `t`.`v` AS `v`, `t`.`d` AS `d` FROM"
+            " `lake`.`db`.`t`\n) AS `w`",
         ),
         (
             "SELECT v FROM w",
