@@ -71,11 +71,13 @@ def is_defined(node: exp.Table) -> bool:
     while inside.parent is not None:
         around = inside.parent
         with_ = around if isinstance(around, exp.With) else around.args.get("with_")
-        for item in with_.expressions if with_ is not None else ():
-            if item is inside:
-                break  # an item sees those before it
-            if item.alias.lower() == node.name.lower():
-                return True
+        if isinstance(with_, exp.With):
+            recursive = with_.args.get("recursive")
+            for item in with_.expressions:
+                if item is inside and not recursive:
+                    break  # an item sees those before it, and itself where it may be recursive
+                if item.alias.lower() == node.name.lower():
+                    return True
         inside = around
         if isinstance(around, exp.With) and around.parent is not None:
             inside = around.parent
