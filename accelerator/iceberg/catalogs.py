@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from pydantic import ValidationError
 from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchNamespaceError,
@@ -129,6 +130,8 @@ class PyIcebergCatalog:
             try:
                 view = self._open().load_view(identifier)
             except (NoSuchViewError, NoSuchNamespaceError, NotImplementedError):
+                return None
+            except ValidationError:  # it has what PyIceberg doesn't know
                 return None
         name = f"{view.metadata.view_uuid}/{view.metadata.current_version_id}"
         return ViewPointer(name, self._settings.properties, view.metadata)

@@ -10,6 +10,7 @@ import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pydantic import ValidationError
 from pyiceberg.view.metadata import ViewMetadata
 
 from accelerator.iceberg.errors import read_errors
@@ -29,9 +30,15 @@ class ViewPointer:
     metadata: ViewMetadata | None = None
 
     def parse(self) -> ViewDefinition:
-        """What the view is now. CatalogError where its metadata can't be read."""
+        """What the view is now, without a text where it has what PyIceberg doesn't know.
+
+        CatalogError where its metadata can't be read.
+        """
         with read_errors(f"the view metadata at {self.location}", _HINT):
-            return _definition(self.metadata or self._read())
+            try:
+                return _definition(self.metadata or self._read())
+            except ValidationError:  # a column of a newer type, a text that isn't SQL
+                return ViewDefinition(None, (), None, ())
 
     def _read(self) -> ViewMetadata:
         inputs = inputs_for(self.location, self.properties)
@@ -46,8 +53,8 @@ class ViewPointer:
 class ViewDefinition:
     """A view's columns, as names with Spark's types, and its text.
 
-    `sql` is None where there is no text in Spark's dialect, or none without a collation. `catalog`
-    is None where it's the view's own.
+    `sql` is None where there is no text in Spark's dialect, none without a collation, or one that
+    can't be told. `catalog` is None where it's the view's own.
     """
 
     sql: str | None

@@ -21,6 +21,8 @@ _VIEWS = {
     "seen_sums": f"(who COMMENT 'a name', total) AS SELECT g, sum(v) FROM {F} GROUP BY g",
     "seen_all": f"AS SELECT * FROM {F} WHERE v >= 1 -- all but these",
     "seen_both": f"AS SELECT f.g, f.v, f.c, name, f.d FROM {F} f JOIN {D} ON k = dk",
+    "seen_qualified": f"AS SELECT f.* FROM {F} f",
+    "seen_newer": f"AS SELECT g, v, parse_json('1') AS j FROM {F}",
     "seen_named": f"(one, two) AS SELECT g, v FROM {F}",
     "seen_deep": "AS SELECT who, total FROM lake.d.seen_sums WHERE total > 2",
     "seen_star": f"AS SELECT * FROM {F} f JOIN {D} ON k = dk",
@@ -45,11 +47,15 @@ _ANSWERED = (
     f"SELECT g, count(*) AS n FROM {F} WHERE v > (SELECT min(total) FROM lake.d.seen_sums)"
     " GROUP BY g",
     "SELECT who FROM lake.d.seen_sums UNION ALL SELECT g FROM lake.d.seen_all WHERE v = 1",
+    "SELECT g, sum(v) AS s FROM lake.d.seen_qualified GROUP BY g",
+    "SELECT g, rank() OVER (ORDER BY g) AS r, (SELECT max(total) FROM lake.d.seen_deep) AS m"
+    " FROM lake.d.seen_qualified WHERE k = 1",
     "SELECT g, v FROM lake.d.seen_all WHERE v > 3 ORDER BY v DESC, g LIMIT 2",
 )
 _PLAIN = (
     "SELECT g, max(r) AS m FROM lake.d.seen_windows GROUP BY g",
     "SELECT g, count(*) AS n FROM lake.d.seen_union GROUP BY g",
+    "SELECT g, count(*) AS n FROM lake.d.seen_newer GROUP BY g",
     "SELECT d.seen_sums.who FROM lake.d.seen_sums",
 )
 
