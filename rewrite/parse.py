@@ -49,6 +49,8 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # `date_trunc()`
         raise ParseError(f"The parser fails inside: {error}") from error
     tree = cast(exp.Expression, tree)
+    if dialect == "spark" and not sql.isascii():
+        _check_letters(tree)
     for node in tree.find_all(exp.Func):
         start, end = node.meta.get("start"), node.meta.get("end")
         if start is not None and end is not None:
@@ -59,6 +61,13 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
                 unit = _FIRST_UNIT.match(sql, end + 1) or _LAST_UNIT.search(sql, end + 1)
                 node.meta["unit"] = unit and unit[1].upper()
     return tree
+
+
+def _check_letters(tree: exp.Expression) -> None:
+    """UnsureError for a name with letters that Spark takes only in backticks."""
+    for name in tree.find_all(exp.Identifier):
+        if not name.args.get("quoted") and not str(name.this).isascii():
+            raise UnsureError(f"Spark takes the name {name.this} only in backticks.")
 
 
 def _of_tokens(sql: str, dialect: str) -> exp.Expression | None:
