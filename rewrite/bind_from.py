@@ -13,12 +13,13 @@ from sqlglot import exp
 from rewrite.bind_expr import bind, bind_condition, boolean
 from rewrite.block import LeftEdge, Occurrence
 from rewrite.dotted import joined
-from rewrite.expr import Column, Expr, conjuncts
+from rewrite.expr import Call, Column, Expr, conjuncts, walk
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.flattened import unread
 from rewrite.instant import instant_ms
 from rewrite.names import Names
 from rewrite.reason import DeclinedError
+from rewrite.render import check_duckdb
 from rewrite.semi import check_met_once
 
 _TABLE_ALLOWED = frozenset({"this", "db", "catalog", "alias", "version"})
@@ -72,10 +73,20 @@ def bind_from(tree: exp.Select, facts: Facts, zone: str | None) -> From:
             left.append(LeftEdge(index, parts))
     names = Names(visible, hidden, zone)
     for one in unread(tree):
-        found = bind(one, names)
-        if found.type is None and not isinstance(found, Column):
-            raise DeclinedError("expression_not_proven", "What Spark says of an unread column.")
+        _check_unread(bind(one, names))
     return From(tuple(tables), tuple(left), tuple(inner), names, tuple(visible))
+
+
+def _check_unread(expr: Expr) -> None:
+    """DeclinedError unless Spark surely takes it: what has a type has operands that fit.
+
+    Of a condition the type says nothing of them.
+    """
+    if expr.type is None and not isinstance(expr, Column):
+        raise DeclinedError("expression_not_proven", "What Spark says of an unread column.")
+    for node in walk(expr):
+        if isinstance(node, Call) and node.type == "boolean":
+            check_duckdb(node)
 
 
 def _side(join: exp.Expression, joins: int) -> str:

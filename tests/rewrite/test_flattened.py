@@ -96,7 +96,12 @@ class _Tables(Facts):
 
 
 @pytest.mark.parametrize(
-    "column", ["gone", "t.gone", "other.a", "f(a)", "g + DATE'2024-01-01'", "x + 1", "sum(a)"]
+    "column",
+    [
+        *("gone", "t.gone", "other.a", "f(a)", "g + DATE'2024-01-01'", "x + 1", "sum(a)"),
+        *("g > DATE'2024-01-01'", "g IN (1, DATE'2024-01-01')", "a BETWEEN 1 AND g", "NOT a"),
+        "CASE WHEN a LIKE 'b' THEN 1 END",
+    ],
 )
 @pytest.mark.parametrize("outer", ["sum(x)", "x", "count(*)"])
 def test_what_is_not_read_must_be_there(column: str, outer: str) -> None:
@@ -108,9 +113,9 @@ def test_what_is_not_read_must_be_there(column: str, outer: str) -> None:
 
 
 def test_what_is_not_read() -> None:
-    inner = "SELECT a AS x, a + 1 AS y, g AS z FROM t"
+    inner = "SELECT a AS x, a + 1 AS y, g AS z, a > 1 AND g LIKE 'b%' AS w FROM t"
     tree = flattened(parse(f"SELECT sum(x) FROM (SELECT x, y * 2 AS y FROM ({inner})) WHERE x > 1"))
-    assert [one.sql() for one in unread(tree)] == ["(a + 1) * 2", "g"]
+    assert [one.sql() for one in unread(tree)] == ["(a + 1) * 2", "g", "a > 1 AND g LIKE 'b%'"]
     assert len(bind_above(tree, _Tables()).outputs) == 1
     joined = "SELECT sum(x) FROM (SELECT t.a AS x, {} AS y FROM t JOIN u ON t.g = u.g)"
     bind_above(flattened(parse(joined.format("u.a"))), _Tables())
