@@ -204,6 +204,9 @@ class _Translation:
             found = rule(node) if rule is not None else None
             if found is not None and found is not node:
                 node.replace(found)
+        for name in self._tree.find_all(exp.Identifier):
+            if not name.this.isascii():  # Spark takes such letters only in backticks
+                name.set("quoted", True)
         return self._tree.sql(dialect=SPARK, unsupported_level=ErrorLevel.RAISE, comments=False)
 
     def _refused(self, node: exp.Expr, why: str, hint: str = "") -> UntranslatedError:

@@ -31,6 +31,8 @@ def _spark(sql: str, dialect: str) -> str:
 @pytest.mark.parametrize(
     ("dialect", "sql", "wanted"),
     [
+        # names with other letters
+        ("postgres", "SELECT ä AS ö, a FROM größe", "SELECT `ä` AS `ö`, a FROM `größe`"),
         # where NULLs sort
         ("trino", "SELECT a FROM t ORDER BY a", "SELECT a FROM t ORDER BY a NULLS LAST"),
         ("trino", "SELECT a FROM t ORDER BY a DESC", "SELECT a FROM t ORDER BY a DESC"),
