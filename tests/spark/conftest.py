@@ -65,7 +65,13 @@ def spark_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkW
     settings = SparkSettings(
         master="local[2]",
         driver_memory="2g",
-        conf={"spark.sql.shuffle.partitions": "4", "spark.sql.session.timeZone": "UTC"},
+        conf={
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.session.timeZone": "UTC",
+            # Compiling a plan takes longer than interpreting it over so few rows.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        },
     )
     engine = SparkEngine.embedded(f"file://{root}/", "lake", str(root / "catalog.db"), settings)
     assert not engine.started

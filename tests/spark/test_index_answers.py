@@ -75,7 +75,7 @@ def _index(acc, table, *columns):
         )
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_answers_stay_equal_through_deletes(spark_warehouse, acc, version) -> None:
     wh = spark_warehouse
     table = _filled(wh, version=version)

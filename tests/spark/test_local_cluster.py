@@ -152,10 +152,12 @@ print("agreed")
 """
 
 
+@pytest.mark.slow
 def test_executors_build_and_ask_indexes(tmp_path: Path) -> None:
     agreed(INDEX, tmp_path)
 
 
+@pytest.mark.slow
 def test_executors_decode_manifests(tmp_path: Path) -> None:
     agreed(DECODE, tmp_path)
 

@@ -54,7 +54,7 @@ def _copies(acc: Accelerator) -> int:
     return int(rows["n"][0].as_py())
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_roll_ups_answer_as_spark_does(
     spark_warehouse: SparkWarehouse, acc: Accelerator, version: int
 ) -> None:

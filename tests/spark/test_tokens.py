@@ -98,6 +98,7 @@ def check(acc: Accelerator, table: str) -> None:
         assert [row["id"] for row in frame.collect()] == ids(truth), test
 
 
+@pytest.mark.slow
 def test_in_process_too(acc: Accelerator, table: str) -> None:
     check(acc, table)
 
