@@ -9,7 +9,7 @@ compared with what someone else has summed: it's answered only where Spark reads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import islice
 
 from sqlglot import exp
@@ -21,7 +21,7 @@ from rewrite.dialects import SPARK
 from rewrite.embedded import Place, Text, replaced
 from rewrite.facts import At, Facts
 from rewrite.located import Located, is_defined, visible_to
-from rewrite.nested import Answers, with_visible
+from rewrite.nested import Answers, defined, meant, relations, with_visible
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 
@@ -45,6 +45,7 @@ def plan_partial(
     if tree.find(exp.TableSample) is not None:  # what is drawn goes by how the rows lie
         return plain
     found: dict[str, Input] = {}
+    refused: set[int] = set()  # SELECTs of groups, by identity: what reads them isn't answered
 
     located = Located(tree)
     spent, allowed = 0, _PARSED_AT_LEAST + _PARSED_TIMES * len(text.sql)
@@ -57,12 +58,15 @@ def plan_partial(
                 return False
             inner = located.at(place.start, place.end)
             try:
-                if inner is None or not _is_answer(planned(_whole(inner))):
+                if inner is None or _reads(inner, refused):
                     return False
-                if parse(place.text) != inner:
+                if not _is_answer(planned(_whole(inner))):
+                    refused.update([id(inner)] if _is_grouped(inner) else [])
+                    return False
+                alone = parse(place.text)
+                if alone != inner:
                     return False  # a word that is a name here has cut it
-                whole = parse(place.sql)
-                plan = planned(inner if whole == inner else whole)
+                plan = planned(inner if place.sql == place.text else parse(place.sql))
             except (DeclinedError, SqlglotError):
                 return False
             if not isinstance(plan, Input) or not _is_answer(plan):
@@ -91,6 +95,21 @@ def _has_inner(tree: exp.Expression) -> bool:
 def _whole(select: exp.Select) -> exp.Expression:
     """As a statement of its own."""
     return with_visible(select, visible_to(select))
+
+
+def _reads(select: exp.Select, refused: Set[int]) -> bool:
+    """Whether one of those stands in its FROM; DeclinedError where something unknown does."""
+    if not refused or select.args.get("from_") is None:
+        return False
+    visible = [*visible_to(select), *defined(select)]
+    sources = (meant(node, visible) for node in relations(select))
+    return any(source is not None and id(source[0]) in refused for source in sources)
+
+
+def _is_grouped(select: exp.Select) -> bool:
+    """Whether it isn't one of rows, of which others may be SELECTs of its tables."""
+    grouped = any(select.args.get(key) for key in ("group", "having", "distinct"))
+    return grouped or any(item.find(exp.AggFunc) for item in select.expressions)
 
 
 def _is_answer(plan: Plan) -> bool:
