@@ -34,6 +34,7 @@ def change(world: World) -> str:
         (1, _cluster),
         (1, _overwrite),
         (1, _add_cube),
+        (2, _see),
     ]
     one = world.r.choices([c for _, c in changes], [w for w, _ in changes])[0]
     try:
@@ -142,6 +143,11 @@ def _rename(world: World) -> str:
     column.name = new
     table.snapshots.clear()  # earlier states have earlier names
     return f"rename {column.id}"
+
+
+def _see(world: World) -> str:
+    world.see()
+    return "the view"
 
 
 def _add_column(world: World) -> str:

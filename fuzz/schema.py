@@ -87,10 +87,14 @@ class Edge:
 
 @dataclass
 class Star:
-    """The tables by their short names, and the edges between them, inner ones first."""
+    """The tables by their short names, and the edges between them, inner ones first.
+
+    `view` is the name of one over the fact, once there is one.
+    """
 
     tables: dict[str, Table]
     edges: list[Edge]
+    view: str = ""
 
     def column(self, id_: str) -> Column:
         """By id."""

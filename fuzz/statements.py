@@ -111,7 +111,8 @@ class Asker:
 
     def _derived(self, made: Select) -> Select:
         """From a derived table of all columns, where nothing is written with its tables' names."""
-        if any("SELECT" in condition for condition in made.where):
+        seen = self.star.view and self.star.view in made.source
+        if seen or any("SELECT" in condition for condition in made.where):
             return made
         columns = [
             self._sql(f"{{{column.id}}}")
@@ -198,7 +199,10 @@ class Asker:
         """At times in an earlier state of the fact."""
         r, known = self.r, self.star.tables["f"].snapshots
         at = f" VERSION AS OF {r.choice(known)}" if known and r.random() < 0.08 else ""
-        return self._sql(from_clause(self.star, joins, self.aliases, at))
+        text = self._sql(from_clause(self.star, joins, self.aliases, at))
+        if self.star.view and not at and r.random() < 0.15:
+            text = text.replace(self.star.tables["f"].name, self.star.view, 1)
+        return text
 
     def _joined(self, cube: Cube) -> tuple[str, list[str], tuple[Join, ...]]:
         """FROM as the cube has it, or nearly; conditions that stand in WHERE; the joins."""

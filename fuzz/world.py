@@ -17,6 +17,7 @@ from accelerator.session import Accelerator
 from fuzz import values
 from fuzz.cubes import Cube, random_cube
 from fuzz.data import filling
+from fuzz.expressions import Dice, Expr, leaf
 from fuzz.schema import Column, Star, random_star
 
 _REFUSED = frozenset(
@@ -67,12 +68,26 @@ class World:
             self.note(short)
         if not late:
             self._add_cubes()
+        if r.random() < 0.5:
+            self.see()
         if r.random() < 0.4:
             self._relate()
         if r.random() < 0.4 or self.relates:
             self._index()
         if r.random() < (0.9 if late else 0.3):
             self.build()
+
+    def see(self) -> None:
+        """A view over the fact, in place of the one before."""
+        r, fact = self.r, self.star.tables["f"]
+        columns = r.choice(("*", "f.*", ", ".join(c.name for c in fact.columns)))
+        where = ""
+        if r.random() < 0.3:
+            column = Expr.of(r.choice(fact.columns))
+            where = f" WHERE {self.star.sql(leaf(Dice(r, r), column), {})}"
+        view = f"{self.prefix}view"
+        self.spark(f"CREATE OR REPLACE VIEW {view} AS SELECT {columns} FROM {fact.name} f{where}")
+        self.star.view = view
 
     def _add_cubes(self) -> None:
         for _ in range(self.r.choice((1, 2, 2, 3))):
@@ -136,6 +151,8 @@ class World:
         """Leaves nothing but the store's garbage."""
         for cube in self.cubes:
             self.acc.query(f"DROP CUBE IF EXISTS {cube.name} FORCE")
+        if self.star.view:
+            self.acc.spark.sql(f"DROP VIEW IF EXISTS {self.star.view}")
         for table in self.star.tables.values():
             self.acc.spark.sql(f"DROP TABLE IF EXISTS {table.name} PURGE")
 
