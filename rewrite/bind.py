@@ -21,6 +21,7 @@ from rewrite.expr import (
     Column,
     Expr,
     children,
+    columns,
     conjuncts,
     has_aggregate,
     occurrences,
@@ -75,6 +76,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     over = OutputNames(names, aliases)
     having = _having(tree, over, outputs, grouping.keys)
     order = bind_order(tree, over, outputs)
+    _check_order(tree, over, grouping)
     return Block(
         occurrences=tables,
         left_edges=source.left,
@@ -127,6 +129,20 @@ def _having(
         if order.find(*_AGGREGATES) or any(isinstance(c, Column) and c not in shown for c in found):
             raise DeclinedError("block_unsupported", "HAVING and ORDER BY by what no output is.")
     return bound
+
+
+def _check_order(tree: exp.Select, scope: OutputNames, grouping: Grouping) -> None:
+    """DeclinedError for ORDER BY by columns that a key of grouping sets is made of.
+
+    Spark doesn't find them, not even where an output is the same expression.
+    """
+    order = tree.args.get("order")
+    if order is None or not grouping.sets:
+        return
+    made = {c for key in grouping.keys if not isinstance(key, Column) for c in columns(key)}
+    for column in order.find_all(exp.Column) if made else ():
+        if column.find_ancestor(exp.AggFunc) is None and bind(column, scope) in made:
+            raise DeclinedError("block_unsupported", "ORDER BY by what a key is made of.")
 
 
 def _needs_more(expr: Expr, outputs: tuple[Output, ...]) -> bool:

@@ -594,3 +594,13 @@ def test_a_unit_that_may_be_a_column_declines() -> None:
 def test_text_that_spark_changes_before_it_parses(sql: str) -> None:
     with pytest.raises(ParseError):
         parse(sql)
+
+
+@pytest.mark.parametrize("order", ["k IS NULL", "k", "coalesce(k, 1)"])
+def test_what_a_key_of_grouping_sets_is_made_of_sorts_nothing(order: str) -> None:
+    """Spark finds outputs there alone."""
+    grouped = "SELECT k IS NULL AS nk, count(*) AS many FROM f GROUP BY {}((k IS NULL)) ORDER BY {}"
+    with pytest.raises(DeclinedError):
+        block(grouped.format("CUBE ", order))
+    assert block(grouped.format("CUBE ", "nk, many")).order
+    assert block(grouped.format("", "k IS NULL")).order

@@ -53,6 +53,8 @@ _RAISED = {
     " AND TRUE",
     "having by another, order by what a key is made of": "SELECT k IS NULL n FROM {t}"
     " GROUP BY k IS NULL HAVING count(*) > 1 ORDER BY k IS NULL",
+    "order by what a key of grouping sets is made of": "SELECT k IS NULL, count(*) n FROM {t}"
+    " GROUP BY CUBE ((k IS NULL)) ORDER BY k IS NULL",
     "IN behind IS NULL": "SELECT count(*) n FROM {t} WHERE NOT (g IS NULL NOT IN (TRUE))",
     "order by an output of DISTINCT written again": "SELECT DISTINCT g IS NULL, k FROM {t}"
     " ORDER BY g IS NULL",
