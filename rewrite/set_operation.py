@@ -15,6 +15,9 @@ from rewrite.reason import DeclinedError
 
 _KNOWN = frozenset({"this", "expression", "distinct", "with_"})
 _ABOVE = ("order", "limit")
+_IN_PARENTHESES = (
+    *("order", "limit", "offset", "sort", "cluster", "distribute", "windows", "with_"),
+)
 _WORDS: dict[type[exp.Expression], str] = {
     exp.Union: "UNION",
     exp.Intersect: "INTERSECT",
@@ -93,6 +96,9 @@ def _operands(tree: exp.Expression) -> tuple[exp.Expression, exp.Expression]:
 
 
 def _query(node: exp.Expression) -> Query:
+    """What an operand is; Spark has no clauses of its own on one without parentheses."""
+    if isinstance(node, Query) and any(node.args.get(key) for key in _IN_PARENTHESES):
+        raise DeclinedError("block_unsupported", "A branch is sorted without parentheses.")
     while isinstance(node, exp.Subquery) and not any(
         v for k, v in node.args.items() if k != "this"
     ):

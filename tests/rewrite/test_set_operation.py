@@ -64,6 +64,10 @@ def test_what_sorts_all_rows_stands_above() -> None:
     "sql",
     [
         "SELECT a FROM t UNION BY NAME SELECT b FROM u",
+        "SELECT a FROM t LIMIT 1 UNION ALL SELECT b FROM u",
+        "SELECT a FROM t ORDER BY a UNION ALL SELECT b FROM u",
+        "SELECT a FROM t UNION ALL SELECT b FROM u LIMIT 1 UNION ALL SELECT c FROM v",
+        "SELECT a FROM t UNION ALL WITH w AS (SELECT 1 AS b) SELECT b FROM w",
         " UNION ALL ".join(["SELECT a FROM t"] * 2000),
     ],
 )

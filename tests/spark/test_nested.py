@@ -15,6 +15,7 @@ BY_K = f"SELECT k, sum(v) AS s, count(*) AS n, max(p) AS p FROM {F} GROUP BY k"
 BY_KY = f"SELECT k, year(d) AS y, sum(v) AS s, min(p) AS p FROM {F} GROUP BY k, year(d)"
 
 NESTED = [
+    f"SELECT * FROM ({BY_K}) UNION ALL SELECT * FROM ({BY_K})",
     f"SELECT max(s), sum(n), count(*) FROM ({BY_K})",
     f"SELECT avg(s) FROM ({BY_K}) t WHERE t.n > 2",
     f"SELECT y, count(*), sum(s), avg(s), min(p) FROM ({BY_KY}) GROUP BY y ORDER BY y",
@@ -55,7 +56,6 @@ PLAIN = [
     f"SELECT k, sum(s) OVER (ORDER BY k) FROM ({BY_K})",
     f"SELECT a.k, g FROM ({BY_K}) a JOIN {D} ON a.k = dk",
     f"SELECT s / n FROM ({BY_K})",
-    f"SELECT * FROM ({BY_K}) UNION ALL SELECT * FROM ({BY_K})",
     f"WITH c(a, b, c, d) AS ({BY_K}) SELECT a FROM c",
     f"SELECT k FROM ({BY_K}) t WHERE EXISTS (SELECT 1 FROM {D} WHERE dk = t.k)",
     f"SELECT r FROM (SELECT rand() AS r, k FROM {F} GROUP BY k) WHERE r < 0",
