@@ -27,6 +27,7 @@ from rewrite.reason import DeclinedError
 
 _MARK = "acc_partial_"
 _TRAVEL = ("version", "when")
+_SORTING = ("order", "sort", "cluster", "distribute")
 _PARSED_TIMES, _PARSED_AT_LEAST = 3, 20_000
 """Of a statement's characters so many times as many are parsed to look for SELECTs in it."""
 Input = CoverPlan | RowsPlan | NestedPlan
@@ -58,7 +59,7 @@ def plan_partial(
                 return False
             inner = located.at(place.start, place.end)
             try:
-                if inner is None or _reads(inner, refused):
+                if inner is None or _is_sorted_by_table(inner) or _reads(inner, refused):
                     return False
                 if not _is_answer(planned(_whole(inner))):
                     refused.update([id(inner)] if _is_grouped(inner) else [])
@@ -95,6 +96,19 @@ def _has_inner(tree: exp.Expression) -> bool:
 def _whole(select: exp.Select) -> exp.Expression:
     """As a statement of its own."""
     return with_visible(select, visible_to(select))
+
+
+def _is_sorted_by_table(select: exp.Select) -> bool:
+    """Whether it's one of a set operation's that is sorted by `t.a`, of the first one's table."""
+    inside: exp.Expr | None = select.parent
+    while isinstance(inside, exp.SetOperation) or (
+        isinstance(inside, exp.Subquery) and not inside.alias
+    ):
+        orders = (inside.args[key] for key in _SORTING if inside.args.get(key))
+        if any(column.table for order in orders for column in order.find_all(exp.Column)):
+            return True
+        inside = inside.parent
+    return False
 
 
 def _reads(select: exp.Select, refused: Set[int]) -> bool:
