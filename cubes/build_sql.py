@@ -242,8 +242,17 @@ def has_one_schema(cube: CubeDefinition, types: ColumnTypes) -> bool:
 
 
 def loses_digits(cube: CubeDefinition, types: ColumnTypes) -> bool:
-    """Whether a state is kept as FLOAT of what has become DOUBLE since the cube was made."""
-    made = (e for s in cube.states for e in (s.argument, s.where) if e is not None)
+    """Whether a state is kept of a FLOAT that has become DOUBLE since the cube was made.
+
+    States that cast each value to DOUBLE are the same for either.
+    """
+    return any(_is_of_floats(state, types) for state in cube.states)
+
+
+def _is_of_floats(state: State, types: ColumnTypes) -> bool:
+    if state.where is None and isinstance(state.argument, Column) and state.type != "float":
+        return False
+    made = (e for e in (state.argument, state.where) if e is not None)
     return any("double" in _changed(expr, types) for expr in made)
 
 
