@@ -200,6 +200,8 @@ class Pair:
         states = []
         for session, name in ((self.ours.spark, "mine_a"), (self.plain, "mine_b")):
             settings = sorted(map(tuple, session.sql("SET").collect()))
+            # The catalog's answers can't be read by interpreting.
+            session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
             tables = [t.name for t in session.catalog.listTables(f"lake.{name}")]
             views = [t.name for t in session.catalog.listTables() if t.isTemporary]
             at = session.catalog.currentCatalog(), session.catalog.currentDatabase()
