@@ -215,6 +215,7 @@ def test_columns_of_wider_types(spark_warehouse: SparkWarehouse, acc: Accelerato
         "c_own": f"SELECT g, d, i, sum(i), count(*) FROM {name} GROUP BY g, d, i",
         "c_made": f"SELECT g, i + 1 AS j, count(*) FROM {name} GROUP BY g, i + 1",
         "c_float": f"SELECT g, max(x), count(x) FROM {name} GROUP BY g",
+        "c_sums": f"SELECT d, sum(x), avg(x), stddev(x), count(*) FROM {name} GROUP BY d",
     }
     for cube, select in cubes.items():
         acc.query(f"CREATE CUBE {cube} AS {select}")
@@ -223,6 +224,7 @@ def test_columns_of_wider_types(spark_warehouse: SparkWarehouse, acc: Accelerato
         f"SELECT g, i + 1 AS j, max(i) AS m FROM {name} GROUP BY g, i + 1",
         f"SELECT g, i + 1 AS j, count(*) AS n FROM {name} GROUP BY g, i + 1",
         f"SELECT g, max(x) AS m, count(x) AS n FROM {name} GROUP BY g",
+        f"SELECT d, sum(x) AS s, avg(x) AS a, stddev(x) AS e FROM {name} GROUP BY d",
     ]
     both = Differential(acc)
     both.check(queries, spark=queries)
@@ -234,6 +236,7 @@ def test_columns_of_wider_types(spark_warehouse: SparkWarehouse, acc: Accelerato
         both.changed()
         both.check(queries, rewritten=None, spark=queries)
         assert acc.query(queries[0]).metrics.rewritten
+        assert acc.query(queries[-1]).metrics.cubes == ("c_sums",)
         acc.query("PUBLISH CUBE c_own AS lake.d.wrong_published")
         shown = sql("SELECT i FROM lake.d.wrong_published ORDER BY i")
         assert [row.i for row in shown] == [None, 3, 4000000000]
