@@ -24,10 +24,10 @@ from rewrite.located import Located, is_defined, visible_to
 from rewrite.nested import Answers, defined, meant, relations, with_visible
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
+from rewrite.set_operation import sorts_by_table
 
 _MARK = "acc_partial_"
 _TRAVEL = ("version", "when")
-_SORTING = ("order", "sort", "cluster", "distribute")
 _PARSED_TIMES, _PARSED_AT_LEAST = 3, 20_000
 """Of a statement's characters so many times as many are parsed to look for SELECTs in it."""
 Input = CoverPlan | RowsPlan | NestedPlan
@@ -99,13 +99,12 @@ def _whole(select: exp.Select) -> exp.Expression:
 
 
 def _is_sorted_by_table(select: exp.Select) -> bool:
-    """Whether it's one of a set operation's that is sorted by `t.a`, of the first one's table."""
+    """Whether it's one of a set operation's that is sorted by a table's column."""
     inside: exp.Expr | None = select.parent
     while isinstance(inside, exp.SetOperation) or (
         isinstance(inside, exp.Subquery) and not inside.alias
     ):
-        orders = (inside.args[key] for key in _SORTING if inside.args.get(key))
-        if any(column.table for order in orders for column in order.find_all(exp.Column)):
+        if sorts_by_table(inside):
             return True
         inside = inside.parent
     return False

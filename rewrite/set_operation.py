@@ -15,6 +15,7 @@ from rewrite.reason import DeclinedError
 
 _KNOWN = frozenset({"this", "expression", "distinct", "with_"})
 _ABOVE = ("order", "limit")
+_SORTING = ("order", "sort", "cluster", "distribute")
 _IN_PARENTHESES = (
     *("order", "limit", "offset", "sort", "cluster", "distribute", "windows", "with_"),
 )
@@ -60,8 +61,7 @@ def above(tree: exp.SetOperation) -> exp.Select | None:
     """The SELECT of all its rows that sorts or limits them; None where nothing does."""
     if not any(tree.args.get(key) for key in _ABOVE):
         return None
-    order = tree.args.get("order")
-    if order is not None and any(column.table for column in order.find_all(exp.Column)):
+    if sorts_by_table(tree):
         raise DeclinedError("block_unsupported", "ORDER BY a branch's table.")
     taken = (*_ABOVE, "with_")
     bare = copied(tree, {id(tree.args[key]): None for key in taken if tree.args.get(key)})
@@ -73,6 +73,12 @@ def above(tree: exp.SetOperation) -> exp.Select | None:
         if tree.args.get(key):
             select.set(key, copied(tree.args[key], {}))
     return select
+
+
+def sorts_by_table(tree: exp.Expr) -> bool:
+    """Whether it's sorted by `t.a`; t is of the first of its queries then."""
+    orders = (tree.args[key] for key in _SORTING if tree.args.get(key))
+    return any(column.table for order in orders for column in order.find_all(exp.Column))
 
 
 def _operator(tree: exp.SetOperation) -> str:
