@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from cubes.definition import CubeDefinition, Edge, State
 from cubes.states import STATES
-from rewrite.expr import Column, Expr, Literal, columns, transform
+from rewrite.expr import Column, Expr, Literal, canonical, columns, transform
 from rewrite.render import Dialect, Renderer, duckdb_type
 from rewrite.types import FLOATING
 
@@ -212,11 +212,19 @@ def _merged(cube: CubeDefinition, index: int, state: State) -> str:
 
 
 def _companion(cube: CubeDefinition, state: State, kind: str) -> str:
-    """The column of another state over the same argument and filter."""
+    """The column of another state over the same argument and filter, however these are written."""
+    wanted = _meaning(cube, state)
     for index, other in enumerate(cube.states):
-        if (other.kind, other.argument, other.where) == (kind, state.argument, state.where):
+        if other.kind == kind and _meaning(cube, other) == wanted:
             return f"s{index}"
     raise ValueError(f"the cube has {state.kind} without {kind}")
+
+
+def _meaning(cube: CubeDefinition, state: State) -> tuple[Expr | None, Expr | None]:
+    """The argument and filter in the form by which a definition keeps one state of either."""
+    find = cube.classes.find
+    argument, where = state.argument, state.where
+    return argument and canonical(argument, find), where and canonical(where, find)
 
 
 def stored_schema(cube: CubeDefinition, types: ColumnTypes) -> str:

@@ -29,6 +29,7 @@ from accelerator.engines.sketches import (
 )
 from cubes.build_sql import merge_select
 from cubes.cover_sql import SegmentSource, answer_sql
+from cubes.definition import CubeDefinition
 from cubes.kll import SIZE_MAX, SIZE_MIN, accuracy_of, rank_error, size_for
 from cubes.match import match
 from cubes.plan import Match
@@ -200,10 +201,32 @@ def test_cells_merge_in_any_tree(seed: int, parts: int) -> None:
     engine.close()
 
 
+def test_moments_of_one_expression_in_two_orders_merge() -> None:
+    """They share states, of which each is kept as the measure that named it first wrote it."""
+    spreads = (
+        "avg(v + n) a, stddev(n + v) b, count(v * n) FILTER (WHERE f.k > 1 AND b) d,"
+        " var_pop(n * v) FILTER (WHERE b AND 1 < f.k) e, avg(f.k) x, stddev(d.k) y"
+    )
+    joined = cube(f"SELECT g, {spreads} FROM f JOIN d ON f.k = d.k GROUP BY g")
+    engine = DuckDBEngine(threads=1)
+    connection = connection_of(engine)
+    load(connection, random.Random(5), missing=False)
+    connection.execute("CREATE TABLE split AS SELECT *, rowid % 3 AS part FROM f")
+    parts = [f"(SELECT * EXCLUDE (part) FROM split WHERE part = {part})" for part in range(3)]
+    apart = " UNION ALL ".join(f"({cells(joined, part)})" for part in parts)
+    connection.execute(f"CREATE TABLE apart AS {apart}")
+    connection.execute(f"CREATE TABLE merged AS {merge_select(joined, 'apart', 7)}")
+    query = f"SELECT g, {spreads} FROM f JOIN d ON f.k = d.k GROUP BY g"
+    assert _answer(connection, query, "merged", joined) == _answer(
+        connection, query, "apart", joined
+    )
+    engine.close()
+
+
 def _answer(
-    connection: duckdb.DuckDBPyConnection, query: str, table: str
+    connection: duckdb.DuckDBPyConnection, query: str, table: str, of: CubeDefinition = _CUBE
 ) -> list[tuple[object, ...]]:
     bound = block(query)
-    found = match(bound, _CUBE)
+    found = match(bound, of)
     assert isinstance(found, Match)
     return _fetch(connection, answer_sql(bound, found, "duckdb", [SegmentSource(table, "")], None))
