@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from cubes.definition import CubeDefinition, Edge, State
+from cubes.definition import CubeDefinition, Edge, State, state_key
 from cubes.states import STATES
-from rewrite.expr import Column, Expr, Literal, canonical, columns, transform
+from rewrite.expr import Column, Expr, Literal, columns, transform
 from rewrite.render import Dialect, Renderer, duckdb_type
 from rewrite.types import FLOATING
 
@@ -148,6 +148,15 @@ def merge_select(cube: CubeDefinition, source: str, segment: int) -> str:
     return _cells_select(cube, items, _dimensions(cube), range(len(cube.states)), source)
 
 
+def derived_select(cube: CubeDefinition, of_values: Collection[int], source: str) -> str:
+    """DuckDB: cells of several segments, merged in each, sorted by segment and dimensions.
+
+    Of the states `of_values` the source has not parts, but the values that they are of.
+    """
+    dimensions = [SEGMENT, *_dimensions(cube)]
+    return _cells_select(cube, [], dimensions, range(len(cube.states)), source, of_values)
+
+
 def rolled_select(cube: CubeDefinition, names: Collection[str], source: str) -> str | None:
     """DuckDB: the cells of some stored columns, merged over every dimension that isn't named.
 
@@ -183,9 +192,12 @@ def _cells_select(
     dimensions: Sequence[str],
     states: Iterable[int],
     source: str,
+    of_values: Collection[int] = (),
 ) -> str:
     items = [*first, *dimensions]
-    items += [f"{_merged(cube, i, cube.states[i])} AS s{i}" for i in states]
+    for i in states:
+        one = _of_values if i in of_values else _merged
+        items.append(f"{one(cube, i, cube.states[i])} AS s{i}")
     text = f"SELECT {', '.join(items) or '1'} FROM {source}"
     if not dimensions:
         return f"{text} HAVING COUNT(*) > 0"  # of no cells comes no cell
@@ -211,20 +223,18 @@ def _merged(cube: CubeDefinition, index: int, state: State) -> str:
     return f"(SUM({column}) + {between})"
 
 
+def _of_values(_cube: CubeDefinition, index: int, state: State) -> str:
+    text = STATES[state.kind].build(f"s{index}", str(state.argument_type), "duckdb", state.size)
+    return f"COALESCE({text}, [])" if state.kind == "set" else text
+
+
 def _companion(cube: CubeDefinition, state: State, kind: str) -> str:
     """The column of another state over the same argument and filter, however these are written."""
-    wanted = _meaning(cube, state)
+    wanted = state_key(kind, state.argument, state.where, cube.classes)
     for index, other in enumerate(cube.states):
-        if other.kind == kind and _meaning(cube, other) == wanted:
+        if state_key(other.kind, other.argument, other.where, cube.classes) == wanted:
             return f"s{index}"
     raise ValueError(f"the cube has {state.kind} without {kind}")
-
-
-def _meaning(cube: CubeDefinition, state: State) -> tuple[Expr | None, Expr | None]:
-    """The argument and filter in the form by which a definition keeps one state of either."""
-    find = cube.classes.find
-    argument, where = state.argument, state.where
-    return argument and canonical(argument, find), where and canonical(where, find)
 
 
 def stored_schema(cube: CubeDefinition, types: ColumnTypes) -> str:

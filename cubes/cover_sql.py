@@ -126,7 +126,7 @@ def answer_sql(
     facts = raw is not None and raw.fact
     if not facts and len(segments) == 1 and dialect == "duckdb" and not block.sets:
         return _final(block, match, dialect, _only_segments(match, dialect, segments[0], delta))
-    cells = [_segment_cells(match, dialect, one, delta, cast=facts) for one in segments]
+    cells = [segment_cells(match, dialect, one, delta, cast=facts) for one in segments]
     if raw is not None and raw.fact:
         cells.append(_raw_cells(block, match, dialect, raw))
     keys = tuple(f"k{i}" for i in range(len(match.keys)))
@@ -219,11 +219,21 @@ def _storage_type(type_: str, dialect: Dialect) -> str:
     return duckdb_type(type_)
 
 
-def _segment_cells(
-    match: Match, dialect: Dialect, source: SegmentSource, delta: Sequence[str], *, cast: bool
+def segment_cells(
+    match: Match,
+    dialect: Dialect,
+    source: SegmentSource,
+    delta: Sequence[str],
+    *,
+    cast: bool,
+    kept: Sequence[str] = (),
 ) -> str:
+    """The cells of segments as `k0…` and `a0…`, behind the columns of theirs that are `kept`.
+
+    With `cast` slots are of the types that raw rows give. DeclinedError as of `answer_sql`.
+    """
     render = _cell_renderer(match, dialect)
-    items = [f"{render.text(k)} AS k{i}" for i, k in enumerate(match.keys)]
+    items = [*kept, *(f"{render.text(k)} AS k{i}" for i, k in enumerate(match.keys))]
     for index, slot in enumerate(match.slots):
         text = render.text(slot.cube)
         items.append(f"{_cast(text, slot.type, dialect) if cast else text} AS a{index}")

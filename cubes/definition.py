@@ -310,16 +310,20 @@ def _states(measures: list[CubeMeasure], classes: Classes) -> tuple[State, ...]:
         argument = None if measure is ROWS else aggregate.args[0]
         where = effective_filter(aggregate)
         for kind in measure.states:
-            key = (
-                kind,
-                argument and canonical(argument, classes.find),
-                where and canonical(where, classes.find),
-            )
+            key = state_key(kind, argument, where, classes)
             type_ = STATES[kind].stored(None if argument is None else argument.type) or "bigint"
             state = State(kind, argument, where, type_, size if STATES[kind].sized else 0)
             # One sketch serves every percentage and every coarser accuracy.
             found[key] = max(found.get(key, state), state, key=lambda s: s.size)
     return tuple(found.values())
+
+
+def state_key(
+    kind: str, argument: Expr | None, where: Expr | None, classes: Classes
+) -> tuple[str, Expr | None, Expr | None]:
+    """What a state means, however its argument and filter are written: a cube keeps one of each."""
+    find = classes.find
+    return kind, argument and canonical(argument, find), where and canonical(where, find)
 
 
 def _size(name: str, measure: Measure, aggregate: Aggregate) -> int:

@@ -16,9 +16,14 @@ from accelerator.errors import BuildError, EngineError, StatementError, StoreErr
 from accelerator.store import CubeRecord
 from cubes.build_sql import has_one_schema
 from cubes.cover_sql import finish_text
-from cubes.definition import CubeDefinition, CubeMeasure, effective_filter, stored_measure
+from cubes.definition import (
+    CubeDefinition,
+    CubeMeasure,
+    effective_filter,
+    state_key,
+    stored_measure,
+)
 from cubes.plan import Final
-from rewrite.expr import Expr, canonical
 from rewrite.render import quote
 
 if TYPE_CHECKING:
@@ -163,13 +168,12 @@ def _measure_item(cube: CubeDefinition, measure: CubeMeasure) -> str:
     if kept is None:  # `define` refuses such a measure
         raise BuildError(f"{measure.name} has no state", hint="create the cube again without it")
 
-    def key(kind: str, argument: Expr | None, where: Expr | None) -> tuple[object, ...]:
-        find = cube.classes.find
-        return kind, argument and canonical(argument, find), where and canonical(where, find)
-
-    keys = {key(s.kind, s.argument, s.where): i for i, s in enumerate(cube.states)}
+    keys = {
+        state_key(s.kind, s.argument, s.where, cube.classes): i for i, s in enumerate(cube.states)
+    }
     argument = aggregate.args[0] if aggregate.args and kept.states != ("rows",) else None
-    slots = tuple(keys[key(kind, argument, effective_filter(aggregate))] for kind in kept.states)
+    where = effective_filter(aggregate)
+    slots = tuple(keys[state_key(kind, argument, where, cube.classes)] for kind in kept.states)
     text = finish_text(
         Final(aggregate, kept, slots), [f"s{i}" for i in range(len(cube.states))], "spark"
     )
