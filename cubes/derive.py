@@ -188,7 +188,8 @@ class Deriver:
             try:
                 factor = self._expressed.expression(fixed)
                 value = self._cube_value(kind, inner)
-                rows = self._cube_value("count", inner) if kind == "sum" else value
+                shifts = kind == "sum" and argument.op != "*"
+                rows = self._cube_value("count", inner) if shifts else value
             except DeclinedError:
                 continue
             if kind == "count":

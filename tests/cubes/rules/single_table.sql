@@ -363,3 +363,14 @@ SELECT g, sum(c * v) AS a FROM f GROUP BY g;
 -- title: digits that may be too many
 -- expect: aggregate_not_in_cube
 SELECT g, sum(c * 123456789012345678.9) AS a FROM f GROUP BY g;
+
+-- cube: a decimal's sum alone
+SELECT g, i, sum(c) sc FROM f GROUP BY g, i;
+
+-- title: a product needs no count
+-- expect: answers
+SELECT g, sum(c * 1.5) AS a, sum(i * c) AS b FROM f GROUP BY g;
+
+-- title: a shifted sum does
+-- expect: aggregate_not_in_cube
+SELECT g, sum(c + 1) AS a FROM f GROUP BY g;
