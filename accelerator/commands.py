@@ -223,8 +223,9 @@ def _build_all(statement: BuildAll, session: Accelerator) -> pa.Table:
     facts = session.lake.pin().table(statement.table)
     if facts is None:
         raise no_such_table(session, joined(statement.table))
-    names = [r.name for r, _ in session.planner.cubes_of(facts.uuid)]
-    built = [start_build(session, n, wait=True, progress=None).wait() for n in sorted(names)]
+    records = [record for record, _ in session.planner.cubes_of(facts.uuid)]
+    names = [record.name for record in session.builder.finest_first(records)]
+    built = [start_build(session, n, wait=True, progress=None).wait() for n in names]
     made = indexing.build_all(session, facts.uuid)
     return _built_table(*built, *(Built(b.index, b.files, 0, b.rows, b.bytes) for b in made))
 
@@ -354,6 +355,7 @@ def _built_table(*built: Built) -> pa.Table:
             "segments": pa.array([b.segments for b in built], pa.int64()),
             "rows": pa.array([b.rows for b in built], pa.int64()),
             "bytes": pa.array([b.bytes for b in built], pa.int64()),
+            "derived": pa.array([b.derived for b in built], pa.int64()),
         }
     )
 

@@ -36,15 +36,18 @@ def _renderer(dialect: Dialect) -> Renderer:
 
 
 def renamed(cube: CubeDefinition, names: Mapping[tuple[int, int], str]) -> CubeDefinition:
-    """The definition with every column under the name that its field has now."""
+    """The definition with every column under the name that its field has now.
+
+    One that isn't among `names` keeps its own.
+    """
+
+    def column(node: Expr) -> Expr | None:
+        if not isinstance(node, Column):
+            return None
+        return replace(node, name=names.get((node.occurrence, node.field_id), node.name))
 
     def one(expr: Expr) -> Expr:
-        return transform(
-            expr,
-            lambda n: (
-                replace(n, name=names[n.occurrence, n.field_id]) if isinstance(n, Column) else None
-            ),
-        )
+        return transform(expr, column)
 
     def optional(expr: Expr | None) -> Expr | None:
         return None if expr is None else one(expr)

@@ -2,11 +2,13 @@
 
 A build is resumable by construction: it asks the store what is missing, writes under its own
 prefix, and commits each job's segments at once. What a killed build left is never looked at.
-Segments whose artifact is gone are forgotten first, and so built again.
+Segments whose artifact is gone are forgotten first, and so built again. What the cells of finer
+cubes give is made of them by DuckDB, and no data file is read for it.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accelerator.builds.from_cubes import Source, finer, sources
 from accelerator.builds.inspection import inspect
 from accelerator.builds.repair import broken_segments, unreadable_segments
 from accelerator.builds.segment_records import (
+    DERIVED_FROM,
     NOTHING,
     Counts,
     Written,
@@ -31,6 +35,7 @@ from accelerator.errors import (
     BuildError,
     CancelledError,
     CubeNotFoundError,
+    EngineError,
     StoreConflictError,
     UnknownTableError,
 )
@@ -43,12 +48,14 @@ from cubes.freshness import Coverage, cover
 from cubes.plan import Needs
 from rewrite.dotted import parts_of
 from rewrite.facts import At
+from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
     from accelerator.relate.dimensions import Dimensions
 
 
+_log = logging.getLogger("accelerator")
 _MERGED = "(FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 122880)"
 """Light to decode, and readable by Spark: with Parquet's version 2 DuckDB writes doubles in an
 encoding that Spark doesn't know. Smaller groups are pruned better, and cost DuckDB more than that
@@ -62,7 +69,10 @@ _SMALL_BYTES = 64 * 1024 * 1024  # of a joined table, which every task then has 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a build or merge did; `lost` segments had been brought by another builder first."""
+    """What a build or merge did; `lost` segments had been brought by another builder first.
+
+    `derived` are those of the segments that were made of a finer cube's cells.
+    """
 
     cube: str
     files: int = 0
@@ -70,6 +80,7 @@ class Built:
     rows: int = 0
     bytes: int = 0
     lost: int = 0
+    derived: int = 0
 
 
 @dataclass(frozen=True)
@@ -151,6 +162,17 @@ class Builder:
             )
         return Target(record, renamed(cube, names), tuple(pinned))
 
+    def finest_first(self, records: Sequence[CubeRecord]) -> list[CubeRecord]:
+        """A table's cubes in an order in which each stands behind those that it can be made of."""
+        settings = self._settings()
+
+        def finer_ones(record: CubeRecord) -> int:
+            target = self.target(record)
+            found = finer(self._store, record, target.cube, target.pinned, settings)
+            return sum(1 for _ in found)
+
+        return sorted(records, key=lambda record: (finer_ones(record), record.name))
+
     def missing(self, target: Target) -> tuple[LiveFile, ...]:
         """Live files without an up-to-date segment; one path that stands twice is never built."""
         times = Counter(f.path for f in target.pinned[0].live_files())
@@ -217,6 +239,11 @@ class Builder:
         progress.start(len(files), f"building {record.name}")
         done = Built(record.name)
         try:
+            for source in self._sources(run, files):
+                made, taken = self._derive(run, source)
+                files = tuple(f for f in files if f.path not in taken)
+                done = _plus(done, made)
+                progress.advance(len(taken))
             unique = self._unique_edges(run) if files else {}
             for part in _jobs(files, self._config):
                 done = _plus(done, self._job(run, part, unique))
@@ -305,29 +332,91 @@ class Builder:
                 found[edge.occurrence] = self._unique[key]
         return found
 
+    def _sources(self, run: Run, files: Sequence[LiveFile]) -> list[Source]:
+        """The finer cubes' segments that files' cells can be made of, in jobs."""
+        if not files:
+            return []
+        target = run.target
+        found = sources(
+            self._store, target.record, target.cube, target.pinned, files, self._settings()
+        )
+        return [part for one in found for part in one.parts(self._config)]
+
+    def _derive(self, run: Run, source: Source) -> tuple[Built, frozenset[str]]:
+        """Makes segments of a finer cube's cells; what is built, and the paths of its files.
+
+        Where DuckDB can't, nothing is, and the files are read.
+        """
+        run.check()
+        target, record = run.target, run.target.record
+        live = {f.path: f for f in target.pinned[0].live_files()}
+        files = [live[s.files[0].path] for s in source.segments]
+        ids = {f.path: segment_id() for f in files}
+        job = self._store.begin_job(record.table_uuid, record.id)
+        filled = [s for s in source.segments if s.rows]
+        try:
+            if filled:
+                scan = parquet_scan(sorted({local_path(s.path) for s in filled}))
+                select = source.derivation.select(
+                    scan, {s.id: ids[s.files[0].path] for s in filled}
+                )
+                path = Path(local_path(f"{job.uri}/cells.parquet"))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                copy = f"COPY ({select}) TO {text_literal(str(path))} {_MERGED}"
+                self._duckdb.execute(copy, tag=run.tag)
+            written = inspect(self._store, self._duckdb, job)
+        except (DeclinedError, EngineError) as error:
+            self._discard(job, ())
+            _log.info("cells of %s aren't made of another cube's: %s", record.name, error)
+            return Built(record.name), frozenset()
+        except CancelledError as error:
+            self._discard(job, ())
+            raise cancelled_error(record.name) from error
+        facts = {DERIVED_FROM: source.cube_id}
+        segments = self._records(run, files, ids, written, source.counts(), job, facts)
+        built = self._committed(run, segments, job)
+        return replace(built, derived=built.segments), frozenset(ids)
+
     def _job(self, run: Run, files: Sequence[LiveFile], unique: dict[int, bool | None]) -> Built:
         run.check()
-        record, target = run.target.record, run.target
+        record = run.target.record
         job = self._store.begin_job(record.table_uuid, record.id)
         ids = {f.path: segment_id() for f in files}
         written, counts = self._write(run, files, ids, unique, job)
-        none = _nothing(job, "none")
-        segments = [
+        return self._committed(run, self._records(run, files, ids, written, counts, job), job)
+
+    def _records(
+        self,
+        run: Run,
+        files: Sequence[LiveFile],
+        ids: dict[str, int],
+        written: dict[int, Written],
+        counts: Counts,
+        job: Job,
+        facts: dict[str, str] | None = None,
+    ) -> list[SegmentRecord]:
+        """The records of what a job wrote for those files."""
+        target, none = run.target, _nothing(job, "none")
+        return [
             built_segment(
                 target.cube,
-                record.id,
+                target.record.id,
                 target.pinned,
                 file,
                 ids[file.path],
                 written.get(ids[file.path], none),
                 counts,
                 self._settings(),
+                facts,
             )
             for file in files
         ]
-        kept = self._commit(record, segments, job)
+
+    def _committed(self, run: Run, segments: Sequence[SegmentRecord], job: Job) -> Built:
+        """Commits a job's segments, each of one file."""
+        kept = self._commit(run.target.record, segments, job)
         return Built(
-            record.name,
+            run.target.record.name,
             len(kept),
             len(kept),
             sum(s.rows for s in kept),
@@ -475,4 +564,5 @@ def _plus(a: Built, b: Built) -> Built:
         a.rows + b.rows,
         a.bytes + b.bytes,
         a.lost + b.lost,
+        a.derived + b.derived,
     )

@@ -18,6 +18,8 @@ FILE_BYTES = "file_bytes"
 """The fact that has the size of the whole artifact, since `bytes` is one segment's share."""
 COLUMN_BYTES = "column_bytes"
 """The fact that has each stored column's bytes, a segment's share of the artifact's."""
+DERIVED_FROM = "derived_from"
+"""The fact that names the cube, by its id, whose cells a segment was made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,9 @@ def built_segment(
     written: Written,
     counts: Counts,
     settings: Mapping[str, str],
+    facts: Mapping[str, str] | None = None,
 ) -> SegmentRecord:
-    """The record of one data file's segment."""
+    """The record of one data file's segment; `facts` are more of them."""
     used = cube.fields()
     fields = tuple(
         (p.facts.uuid, c.field_id, read_as(c), c.required)
@@ -94,6 +97,7 @@ def built_segment(
             FILE_BYTES: written.file_bytes,
             COLUMN_BYTES: dict(written.columns),
             "bounds": _bounds(cube, pinned[0], file),
+            **(facts or {}),
         },
     )
 

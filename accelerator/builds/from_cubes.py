@@ -1,0 +1,127 @@
+"""Which files of a build need no data read: the segments of finer cubes that their cells come of.
+
+Only valid segments of one data file each count, as a statement would read them under the build's
+own pins and settings, of cubes that aren't switched off; those with the fewest cells first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from accelerator.builds.repair import broken_segments
+from accelerator.builds.segment_records import Counts
+from accelerator.config import Config
+from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.store import CubeRecord, SegmentRecord, Store
+from cubes.build_sql import renamed
+from cubes.coarser import Derivation, derive
+from cubes.definition import CubeDefinition, from_dict
+from cubes.freshness import cover
+from cubes.plan import Needs
+from rewrite.reason import Declined
+
+
+@dataclass(frozen=True)
+class Source:
+    """A finer cube, by its id, and those of its segments that files' cells are made of."""
+
+    cube_id: str
+    derivation: Derivation
+    segments: tuple[SegmentRecord, ...]
+
+    def parts(self, config: Config) -> Iterator[Source]:
+        """The same in jobs as large as a build's."""
+        part: list[SegmentRecord] = []
+        size = 0
+        for segment in self.segments:
+            larger = size + segment.bytes > config.build_bytes_per_job
+            if part and (larger or len(part) >= config.build_files_per_job):
+                yield Source(self.cube_id, self.derivation, tuple(part))
+                part, size = [], 0
+            part.append(segment)
+            size += segment.bytes
+        if part:
+            yield Source(self.cube_id, self.derivation, tuple(part))
+
+    def counts(self) -> Counts:
+        """What is known of the coarser cube's joins: the finer one's counters of them."""
+        edges = self.derivation.edges
+        missing: dict[str, dict[int, int]] = {}
+        for segment in self.segments:
+            counted = {e.edge: e.missing or 0 for e in segment.edges}
+            missing[segment.files[0].path] = {mine: counted[theirs] for mine, theirs in edges}
+        mine = [own for own, _ in edges]
+        return Counts(dict.fromkeys(mine, True), frozenset(mine), missing)
+
+
+def sources(
+    store: Store,
+    record: CubeRecord,
+    cube: CubeDefinition,
+    pinned: Sequence[PinnedTable],
+    files: Sequence[LiveFile],
+    settings: Mapping[str, str],
+) -> list[Source]:
+    """What the cube's segments of these files can be made of; each file stands in one at most."""
+    found = []
+    for other in finer(store, record, cube, pinned, settings):
+        segments = _segments(store, other[0], other[1], pinned, files, dict(settings))
+        if segments:
+            found.append(Source(other[0].id, other[1], segments))
+    found.sort(key=lambda s: sum(one.rows for one in s.segments) / len(s.segments))
+    taken: set[str] = set()
+    chosen = []
+    for source in found:
+        own = tuple(s for s in source.segments if s.files[0].path not in taken)
+        taken |= {s.files[0].path for s in own}
+        if own:
+            chosen.append(Source(source.cube_id, source.derivation, own))
+    return chosen
+
+
+def finer(
+    store: Store,
+    record: CubeRecord,
+    cube: CubeDefinition,
+    pinned: Sequence[PinnedTable],
+    settings: Mapping[str, str],
+) -> Iterator[tuple[CubeRecord, Derivation]]:
+    """The cubes whose cells give this one's, whatever they have built."""
+    tables = [p.facts for p in pinned]
+    columns = {t.uuid: {c.field_id: c.name for c in t.columns} for t in tables}
+    for other in store.registry().cubes.values():
+        if other.table_uuid != record.table_uuid or other.id == record.id or other.disabled:
+            continue
+        try:
+            definition = from_dict(dict(other.definition))
+        except ValueError:  # of a later release
+            continue
+        names = {
+            (o, column): name
+            for o, table in enumerate(definition.tables)
+            for column, name in columns.get(table.uuid, {}).items()
+        }
+        derivation = derive(cube, renamed(definition, names), tables, settings.get("time_zone"))
+        if not isinstance(derivation, Declined):
+            yield other, derivation
+
+
+def _segments(
+    store: Store,
+    other: CubeRecord,
+    derivation: Derivation,
+    pinned: Sequence[PinnedTable],
+    files: Sequence[LiveFile],
+    settings: Mapping[str, str],
+) -> tuple[SegmentRecord, ...]:
+    """The finer cube's segments of single files that hold under these pins, and are whole."""
+    needs = derivation.match.needs
+    mapped = {0: pinned[0].facts, **{theirs: pinned[mine].facts for theirs, mine in needs.named}}
+    counted = frozenset(theirs for _, theirs in derivation.edges)
+    needs = Needs(needs.complete, needs.unique | counted, needs.named, needs.bounded)
+    single = [s for s in store.table(other.table_uuid).of(other.id) if len(s.files) == 1]
+    chosen = cover(derivation.finer, single, files, mapped, needs, settings).segments
+    known = [s for s in chosen if all(e.missing is not None for e in s.edges if e.edge in counted)]
+    broken = set(broken_segments(store, known))
+    return tuple(s for s in known if s.id not in broken)
