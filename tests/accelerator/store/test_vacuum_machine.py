@@ -27,12 +27,14 @@ from contextlib import ExitStack, suppress
 from unittest.mock import patch
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from samples import TABLE, cube, segment
 
 from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.store import Retention, Store
+from accelerator.store.chunks import Damaged
 from accelerator.store.entries import Entry
 from accelerator.store.files import open_files
 from accelerator.store.leases import LEASE_MS, SNAPSHOTS, leases_of
@@ -471,9 +473,13 @@ class VacuumMachine(RuleBasedStateMachine):
     def read(self, who, store):
         self.readings[who].enter_context(store.reading())
         version = store.table(TABLE)
-        named = self.named(version)
-        if store._leases._covers(TABLE, version.number):  # else none could be written
-            self.pins.append((who, version, named))
+        leased = store._leases._covers(TABLE, version.number)  # else none could be written
+        try:
+            named = self.named(version)
+        except Damaged:
+            assert not leased  # a vacuum without a grace time came in between
+        else:
+            self.pins += [(who, version, named)] * leased
 
     @rule(who=WHO)
     def end_readings(self, who):
@@ -659,6 +665,21 @@ class VacuumMachine(RuleBasedStateMachine):
         assert not leases_of(self.world.glass, TABLE, SNAPSHOTS)
         assert set(newest.cubes) <= store.registry().owned
         assert store.registry().bin == ()
+
+
+@pytest.mark.parametrize("how", ["refused", "before", None])
+def test_who_reads_without_a_lease_is_promised_nothing(how):
+    """Once no lease could be written: chunks that weren't read yet may be deleted meanwhile."""
+    for at in range(13):
+        machine = VacuumMachine()
+        machine.begin_with_a_cube()
+        machine.end_readings(1)
+        machine.restart(0)  # it remembers no chunk
+        machine.pass_time(3)  # a cube in the bin is past its time
+        machine.pin(0, how and (3, how), (at, "upheaval"))
+        machine.no_file_that_somebody_needs_is_missing()
+        assert len(machine.pins) == (how is None)
+        machine.teardown()
 
 
 TestVacuumMachine = VacuumMachine.TestCase
