@@ -9,6 +9,7 @@ cubes give is made of them by DuckDB, and no data file is read for it.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -163,11 +164,17 @@ class Builder:
         return Target(record, renamed(cube, names), tuple(pinned))
 
     def finest_first(self, records: Sequence[CubeRecord]) -> list[CubeRecord]:
-        """A table's cubes in an order in which each stands behind those that it can be made of."""
+        """A table's cubes in an order in which each stands behind those that it can be made of.
+
+        Those that can't be built any more come last.
+        """
         settings = self._settings()
 
-        def finer_ones(record: CubeRecord) -> int:
-            target = self.target(record)
+        def finer_ones(record: CubeRecord) -> float:
+            try:
+                target = self.target(record)
+            except (BuildError, UnknownTableError):
+                return math.inf
             found = finer(self._store, record, target.cube, target.pinned, settings)
             return sum(1 for _ in found)
 

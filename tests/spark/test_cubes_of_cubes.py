@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap64
 
+from accelerator.errors import BuildError
 from accelerator.session import Accelerator
 from accelerator.store import SegmentRecord, local_path
 from cubes.definition import from_dict
@@ -245,3 +246,11 @@ def test_the_finest_is_built_first(tables: Differential, acc: Accelerator) -> No
     told = [(row["cube"], row["files"], row["derived"]) for row in built]
     assert told == [("c_fine", 2, 0), ("a_total", 2, 2), ("b_name", 2, 2)]
     tables.check([_shown(_MADE["total"]), _shown(_MADE["by_name"])])
+    acc.query(f"CREATE CUBE a_gone DEFERRED AS SELECT b, count(*) FROM {F} GROUP BY b")
+    acc.spark.sql(f"ALTER TABLE {F} DROP COLUMN b")
+    with pytest.raises(BuildError, match="a_gone"):
+        acc.query(f"BUILD ALL ON {F}")
+    acc.spark.sql(f"INSERT INTO {F} SELECT * FROM {F} LIMIT 9")
+    with pytest.raises(BuildError):
+        acc.query(f"BUILD ALL ON {F}")
+    assert len(_segments(acc, "a_total")) == 3  # what can be built is built before that
