@@ -209,7 +209,7 @@ class VersionedLog(Generic[S]):
         Before it does, it says up to which in the name of a floor file. So a writer that was far
         behind, and has filled a number that was free again, sees that here.
         """
-        return any(floor > number for floor in self._floors().values())
+        return self.floor() > number
 
     def _must_ask_floor(self, now: float) -> bool:
         return now - self._floor_asked >= FLOOR_GAP_MAX_S
@@ -222,6 +222,14 @@ class VersionedLog(Generic[S]):
         self._files.create(f"{self._floors_folder}/{floor:020d}.json", b'{"format":1}\n')
         lower = [path for path, other in self._floors().items() if other < floor]
         self._files.delete(lower)
+
+    def floor(self) -> int:
+        """Version files below that number are gone, or about to go; 0 where none is.
+
+        What is read below it may be a stray: of a writer that has filled a free number. So it's
+        asked for once the file was read.
+        """
+        return max(self._floors().values(), default=0)
 
     def _floors(self) -> dict[str, int]:
         matches = {path: _FLOOR.search(path) for path in self._files.list(self._floors_folder)}

@@ -34,13 +34,14 @@ CHECKPOINT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A version with garbage. None where that would be too much to remember."""
+    """A version with garbage. None where that would be too much to remember, but for its hash."""
 
     number: int
     committed_ms: int
     names: int
     cubes: int
     bytes: int
+    hash: int
     garbage: Garbage | None
 
 
@@ -160,15 +161,21 @@ def read_or_none(scene: Scene, log: VersionedLog[S], number: int) -> S | None:
 
 
 def _marks(scene: Scene, version: TableVersion) -> list[Mark]:
-    """The versions with garbage, oldest first."""
+    """The versions with garbage, oldest first.
+
+    Below a floor that another vacuum has set all garbage is gone; a file that is there may be one
+    of a writer that was far behind, and what it calls garbage may be named by the newest version.
+    """
     marks, left = [], NAMES_MAX
     for one in garbage_chain(scene, version):
         names = _count(one.garbage)
         left -= len(one.garbage.artifacts) + len(one.garbage.chunks) + 1
         garbage = one.garbage if left >= 0 else None
         cubes, size = len(one.garbage.cubes), one.garbage.bytes
-        marks.append(Mark(one.number, one.committed_ms, names, cubes, size, garbage))
-    return marks[::-1]
+        known = hash(one.garbage)
+        marks.append(Mark(one.number, one.committed_ms, names, cubes, size, known, garbage))
+    floor = scene.log.floor() if marks else 0
+    return [mark for mark in reversed(marks) if mark.number >= floor]
 
 
 def _ready(scene: Scene, marks: Sequence[Mark], needed: int) -> list[Mark]:
@@ -199,10 +206,10 @@ def _delete(scene: Scene, version: TableVersion, ready: Sequence[Mark], needed: 
         for mark in ready:
             garbage = mark.garbage
             if garbage is None:
-                again = read_or_none(
-                    scene, scene.log, mark.number
-                )  # none: another vacuum was quicker
-                garbage = again.garbage if again else Garbage()
+                again = read_or_none(scene, scene.log, mark.number)
+                # Else another vacuum was quicker, and a stray may be in its place.
+                same = again is not None and hash(again.garbage) == mark.hash
+                garbage = again.garbage if again and same else Garbage()
             sent += _delete_garbage(scene, garbage, deleter)
             old = scene.is_old(mark.committed_ms, VERSION_AGE_MS)
             if sent >= CHECKPOINT and mark.number < needed and old:
