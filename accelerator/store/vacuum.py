@@ -105,7 +105,10 @@ def vacuum(scene: Scene, version: TableVersion, jobs: Sequence[Job]) -> None:
     needed = _oldest_needed(scene, version, live)
     marks = _marks(scene, version)
     ready = _ready(scene, marks, needed)
-    floor = _delete(scene, version, ready, needed)
+    waiting = marks[len(ready) :]
+    # Its garbage may be young though later versions are old, by other clocks.
+    end = min([needed, *(mark.number for mark in waiting[:1])])
+    floor = _delete(scene, version, ready, end)
     clean = ready[-1].number if ready else version.clean
     leases += leases_of(scene.files, scene.table_uuid, SNAPSHOTS)
     _end_leases(scene, [one for one in leases if one.has_ended(scene.now_ms)])
@@ -116,7 +119,7 @@ def vacuum(scene: Scene, version: TableVersion, jobs: Sequence[Job]) -> None:
     worth = floor - version.floor >= VERSIONS_WORTH
     if not scene.dry_run and (clean > version.clean or worth):
         scene.log.commit(lambda table: table.vacuumed(floor, clean))
-    elif not scene.dry_run and _is_idle(scene, marks[len(ready) :], live):
+    elif not scene.dry_run and _is_idle(scene, waiting, live):
         scene.log.commit(lambda table: table.again())
 
 

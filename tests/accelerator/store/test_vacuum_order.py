@@ -156,6 +156,24 @@ def test_a_version_file_outlasts_the_garbage_that_it_names(batch, checkpoint, mo
     assert at > 10
 
 
+def test_a_version_waits_for_its_garbage():
+    """One with garbage that isn't old yet, by whatever clock, stays, and so do all behind it."""
+    table = Table()
+    kept = table.add(1, replaces=table.add(1))
+    table.later(48)  # of one writer, whose clock is ahead
+    kept = table.add(1, replaces=kept)
+    table.later(-48)
+    for _ in range(20):
+        kept += table.add(1)
+    table.later(1)
+    table.vacuum()
+    assert 1 not in table.artifacts and 2 in table.artifacts
+    table.later(48)
+    table.vacuum()
+    assert table.artifacts == set(kept)
+    assert not table.exists(table.another().table(TABLE).floor - 1)
+
+
 def test_a_cube_that_is_made_while_a_vacuum_ends_another_keeps_its_segments():
     """What nobody owns is asked anew for the very version that the vacuum changes."""
     for at in itertools.count():
