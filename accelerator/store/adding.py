@@ -46,6 +46,12 @@ def add_segments(
     return Added(after, tuple(segment.id for segment in wanted if segment.id in lost))
 
 
+def holds(table: TableVersion, segment: SegmentRecord) -> bool:
+    """Whether the very segment is in the state; reads the chunks of its cube."""
+    state = table.cubes.get(segment.cube_id)
+    return state is not None and state.load().by_id.get(segment.id) == segment
+
+
 def _taken(
     offered: Sequence[SegmentRecord], known: Segments, before: Segments
 ) -> tuple[list[SegmentRecord], list[int]]:

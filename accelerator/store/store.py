@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
-from accelerator.store.adding import Added, add_segments
+from accelerator.store.adding import Added, add_segments, holds
 from accelerator.store.deleter import Pace
 from accelerator.store.entries import is_draft
 from accelerator.store.expiry import Unusable, expire
@@ -263,13 +263,17 @@ class Store:
         self.check_writable()
         offered, replaced = tuple(segments), tuple(replaces)
         lost: tuple[int, ...] = ()
+        brought: tuple[SegmentRecord, ...] = ()
 
         def change(table: TableVersion) -> TableVersion:
-            nonlocal lost
+            nonlocal lost, brought
+            if any(holds(table, one) for one in brought):
+                return table  # the try before stood, and a vacuum went past it since
             if job is not None:
                 self._check_job(job)
             added = add_segments(table, offered, replaced)
             lost = added.lost
+            brought = tuple(one for one in offered if not holds(table, one))
             return added.version
 
         version = self._table(table_uuid).commit(change)

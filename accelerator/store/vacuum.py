@@ -106,16 +106,16 @@ def vacuum(scene: Scene, version: TableVersion, jobs: Sequence[Job]) -> None:
     marks = _marks(scene, version)
     ready = _ready(scene, marks, needed)
     waiting = marks[len(ready) :]
+    dead = dead_jobs(scene, jobs, live)
+    scene.report.kept("job", "running, or younger than the grace time", len(jobs) - len(dead))
+    scene.report.deleted("job", "its build is dead", len(dead))
+    end_jobs(scene, dead)
     # Its garbage may be young though later versions are old, by other clocks.
     end = min([needed, *(mark.number for mark in waiting[:1])])
     floor = _delete(scene, version, ready, end)
     clean = ready[-1].number if ready else version.clean
     leases += leases_of(scene.files, scene.table_uuid, SNAPSHOTS)
     _end_leases(scene, [one for one in leases if one.has_ended(scene.now_ms)])
-    dead = dead_jobs(scene, jobs, live)
-    scene.report.kept("job", "running, or younger than the grace time", len(jobs) - len(dead))
-    scene.report.deleted("job", "its build is dead", len(dead))
-    end_jobs(scene, dead)
     worth = floor - version.floor >= VERSIONS_WORTH
     if not scene.dry_run and (clean > version.clean or worth):
         scene.log.commit(lambda table: table.vacuumed(floor, clean))

@@ -2,7 +2,8 @@
 
 Strategy: a store in memory. A vacuum dies at each of its requests in turn, then a writer that knows
 an old version does at each of its own, or its last put arrives late. The next vacuum must take
-nothing that such a file says for true.
+nothing that such a file says for true. Then the opposite: a commit that stood, and that everybody
+went past before its writer went on.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from samples import TABLE
+from samples import TABLE, segment
 from test_vacuum_machine import Crash, Door
-from test_vacuum_order import Table
+from test_vacuum_order import CUBE, Table
 
-from accelerator.errors import StoreError
+from accelerator.errors import StoreConflictError, StoreError
 
 
 def named(table):
@@ -110,3 +111,43 @@ def test_a_stray_that_comes_while_a_vacuum_runs_is_none_of_its_versions(monkeypa
         if not came:
             break
     assert at > 10
+
+
+@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("goes", [(), (50,), (50, 51)])
+def test_a_commit_that_everybody_went_past_is_taken_for_no_stray(goes, dies):
+    """Its writer slept before it asked for the floor, and its build was taken for dead."""
+    for at in range(4, 9):
+        for request in range(30 if dies else 1):
+            table = Table()
+            kept = table.add(1)
+            door, died = Door(table.world), []
+            builder = table.another(door)
+            job = builder.begin_job(TABLE, CUBE)
+            made = []
+            for id in (50, 51):
+                path = f"tables/{TABLE}/cubes/{CUBE}/{job.id}/{id}.parquet"
+                Door(table.world).create(path, b"rows")
+                made.append(segment(id, id, path=table.world.files.uri(path)))
+
+            def meanwhile(table=table, request=request, died=died, kept=kept):
+                table.store.remove_segments(TABLE, goes)
+                table.add(1, replaces=table.add(1, replaces=kept))
+                table.later(1)
+                other = Door(table.world)
+                if dies:
+                    other.arm(request, "after")
+                died.append(not table.vacuum(door=other, full=True))
+
+            door.interrupt_in, door.interruption = at, meanwhile
+            try:
+                builder.add_segments(TABLE, made, job=job)
+            except StoreConflictError:  # as a build does
+                builder.delete_artifacts(builder.artifacts(job))
+                builder.finish_job(job)
+            assert is_whole(table), f"{at}, {request}"
+            table.later(2)
+            table.vacuum()
+            assert is_whole(table), f"{at}, {request}"
+            if died != [True]:
+                break
