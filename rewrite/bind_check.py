@@ -6,8 +6,11 @@ flag of LIKE), and takes some operators in another order. Such nodes raise `Decl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
+from rewrite.expr import Expr, Literal, walk
 from rewrite.reason import DeclinedError
 
 _OPERANDS = frozenset({"this", "expression", "expressions"})
@@ -72,3 +75,50 @@ def check_alias(condition: exp.Expression) -> None:
         condition.this, (exp.Column, exp.Boolean, exp.Null)
     ):
         raise DeclinedError("expression_unsupported", "A bare name in parentheses as condition.")
+
+
+def check_nulls(node: exp.Expression, operands: Iterable[Expr]) -> None:
+    """DeclinedError where AND, OR or BETWEEN has a NULL, unless it's of a condition.
+
+    There Spark takes the NULL for FALSE. Of any other test it hands the NULL to the source, and
+    fails inside. What may come to a constant NULL counts as one.
+    """
+    if not _is_of_condition(node) and any(map(_has_null, operands)):
+        raise DeclinedError(
+            "expression_unsupported",
+            f"A NULL inside another test: {node.sql(dialect='spark')[:80]}.",
+        )
+
+
+def has_null_in_test(tree: exp.Expression) -> bool:
+    """Whether `check_nulls` may decline a part of a statement, which needn't be bound.
+
+    >>> from rewrite.parse import parse
+    >>> conditions = ("a OR NULL", "(a OR NULL) IS NULL")
+    >>> [has_null_in_test(parse(f"SELECT 1 FROM t WHERE {c}")) for c in conditions]
+    [False, True]
+    """
+    for null in tree.find_all(exp.Null):
+        if null.arg_key == "expression" and isinstance(null.parent, exp.Is):
+            continue
+        test = null.find_ancestor(exp.And, exp.Or, exp.Between, exp.Query)
+        if test is not None and not isinstance(test, exp.Query) and not _is_of_condition(test):
+            return True
+    return False
+
+
+def _has_null(operand: Expr) -> bool:
+    return any(type(part) is Literal and part.type == "void" for part in walk(operand))
+
+
+def _is_of_condition(node: exp.Expr) -> bool:
+    """Whether nothing but AND, OR and NOT stands between it and a whole condition."""
+    around = node.parent
+    while isinstance(around, (exp.And, exp.Or, exp.Not, exp.Paren)):
+        node, around = around, around.parent
+    if isinstance(around, exp.If):
+        of_case = isinstance(around.parent, exp.Case) and around.parent.this is not None
+        return node.arg_key == "this" and not of_case
+    if isinstance(around, exp.Join):
+        return node.arg_key == "on"
+    return isinstance(around, (exp.Where, exp.Having))

@@ -303,6 +303,51 @@ def test_left_to_spark(sql: str, code: str) -> None:
     assert _code(sql) == code
 
 
+@pytest.mark.parametrize(
+    "test",
+    [
+        "(k = 1 OR NULL) IS NOT TRUE",
+        "(k = 1 AND NULL) IS NULL",
+        "(k = 1 OR NULL) = b",
+        "NOT (((v > 3 OR b) AND NOT NULL) <=> FALSE)",
+        "(k = 1 OR v = NULL) IS TRUE",
+        "(k BETWEEN 1 AND NULL) IS NOT TRUE",
+        "(k = 1 OR v IN (NULL)) IS NULL",
+        "(k = 1 OR CASE WHEN 1 = 2 THEN b END) IS NULL",
+        "coalesce(k = 1 OR NULL, TRUE)",
+        "CASE WHEN (k = 1 OR NULL) IS NULL THEN v > 3 ELSE b END",
+        "CASE WHEN k = 1 THEN v > 3 OR NULL ELSE b END",
+        "CASE (k = 1 OR NULL) WHEN b THEN TRUE ELSE FALSE END",
+    ],
+)
+def test_a_null_under_and_or_or_inside_another_test(test: str) -> None:
+    """Spark, which hands such tests to the source, fails inside."""
+    for sql in (f"SELECT count(*) FROM f WHERE {test}", f"SELECT sum(v) FROM f GROUP BY {test}"):
+        assert _code(sql) == "expression_unsupported"
+
+
+def test_a_null_under_and_or_or_of_values() -> None:
+    for value in ("k = 1 OR NULL", "NOT (k = 1 AND NULL)", "k BETWEEN NULL AND 2"):
+        for sql in (f"SELECT max({value}) FROM f", f"SELECT {value} x FROM f GROUP BY {value}"):
+            assert _code(sql) == "expression_unsupported"
+
+
+def test_a_null_under_and_or_or_of_a_condition() -> None:
+    """Spark takes it for FALSE there."""
+    for test in ("k = 1 OR NULL", "NOT (v > 3 AND (NULL OR b))", "NOT (k BETWEEN 1 AND NULL)"):
+        assert block(f"SELECT count(*) FROM f WHERE {test}").conjuncts
+        assert block(f"SELECT k, v, b FROM f GROUP BY k, v, b HAVING {test}").having
+        assert block(f"SELECT sum(v) FILTER (WHERE {test}) FROM f").outputs
+        assert block(f"SELECT sum(CASE WHEN {test} THEN v END) FROM f").outputs
+        assert block(f"SELECT sum(if({test}, v, 0)) FROM f").outputs
+    assert block("SELECT count(*) FROM f JOIN d ON f.k = d.k AND (f.v > 3 OR NULL)").conjuncts
+
+
+def test_a_null_elsewhere_under_another_test() -> None:
+    for test in ("(k = NULL) IS NULL", "coalesce(b AND v > 3, NULL, TRUE)", "(k IN (1, NULL)) = b"):
+        assert block(f"SELECT count(*) FROM f WHERE {test}").conjuncts
+
+
 def test_a_percentile_has_always_an_accuracy() -> None:
     texts = ("approx_percentile(k, 0.50)", "percentile_approx(k, 5e-1, 10000L)")
     first, second = (block(f"SELECT {t} FROM f").outputs[0].expr for t in texts)
