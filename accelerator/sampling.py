@@ -47,7 +47,10 @@ class Difference:
 
 
 class Sampling:
-    """Of one session. `counts` are those of `equal`, `different`, `failed` and `dropped`."""
+    """Of one session.
+
+    `counts` are those of `equal`, `different`, `undecided`, `failed` and `dropped`.
+    """
 
     def __init__(self, session: Accelerator, share: float, random: Random | None = None) -> None:
         self._session, self._share = session, share
@@ -105,6 +108,9 @@ class Sampling:
         session = self._session
         plan = session.plan(sql, dialect=SPARK)[0]
         outcome = verify(session, sql)
+        if outcome.equal is None:
+            self.counts["undecided"] += 1
+            return
         self.counts["equal" if outcome.equal else "different"] += 1
         if outcome.equal:
             return

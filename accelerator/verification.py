@@ -3,6 +3,7 @@
 Rows are compared as bags, since an ORDER BY rarely orders every row; those in an order of their own
 plan under their sort keys, since rows that tie may stand for each other under a limit. Columns that
 rest on a sketch are left out and named: two estimates of one value may differ, and both be right.
+Where answers differ that aren't determined, there is no verdict.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from sqlglot import parse_one
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
-from accelerator.plan import CoverPlan, NestedPlan, PartialPlan, Plan, RowsPlan
+from accelerator.doubts import Doubt, estimated, inexact
+from accelerator.errors import AcceleratorError, CancelledError, RefusedError
+from accelerator.plan import NestedPlan, PartialPlan, Plan, RowsPlan
+from accelerator.result import Result
+from rewrite.determined import Uncut, is_cut, uncut, undetermined
 from rewrite.dialects import SPARK
-from rewrite.expr import Expr, columns, walk
 from rewrite.parse import parse
+from rewrite.reason import DeclinedError
 from rewrite.row_block import RowBlock
 from rewrite.rows_sql import renderer
 
@@ -29,17 +35,20 @@ if TYPE_CHECKING:
 
 _RELATIVE = 1e-9
 _SHOWN = 5
+_UNCUT_MAX = 1_000_000
+"""Rows without a limit that are taken into memory to be compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     """Whether both answers are equal; `differences` are sentences.
 
+    `equal` is None where the answers differ and both may be right: `undecided` says why.
     `estimates` are the columns that weren't compared: estimates, made of other sketches than
     Spark's.
     """
 
-    equal: bool
+    equal: bool | None
     rewritten: bool
     rows: int
     differences: tuple[str, ...]
@@ -47,12 +56,13 @@ class Verification:
     plain_ms: float
     fallback: str | None
     estimates: tuple[str, ...] = ()
+    undecided: str | None = None
 
     def arrow(self) -> pa.Table:
         """One row."""
         return pa.table(
             {
-                "equal": [self.equal],
+                "equal": pa.array([self.equal], pa.bool_()),
                 "rewritten": [self.rewritten],
                 "rows": [self.rows],
                 "differences": pa.array(["; ".join(self.differences) or None], pa.string()),
@@ -60,8 +70,35 @@ class Verification:
                 "plain_ms": [self.plain_ms],
                 "fallback": pa.array([self.fallback], pa.string()),
                 "estimates": pa.array([", ".join(self.estimates) or None], pa.string()),
+                "undecided": pa.array([self.undecided], pa.string()),
             }
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Both answers to a query; `sorted_by` of the last columns are the keys of a plan of rows."""
+
+    plan: Plan
+    accelerated: Result
+    plain: pa.Table
+    plain_ms: float
+    settled: bool
+    sorted_by: int = 0
+
+    @property
+    def sources(self) -> set[str]:
+        """The names of the cubes and indexes that had a part in the answer."""
+        metrics = self.accelerated.metrics
+        return {*metrics.cubes, *metrics.indexes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What differs, and why that's no verdict."""
+
+    differences: Sequence[str]
+    undecided: str | None = None
 
 
 def verify(session: Accelerator, sql: str) -> Verification:
@@ -69,67 +106,163 @@ def verify(session: Accelerator, sql: str) -> Verification:
 
     Taken again while a commit came between.
     """
+    both = _both(session, sql)
+    metrics, plain = both.accelerated.metrics, both.plain
+    estimates = estimated(both.plan) if metrics.rewritten else Doubt()
+    if estimates.rows:  # which of Spark's outputs rest on them isn't known
+        estimates = replace(estimates, places=frozenset(range(plain.num_columns)))
+    judged = _judge(session, sql, both, estimates)
+    return Verification(
+        equal=None if judged.undecided is not None else not judged.differences,
+        rewritten=metrics.rewritten,
+        rows=plain.num_rows,
+        differences=tuple(judged.differences),
+        accelerated_ms=metrics.planning_ms + metrics.execution_ms,
+        plain_ms=both.plain_ms,
+        fallback=metrics.fallback,
+        estimates=tuple(plain.column_names[i] for i in sorted(estimates.places)),
+        undecided=judged.undecided,
+    )
+
+
+def _both(session: Accelerator, sql: str) -> _Both:
     for _attempt in range(5):
         before = session.plan(sql, dialect=SPARK)[0]
-        rows = before if isinstance(before, RowsPlan) and before.block.order else None
-        asked = sql if rows is None else _with_sort_keys(sql, rows.block)
+        asked, keys = sql, 0
+        if isinstance(before, RowsPlan) and before.block.order:
+            keyed = _with_sort_keys(sql, before.block)
+            if isinstance(session.plan(keyed, dialect=SPARK)[0], RowsPlan):
+                asked, keys = keyed, len(before.block.order)
         accelerated = session.query(asked, dialect=SPARK)
         started = perf_counter()
         plain = session.plain_table(asked)
         plain_ms = (perf_counter() - started) * 1000
-        if _pins(session.plan(sql, dialect=SPARK)[0]) == _pins(before):
+        settled = _pins(session.plan(sql, dialect=SPARK)[0]) == _pins(before)
+        if settled:
             break
-    metrics = accelerated.metrics
-    estimates: tuple[int, ...] = ()
-    if metrics.rewritten and isinstance(before, PartialPlan):
-        if any(map(_estimates, before.parts)):  # which of Spark's outputs rest on them isn't known
-            estimates = tuple(range(plain.num_columns))
-    elif metrics.rewritten:
-        estimates = _estimates(before)
-    exact = [i for i in range(plain.num_columns) if i not in estimates]
-    if rows is None:
-        differences = differ(accelerated.arrow(), plain, compared=exact)
+    return _Both(before, accelerated, plain, plain_ms, settled, keys)
+
+
+def _judge(session: Accelerator, sql: str, both: _Both, estimates: Doubt) -> _Judged:
+    """What differs between the answers; no verdict where either may be right."""
+    mine, plain = both.accelerated.arrow(), both.plain
+    if both.sorted_by:
+        differences = differ_sorted(mine, plain, both.sorted_by)
     else:
-        differences = differ_sorted(accelerated.arrow(), plain, len(rows.block.order))
-    return Verification(
-        equal=not differences,
-        rewritten=metrics.rewritten,
-        rows=plain.num_rows,
-        differences=tuple(differences),
-        accelerated_ms=metrics.planning_ms + metrics.execution_ms,
-        plain_ms=plain_ms,
-        fallback=metrics.fallback,
-        estimates=tuple(plain.column_names[i] for i in estimates),
+        differences = differ(mine, plain, compared=_others(plain, estimates.places))
+    if not differences:
+        return _Judged(())
+    if not both.accelerated.metrics.rewritten:
+        return _Judged(differences, "Plain Spark has given both answers.")
+    if not both.settled:
+        return _Judged(differences, "The tables have changed meanwhile.")
+    if estimates.rows:
+        return _Judged(differences, "Estimates have a part in which rows there are.")
+    try:
+        tree = parse(sql)
+        why = _open(both.plan, tree)
+    except (DeclinedError, SqlglotError) as error:
+        return _Judged(differences, f"The statement isn't understood: {error}".splitlines()[0])
+    if why is not None:
+        return _Judged(differences, why)
+    if not both.sorted_by and is_cut(tree) and mine.num_rows == plain.num_rows:
+        return _judge_uncut(session, uncut(tree), both, differences)
+    return _judge_floats(both, differences, estimates)
+
+
+def _others(table: pa.Table, places: frozenset[int]) -> list[int]:
+    return [i for i in range(table.num_columns) if i not in places]
+
+
+def _open(plan: Plan, tree: exp.Expression) -> str | None:
+    """The sentence of what leaves the answer open, in the statement or in views that it names."""
+    if isinstance(plan, PartialPlan):
+        text = plan.pieces[0]
+        for number, piece in enumerate(plan.pieces[1:]):
+            text += f"SELECT * FROM acc_answer_{number}{piece}"
+        why = undetermined(parse(text), estimates=True)
+        return why or undetermined(tree)
+    if isinstance(plan, NestedPlan) and not plan.by_groups and _cuts(plan):
+        return "A LIMIT inside chooses among rows."
+    return undetermined(tree)
+
+
+def _cuts(plan: NestedPlan) -> bool:
+    """Whether a LIMIT stands inside of it."""
+    inner = plan.inputs
+    return any(one.block.limit is not None for one in inner) or any(
+        _cuts(one) for one in inner if isinstance(one, NestedPlan)
     )
 
 
-def _estimates(plan: Plan, known: dict[int, tuple[int, ...]] | None = None) -> tuple[int, ...]:
-    """The places of the outputs that a sketch has a part in; `known` are those of inner plans."""
-    known = {} if known is None else known
-    if isinstance(plan, NestedPlan):
-        return _nested_estimates(plan, known)
-    if not isinstance(plan, CoverPlan):
-        return ()
-    estimated, outputs = plan.match.estimates, enumerate(plan.block.outputs)
-    return tuple(i for i, o in outputs if not estimated.keys().isdisjoint(walk(o.expr)))
+def _judge_floats(both: _Both, differences: Sequence[str], estimates: Doubt) -> _Judged:
+    """No verdict where only floating sums differ, or these have decided which rows there are."""
+    doubt, plain = inexact(both.plan), both.plain
+    if doubt.rows:
+        return _Judged(differences, "Floating sums have a part in which rows there are.")
+    places = doubt.places
+    if isinstance(both.plan, PartialPlan):
+        types = enumerate(field.type for field in plain.schema)
+        places = frozenset(i for i, type_ in types if pa.types.is_floating(type_))
+    if not places:
+        return _Judged(differences)
+    if both.sorted_by:
+        return _Judged(differences, "Floating values differ, or rows that tie beside them.")
+    compared = _others(plain, estimates.places | places)
+    exact = differ(both.accelerated.arrow(), plain, compared=compared)
+    return _Judged(exact) if exact else _Judged(differences, "Only floating values differ.")
 
 
-def _nested_estimates(plan: NestedPlan, known: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
-    """Those over an inner SELECT's; all where one of these groups or filters."""
-    for one in plan.inputs:
-        if id(one) not in known:
-            known[id(one)] = _estimates(one, known)
-    if plan.branches:  # rows that are compared go by all of their columns
-        return tuple(range(len(plan.names))) if any(known[id(one)] for one in plan.inputs) else ()
-    inner = {(o, place) for o, one in enumerate(plan.inputs) for place in known[id(one)]}
+def _judge_uncut(
+    session: Accelerator, whole: Uncut, cut: _Both, differences: Sequence[str]
+) -> _Judged:
+    """Of limited answers the rows may be others where these tie: all rows are compared instead."""
+    try:
+        if session.spark_started:
+            session.engine.analysed(whole.sql)
+        counted = session.plain_table(f"SELECT count(*) AS n FROM ({whole.sql})")
+        if counted.column("n")[0].as_py() > _UNCUT_MAX:
+            return _Judged(differences, f"Without its LIMIT it has more than {_UNCUT_MAX:,} rows.")
+        both = _both(session, whole.sql)
+    except CancelledError:
+        raise
+    except (AcceleratorError, RefusedError) as error:  # a guard's, or of what was only made here
+        reason = f"{error.__cause__ or error}".partition("\n")[0]
+        return _Judged(differences, f"Without its LIMIT it can't be compared: {reason}")
+    if not both.accelerated.metrics.rewritten or not cut.sources <= both.sources:
+        return _Judged(differences, "Without its LIMIT it's answered in another way.")
+    if not both.settled:
+        return _Judged(differences, "The tables have changed meanwhile.")
+    estimates = estimated(both.plan)
+    compared = _others(both.plain, estimates.places)
+    found = differ(both.accelerated.arrow(), both.plain, compared=compared)
+    if found:
+        return _judge_floats(both, found, estimates)
+    return _Judged(_wrongly_cut(whole, cut, both))
 
-    def rests(expr: Expr) -> bool:
-        return any((c.occurrence, c.field_id) in inner for c in columns(expr))
 
-    block = plan.block
-    above = (*block.conditions, *block.keys, *(() if block.having is None else (block.having,)))
-    whole = any(map(rests, above))
-    return tuple(i for i, o in enumerate(block.outputs) if whole or rests(o.expr))
+def _wrongly_cut(whole: Uncut, cut: _Both, both: _Both) -> list[str]:
+    """What of the limited answer can't be, where all rows are equal."""
+    exact = _exact_places(cut, both.plan)
+    if whole.keys and all(place in exact for place in whole.keys):
+        keys = [place for place in whole.keys if place is not None]
+        mine, theirs = (_rows(t, keys) for t in (cut.accelerated.arrow(), cut.plain))
+        for number, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+            if repr(a) != repr(b):
+                return [f"row {number} has the sort keys {a} for {b}"]
+    known = Counter(map(repr, _rows(both.plain, exact)))
+    strange = Counter(map(repr, _rows(cut.accelerated.arrow(), exact))) - known
+    return [f"row {row} isn't one without the LIMIT" for row in [*strange][:_SHOWN]]
+
+
+def _exact_places(cut: _Both, plan: Plan) -> list[int]:
+    """The outputs that two right answers have exactly alike."""
+    estimates, floats = estimated(plan), inexact(plan)
+    if estimates.rows or floats.rows:
+        return []
+    doubt = estimates.places | floats.places
+    fields = enumerate(cut.plain.schema)
+    return [i for i, f in fields if i not in doubt and not pa.types.is_floating(f.type)]
 
 
 def _pins(plan: Any) -> Any:

@@ -224,7 +224,7 @@ def verify_command(sql: str | None, file: TextIO | None, *, options: Options) ->
         print_json(asdict(found))
     else:
         print_verification(found)
-    sys.exit(0 if found.equal else 1)
+    sys.exit(1 if found.equal is False else 0)
 
 
 SHOWN = ("cubes", "indexes", "constraints", "recycle-bin", "statistics")

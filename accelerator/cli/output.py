@@ -56,7 +56,10 @@ def print_answer(answer: Answer, rows_max: int) -> None:
 
 def print_verification(found: Verification) -> None:
     """Whether both ways agreed, what differs, and how long each took."""
-    click.echo("equal" if found.equal else "different")
+    if found.equal is None:
+        click.echo(f"undecided: {found.undecided}")
+    else:
+        click.echo("equal" if found.equal else "different")
     for difference in found.differences:
         click.echo(f"  {difference}")
     parts = [f"{found.rows:,} row{'' if found.rows == 1 else 's'}"]

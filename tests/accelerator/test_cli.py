@@ -289,6 +289,9 @@ def test_verify_tells_by_its_exit_code():
     found = run(fake, "verify", "SELECT 1", "--json")
     assert found.exit_code == 1
     assert json.loads(found.stdout)["differences"] == ["row (1,) for (2,)"]
+    fake.verification = replace(fake.verification, equal=None, undecided="Rows tie.")
+    found = run(fake, "verify", "SELECT 1")
+    assert (found.exit_code, found.stdout) == (0, "undecided: Rows tie.\n  row (1,) for (2,)\n")
 
 
 def test_vacuum_is_a_statement():

@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 import accelerator
+from accelerator.session import Accelerator
 from accelerator.store import local_path
 from tests.spark.conftest import SparkWarehouse
 
@@ -17,6 +18,16 @@ def sampled(spark_warehouse: SparkWarehouse, tmp_path):
     store = str(tmp_path / "store")
     with accelerator.attach(spark_warehouse.spark, store=store, verify_sample=1.0) as session:
         yield session
+
+
+def rewrite_cells(session: Accelerator, cube: str, replaced: str) -> None:
+    """Puts other states into the files of a cube's segments."""
+    record = session.store.registry().cubes[cube]
+    for path in {local_path(s.path) for s in session.store.table(record.table_uuid).of(record.id)}:
+        with duckdb.connect() as connection:
+            cells = connection.execute(f"SELECT * REPLACE ({replaced}) FROM '{path}'")
+            connection.register("cells", cells.to_arrow_table())
+            connection.execute(f"COPY cells TO '{path}' (FORMAT parquet)")
 
 
 def test_equal_answers_are_counted(sampled, spark_warehouse: SparkWarehouse) -> None:
@@ -31,19 +42,72 @@ def test_equal_answers_are_counted(sampled, spark_warehouse: SparkWarehouse) -> 
     assert not sampled.sampling.found
 
 
+_OPEN = (
+    # ties under a limit of the whole, which are judged
+    "SELECT k, count(*) AS n FROM {t} GROUP BY k ORDER BY n LIMIT 5",
+    "SELECT k, sum(v) AS s FROM {t} GROUP BY k LIMIT 7",
+    "SELECT k % 5 AS m, count(*) AS n FROM {t} GROUP BY 1 ORDER BY count(DISTINCT k) LIMIT 2",
+    "SELECT k FROM {t} GROUP BY k UNION ALL SELECT max(v) FROM {t} LIMIT 4",
+    "SELECT n, k + 1 AS k FROM (SELECT k, count(*) AS n FROM {t} GROUP BY k) ORDER BY n LIMIT 6",
+)
+_UNDECIDED = (
+    # ties inside
+    "SELECT sum(s) AS x FROM (SELECT k, sum(v) AS s FROM {t} GROUP BY k ORDER BY count(*) LIMIT 5)",
+    "SELECT k, row_number() OVER (ORDER BY count(*)) AS r FROM {t} GROUP BY k",
+    "SELECT k, lag(k) OVER (ORDER BY count(*)) AS r FROM {t} GROUP BY k",
+    # what nothing determines
+    "SELECT k, n, rand() AS r FROM (SELECT k, count(*) AS n FROM {t} GROUP BY k)",
+    "SELECT uuid() AS u, n FROM (SELECT count(*) AS n FROM {t})",
+    "SELECT current_timestamp() AS c, n FROM (SELECT count(*) AS n FROM {t})",
+)
+
+
+def test_answers_that_aren_t_determined_switch_nothing_off(
+    sampled, spark_warehouse: SparkWarehouse
+) -> None:
+    table = f"lake.d.{spark_warehouse.table('k INT, v INT')}"
+    for first in (0, 60):
+        spark_warehouse.sql(
+            f"INSERT INTO {table} SELECT id, id * 7 % 1000 FROM range({first}, {first + 60})"
+        )
+    sampled.query(f"CREATE CUBE right AS SELECT k, count(*), sum(v) FROM {table} GROUP BY k")
+    for sql in _OPEN:
+        found = sampled.verify(sql.format(t=table))
+        assert found.rewritten and found.equal, (sql, found)
+    undecided = {sql: sampled.verify(sql.format(t=table)) for sql in _UNDECIDED}
+    for sql, found in undecided.items():
+        assert found.rewritten and found.equal is not False, (sql, found)
+    assert [found.equal for found in undecided.values()].count(None) >= 3
+    sampled.sampling.wait()
+    for sql in (*_OPEN, *_UNDECIDED):
+        sampled.query(sql.format(t=table))
+        sampled.sampling.wait()
+    assert sampled.sampling.counts["different"] == 0
+    assert sampled.sampling.counts["failed"] == 0
+    assert not sampled.sampling.found
+    assert sampled.store.registry().cubes["right"].disabled is None
+
+
+def test_floating_sums_are_no_verdict(sampled, spark_warehouse: SparkWarehouse) -> None:
+    """What stands beside them is compared all the same."""
+    table = f"lake.d.{spark_warehouse.table('k INT, x DOUBLE')}"
+    spark_warehouse.sql(f"INSERT INTO {table} SELECT id % 3, id / 8 FROM range(0, 30, 1, 1)")
+    sampled.query(f"CREATE CUBE floats AS SELECT k, sum(x), count(*) FROM {table} GROUP BY k")
+    rewrite_cells(sampled, "floats", "s0 + 1 AS s0, s1 + 1 AS s1")
+    for what in ("sum(x) AS s", "max(k) AS m, sum(x) AS s", "sum(x) > 17.5 AS s"):
+        found = sampled.verify(f"SELECT k, {what} FROM {table} GROUP BY k")
+        assert (found.equal, found.undecided) == (None, "Only floating values differ."), what
+    having = f"SELECT k FROM {table} GROUP BY k HAVING sum(x) > 16.9"
+    assert sampled.verify(having).undecided.startswith("Floating sums have a part")
+    found = sampled.verify(f"SELECT k, count(*) AS n, sum(x) AS s FROM {table} GROUP BY k")
+    assert found.equal is False
+
+
 def test_a_wrong_cube_is_switched_off(sampled, spark_warehouse: SparkWarehouse) -> None:
     table = f"lake.d.{spark_warehouse.table('k INT, v INT')}"
     spark_warehouse.sql(f"INSERT INTO {table} SELECT id % 3, id FROM range(0, 30, 1, 1)")
     sampled.query(f"CREATE CUBE off AS SELECT k, sum(v) FROM {table} GROUP BY k")
-    record = sampled.store.registry().cubes["off"]
-    (segment,) = sampled.store.table(record.table_uuid).of(record.id)
-    path = local_path(segment.path)
-    with duckdb.connect() as connection:
-        cells = connection.execute(
-            f"SELECT * REPLACE (s1 + 1 AS s1) FROM '{path}'"
-        ).to_arrow_table()
-        connection.register("cells", cells)
-        connection.execute(f"COPY cells TO '{path}' (FORMAT parquet)")
+    rewrite_cells(sampled, "off", "s1 + 1 AS s1")
     sql = f"SELECT k, sum(v) AS s FROM {table} GROUP BY k ORDER BY k"
     wrong = sampled.query(sql)
     assert wrong.metrics.rewritten
