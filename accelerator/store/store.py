@@ -258,7 +258,8 @@ class Store:
 
         Of two builders of one file the first wins; the other's ids come back as `lost`. With
         `job` given, they're taken only while its transaction log and its cube stand, so nothing
-        comes back that a vacuum or a DROP has seen as garbage; the log is removed afterwards.
+        comes back that a vacuum or a DROP has seen as garbage; the log is removed afterwards. A
+        segment over an artifact of an earlier build needs one of its cube that still names it.
         """
         self.check_writable()
         offered, replaced = tuple(segments), tuple(replaces)
@@ -271,6 +272,7 @@ class Store:
                 return table  # the try before stood, and a vacuum went past it since
             if job is not None:
                 self._check_job(job)
+                self._check_files(table, offered, job)
             added = add_segments(table, offered, replaced)
             lost = added.lost
             brought = tuple(one for one in offered if not holds(table, one))
@@ -423,6 +425,18 @@ class Store:
         registry = self._registry.listed()
         if job.cube_id not in registry.building:
             raise _dropped(recycled=job.cube_id in registry.owned)
+
+    def _check_files(self, table: TableVersion, offered: Iterable[SegmentRecord], job: Job) -> None:
+        """The error of a segment over an artifact of another build, which is garbage by now."""
+        root = self._files.uri(f"tables/{job.table_uuid}/cubes/")
+        for one in offered:
+            if one.path.startswith(root) and not one.path.startswith(f"{job.uri}/"):
+                state = table.cubes.get(one.cube_id)
+                if state is None or one.path not in state.load().by_path:
+                    raise StoreConflictError(
+                        f"{one.path} isn't in the store any more",
+                        hint="build again; another build or a vacuum was first",
+                    )
 
     def _check_owner(self, job: Job) -> None:
         """Forgets what was just committed if its cube is gone since it was asked for.

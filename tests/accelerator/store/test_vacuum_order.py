@@ -7,6 +7,7 @@ in between at each of them; then whoever was behind goes on, or the next vacuum 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from samples import TABLE, cube, segment
@@ -222,6 +223,28 @@ def test_who_begins_to_read_while_a_vacuum_runs_keeps_what_it_has_seen(full):
 def refused(path, data):
     """The end of who would write."""
     raise Crash
+
+
+@pytest.mark.parametrize("vacuumed", [False, True])
+def test_an_artifact_that_is_garbage_has_no_segment_again(vacuumed):
+    """A build may put another record over an old one's file: not once that one is gone."""
+    table = Table()
+    (kept, gone) = table.add(2)
+    builder = table.another()
+    old = builder.table(TABLE).segments
+    job = builder.begin_job(TABLE, CUBE)
+    over = [replace(old[kept], id=98), replace(old[gone], id=99)]
+    table.store.remove_segments(TABLE, [gone])
+    if vacuumed:
+        table.later(1)
+        table.vacuum(Retention(2 * HOUR, versions_min=1))
+    with pytest.raises(StoreConflictError, match="any more"):
+        builder.add_segments(TABLE, over, replaces=[kept, gone], job=job)
+    builder.add_segments(TABLE, over[:1], replaces=[kept], job=job)
+    table.later(1)
+    table.vacuum()
+    assert set(table.another().table(TABLE).segments) == {98}
+    assert table.artifacts == {kept}
 
 
 def test_a_lost_list_of_garbage_costs_no_pinned_version_a_file(monkeypatch):
