@@ -20,8 +20,10 @@ from accelerator.config import Config
 from accelerator.errors import (
     BuildError,
     CancelledError,
+    CubeNotFoundError,
     EngineError,
     IndexDefinitionError,
+    StoreConflictError,
     StoreError,
     UnknownColumnError,
     UnknownTableError,
@@ -52,6 +54,7 @@ _FILES_MAX = 1_024  # of one job, and so of one bundle
 _ROWS_MAX = 64_000_000  # of one job: their light blobs come to the driver, some 1.3 bytes a row
 _BUNDLES_MERGED = 8
 """So many small bundles of an index are made one."""
+_UNMERGED = "bundles of index %s can't be merged: %s"
 _TASK_BYTES = 64 * 1024 * 1024
 
 FileKey = tuple[str, int]
@@ -308,13 +311,14 @@ class IndexBuilder:
                 merged = records.segments(
                     record, some[0].fields[0][2], made, bundle, some[0].dimensions
                 )
-                ids = [s.id for s in some]
-                lost = self._store.add_segments(
-                    record.table_uuid, merged, replaces=ids, job=job
-                ).lost
             except (OSError, ValueError, StoreError) as error:
-                _log.warning("bundles of index %s can't be merged: %s", record.name, error)
+                _log.warning(_UNMERGED, record.name, error)
                 self._discard(job, ())
+                return
+            try:
+                lost = self._add(record, merged, [s.id for s in some], job)
+            except StoreError as error:
+                _log.warning(_UNMERGED, record.name, error)
                 return
             if lost:
                 self._discard(job, ())
@@ -338,8 +342,7 @@ class IndexBuilder:
             for target in due:
                 lacks = wanted[target.record.id]
                 made = _made(target, files, answers, lacks.files)
-                built = self._commit(target, jobs[target.record.id], made, lacks.doubtful)
-                del jobs[target.record.id]
+                built = self._commit(target, jobs, made, lacks.doubtful)
                 before = done[target.record.id]
                 done[target.record.id] = BuiltIndex(
                     before.index,
@@ -455,8 +458,7 @@ class IndexBuilder:
         gone, segments = self._restamped(target, kept, frozenset())
         if segments:
             job = self._store.begin_job(target.record.table_uuid, target.record.id)
-            uuid = target.record.table_uuid
-            self._store.add_segments(uuid, segments, replaces=gone, job=job)
+            self._add(target.record, segments, gone, job)
 
     def _restamped(
         self, target: Target, same: Mapping[FileKey, Snapshots], again: Collection[FileKey]
@@ -487,11 +489,14 @@ class IndexBuilder:
     def _commit(
         self,
         target: Target,
-        job: Job,
+        jobs: dict[str, Job],
         made: records.Made,
         doubtful: Mapping[FileKey, Snapshots],
     ) -> BuiltIndex:
-        """Adds what was made; of doubtful files without a changed key what there is goes on."""
+        """Adds what was made; of doubtful files without a changed key what there is goes on.
+
+        The job leaves `jobs` before its commit, and with that who deletes what it wrote.
+        """
         record = target.record
         keys = [(file.path, file.sequence_number) for file in made.files]
         new = [i for i, indexed in enumerate(made.indexed) if not indexed.unchanged]
@@ -501,10 +506,11 @@ class IndexBuilder:
         gone, restamped = self._restamped(target, same, again) if target.path else ([], [])
         segments = []
         if new:
-            bundle = records.write_bundle(self._store, job, made)
+            bundle = records.write_bundle(self._store, jobs[record.id], made)
             segments = records.segments(record, target.type, made, bundle, target.dimensions)
         offered = [*restamped, *segments]
-        lost = self._store.add_segments(record.table_uuid, offered, replaces=gone, job=job).lost
+        job = jobs.pop(record.id)
+        lost = self._add(record, offered, gone, job)
         kept = [s for s in segments if s.id not in lost]
         if lost:
             self._discard(job, kept)
@@ -516,6 +522,20 @@ class IndexBuilder:
             sum(s.bytes for s in kept),
             sum(not one.light and one.sidecar is None for one in made.indexed) if files else 0,
         )
+
+    def _add(
+        self, record: IndexRecord, made: Sequence[SegmentRecord], gone: Sequence[int], job: Job
+    ) -> tuple[int, ...]:
+        """Commits what a job made in the place of what goes; the ids of what lost.
+
+        What is refused is deleted. After any other failure it stays: the commit may have been made,
+        or be made yet by a request that is late.
+        """
+        try:
+            return self._store.add_segments(record.table_uuid, made, replaces=gone, job=job).lost
+        except (StoreConflictError, CubeNotFoundError):
+            self._discard(job, ())
+            raise
 
     def _discard(self, job: Job, kept: Sequence[SegmentRecord]) -> None:
         """Deletes what the job wrote, except what is kept, and ends it."""
