@@ -161,13 +161,15 @@ def _composed_lines(plan: ComposedPlan) -> list[str]:
 
 
 def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
-    """A row per cube that isn't used, one for the manifests; one without a cube holds for all.
+    """A row per cube that isn't used, and per index that was switched off, one for the manifests.
+
+    One without a cube holds for all.
 
     `nearest` is TRUE in the row of the one that came nearest to answering; `ddl` is what would make
     it answer: a build, or beside the nearest the CREATE CUBE that `cube` gives.
     """
     rows: list[dict[str, Any]] = []
-    if isinstance(plan, PlainPlan) and all(tried.cube == MANIFESTS for tried in plan.tried):
+    if isinstance(plan, PlainPlan) and not any(map(_is_cube, plan.tried)):
         rows.append({"cube": None, "code": plan.declined.code, "reason": plan.declined.sentence})
     used = [_used(part) for part in (plan.parts if isinstance(plan, ComposedPlan) else (plan,))]
     for tried in plan.tried:
@@ -185,6 +187,11 @@ def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
         if row["nearest"] and row["code"] in _OF_DEFINITION:
             row["ddl"] = cube()
     return rows
+
+
+def _is_cube(tried: Tried) -> bool:
+    switched_off = tried.declined is not None and tried.declined.code == "index_disabled"
+    return tried.cube != MANIFESTS and not switched_off
 
 
 def _used(plan: Plan) -> str | None:

@@ -7,7 +7,7 @@ that was made without a look at their constants. Nothing here runs a query.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -80,6 +80,13 @@ class Planner:
         """
         with self._context.statement():
             return self._planned(sql, only, by_spark)
+
+    def plan_without(self, sql: str, hidden: Set[str]) -> Plan:
+        """The plan were the cubes and indexes of these ids switched off; SqlglotError as it is."""
+        with self._context.statement():
+            settings = self._context.settings()
+            scene = Scene(self._lake.pin(), Stored(self._store, hidden), settings)
+            return self._search.plan(sql, self._parse(sql), scene).plan
 
     def _planned(self, sql: str, only: str | None, by_spark: bool) -> tuple[Plan, bool]:
         settings = self._context.settings()

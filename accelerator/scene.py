@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,10 +21,13 @@ COUNTED_MAX = 64 * 1024 * 1024
 
 
 class Stored:
-    """The store as one statement sees it: each of its logs is asked for its newest version once."""
+    """The store as one statement sees it: each of its logs is asked for its newest version once.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    Cubes and indexes whose ids are `hidden` are as good as switched off.
+    """
+
+    def __init__(self, store: Store, hidden: Set[str] = frozenset()) -> None:
+        self._store, self.hidden = store, hidden
         self._tables: dict[str, TableVersion] = {}
 
     @cached_property
@@ -33,9 +36,20 @@ class Stored:
         return self._store.registry()
 
     def indexes_of(self, table_uuid: str) -> Sequence[IndexRecord]:
-        """The table's indexes, by name."""
+        """The table's indexes that may be asked, by name."""
+        return [
+            one
+            for one in self._registered(table_uuid)
+            if one.disabled is None and one.id not in self.hidden
+        ]
+
+    def disabled_of(self, table_uuid: str) -> Sequence[IndexRecord]:
+        """The table's indexes that were switched off, by name."""
+        return [one for one in self._registered(table_uuid) if one.disabled is not None]
+
+    def _registered(self, table_uuid: str) -> Iterator[IndexRecord]:
         found = self.registry.indexes
-        return [found[name] for name in sorted(found) if found[name].table_uuid == table_uuid]
+        return (found[name] for name in sorted(found) if found[name].table_uuid == table_uuid)
 
     def table(self, table_uuid: str) -> TableVersion:
         """All segments over a fact table."""

@@ -5,7 +5,7 @@ Pure but for its own cache of covers: pins and store versions come with the stat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
@@ -212,6 +212,14 @@ class CubeSearch:
 
     def plan(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
         """The cheapest plan of the statement; else of SELECTs in it, and Spark for the rest."""
+        found = self._plan_inlined(sql, tree, scene)
+        off = tuple(_switched_off(found, scene))
+        if not off:
+            return found
+        return replace(found, plan=replace(found.plan, tried=(*found.plan.tried, *off)))
+
+    def _plan_inlined(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
+        """With views as derived tables."""
         seen = self._seen(scene)
         try:
             text = inlined(
@@ -484,7 +492,9 @@ class CubeSearch:
         states = tuple(
             (o, p.metadata_location, p.facts.snapshot_id) for o, p in sorted(pinned.items())
         )
-        key = (record.id, version.number, states, found.needs, tuple(scene.settings.values()))
+        asked = tuple([one.id for one in scene.stored.indexes_of(record.table_uuid)])
+        settings = tuple(scene.settings.values())
+        key = (record.id, version.number, states, found.needs, settings, asked)
         known = self._covers.get(key)
         if known is None:
             known = cover(
@@ -533,6 +543,8 @@ class CubeSearch:
         record, cube = tried
         if record.disabled is not None:
             return Tried(record.name, Declined("cube_disabled", record.disabled))
+        if record.id in scene.stored.hidden:
+            return Tried(record.name, Declined("cube_disabled", "To see what it's about."))
         if cube is None:
             return Tried(record.name, Declined("segment_unreadable", "Its definition."))
         if isinstance(raw, Declined):
@@ -605,6 +617,14 @@ class CubeSearch:
             names=tuple(o.name for o in block.outputs),
             manifests=best.manifests,
         )
+
+
+def _switched_off(found: Found, scene: Scene) -> Iterator[Tried]:
+    """The indexes of the statement's tables that aren't asked, since they were switched off."""
+    pinned = (scene.pin.pinned(parts, at) for parts, at in found.names)
+    for uuid in dict.fromkeys(table.facts.uuid for table in pinned if table is not None):
+        for one in scene.stored.disabled_of(uuid):
+            yield Tried(f"index {one.name}", Declined("index_disabled", one.disabled or ""))
 
 
 def _spark_declines(block: Block, best: Candidate) -> Declined | None:

@@ -28,6 +28,7 @@ REASONS: dict[str, str] = {
     "fact_not_in_query": "The cube's fact table isn't in the statement.",
     "files_changed": "A segment's data file is no longer live, or has other deletes.",
     "float_order": "What plain Spark answers depends on where −0.0 or NaN lies in the files.",
+    "index_disabled": "The index was switched off.",
     "index_unreadable": "An index can't be read; what it would have left out is read.",
     "join_differs": "A join of the cube doesn't follow from the statement.",
     "join_not_counted": "A join of the cube can't be left out: rows without a partner, or several.",

@@ -202,7 +202,10 @@ def _row(session: Accelerator, record: IndexRecord) -> dict[str, Any]:
     try:
         with session.store.reading():
             target = session.index_builder.target(record)
-            return row | _state(session, target)
+            state = _state(session, target)
+            if record.disabled is not None:
+                state["status"] = f"disabled: {record.disabled}"
+            return row | state
     except (AcceleratorError, OSError, ValueError) as error:
         return row | {"status": str(error).splitlines()[0]}
 

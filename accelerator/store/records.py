@@ -101,7 +101,8 @@ class DroppedCube:
 class IndexRecord:
     """A registered index over one column of a table; `options` are JSON values by their names.
 
-    `column` is the name when it was made: what counts is the field id.
+    `column` is the name when it was made: what counts is the field id. `disabled` says why nothing
+    is asked of it.
     """
 
     id: str
@@ -113,10 +114,11 @@ class IndexRecord:
     column: str
     created_ms: int
     options: Mapping[str, Any] = field(default_factory=dict)
+    disabled: str | None = None
 
     def to_json(self) -> Json:
         """The record as JSON values."""
-        return {
+        written: Json = {
             "id": self.id,
             "name": self.name,
             "table": self.table,
@@ -127,6 +129,7 @@ class IndexRecord:
             "created_ms": self.created_ms,
             "options": dict(self.options),
         }
+        return written if self.disabled is None else written | {"disabled": self.disabled}
 
     @classmethod
     def from_json(cls, raw: Json) -> IndexRecord:
@@ -141,6 +144,7 @@ class IndexRecord:
             column=_text(raw["column"]),
             created_ms=int(raw["created_ms"]),
             options=dict(raw["options"]),
+            disabled=raw.get("disabled"),
         )
 
 

@@ -153,6 +153,15 @@ class RegistryVersion:
         indexes = {**self.indexes, record.name: record}
         return replace(self, indexes=MappingProxyType(indexes))
 
+    def with_index_update(self, record: IndexRecord) -> RegistryVersion:
+        """The index of that name and id with other facts."""
+        if self.index(record.name).id != record.id:
+            raise IndexNotFoundError(
+                f"index {record.name} was replaced by another in the meantime",
+                hint="read the registry again and repeat the statement",
+            )
+        return replace(self, indexes=MappingProxyType({**self.indexes, record.name: record}))
+
     def with_index_renamed(self, name: str, new_name: str) -> RegistryVersion:
         """The index under another name, in place of the one that has it."""
         record = replace(self.index(name), name=new_name)

@@ -213,6 +213,11 @@ class Store:
         self.check_writable()
         return self._registry.commit(lambda registry: registry.with_index(record))
 
+    def update_index(self, record: IndexRecord) -> RegistryVersion:
+        """Changes a registered index; IndexNotFoundError if it was dropped or replaced."""
+        self.check_writable()
+        return self._registry.commit(lambda registry: registry.with_index_update(record))
+
     def rename_index(self, name: str, new_name: str) -> RegistryVersion:
         """Puts an index in the place of another, by one commit; the other's artifacts are garbage.
 

@@ -15,7 +15,12 @@ import pytest
 from samples import TABLE, cube, segment
 from test_vacuum_machine import HOUR, Crash, Door, World
 
-from accelerator.errors import CubeExistsError, CubeNotFoundError, StoreError
+from accelerator.errors import (
+    CubeExistsError,
+    CubeNotFoundError,
+    IndexNotFoundError,
+    StoreError,
+)
 from accelerator.store import DroppedCube, IndexRecord, Retention, Store
 from accelerator.store.files import open_files
 from accelerator.store.log import VersionedLog
@@ -325,6 +330,27 @@ def index(name="needle"):
     return IndexRecord(
         "e" * 32, name, "shop.orders", TABLE, "BLOOM", 3, "käufer", 1_750_000_000_000, options
     )
+
+
+def test_an_index_is_switched_off_until_another_takes_its_place(tmp_path):
+    store = Store.open(str(tmp_path))
+    store.create_index(index())
+    store.update_index(replace(index(), disabled="It was wrong."))
+    assert Store.open(str(tmp_path)).registry().index("needle").disabled == "It was wrong."
+    with pytest.raises(IndexNotFoundError, match="replaced by another"):
+        store.update_index(replace(index(), id="f" * 32))
+    with pytest.raises(IndexNotFoundError, match="no index"):
+        store.update_index(index("thread"))
+    store.create_index(replace(index("new"), id="f" * 32))
+    store.rename_index("new", "needle")
+    assert store.registry(fresh=True).index("needle").disabled is None
+
+
+def test_an_index_that_is_asked_is_written_as_before(tmp_path):
+    assert "disabled" not in index().to_json()
+    off = replace(index(), disabled="It was wrong.")
+    assert IndexRecord.from_json(off.to_json()) == off
+    assert IndexRecord.from_json(index().to_json()) == index()
 
 
 def write_golden(store):
