@@ -166,7 +166,7 @@ class Config:
     verify_sample: float = _setting(
         0.0,
         "This share of the queries that aren't plain Spark's is compared with it in the background;"
-        " a cube that differs is switched off.",
+        " a cube or index that makes an answer differ is switched off.",
         kind="share",
     )
     user: str | None = _setting(

@@ -1,4 +1,4 @@
-"""A share of the queries is also run plain, in the background; a cube that differs is switched off.
+"""A share of the queries is also run plain, in the background; what is wrong is switched off.
 
 Nothing here changes an answer, nor makes one wait: what comes faster than it can be compared is
 dropped, and counted. What differed is kept with both plans.
@@ -12,14 +12,12 @@ import queue
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from accelerator import explain
-from accelerator.errors import AcceleratorError
-from accelerator.plan import ComposedPlan, CoverPlan, Plan
-from accelerator.verification import verify
+from accelerator.verification import Verification, verify
 from rewrite.dialects import SPARK
 
 if TYPE_CHECKING:
@@ -36,7 +34,8 @@ _INTERRUPTED_S = 1.0
 class Difference:
     """A query whose answers differed: `accelerated` is the plan as JSON values, `plain` Spark's.
 
-    `disabled` are the cubes that were switched off for it.
+    `disabled` are the cubes and indexes that were switched off for it, by kind and name; where
+    there is none, `unattributed` says why.
     """
 
     sql: str
@@ -44,12 +43,14 @@ class Difference:
     accelerated: dict[str, Any]
     plain: str
     disabled: tuple[str, ...]
+    unattributed: str | None = None
 
 
 class Sampling:
     """Of one session.
 
-    `counts` are those of `equal`, `different`, `undecided`, `failed` and `dropped`.
+    `counts` are those of `equal`, `different`, `undecided`, `failed` and `dropped` statements, and
+    of the cubes and indexes that were `disabled`; by VERIFY, too.
     """
 
     def __init__(self, session: Accelerator, share: float, random: Random | None = None) -> None:
@@ -61,12 +62,13 @@ class Sampling:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._closed = threading.Event()
+        self._comparing: set[int] = set()  # threads whose queries are a comparison's own
 
     def offer(self, sql: str) -> None:
         """Compares the query's answers sometime, if it's drawn. Returns at once."""
         if not self._share or self._random.random() >= self._share:
             return
-        if threading.current_thread() is self._thread:
+        if threading.get_ident() in self._comparing:
             return
         try:
             self._waiting.put_nowait(sql)
@@ -97,43 +99,35 @@ class Sampling:
             except queue.Empty:
                 continue
             try:
-                self._compare(sql)
+                self.compared(sql)
             except Exception as error:  # the query has its answer; this is only a look behind it
                 self.counts["failed"] += 1
                 _log.warning("a query couldn't be compared with plain Spark: %s", error)
             finally:
                 self._waiting.task_done()
 
-    def _compare(self, sql: str) -> None:
-        session = self._session
+    def compared(self, sql: str) -> Verification:
+        """The query's answers compared now; how they differ is counted, kept and logged."""
+        session, thread = self._session, threading.get_ident()
+        self._comparing.add(thread)
+        try:
+            return self._compared(session, sql)
+        finally:
+            self._comparing.discard(thread)
+
+    def _compared(self, session: Accelerator, sql: str) -> Verification:
         plan = session.plan(sql, dialect=SPARK)[0]
         outcome = verify(session, sql)
         if outcome.equal is None:
             self.counts["undecided"] += 1
-            return
+            return outcome
         self.counts["equal" if outcome.equal else "different"] += 1
         if outcome.equal:
-            return
+            return outcome
+        self.counts["disabled"] += len(outcome.disabled)
         plain = session.plain_table(f"EXPLAIN EXTENDED {sql}").column(0)[0].as_py()
-        names = sorted(_cubes(plan))
-        disabled = tuple(name for name in names if self._disable(name, outcome.differences[0]))
-        found = Difference(sql, outcome.differences, explain.as_dict(plan), plain, disabled)
+        told = outcome.differences, explain.as_dict(plan), plain
+        found = Difference(sql, *told, outcome.disabled, outcome.unattributed)
         self.found.append(found)
         _log.error("an answer differs from plain Spark's: %s", json.dumps(asdict(found)))
-
-    def _disable(self, name: str, why: str) -> bool:
-        record = self._session.store.registry(fresh=True).cubes.get(name)
-        if record is None:
-            return False
-        why = f"An answer differed from plain Spark's: {why}"
-        try:
-            self._session.store.update_cube(replace(record, disabled=why))
-        except AcceleratorError as error:
-            _log.error("cube %s can't be switched off: %s", name, error)
-            return False
-        return True
-
-
-def _cubes(plan: Plan) -> set[str]:
-    parts = plan.parts if isinstance(plan, ComposedPlan) else (plan,)
-    return {p.cube for p in parts if isinstance(p, CoverPlan) and p.cube is not None}
+        return outcome

@@ -3,7 +3,8 @@
 Rows are compared as bags, since an ORDER BY rarely orders every row; those in an order of their own
 plan under their sort keys, since rows that tie may stand for each other under a limit. Columns that
 rest on a sketch are left out and named: two estimates of one value may differ, and both be right.
-Where answers differ that aren't determined, there is no verdict.
+Where answers differ that aren't determined, there is no verdict. What makes an answer wrong is
+switched off, if that can be told.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from accelerator.disabling import Culprits, Wrong, culprits, switched_off, titled
 from accelerator.doubts import Doubt, estimated, inexact
 from accelerator.errors import AcceleratorError, CancelledError, RefusedError
 from accelerator.plan import NestedPlan, PartialPlan, Plan, RowsPlan
@@ -45,7 +47,8 @@ class Verification:
 
     `equal` is None where the answers differ and both may be right: `undecided` says why.
     `estimates` are the columns that weren't compared: estimates, made of other sketches than
-    Spark's.
+    Spark's. `disabled` are the cubes and indexes that were switched off, by kind and name; where
+    the answers differ and nothing was, `unattributed` says why.
     """
 
     equal: bool | None
@@ -57,6 +60,8 @@ class Verification:
     fallback: str | None
     estimates: tuple[str, ...] = ()
     undecided: str | None = None
+    disabled: tuple[str, ...] = ()
+    unattributed: str | None = None
 
     def arrow(self) -> pa.Table:
         """One row."""
@@ -71,6 +76,8 @@ class Verification:
                 "fallback": pa.array([self.fallback], pa.string()),
                 "estimates": pa.array([", ".join(self.estimates) or None], pa.string()),
                 "undecided": pa.array([self.undecided], pa.string()),
+                "disabled": pa.array([", ".join(self.disabled) or None], pa.string()),
+                "unattributed": pa.array([self.unattributed], pa.string()),
             }
         )
 
@@ -79,6 +86,7 @@ class Verification:
 class _Both:
     """Both answers to a query; `sorted_by` of the last columns are the keys of a plan of rows."""
 
+    sql: str
     plan: Plan
     accelerated: Result
     plain: pa.Table
@@ -95,23 +103,28 @@ class _Both:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What differs, and why that's no verdict."""
+    """What differs, and why that's no verdict; `wrong` are the answers in which it shows."""
 
     differences: Sequence[str]
     undecided: str | None = None
+    wrong: tuple[Wrong, ...] = ()
+    unattributed: str = ""
 
 
 def verify(session: Accelerator, sql: str) -> Verification:
     """Both answers to a query in Spark SQL, under one state of the tables.
 
-    Taken again while a commit came between.
+    Taken again while a commit came between. What makes a wrong answer is switched off.
     """
     both = _both(session, sql)
     metrics, plain = both.accelerated.metrics, both.plain
-    estimates = estimated(both.plan) if metrics.rewritten else Doubt()
-    if estimates.rows:  # which of Spark's outputs rest on them isn't known
-        estimates = replace(estimates, places=frozenset(range(plain.num_columns)))
+    estimates = _estimates(both)
     judged = _judge(session, sql, both, estimates)
+    if judged.differences and both.settled and isinstance(both.plan, PartialPlan):
+        judged = _judge_parts(session, both.plan, judged)
+    found = Culprits()
+    if judged.differences and judged.undecided is None:
+        found = _switched_off(session, judged)
     return Verification(
         equal=None if judged.undecided is not None else not judged.differences,
         rewritten=metrics.rewritten,
@@ -122,7 +135,39 @@ def verify(session: Accelerator, sql: str) -> Verification:
         fallback=metrics.fallback,
         estimates=tuple(plain.column_names[i] for i in sorted(estimates.places)),
         undecided=judged.undecided,
+        disabled=tuple(map(titled, found.found)),
+        unattributed=None if found.found else found.unknown or None,
     )
+
+
+def _estimates(both: _Both) -> Doubt:
+    found = estimated(both.plan) if both.accelerated.metrics.rewritten else Doubt()
+    if found.rows:  # which of Spark's outputs rest on them isn't known
+        return replace(found, places=frozenset(range(both.plain.num_columns)))
+    return found
+
+
+def _switched_off(session: Accelerator, judged: _Judged) -> Culprits:
+    told = [culprits(session, wrong) for wrong in judged.wrong]
+    found = {one.id: one for some in told for one in some.found}
+    unknown = next((some.unknown for some in told if some.unknown), judged.unattributed)
+    both = Culprits(tuple(found.values()), unknown)
+    return switched_off(session, both, judged.differences[0])
+
+
+def _judge_parts(session: Accelerator, plan: PartialPlan, whole: _Judged) -> _Judged:
+    """By the SELECTs that are answered, each on its own: what stands above them is Spark's."""
+    differences: list[str] = []
+    wrong: list[Wrong] = []
+    for select in dict.fromkeys(plan.selects):
+        both = _both(session, select)
+        judged = _judge(session, select, both, _estimates(both))
+        if judged.differences and judged.undecided is None:
+            differences += [f"{one} of {select}" for one in judged.differences]
+            wrong += judged.wrong
+    if differences:
+        return _Judged(differences, wrong=tuple(wrong))
+    return replace(whole, wrong=(), unattributed="Each SELECT that is answered is right by itself.")
 
 
 def _both(session: Accelerator, sql: str) -> _Both:
@@ -140,7 +185,7 @@ def _both(session: Accelerator, sql: str) -> _Both:
         settled = _pins(session.plan(sql, dialect=SPARK)[0]) == _pins(before)
         if settled:
             break
-    return _Both(before, accelerated, plain, plain_ms, settled, keys)
+    return _Both(asked, before, accelerated, plain, plain_ms, settled, keys)
 
 
 def _judge(session: Accelerator, sql: str, both: _Both, estimates: Doubt) -> _Judged:
@@ -165,9 +210,11 @@ def _judge(session: Accelerator, sql: str, both: _Both, estimates: Doubt) -> _Ju
         return _Judged(differences, f"The statement isn't understood: {error}".splitlines()[0])
     if why is not None:
         return _Judged(differences, why)
-    if not both.sorted_by and is_cut(tree) and mine.num_rows == plain.num_rows:
-        return _judge_uncut(session, uncut(tree), both, differences)
-    return _judge_floats(both, differences, estimates)
+    if both.sorted_by or not is_cut(tree):
+        return _judge_floats(both, differences, estimates)
+    if mine.num_rows != plain.num_rows:
+        return _Judged(differences, wrong=(_wrong(both, ()),))
+    return _judge_uncut(session, uncut(tree), both, differences)
 
 
 def _others(table: pa.Table, places: frozenset[int]) -> list[int]:
@@ -204,13 +251,35 @@ def _judge_floats(both: _Both, differences: Sequence[str], estimates: Doubt) -> 
     if isinstance(both.plan, PartialPlan):
         types = enumerate(field.type for field in plain.schema)
         places = frozenset(i for i, type_ in types if pa.types.is_floating(type_))
-    if not places:
-        return _Judged(differences)
-    if both.sorted_by:
+    if both.sorted_by and places:
         return _Judged(differences, "Floating values differ, or rows that tie beside them.")
     compared = _others(plain, estimates.places | places)
+    wrong = (_wrong(both, compared),)
+    if not places:
+        return _Judged(differences, wrong=wrong)
     exact = differ(both.accelerated.arrow(), plain, compared=compared)
-    return _Judged(exact) if exact else _Judged(differences, "Only floating values differ.")
+    if not exact:
+        return _Judged(differences, "Only floating values differ.")
+    return _Judged(exact, wrong=wrong)
+
+
+def _wrong(both: _Both, compared: Sequence[int]) -> Wrong:
+    """The accelerated one of both answers, which differs in the columns that are compared."""
+    mine, plain, pins = both.accelerated.arrow(), both.plain, set(_pins(both.plan))
+    uuids = {uuid for uuid, _ in pins}
+
+    def differs(other: pa.Table) -> bool:
+        if both.sorted_by:
+            return bool(differ_sorted(other, plain, both.sorted_by))
+        return bool(differ(other, plain, compared=compared))
+
+    def at() -> list[int]:
+        return [i for i in compared if differ(mine, plain, compared=[i])]
+
+    def same_state(plan: Plan) -> bool:
+        return all(one in pins for one in _pins(plan) if one[0] in uuids)
+
+    return Wrong(both.sql, both.plan, differs, at, same_state)
 
 
 def _judge_uncut(
@@ -238,7 +307,8 @@ def _judge_uncut(
     found = differ(both.accelerated.arrow(), both.plain, compared=compared)
     if found:
         return _judge_floats(both, found, estimates)
-    return _Judged(_wrongly_cut(whole, cut, both))
+    found = _wrongly_cut(whole, cut, both)
+    return _Judged(found, unattributed="Without its LIMIT the answer is right." if found else "")
 
 
 def _wrongly_cut(whole: Uncut, cut: _Both, both: _Both) -> list[str]:

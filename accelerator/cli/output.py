@@ -62,6 +62,10 @@ def print_verification(found: Verification) -> None:
         click.echo("equal" if found.equal else "different")
     for difference in found.differences:
         click.echo(f"  {difference}")
+    for name in found.disabled:
+        click.echo(f"  {name} is switched off now")
+    if found.unattributed:
+        click.echo(f"  nothing is switched off: {found.unattributed}")
     parts = [f"{found.rows:,} row{'' if found.rows == 1 else 's'}"]
     parts.append(f"{found.accelerated_ms:.1f} ms accelerated, {found.plain_ms:.1f} ms plain")
     if found.fallback:

@@ -292,6 +292,9 @@ def test_verify_tells_by_its_exit_code():
     fake.verification = replace(fake.verification, equal=None, undecided="Rows tie.")
     found = run(fake, "verify", "SELECT 1")
     assert (found.exit_code, found.stdout) == (0, "undecided: Rows tie.\n  row (1,) for (2,)\n")
+    fake.verification = replace(EQUAL, equal=False, disabled=("index few",), unattributed="No.")
+    told = run(fake, "verify", "SELECT 1").stdout
+    assert told == "different\n  index few is switched off now\n  nothing is switched off: No.\n"
 
 
 def test_vacuum_is_a_statement():

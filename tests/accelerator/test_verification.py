@@ -71,6 +71,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     kept: dict[str, pa.Table] = {}
 
     def plain(sql: str) -> pa.Table:
+        if sql.startswith("EXPLAIN"):
+            return pa.table({"plan": ["== Physical Plan =="]})
         if sql in kept:
             return kept[sql]
         with duckdb.connect() as connection:
@@ -108,7 +110,13 @@ def test_what_no_tie_explains_is_a_difference(asked: Asked) -> None:
     assert found.equal is False
     assert len(found.differences) == 1 and "11)" in found.differences[0]
     assert asked.verify("SELECT DISTINCT p FROM s.t LIMIT 3", p=[0, 1]).equal is False
-    assert asked.verify("SELECT max(k) AS m FROM s.t", m=[40]).equal is False
+    found = asked.verify("SELECT max(k) AS m FROM s.t", m=[40])
+    assert found.equal is False
+    assert (found.disabled, found.unattributed) == ((), "No cube or index has a part in it.")
+    assert asked.acc.sampling.counts["different"] == len(asked.acc.sampling.found)
+    kept = asked.acc.sampling.found[-1]
+    assert kept.accelerated["rewritten"] and kept.plain == "== Physical Plan =="
+    assert kept.unattributed == found.unattributed
 
 
 def test_too_many_rows_without_the_limit_are_no_verdict(asked: Asked, monkeypatch) -> None:

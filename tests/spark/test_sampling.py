@@ -115,7 +115,7 @@ def test_a_wrong_cube_is_switched_off(sampled, spark_warehouse: SparkWarehouse) 
     sampled.sampling.wait()
     assert sampled.sampling.counts["different"] == 1
     (found,) = sampled.sampling.found
-    assert (found.sql, found.disabled) == (sql, ("off",))
+    assert (found.sql, found.disabled) == (sql, ("cube off",))
     assert found.accelerated["cube"] == "off"
     assert "Physical Plan" in found.plain
     answer = sampled.query(sql)

@@ -1,0 +1,89 @@
+"""Which of several cubes and indexes are found to make an answer wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from accelerator import disabling
+from accelerator.disabling import Culprits, Wrong, culprits, switched_off, titled
+from accelerator.errors import StoreError
+from accelerator.plan import PlainPlan
+from accelerator.session import Accelerator
+from accelerator.store import CubeRecord, IndexRecord
+from rewrite.reason import Declined
+
+A = CubeRecord("a" * 32, "a", "s.t", "uuid", "SELECT", "spark", 0)
+B = IndexRecord("b" * 32, "b", "s.t", "uuid", "BLOOM", 1, "k", 0)
+C = IndexRecord("c" * 32, "c", "s.t", "uuid", "BLOOM", 2, "v", 0)
+OTHER = "d" * 32
+_PLAIN = PlainPlan(Declined("cubes_none"))
+
+
+def _session(told: Callable[[set[str]], bool | None]) -> Accelerator:
+    """One whose registry has A, B, C and another; `told` says of those in sight what differs."""
+    every = frozenset({A.id, B.id, C.id, OTHER})
+    registry = SimpleNamespace(building=every)
+    store = SimpleNamespace(registry=lambda *, fresh: registry)
+
+    def differs(_session: object, _wrong: Wrong, hidden: frozenset[str]) -> bool | None:
+        return told({one[0] for one in every - hidden})
+
+    session: Any = SimpleNamespace(store=store, differs=differs)
+    return cast(Accelerator, session)
+
+
+def _wrong() -> Wrong:
+    return Wrong("SELECT", _PLAIN, lambda _table: True, list, lambda _plan: True)
+
+
+@pytest.mark.parametrize(
+    ("told", "found", "unknown"),
+    [
+        (lambda seen: "a" in seen, [A], ""),
+        (lambda seen: "c" in seen, [C], ""),
+        (lambda seen: bool({"a", "c"} & seen), [A, C], ""),
+        # each alone isn't enough for the plan, in which just one is wrong
+        (lambda seen: {"a", "b"} <= seen or seen == {"a", "c", "b"}, [], "Which one"),
+        (lambda seen: "b" in seen and len(seen) > 1, [B], ""),
+        (lambda _seen: True, [], "The answer without any cube or index is wrong as well."),
+        (lambda seen: None if not seen else True, [], "The answer without any cube or index can't"),
+        (lambda seen: "d" in seen, [], "Which one it is can't be told: cube a, index b, index c."),
+    ],
+)
+def test_who_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+    told: Callable[[set[str]], bool | None],
+    found: list[object],
+    unknown: str,
+) -> None:
+    session = _session(told)
+    monkeypatch.setattr(disabling, "_suspects", lambda *_: iter([A, B, C]))
+    monkeypatch.setattr(disabling, "_differs", session.differs)  # type: ignore[attr-defined]
+    outcome = culprits(session, _wrong())
+    assert list(outcome.found) == found
+    assert outcome.unknown.startswith(unknown) and bool(outcome.unknown) == bool(unknown)
+
+
+def test_a_plan_without_any_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = _session(lambda _seen: True)
+    monkeypatch.setattr(disabling, "_suspects", lambda *_: iter([]))
+    assert culprits(session, _wrong()).unknown == "No cube or index has a part in it."
+    monkeypatch.setattr(disabling, "_suspects", lambda *_: iter([A] * 33))
+    assert culprits(session, _wrong()).unknown.startswith("More than 32")
+
+
+def test_a_store_that_can_t_be_written_is_said() -> None:
+    def refuse(_record: object) -> None:
+        raise StoreError("the store is read-only")
+
+    written: list[IndexRecord] = []
+    store = SimpleNamespace(update_cube=refuse, update_index=written.append)
+    session: Any = SimpleNamespace(store=store)
+    done = switched_off(session, Culprits((A, B)), "3 rows for 4")
+    assert list(map(titled, done.found)) == ["index b"]
+    assert done.unknown == "The cube a can't be switched off: the store is read-only"
+    assert written[0].disabled == "An answer differed from plain Spark's: 3 rows for 4"
