@@ -51,7 +51,7 @@ from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, Holds, Segment, cover
 from cubes.manifest import Manifested, manifested, unsafe
-from cubes.match import hidden_column, match
+from cubes.match import hides, match
 from cubes.plan import Match
 from rewrite.bind import bind_block
 from rewrite.bind_joined import bind_joined, joins_rows
@@ -379,7 +379,7 @@ class CubeSearch:
         except DeclinedError:
             return None
         for _, cube in self._cubes(block, scene):
-            if cube is None or (cube.has_constants and hidden_column(block, cube) is None):
+            if cube is None or (cube.has_constants and not hides(block, cube)):
                 return None
         if self._may_be_manifested(block, scene):
             return None  # which files serve depends on the constants

@@ -61,8 +61,9 @@ def bytes_of(plan: NestedPlan) -> int:
 
 def _groups(block: Block, cubes: Mapping[str, CubeDefinition]) -> list[list[Aggregate]]:
     """The aggregates by the cube that answers most of those left, ties by name; then the rest."""
+    alone = {call: with_only(block, [call]) for call in block.aggregates}
     has = {
-        name: {c for c in block.aggregates if isinstance(match(with_only(block, [c]), cube), Match)}
+        name: {call for call, one in alone.items() if isinstance(match(one, cube), Match)}
         for name, cube in sorted(cubes.items())
     }
     left = list(block.aggregates)

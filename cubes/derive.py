@@ -146,6 +146,8 @@ class Deriver:
 
     def _over_dimension(self, kind: str, argument: Expr) -> Expr | None:
         """Aggregates of a dimension: its value holds for all n rows of the cell."""
+        if isinstance(argument, Column) and self._expressed.lacks(argument):
+            return None
         try:
             value = self._expressed.expression(argument)
         except DeclinedError:

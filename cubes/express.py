@@ -63,6 +63,10 @@ class Expressed:
             return self._columns.get(self._classes.find(expr))
         return self._columns.get(canonical(expr, self._classes.find)) if self._composite else None
 
+    def lacks(self, column: Column) -> bool:
+        """Whether `expression` declines the column."""
+        return column.occurrence not in self._delta and self.dimension(column) is None
+
     def expression(self, expr: Expr) -> Expr:
         """The expression over dimensions; DeclinedError names what the cube lacks."""
         bare = self.dimension(expr)

@@ -36,9 +36,9 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
     """
     if cube.fact.uuid not in block.tables:
         return Declined("fact_not_in_query")
-    own = hidden_column(block, cube)
-    if own is not None:
-        return Declined("column_not_in_cube", f"The column {own.name}.")
+    refused = _refused(block, cube)
+    if refused is not None:
+        return refused
     declined, hidden = _lacking(block, cube), _hidden(block, cube)
     if declined is None and hidden:
         declined = Declined("column_not_in_cube", f"The column {hidden[0].name}.")
@@ -58,15 +58,23 @@ def match(block: Block, cube: CubeDefinition) -> Match | Declined:
     return declined or Declined("table_not_in_cube")
 
 
-def hidden_column(block: Block, cube: CubeDefinition) -> Column | None:
-    """A column of the fact that the block searches and no part of the cube shows: a quick no."""
+def hides(block: Block, cube: CubeDefinition) -> bool:
+    """Whether the block searches a column of the fact that no part of the cube shows."""
+    return _refused(block, cube) is not None
+
+
+def _refused(block: Block, cube: CubeDefinition) -> Declined | None:
+    """A quick no, by such a column: the same one to all cubes that show the same columns."""
     key = cube.fact.uuid, cube.shown_fact
     if key not in block.kept:
         searched = block.searched_alone.get(cube.fact.uuid, {})
         hidden = (column for field, column in searched.items() if field not in cube.shown_fact)
-        block.kept[key] = next(hidden, None)
-    column: Column | None = block.kept[key]
-    return column
+        column = next(hidden, None)
+        block.kept[key] = (
+            None if column is None else Declined("column_not_in_cube", f"The column {column.name}.")
+        )
+    refused: Declined | None = block.kept[key]
+    return refused
 
 
 def _hidden(block: Block, cube: CubeDefinition) -> list[Column]:

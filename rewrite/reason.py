@@ -82,4 +82,7 @@ class DeclinedError(Exception):
 
     def __init__(self, code: str, detail: str = "") -> None:
         self.declined = Declined(code, detail)
-        super().__init__(self.declined.sentence)
+        super().__init__(code, detail)
+
+    def __str__(self) -> str:
+        return self.declined.sentence

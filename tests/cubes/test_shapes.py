@@ -12,7 +12,7 @@ import pytest
 
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition
-from cubes.match import hidden_column, match
+from cubes.match import hides, match
 from cubes.plan import Match
 from rewrite.bind import bind_block
 from rewrite.block import Block
@@ -122,4 +122,4 @@ def test_a_cube_with_a_constant_of_its_own_is_told() -> None:
     assert filtered.has_constants
     assert banded.has_constants
     tree = parse("SELECT g, sum(v) FROM f WHERE dt = '2024-01-01' GROUP BY g")
-    assert hidden_column(bind_block(tree, Star()), filtered) is not None
+    assert hides(bind_block(tree, Star()), filtered)
