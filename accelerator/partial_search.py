@@ -42,7 +42,7 @@ def plan_partial(
     planned: Callable[[exp.Expression], Plan],
 ) -> PartialPlan | PlainPlan:
     """The plan with what `planned` answers; the `plain` one where that is nothing."""
-    if not isinstance(tree, exp.Query) or _MARK in text.sql or not _has_inner(tree):
+    if not isinstance(tree, exp.Query) or _MARK in text.sql or not has_inner(tree):
         return plain
     if tree.find(exp.TableSample) is not None:  # what is drawn goes by how the rows lie
         return plain
@@ -64,13 +64,19 @@ def plan_partial(
             try:
                 if inner is None or _is_sorted_by_table(inner) or _reads(inner, refused):
                     return False
-                if not _is_answer(planned(_whole(inner))):
+                whole = _whole(inner)
+                plan = planned(whole)
+                if not _is_answer(plan):
                     refused.update([id(inner)] if _is_grouped(inner) else [])
                     return False
                 alone = parse(place.text)
                 if alone != inner:
                     return False  # a word that is a name here has cut it
-                plan = planned(inner if place.sql == place.text else parse(place.sql))
+                if place.sql == place.text:
+                    plan = planned(inner)
+                else:
+                    written = parse(place.sql)
+                    plan = plan if written == whole else planned(written)
             except (DeclinedError, SqlglotError):
                 return False
             if not isinstance(plan, Input) or not _is_answer(plan):
@@ -92,7 +98,8 @@ def plan_partial(
     return PartialPlan(inputs=inputs, tried=plain.tried, pieces=pieces, selects=selects)
 
 
-def _has_inner(tree: exp.Expression) -> bool:
+def has_inner(tree: exp.Expression) -> bool:
+    """Whether more than one SELECT stands in it."""
     return next(islice(tree.find_all(exp.Select), 1, None), None) is not None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from sqlglot import TokenType, exp
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
@@ -30,7 +30,7 @@ from accelerator.iceberg import LiveFile, Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
 from accelerator.nested_search import plan_nested
-from accelerator.partial_search import plan_partial
+from accelerator.partial_search import has_inner, plan_partial
 from accelerator.plan import (
     MANIFESTS,
     CoverPlan,
@@ -269,11 +269,14 @@ class CubeSearch:
             names.extend(one.names)
             return one.plan
 
+        windowed = tree.find(exp.Window) is not None
+        if not windowed and not has_inner(tree):
+            return found
         whole = cast(PlainPlan, found.plan)
         plan: PartialPlan | PlainPlan = whole
         try:
             text = Text(sql)
-            by_groups = unfolded(text) if text.has(TokenType.OVER) else None
+            by_groups = unfolded(text) if windowed else None
             if by_groups is not None:
                 plan = plan_partial(by_groups, parse(by_groups.sql), whole, seen, planned)
         except (DeclinedError, SqlglotError):
