@@ -16,7 +16,7 @@ from rewrite.reason import DeclinedError
 _OPERANDS = frozenset({"this", "expression", "expressions"})
 _SAFE = frozenset({"safe"})
 _UNIT = frozenset({"unit"})
-_READ: dict[type[exp.Expression], frozenset[str]] = {
+_BESIDE: dict[type[exp.Expression], frozenset[str]] = {
     exp.ApproxDistinct: frozenset({"accuracy"}),
     exp.ApproxQuantile: frozenset({"quantile", "accuracy", "weight", "error_tolerance"}),
     exp.Between: frozenset({"low", "high", "symmetric"}),
@@ -37,17 +37,18 @@ _READ: dict[type[exp.Expression], frozenset[str]] = {
     exp.TsOrDsToDate: _SAFE,
 }
 """What the binder reads, or declines by itself, beside the operands."""
+_READ = {kind: _OPERANDS | more for kind, more in _BESIDE.items()}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg)
 _TESTS = (exp.Is, exp.In, exp.Like, exp.ILike, exp.RegexpLike, exp.Between)
-_BOUND_TIGHTER = (*_COMPARISONS, *_ARITHMETIC, *_TESTS)
+_BOUND_TIGHTER: frozenset[type[exp.Expr]] = frozenset({*_COMPARISONS, *_ARITHMETIC, *_TESTS})
 _CONDITIONS = (*_COMPARISONS, *_TESTS, exp.Not, exp.And, exp.Or)
 
 
 def check_read(node: exp.Expression) -> None:
     """DeclinedError where the node has something that the binder doesn't read."""
-    known = _READ.get(type(node), frozenset())
-    unread = [k for k, v in node.args.items() if v and k not in known and k not in _OPERANDS]
+    known = _READ.get(type(node), _OPERANDS)
+    unread = [k for k, v in node.args.items() if v and k not in known]
     if unread:
         raise DeclinedError(
             "expression_unsupported", f"Its {', '.join(unread)}: {node.sql(dialect='spark')[:80]}."
@@ -60,7 +61,7 @@ def check_operands(node: exp.Expression) -> None:
     To Spark all comparisons bind alike, from the left, and tighter than IN, LIKE and BETWEEN:
     `a = b < c` is `(a = b) < c`, and `a = b IN (c)` is `(a = b) IN (c)`. To the parser they aren't.
     """
-    if not isinstance(node, _BOUND_TIGHTER):
+    if type(node) not in _BOUND_TIGHTER:
         return
     operands = [node.args.get(k) for k in ("this", "expression", "low", "high")]
     if any(isinstance(operand, _CONDITIONS) for operand in operands):

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import TokenType
-from sqlglot.dialects import Dialect
 
 from rewrite.nested import SELECTS_MAX
+from rewrite.parse import dialect_of
 from rewrite.reason import DeclinedError
 
 _SET = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
@@ -79,7 +80,7 @@ class Text:
     """A statement's tokens; DeclinedError where its parentheses don't match."""
 
     def __init__(self, sql: str) -> None:
-        tokens = Dialect.get_or_raise("spark").tokenize(sql)
+        tokens = dialect_of("spark").tokenize(sql)
         if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
             tokens = tokens[:-1]
         self.sql, self._tokens = sql, tokens
@@ -130,10 +131,6 @@ class Text:
         if found is None:
             raise _unclear()
         return found.start, found.end + 1
-
-    def has(self, kind: TokenType) -> bool:
-        """Whether there is such a token."""
-        return any(token.token_type == kind for token in self._tokens)
 
     def has_own(self, kind: TokenType, first: int, last: int) -> bool:
         """Whether such a token is among these, outside of SELECTs in parentheses."""
@@ -193,7 +190,7 @@ class Text:
         if self._type(body) != TokenType.SELECT or len(self._branches(body, region.last)) > 1:
             return None
         start, end = self._tokens[first].start, self._tokens[region.last - 1].end + 1
-        items = self._needed(own, self._named(body, region.last))
+        items = self._needed(own, self._named(body, region.last)) if own else []
         select = self.sql[self._tokens[body].start : end]
         prefix = f"WITH {', '.join(item.text for item in items)} " if items else ""
         return Place(start, end, self.sql[start:end], prefix + select)
@@ -312,7 +309,11 @@ class Text:
 
     def _named(self, first: int, last: int) -> frozenset[str]:
         """All words of these tokens, in lower case, that may be names."""
-        return frozenset(t.text.lower() for t in self._tokens[first:last])
+        return frozenset(self._words[first:last])
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return [token.text.lower() for token in self._tokens]
 
     @staticmethod
     def _needed(items: Sequence[_Item], named: frozenset[str]) -> list[_Item]:

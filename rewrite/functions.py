@@ -70,9 +70,9 @@ def check_word(node: exp.Expression) -> None:
 
     What stands as an operator, or has a syntax of its own (CAST), has no such word.
     """
-    word = node.meta.get("written")
+    word = node.meta_get("written")
     if word is None or isinstance(node, exp.Anonymous):
         return
     operands = 1 + len(node.expressions)
     if word not in FUNCTIONS or (word in _OF_TWO and operands != 2):
-        raise DeclinedError("expression_unsupported", f"The function {node.meta['written']}.")
+        raise DeclinedError("expression_unsupported", f"The function {word}.")

@@ -111,7 +111,8 @@ def copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
 
     while stack:
         node, made = stack.pop()
-        made.meta.update(node.meta)
+        if node.meta:
+            made.meta.update(node.meta)
         for key, value in node.args.items():
             if isinstance(value, list):
                 made.set(key, [begun(v) if isinstance(v, exp.Expression) else v for v in value])

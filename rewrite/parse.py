@@ -7,6 +7,7 @@ names an output by the word that was written. So each call keeps it as `meta["wr
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import cast
 
 import sqlglot
@@ -36,6 +37,12 @@ _LAST_UNIT = re.compile(r",\s*'([a-z]+)'\s*\)", re.IGNORECASE)
 _CONTINUED = re.compile(r"--[^\r\n]*\\\r?\n")
 
 
+@cache
+def dialect_of(name: str) -> Dialect:
+    """The parser's dialect of that name, made once."""
+    return Dialect.get_or_raise(name)
+
+
 def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     """The one statement of the text; SqlglotError where it can't be parsed.
 
@@ -45,14 +52,18 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     check_text(sql)
     matching = "match" in sql.lower() and _MATCH.search(sql)
     try:
-        tree = _of_tokens(sql, dialect) if matching else sqlglot.parse_one(sql, read=dialect)
+        tree = (
+            _of_tokens(sql, dialect)
+            if matching
+            else sqlglot.parse_one(sql, read=dialect_of(dialect))
+        )
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # `date_trunc()`
         raise ParseError(f"The parser fails inside: {error}") from error
     tree = cast(exp.Expression, tree)
     if dialect == "spark" and not sql.isascii():
         _check_letters(tree)
     for node in tree.find_all(exp.Func):
-        start, end = node.meta.get("start"), node.meta.get("end")
+        start, end = node.meta_get("start"), node.meta_get("end")
         if start is not None and end is not None:
             call = sql[start : end + 1].lower()
             lost = isinstance(node, exp.Cast) and not _OF_ONE.match(sql, end + 1)
@@ -72,7 +83,7 @@ def _check_letters(tree: exp.Expression) -> None:
 
 def _of_tokens(sql: str, dialect: str) -> exp.Expression | None:
     """A statement that has the word `match`, which the parser takes for MATCH … AGAINST."""
-    parser = Dialect.get_or_raise(dialect)
+    parser = dialect_of(dialect)
     tokens = parser.tokenize(sql)
     for token in tokens:
         if token.text.lower() == "match" and token.token_type.name in _WORDS:
@@ -118,5 +129,5 @@ def written_name(node: exp.Expression) -> str | None:
         return str(node.name).lower()
     if isinstance(node, exp.Any):
         return "any"
-    name = node.meta.get("written")
+    name = node.meta_get("written")
     return str(name) if name else None

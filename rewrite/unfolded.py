@@ -9,6 +9,7 @@ is cut out must read as it did: its clauses are compared as trees.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
@@ -68,6 +69,7 @@ def _once(whole: Text, left: set[str]) -> Text | None:
                 continue
             found = _Fragment.of(fragment, named=(start, end) != whole.span_of_all())
             if found is not None:
+                left.add(found.rstrip())  # its windows are over a derived table
                 return Text(f"{whole.sql[:start]}{found}{whole.sql[end:]}")
             left.add(fragment)
     except DeclinedError:
@@ -99,10 +101,13 @@ class _Fragment:
 
     def __init__(self, sql: str, tree: exp.Select, named: bool) -> None:
         self._sql, self._tree, self._named = sql, tree, named
-        self._tokens = Text(sql)
         self._keys: dict[str, exp.Column] = {}
         self._values: dict[str, str] = {}
         self._changes: list[_Change] = []
+
+    @cached_property
+    def _tokens(self) -> Text:
+        return Text(self._sql)
 
     def text(self) -> str | None:
         tree = self._tree

@@ -49,6 +49,7 @@ class _Inlining:
     def __init__(self, views: Views, facts: Facts, zone: str | None) -> None:
         self._views, self._facts, self._zone = views, facts, zone
         self._derived: dict[tuple[str, ...], str] = {}
+        self._known: dict[tuple[str, ...], ViewFacts | None] = {}
 
     def text(self, sql: str, tree: exp.Expression, depth: int) -> str | None:
         named = [(node, self._view(node)) for node in tree.find_all(exp.Table)]
@@ -68,7 +69,11 @@ class _Inlining:
 
     def _view(self, node: exp.Table) -> ViewFacts | None:
         parts = _parts(node)
-        return None if parts is None or is_defined(node) else self._views(parts)
+        if parts is None or is_defined(node):
+            return None
+        if parts not in self._known:
+            self._known[parts] = self._views(parts)
+        return self._known[parts]
 
     def _select(self, view: ViewFacts, depth: int) -> str:
         """The view's SELECT over tables of full names, with the view's columns as outputs."""
