@@ -12,6 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -224,11 +225,15 @@ class ColumnStatistics:
     @property
     def nbytes(self) -> int:
         """Bytes of memory; what it shares with other columns isn't counted."""
+        return self._nbytes_given + self.bounds.nbytes_made
+
+    @cached_property
+    def _nbytes_given(self) -> int:
         bounds = self.bounds
         arrays = [bounds.nulls, bounds.nans, self.tight, self.fixed, self.unproven]
         arrays += self.buckets.values()
         texts: int = bounds.lower.nbytes + bounds.upper.nbytes
-        return texts + bounds.nbytes_made + sum(map(held_bytes, arrays))
+        return texts + sum(map(held_bytes, arrays))
 
 
 class FileStatistics:
