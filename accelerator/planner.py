@@ -28,16 +28,8 @@ from rewrite.parse import parse
 from rewrite.reason import Declined
 from rewrite.shape import Shape, parametrised, shape_of
 
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A statement's tree, and the tables that its plan depends on, once it was bound.
-
-    The tree is None where the plan came of the statement's shape.
-    """
-
-    tree: exp.Expression | None
-    names: Names | None = None
+_TREES_MAX = 16
+"""Trees that are kept: each is many objects in cycles, which Python's collector goes through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +57,8 @@ class Planner:
     ) -> None:
         self._lake, self._store, self._config, self._context = lake, store, config, context
         self._search = CubeSearch(config, context, parts)
-        self._statements: Recent[_Statement] = Recent()
+        self._names: Recent[Names] = Recent()
+        self._trees: Recent[exp.Expression] = Recent(_TREES_MAX)
         self._plans: Recent[Plan] = Recent()
         self._forms: Recent[_Form] = Recent()
         self._shaped: Recent[Names] = Recent()
@@ -94,12 +87,11 @@ class Planner:
         if refused is not None:
             return PlainPlan(refused), False
         scene = Scene(self._lake.pin(), Stored(self._store), settings, only, by_spark)
-        statement = self._statements.get(sql) or _Statement(None)
-        key = self._key(sql, statement.names, scene)
+        key = self._key(sql, self._names.get(sql), scene)
         known = self._plans.get(key) if key is not None else None
         if known is not None:
             return known, True
-        tree = statement.tree
+        tree = self._trees.get(sql)
         shape = shape_of(sql) if tree is None and only is None else None
         form = self._form(shape, scene)
         found = self._by_shape(shape, form, scene) if shape is not None and form else None
@@ -111,7 +103,9 @@ class Planner:
             found = self._search.plan(sql, tree, scene)
             if shape is not None and isinstance(found.plan, CoverPlan):
                 self._learn(shape, _Form() if form is None else _Form(()), scene)
-        self._statements.put(sql, _Statement(tree, found.names))
+        self._names.put(sql, found.names)
+        if tree is not None:
+            self._trees.put(sql, tree)
         key = self._key(sql, found.names, scene)
         if key is not None:
             self._plans.put(key, found.plan)
