@@ -150,7 +150,7 @@ def _only_segments(
 ) -> _Cells:
     """Without raw rows the segments' own columns are aggregated: DuckDB plans that sooner."""
     render = _cell_renderer(match, dialect)
-    keys = tuple(render.text(k) for k in match.keys)
+    keys = tuple(_key(k, render, dialect) for k in match.keys)
     groups = tuple(_group(k, text, dialect) for k, text in zip(match.keys, keys, strict=True))
     slots = tuple(render.text(slot.cube) for slot in match.slots)
     return _Cells(_cells_from(match, render, source, delta), keys, groups, slots)
@@ -233,7 +233,7 @@ def segment_cells(
     With `cast` slots are of the types that raw rows give. DeclinedError as of `answer_sql`.
     """
     render = _cell_renderer(match, dialect)
-    items = [*kept, *(f"{render.text(k)} AS k{i}" for i, k in enumerate(match.keys))]
+    items = [*kept, *(f"{_key(k, render, dialect)} AS k{i}" for i, k in enumerate(match.keys))]
     for index, slot in enumerate(match.slots):
         text = render.text(slot.cube)
         items.append(f"{_cast(text, slot.type, dialect) if cast else text} AS a{index}")
@@ -266,6 +266,14 @@ def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource) -> 
 def _group(key: Expr, text: str, dialect: Dialect) -> str:
     """The key as GROUP BY takes it: a bare number would be a position in the SELECT list."""
     return _cast(text, key.type, dialect) if isinstance(key, Literal) else text
+
+
+def _key(key: Expr, render: Renderer, dialect: Dialect) -> str:
+    """A key over cells, in which −0.0 is 0.0: what is computed there may give either."""
+    text = render.text(key)
+    if dialect == "spark" or not isinstance(key, Call) or key.type not in FLOATING:
+        return text
+    return f"(CASE WHEN {text} = 0 THEN CAST(0 AS {duckdb_type(key.type)}) ELSE {text} END)"
 
 
 def _check_keys(keys: Iterable[Expr], dialect: Dialect) -> None:

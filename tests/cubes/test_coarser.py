@@ -180,6 +180,19 @@ def test_joins_that_both_have_are_paired() -> None:
     assert found.match.needs.complete == {2}
 
 
+@pytest.mark.parametrize("key", ["- CAST(k AS DOUBLE)", "CAST(k AS DOUBLE) * CAST(v AS DOUBLE)"])
+def test_a_computed_key_has_no_negative_zero(key: str) -> None:
+    fine = "SELECT k, v, count(*) n FROM f GROUP BY k, v"
+    found = _derived(f"SELECT {key} z, count(*) n FROM f GROUP BY 1", fine)
+    assert isinstance(found, Derivation)
+    engine = DuckDBEngine()
+    connection = connection_of(engine)
+    rows = "(SELECT 7 AS segment, unnest([0, 0, 2]) AS d0, unnest([-5, 5, 1]) AS d1, 1 AS s0)"
+    made = connection.execute(f"SELECT d0, s0 FROM ({found.select(rows, {7: 8})})").fetchall()
+    assert ("0.0", 2) in {(str(value), n) for value, n in made}
+    engine.close()
+
+
 def test_times_are_truncated_in_utc_alone() -> None:
     fine = "SELECT ts, g, sum(v) s FROM f GROUP BY ts, g"
     coarse = "SELECT date_trunc('month', ts) m, sum(v) s FROM f GROUP BY 1"

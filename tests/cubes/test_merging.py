@@ -230,3 +230,13 @@ def _answer(
     found = match(bound, of)
     assert isinstance(found, Match)
     return _fetch(connection, answer_sql(bound, found, "duckdb", [SegmentSource(table, "")], None))
+
+
+def test_a_key_computed_of_cells_has_no_negative_zero() -> None:
+    definition = cube("SELECT k, count(*) n FROM f GROUP BY k")
+    bound = block("SELECT - CAST(k AS DOUBLE) z, count(*) n FROM f GROUP BY 1")
+    found = match(bound, definition)
+    assert isinstance(found, Match)
+    source = SegmentSource("(SELECT 0 AS d0, 3 AS s0) c", "")
+    (row,) = duckdb.connect().execute(answer_sql(bound, found, "duckdb", [source], None)).fetchall()
+    assert (str(row[0]), row[1]) == ("0.0", 3)
