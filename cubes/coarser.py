@@ -88,8 +88,8 @@ def derive(
 ) -> Derivation | Declined:
     """How the cells of `coarser` come of those of `finer`, else why they don't.
 
-    `tables` are the coarser cube's, as they are pinned now; both have their columns' names of now.
-    `zone` is the session's.
+    `tables` are the coarser cube's, as they are pinned now; columns are known by their fields, so
+    that the cubes may have them under other names. `zone` is the session's.
     """
     fact = coarser.fact
     if (finer.fact.uuid, finer.fact.ref) != (fact.uuid, fact.ref):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelerator.builds.from_cubes import Source, finer, sources
+from accelerator.builds.from_cubes import Source, definitions, finer, sources
 from accelerator.builds.inspection import inspect
 from accelerator.builds.repair import broken_segments, unreadable_segments
 from accelerator.builds.segment_records import (
@@ -168,14 +168,17 @@ class Builder:
 
         Those that can't be built any more come last.
         """
+        if len(records) < 2:
+            return list(records)
         settings = self._settings()
+        others = definitions(self._store, records[0].table_uuid)
 
         def finer_ones(record: CubeRecord) -> float:
             try:
                 target = self.target(record)
             except (BuildError, UnknownTableError):
                 return math.inf
-            found = finer(self._store, record, target.cube, target.pinned, settings)
+            found = finer(others, record, target.cube, target.pinned, settings)
             return sum(1 for _ in found)
 
         return sorted(records, key=lambda record: (finer_ones(record), record.name))

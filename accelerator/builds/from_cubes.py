@@ -14,7 +14,6 @@ from accelerator.builds.segment_records import Counts
 from accelerator.config import Config
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store import CubeRecord, SegmentRecord, Store
-from cubes.build_sql import renamed
 from cubes.coarser import Derivation, derive
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import cover
@@ -65,7 +64,8 @@ def sources(
 ) -> list[Source]:
     """What the cube's segments of these files can be made of; each file stands in one at most."""
     found = []
-    for other in finer(store, record, cube, pinned, settings):
+    others = definitions(store, record.table_uuid)
+    for other in finer(others, record, cube, pinned, settings):
         segments = _segments(store, other[0], other[1], pinned, files, dict(settings))
         if segments:
             found.append(Source(other[0].id, other[1], segments))
@@ -80,29 +80,32 @@ def sources(
     return chosen
 
 
+def definitions(store: Store, table_uuid: str) -> list[tuple[CubeRecord, CubeDefinition]]:
+    """The cubes of a table that others may be made of, each read once."""
+    found = []
+    for record in store.registry().cubes.values():
+        if record.table_uuid != table_uuid or record.disabled:
+            continue
+        try:
+            found.append((record, from_dict(dict(record.definition))))
+        except ValueError:  # of a later release
+            continue
+    return found
+
+
 def finer(
-    store: Store,
+    others: Sequence[tuple[CubeRecord, CubeDefinition]],
     record: CubeRecord,
     cube: CubeDefinition,
     pinned: Sequence[PinnedTable],
     settings: Mapping[str, str],
 ) -> Iterator[tuple[CubeRecord, Derivation]]:
-    """The cubes whose cells give this one's, whatever they have built."""
+    """Those of a table's cubes whose cells give this one's, whatever they have built."""
     tables = [p.facts for p in pinned]
-    columns = {t.uuid: {c.field_id: c.name for c in t.columns} for t in tables}
-    for other in store.registry().cubes.values():
-        if other.table_uuid != record.table_uuid or other.id == record.id or other.disabled:
+    for other, definition in others:
+        if other.id == record.id:
             continue
-        try:
-            definition = from_dict(dict(other.definition))
-        except ValueError:  # of a later release
-            continue
-        names = {
-            (o, column): name
-            for o, table in enumerate(definition.tables)
-            for column, name in columns.get(table.uuid, {}).items()
-        }
-        derivation = derive(cube, renamed(definition, names), tables, settings.get("time_zone"))
+        derivation = derive(cube, definition, tables, settings.get("time_zone"))
         if not isinstance(derivation, Declined):
             yield other, derivation
 

@@ -15,6 +15,7 @@ import pytest
 
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.sketches import bitmap_count, bitmap_union, kll_quantile
+from cubes.build_sql import renamed
 from cubes.coarser import Derivation, derive
 from cubes.definition import CubeDefinition
 from rewrite.reason import Declined
@@ -200,6 +201,20 @@ def test_times_are_truncated_in_utc_alone() -> None:
     found = _derived(coarse, fine, "Europe/Berlin")
     assert isinstance(found, Declined)
     assert found.code == "settings_unsupported"
+
+
+def test_columns_are_known_by_their_fields() -> None:
+    coarse = "SELECT g, k, sum(v) s FROM f WHERE k > 2 GROUP BY g, k"
+    plain = _derived(coarse, _FINE)
+    swapped = {(0, 1): "g", (0, 2): "k", (0, 6): "new"}
+    facts = Star.tables["f"]
+    now = tuple(replace(c, name=swapped.get((0, c.field_id), c.name)) for c in facts.columns)
+    found = derive(
+        renamed(cube(coarse), swapped), cube(_FINE), [replace(facts, columns=now)], "UTC"
+    )
+    assert isinstance(plain, Derivation)
+    assert isinstance(found, Derivation)
+    assert found.select("cells", {1: 2}) == plain.select("cells", {1: 2})
 
 
 def test_a_column_of_another_type_is_declined() -> None:
