@@ -30,11 +30,16 @@ class Source:
     segments: tuple[SegmentRecord, ...]
 
     def parts(self, config: Config) -> Iterator[Source]:
-        """The same in jobs as large as a build's."""
+        """The same in jobs as large as a build's, and as DuckDB is given to read.
+
+        A segment that is larger alone is in none.
+        """
         part: list[SegmentRecord] = []
-        size = 0
+        size, limit = 0, min(config.build_bytes_per_job, config.duckdb_bytes_max)
         for segment in self.segments:
-            larger = size + segment.bytes > config.build_bytes_per_job
+            if segment.bytes > limit:
+                continue
+            larger = size + segment.bytes > limit
             if part and (larger or len(part) >= config.build_files_per_job):
                 yield Source(self.cube_id, self.derivation, tuple(part))
                 part, size = [], 0
