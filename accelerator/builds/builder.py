@@ -176,7 +176,7 @@ class Builder:
         def finer_ones(record: CubeRecord) -> float:
             try:
                 target = self.target(record)
-            except (BuildError, UnknownTableError):
+            except (BuildError, UnknownTableError, ValueError):  # perhaps of a later release
                 return math.inf
             found = finer(others, record, target.cube, target.pinned, settings)
             return sum(1 for _ in found)

@@ -6,11 +6,11 @@ own pins and settings, of cubes that aren't switched off; those with the fewest 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from accelerator.builds.repair import broken_segments
-from accelerator.builds.segment_records import Counts
+from accelerator.builds.segment_records import COLUMN_BYTES, Counts
 from accelerator.config import Config
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store import CubeRecord, SegmentRecord, Store
@@ -19,6 +19,8 @@ from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import cover
 from cubes.plan import Needs
 from rewrite.reason import Declined
+
+_SMALL_BYTES = 16 * 1024 * 1024  # of cells: whatever they weigh, Spark takes longer
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,18 @@ def _segments(
     needs = Needs(needs.complete, needs.unique | counted, needs.named, needs.bounded)
     single = [s for s in store.table(other.table_uuid).of(other.id) if len(s.files) == 1]
     chosen = cover(derivation.finer, single, files, mapped, needs, settings).segments
-    known = [s for s in chosen if all(e.missing is not None for e in s.edges if e.edge in counted)]
+    known = [
+        s
+        for s in chosen
+        if all(e.missing is not None for e in s.edges if e.edge in counted)
+        and is_lighter(s, derivation.match.stored)
+    ]
     broken = set(broken_segments(store, known))
     return tuple(s for s in known if s.id not in broken)
+
+
+def is_lighter(segment: SegmentRecord, stored: Set[str]) -> bool:
+    """Whether those of its columns that are read are less than its data file; small ones are."""
+    columns = segment.facts.get(COLUMN_BYTES, {})
+    read = sum(columns.get(name, 0) for name in stored)
+    return bool(read <= max(segment.files[0].size_bytes, _SMALL_BYTES))

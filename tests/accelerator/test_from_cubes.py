@@ -1,4 +1,4 @@
-"""How a finer cube's segments are taken in jobs: none larger than DuckDB is given to read."""
+"""Which of a finer cube's segments are taken, and in which jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from accelerator.builds.from_cubes import Source
+from accelerator.builds.from_cubes import Source, is_lighter
+from accelerator.builds.segment_records import COLUMN_BYTES
 from accelerator.config import Config
 from cubes.coarser import Derivation, derive
 from tests.accelerator.store.samples import segment
@@ -34,3 +35,13 @@ def test_jobs_are_no_larger_than_duckdb_reads(
     segments = tuple(segment(i, i, bytes=size) for i, size in ((1, 300), (2, 900), (3, 300)))
     made = Source("c", found, segments).parts(replace(Config(), **limits))
     assert [[s.id for s in part.segments] for part in made] == parts
+
+
+def test_cells_that_outweigh_their_file_are_left() -> None:
+    """Only what is read of them counts."""
+    small = segment(1, 1)
+    one = replace(small, files=(replace(small.files[0], size_bytes=20 << 20),))
+    heavy = replace(one, facts={COLUMN_BYTES: {"d0": 1 << 20, "s1": 30 << 20}})
+    assert is_lighter(heavy, frozenset({"d0"}))
+    assert not is_lighter(heavy, frozenset({"d0", "s1"}))
+    assert is_lighter(replace(heavy, files=small.files), frozenset({"d0"}))
