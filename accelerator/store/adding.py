@@ -91,11 +91,15 @@ def _has_rival(segment: SegmentRecord, known: Segments) -> bool:
 
     A segment built again for other dimension snapshots, types or settings is another source of
     the same rows, not a double, since the old one still answers time travel; so all of these are
-    part of the form. A merged segment stands one level above its inputs, which stay usable.
+    part of the form. A merged segment stands one level above its inputs, which stay usable; of one
+    that holds some file more than each of the others no merge is a double, since these may hold for
+    older snapshots alone.
     """
     form = _form(segment, known)
-    others = {one for file in segment.files for one in known.by_file.get(file.key, ())}
-    return any(_form(known.by_id[one], known) == form for one in others)
+    keys = {file.key for file in segment.files}
+    others = (known.by_id[one] for key in keys for one in known.by_file.get(key, ()))
+    rivals = (one for one in others if _form(one, known) == form)
+    return any(not segment.inputs or keys <= {file.key for file in one.files} for one in rivals)
 
 
 def _form(segment: SegmentRecord, known: Segments) -> tuple[object, ...]:

@@ -132,6 +132,20 @@ def test_estimates_and_figures(shop: Shop) -> None:
     assert sum(row["hits"] for row in shown.values()) == 1
 
 
+def test_segments_are_merged_again_after_a_delete(shop: Shop) -> None:
+    """Those of an earlier merge too, of which a file is no more as it was."""
+    shop.create()
+    for v in (7, 93):
+        merged = shop.acc.query("COMPACT CUBE shop").arrow().to_pylist()[0]
+        assert (merged["files"], merged["segments"]) == (8, 1)
+        shop.wh.sql(f"DELETE FROM {shop.table} WHERE v = {v}")
+        shop.acc.query("BUILD CUBE shop")
+    shop.acc.query("COMPACT CUBE shop")
+    figures = shop.acc.query("SHOW CUBES").arrow().to_pylist()[0]
+    assert (figures["files_covered"], figures["segments"]) == (8, 1)
+    assert shop.acc.verify(shop.select).equal
+
+
 def test_statistics_of_sketches_that_spark_makes(shop: Shop) -> None:
     made = f"CALL lake.system.compute_table_stats(table => 'd.{shop.name}', columns => array({{}}))"
     shop.wh.sql(made.format("'g', 'v'"))

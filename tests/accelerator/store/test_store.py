@@ -117,9 +117,18 @@ def test_another_source_of_the_same_rows_is_no_double(store, changes):
 def test_a_merged_segment_keeps_its_inputs_usable_and_may_be_merged_again(store):
     store.add_segments(TABLE, [segment(id, id) for id in (1, 2, 3)])
     assert store.add_segments(TABLE, [segment(10, 1, 2, inputs=(1, 2))]).lost == ()
-    assert store.add_segments(TABLE, [segment(11, 2, 3, inputs=(2, 3))]).lost == (11,)
     assert store.add_segments(TABLE, [segment(20, 1, 2, 3, inputs=(10, 3))]).lost == ()
     assert set(store.table(TABLE).segments) == {1, 2, 3, 10, 20}
+
+
+def test_a_merge_is_a_double_only_of_one_with_all_of_its_files(store):
+    """After a delete in one of a merge's files the others are merged anew."""
+    store.add_segments(TABLE, [segment(id, id) for id in (1, 2, 3)])
+    store.add_segments(TABLE, [segment(10, 1, 2, inputs=(1, 2))])
+    assert store.add_segments(TABLE, [segment(11, 2, 1, inputs=(2, 1))]).lost == (11,)
+    assert store.add_segments(TABLE, [segment(12, 2, 3, inputs=(2, 3))]).lost == ()
+    assert store.add_segments(TABLE, [segment(13, 2, inputs=(2,))]).lost == (13,)
+    assert set(store.table(TABLE).segments) == {1, 2, 3, 10, 12}
 
 
 def test_replaced_segments_go_in_the_same_version(store):

@@ -340,6 +340,7 @@ def naive_add(segments, offered, replaces):
             if old.cube_id == new.cube_id
             and bool(old.inputs) == bool(new.inputs)
             and {f.key for f in old.files} & {f.key for f in new.files}
+            and (not new.inputs or {f.key for f in new.files} <= {f.key for f in old.files})
         )
         if any(rivals):
             lost.append(new.id)
