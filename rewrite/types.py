@@ -16,6 +16,8 @@ TIMESTAMPS = ("timestamp", "timestamp_ntz")
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _DIGITS = {"int": 10, "bigint": 20}
 _DOUBLE_DIGITS = 15
+_KEPT_SCALE = 6
+"""Spark's `DecimalType.MINIMUM_ADJUSTED_SCALE`."""
 _WIDENED = frozenset(
     {("int", "bigint"), ("int", "double"), ("bigint", "double"), ("float", "double")}
 )
@@ -87,7 +89,11 @@ def literal_number_type(text: str) -> str | None:
 
 
 def arithmetic(op: str, left: str | None, right: str | None) -> str | None:
-    """The type of `left op right`; None where it isn't known or where Spark would round."""
+    """The type of `left op right`; None where it isn't known or where Spark may round.
+
+    >>> arithmetic("*", "decimal(32,4)", "decimal(16,2)"), arithmetic("/", "int", "int")
+    ('decimal(38,6)', 'double')
+    """
     if not (is_numeric(left) and is_numeric(right)):
         return None
     if op == "/":
@@ -107,9 +113,18 @@ def arithmetic(op: str, left: str | None, right: str | None) -> str | None:
     if a is None or b is None or op == "%":
         return None
     if op == "*":
-        return decimal_type(a[0] + b[0] + 1, a[1] + b[1])
+        return _computed_decimal(a[0] + b[0] + 1, a[1] + b[1])
     scale = max(a[1], b[1])
-    return decimal_type(max(a[0] - a[1], b[0] - b[1]) + scale + 1, scale)
+    return _computed_decimal(max(a[0] - a[1], b[0] - b[1]) + scale + 1, scale)
+
+
+def _computed_decimal(precision: int, scale: int) -> str | None:
+    """Of a sum or product. Beyond 38 digits Spark keeps six behind the point, and rounds the rest.
+
+    With no more of them a result is exact, or has too many digits before the point: then it raises.
+    """
+    kept = 38 if scale <= _KEPT_SCALE else precision
+    return decimal_type(min(precision, kept), scale)
 
 
 def common(types: list[str | None]) -> str | None:

@@ -4,6 +4,7 @@
 CREATE CUBE pricing AS
 SELECT l_shipdate, l_returnflag, l_linestatus, count(*),
        sum(l_quantity), sum(l_extendedprice), sum(l_extendedprice * (1 - l_discount)),
+       sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)),
        avg(l_quantity), avg(l_extendedprice), avg(l_discount)
 FROM lineitem
 GROUP BY l_shipdate, l_returnflag, l_linestatus;

@@ -464,7 +464,10 @@ def test_types_of_operators() -> None:
     assert arithmetic("/", "int", "int") == "double"
     assert arithmetic("+", "decimal(10,2)", "decimal(5,4)") == "decimal(13,4)"
     assert arithmetic("*", "decimal(10,2)", "int") == "decimal(21,2)"
-    assert arithmetic("*", "decimal(30,2)", "decimal(30,2)") is None
+    assert arithmetic("*", "decimal(30,2)", "decimal(30,2)") == "decimal(38,4)"
+    assert arithmetic("*", "decimal(30,4)", "decimal(30,3)") is None
+    assert arithmetic("-", "decimal(38,6)", "decimal(38,2)") == "decimal(38,6)"
+    assert arithmetic("+", "decimal(38,7)", "int") is None
     assert arithmetic("+", "string", "int") is None
     assert common(["int", "void", "bigint"]) == "bigint"
     assert common(["int", "string"]) is None

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from pyspark.errors import PySparkException
 
+from accelerator.errors import AcceleratorError
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -65,3 +67,90 @@ def test_sums_and_rows(facts: Differential, acc: Accelerator) -> None:
     facts.changed()
     facts.check(_OF_SUMS, spark=_OF_SUMS[:2])
     facts.check(_OF_ROWS, rewritten=None)
+
+
+W = "lake.d.decimals_w"
+# Spark has 38 digits for each of these, where 49 would be needed.
+_TAXED = "e * (1 - d) * (1 + t)"
+_WIDE_FACTS = (
+    "SELECT nullif(concat('g', id % 3), 'g2') AS g, id % 7 AS k,"
+    " CAST(nullif(id % 5, 3) * 12345678901.23 - id AS DECIMAL(15,2)) AS e,"
+    " CAST(id % 11 / 100 AS DECIMAL(15,2)) AS d, CAST(id % 9 * 11111111.11 AS DECIMAL(15,2)) AS t"
+    " FROM range({0}, {1}, 1, 1)"
+)
+_OF_WIDE = (
+    f"SELECT g, sum({_TAXED}) AS a, count(*) AS n FROM {W} WHERE k < 5 GROUP BY g",
+    f"SELECT g, min({_TAXED}) AS a, max({_TAXED}) AS b, count({_TAXED}) AS n FROM {W} GROUP BY g",
+    f"SELECT k, sum({_TAXED}) / 3 AS a, sum({_TAXED}) - max({_TAXED}) AS b FROM {W} GROUP BY k",
+    f"SELECT g, sum({_TAXED}) AS a FROM {W} GROUP BY g HAVING sum({_TAXED}) > 1.5 ORDER BY a",
+    f"SELECT sum({_TAXED}) AS a FROM {W} WHERE g = 'none'",
+    f"SELECT sum({_TAXED}) FILTER (WHERE k > 2) AS a, sum(CASE WHEN k = 1 THEN {_TAXED} END) AS b"
+    f" FROM {W}",
+)
+
+
+@pytest.fixture(scope="module")
+def wide(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[Differential]:
+    """A cube of products that are clipped; a row of group g9 has too many digits for them."""
+    spark_warehouse.sql(
+        f"CREATE TABLE {W} USING iceberg TBLPROPERTIES ('format-version'='2') AS"
+        f" {_WIDE_FACTS.format(0, 60)}"
+    )
+    acc.query(
+        f"CREATE CUBE wide_decimals AS SELECT g, k, count(*), sum({_TAXED}), min({_TAXED}),"
+        f" max({_TAXED}), count({_TAXED}) FROM {W} GROUP BY g, k"
+    )
+    yield Differential(acc)
+    acc.query("DROP CUBE wide_decimals")
+    spark_warehouse.sql(f"DROP TABLE {W}")
+
+
+def test_products_of_more_than_38_digits(wide: Differential, acc: Accelerator) -> None:
+    wide.check(_OF_WIDE[:2] + _OF_WIDE[3:], spark=_OF_WIDE[:2] + _OF_WIDE[3:])
+    wide.check(_OF_WIDE[2:3], rewritten=None, spark=_OF_WIDE[2:3])
+    acc.spark.sql(f"INSERT INTO {W} {_WIDE_FACTS.format(60, 90)}")
+    wide.changed()
+    wide.check(_OF_WIDE[:2] + _OF_WIDE[3:], spark=_OF_WIDE[:2])
+    wide.check([f"SELECT g, {_TAXED} AS p, count(*) FROM {W} GROUP BY 1, 2"], rewritten=None)
+
+
+def test_a_product_that_has_too_many_digits(wide: Differential, acc: Accelerator) -> None:
+    big = "CAST(9999999999999.99 AS DECIMAL(15,2))"
+    acc.spark.sql(f"INSERT INTO {W} SELECT 'g9', 1L, {big}, -{big}, {big}")
+    wide.changed()
+    try:
+        raising = f"SELECT sum({_TAXED}) AS a FROM {W}"
+        for ask in (acc.plain_table, lambda sql: acc.query(sql).arrow()):
+            with pytest.raises(PySparkException, match="NUMERIC_VALUE_OUT_OF_RANGE"):
+                ask(raising)
+        with pytest.raises(AcceleratorError, match="NUMERIC_VALUE_OUT_OF_RANGE"):
+            acc.query("BUILD CUBE wide_decimals")
+        raised = dict(acc.fallbacks)
+        wide.check([f"SELECT sum({_TAXED}) AS a FROM {W} WHERE k = 2"])
+        assert dict(acc.fallbacks) == raised
+    finally:
+        acc.spark.sql(f"DELETE FROM {W} WHERE g = 'g9'")
+
+
+def test_sums_of_more_than_38_digits(spark_warehouse: SparkWarehouse, acc: Accelerator) -> None:
+    """Each product fits, two of them don't: Spark's sum raises, and so does ours."""
+    table = spark_warehouse.table("k INT, a DECIMAL(30,2), b DECIMAL(30,2)")
+    one = "CAST(3000000000000000 AS DECIMAL(30,2))"
+    spark_warehouse.sql(f"INSERT INTO lake.d.{table} VALUES (1, {one}, {one} * 200), (2, 1, 2)")
+    acc.query(
+        f"CREATE CUBE wide_sums AS SELECT k, count(*), sum(a * b) FROM lake.d.{table} GROUP BY k"
+    )
+    try:
+        checked = Differential(acc)
+        asked = f"SELECT sum(a * b) AS s FROM lake.d.{table}"
+        checked.check([asked], spark=[asked])
+        spark_warehouse.sql(
+            f"INSERT INTO lake.d.{table} SELECT 3 + id, {one} * 600, {one} FROM range(2)"
+        )
+        acc.query("BUILD CUBE wide_sums")
+        with pytest.raises(PySparkException, match="Overflow in sum of decimals"):
+            acc.plain_table(asked)
+        with pytest.raises(PySparkException, match="Overflow in sum of decimals"):
+            acc.query(asked)
+    finally:
+        acc.query("DROP CUBE wide_sums")

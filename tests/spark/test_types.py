@@ -13,13 +13,16 @@ pytestmark = pytest.mark.spark
 
 _COLUMNS = (
     "i INT, w BIGINT, f FLOAT, x DOUBLE, c DECIMAL(10,2), p DECIMAL(18,4), q DECIMAL(38,10),"
+    " r DECIMAL(32,4), u DECIMAL(38,0), v DECIMAL(38,6), z DECIMAL(30,7),"
     " s STRING, d DATE, t TIMESTAMP, n TIMESTAMP_NTZ, b BOOLEAN"
 )
 _NUMBERS = ("i", "w", "f", "x", "c", "p", "q", "7", "3000000000", "1.5", "2e0")
+_WIDE = ("r", "u", "v", "z", "c * p", "r * (1 + c)")
 _EXPRESSIONS = [
     *(f"max({a} {op} {b})" for a, b in product(_NUMBERS, _NUMBERS) for op in "+-*/%"),
     *(f"max({a} div {b})" for a, b in product(("i", "w", "7", "3000000000"), ("i", "w", "2"))),
-    *(f"{f}({a})" for f in ("sum", "avg", "min", "max", "count") for a in _NUMBERS),
+    *(f"max({a} {op} {b})" for a, b in product(_WIDE, (*_NUMBERS, *_WIDE)) for op in "+-*"),
+    *(f"{f}({a})" for f in ("sum", "avg", "min", "max", "count") for a in (*_NUMBERS, *_WIDE)),
     *(f"{f}({a})" for f in ("min", "max") for a in ("s", "d", "t", "n", "b")),
     *(f"{f}({a})" for f in ("stddev", "stddev_pop", "variance", "var_pop") for a in ("i", "c")),
     *(
