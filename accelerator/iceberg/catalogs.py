@@ -67,13 +67,16 @@ class Pointer:
 
 
 class CatalogReader(Protocol):
-    """One catalog, as far as reading tables and setting their properties goes."""
+    """One catalog, as far as reading tables and setting their properties goes.
 
-    def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
+    What is newest is so at a moment: look-ups of the same one may be told what the first was.
+    """
+
+    def pointer(self, identifier: tuple[str, ...], moment: object = None) -> Pointer | None:
         """The newest metadata of namespace + name, or None where that isn't an Iceberg table."""
         ...
 
-    def view(self, identifier: tuple[str, ...]) -> ViewPointer | None:
+    def view(self, identifier: tuple[str, ...], moment: object = None) -> ViewPointer | None:
         """The newest metadata of namespace + name, or None where that isn't a view known here."""
         ...
 
@@ -111,7 +114,11 @@ class PyIcebergCatalog:
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()
 
-    def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
+    def pointer(
+        self,
+        identifier: tuple[str, ...],
+        moment: object = None,  # noqa: ARG002 - the Protocol's
+    ) -> Pointer | None:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         if len(identifier) < 2:
             return None
@@ -122,7 +129,11 @@ class PyIcebergCatalog:
                 return None
         return Pointer(table.metadata_location, table.io.properties, table.metadata)
 
-    def view(self, identifier: tuple[str, ...]) -> ViewPointer | None:
+    def view(
+        self,
+        identifier: tuple[str, ...],
+        moment: object = None,  # noqa: ARG002 - the Protocol's
+    ) -> ViewPointer | None:
         """The newest metadata of namespace + name, or None where the catalog gives no such view."""
         if len(identifier) < 2:
             return None
@@ -229,12 +240,20 @@ class JvmCatalog:
         self._settings = settings
         self._location = location
 
-    def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
+    def pointer(
+        self,
+        identifier: tuple[str, ...],
+        moment: object = None,  # noqa: ARG002 - the Protocol's
+    ) -> Pointer | None:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         found = self._location((self._settings.name, *identifier)) if self._location else None
         return Pointer(found, self._settings.properties) if found else None
 
-    def view(self, identifier: tuple[str, ...]) -> ViewPointer | None:  # noqa: ARG002
+    def view(
+        self,
+        identifier: tuple[str, ...],  # noqa: ARG002 - the Protocol's
+        moment: object = None,  # noqa: ARG002
+    ) -> ViewPointer | None:
         """None: what a view is isn't asked of the JVM."""
         return None
 

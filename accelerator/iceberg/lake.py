@@ -532,29 +532,33 @@ class Lake:
         catalog = default if isinstance(default, str) else default()
         return (catalog, *(parts if len(parts) > 1 else (*self._default_namespace(), *parts)))
 
-    def newest(self, full: tuple[str, ...]) -> _Loaded | None:
+    def newest(self, full: tuple[str, ...], moment: object) -> _Loaded | None:
         """The newest metadata of the table of that full name; None where that isn't one."""
         if self._max_age_s <= 0:
-            return self._read(full)
+            return self._read(full, moment)
         now = self._clock()
         known = self._newest.get(full)
         if known is None or now - known[0] > self._max_age_s:
-            known = self._newest[full] = (now, self._read(full))
+            known = self._newest[full] = (now, self._read(full, moment))
         return known[1]
 
-    def _read(self, full: tuple[str, ...]) -> _Loaded | None:
+    def _read(self, full: tuple[str, ...], moment: object = None) -> _Loaded | None:
         reader = self._catalogs.get(full[0])
-        pointer = reader.pointer(full[1:]) if reader is not None and len(full) > 1 else None
+        pointer = None
+        if reader is not None and len(full) > 1:
+            pointer = reader.pointer(full[1:], moment)
         if pointer is None:
             return None
         # The name belongs to the key: two names may be registered over one metadata file.
         key = (pointer.location, *full)
         return self._loaded.get_or(key, lambda: _Loaded(pointer, pointer.parse()))
 
-    def view(self, full: tuple[str, ...]) -> ViewFacts | None:
-        """The view of that full name as it is now; None where there is none in Spark's dialect."""
+    def view(self, full: tuple[str, ...], moment: object) -> ViewFacts | None:
+        """The view of that full name then; None where there is none in Spark's dialect."""
         reader = self._catalogs.get(full[0])
-        pointer = reader.view(full[1:]) if reader is not None and len(full) > 1 else None
+        pointer = None
+        if reader is not None and len(full) > 1:
+            pointer = reader.view(full[1:], moment)
         if pointer is None:
             return None
         definition = self._views.get_or(pointer.location, pointer.parse)
@@ -643,8 +647,11 @@ def _reader(
 class Pin(Facts):
     """What one statement sees: each table's metadata is read once, at its first use."""
 
-    def __init__(self, lake: Lake, newest: Callable[[tuple[str, ...]], _Loaded | None]) -> None:
+    def __init__(
+        self, lake: Lake, newest: Callable[[tuple[str, ...], object], _Loaded | None]
+    ) -> None:
         self._lake, self._newest = lake, newest
+        self._moment = object()
         self._metadata: dict[tuple[str, ...], _Loaded | None] = {}
         self._full: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._views: dict[tuple[str, ...], ViewFacts | None] = {}
@@ -660,12 +667,12 @@ class Pin(Facts):
         if full is None:
             full = self._full[parts] = self._lake.resolve(parts)
         if full not in self._metadata:
-            self._metadata[full] = self._newest(full)
+            self._metadata[full] = self._newest(full, self._moment)
         loaded = self._metadata[full]
         return self._lake.state(full, loaded, at) if loaded is not None else None
 
     def view(self, parts: tuple[str, ...]) -> ViewFacts | None:
         """The view of that name; None where it isn't one in Spark's dialect."""
         if parts not in self._views:
-            self._views[parts] = self._lake.view(self._lake.resolve(parts))
+            self._views[parts] = self._lake.view(self._lake.resolve(parts), self._moment)
         return self._views[parts]

@@ -28,8 +28,8 @@ _POINTER = (
 )
 _TABLES = "SELECT table_namespace, table_name FROM iceberg_tables WHERE catalog_name = ?"
 _VERSION = "PRAGMA data_version"
-"""Another number once another connection, in any process, has changed the file; a third of a
-look-up's time."""
+"""Another number once another connection, in any process, has changed the file; asked once for
+what is looked up at the same moment."""
 _KEPT = 4096  # look-ups of one thread
 _ONLY_TABLES = " AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL)"
 
@@ -49,14 +49,14 @@ class SqliteCatalog(PyIcebergCatalog):
         self._file = file
         self._local = threading.local()
 
-    def pointer(self, identifier: tuple[str, ...]) -> Pointer | None:
+    def pointer(self, identifier: tuple[str, ...], moment: object = None) -> Pointer | None:
         """The newest metadata of namespace + name, or None where it isn't a table."""
-        location = self._location(identifier, is_view=False)
+        location = self._location(identifier, moment, is_view=False)
         return None if location is None else Pointer(location, self._settings.properties)
 
-    def view(self, identifier: tuple[str, ...]) -> ViewPointer | None:
+    def view(self, identifier: tuple[str, ...], moment: object = None) -> ViewPointer | None:
         """The newest metadata of namespace + name, or None where it isn't a view."""
-        location = self._location(identifier, is_view=True)
+        location = self._location(identifier, moment, is_view=True)
         return None if location is None else ViewPointer(location, self._settings.properties)
 
     def tables(self) -> Iterator[tuple[str, ...]]:
@@ -76,19 +76,24 @@ class SqliteCatalog(PyIcebergCatalog):
     def _failures(self) -> tuple[type[Exception], ...]:
         return (OSError, ValueError, sqlite3.Error)
 
-    def _location(self, identifier: tuple[str, ...], *, is_view: bool) -> str | None:
-        rows = self._looked_up((self._settings.name, ".".join(identifier[:-1]), identifier[-1]))
+    def _location(
+        self, identifier: tuple[str, ...], moment: object, *, is_view: bool
+    ) -> str | None:
+        key = (self._settings.name, ".".join(identifier[:-1]), identifier[-1])
+        rows = self._looked_up(key, moment)
         if not rows:
             return None
         typed = "iceberg_type" in rows[0].keys()  # noqa: SIM118
         same = (typed and rows[0]["iceberg_type"] == "VIEW") == is_view
         return rows[0]["metadata_location"] or None if same else None
 
-    def _looked_up(self, key: tuple[str, str, str]) -> list[sqlite3.Row]:
+    def _looked_up(self, key: tuple[str, str, str], moment: object) -> list[sqlite3.Row]:
         """The table's rows, as this thread has read them while the file's counter stood as now."""
-        version = [tuple(row) for row in self._read(_VERSION, ())]
-        if not version or version != getattr(self._local, "version", None):
-            self._local.version, self._local.looked_up = version, {}
+        if moment is None or moment is not getattr(self._local, "moment", None):
+            version = [tuple(row) for row in self._read(_VERSION, ())]
+            if not version or version != getattr(self._local, "version", None):
+                self._local.version, self._local.looked_up = version, {}
+            self._local.moment = moment
         known: dict[tuple[str, str, str], list[sqlite3.Row]] = self._local.looked_up
         if key not in known:
             rows = self._read(_POINTER, key)
@@ -124,6 +129,7 @@ class SqliteCatalog(PyIcebergCatalog):
                 isolation_level=None,
             )
             self._local.connection.row_factory = sqlite3.Row
-            self._local.identity, self._local.version = identity, None
+            self._local.identity = identity
+            self._local.version, self._local.moment, self._local.looked_up = None, None, {}
         connection: sqlite3.Connection = self._local.connection
         return connection
