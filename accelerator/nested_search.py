@@ -1,7 +1,8 @@
 """Plans of a SELECT over answers of others: each is planned as a statement, then what stands above.
 
-Only answers that are small by their form are taken into memory: groups, or the first rows. DuckDB
-computes what stands above; what isn't proven for it leaves the whole statement to Spark.
+Only answers that are small by their form are taken into memory: groups, or the first rows, and
+tables beside them that are small by their size. DuckDB computes what stands above; what isn't
+proven for it leaves the whole statement to Spark.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from sqlglot import exp
 
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
+from accelerator.iceberg import Pin
 from accelerator.plan import CoverPlan, DuckDBRun, NestedPlan, PlainPlan, Plan, RowsPlan, Tried
 from cubes.cover_sql import RawSource, answer_sql
 from cubes.itself import itself
@@ -19,24 +21,30 @@ from cubes.manifest import may_raise, unsafe
 from rewrite.bind_joined import bind_above
 from rewrite.block import Block
 from rewrite.expr import Aggregate, columns, walk
-from rewrite.nested import Answer, Answers, Nested
+from rewrite.nested import Answer, Answers, Beside, Nested
 from rewrite.reason import Declined, DeclinedError
 from rewrite.row_block import RowBlock
 from rewrite.types import FLOATING
 
 _FIRST_MAX = 100_000
 """First rows that are kept as an answer to go on with."""
+_BESIDE_BYTES_MAX, _BESIDE_ROWS_MAX = 64 * 1024 * 1024, 2_000_000
+"""Of a table that is read whole, to be joined with answers."""
 
 
 def plan_nested(
     split: Nested,
     planned: Callable[[exp.Expression], Plan],
+    rows: Callable[[Beside], Plan],
     config: Config,
     zone: str | None,
     *,
     by_spark: bool,
 ) -> Plan:
-    """The plan of the SELECT, whose inner ones `planned` plans; a plain one with the reason."""
+    """The plan of the SELECT; a plain one with the reason.
+
+    `planned` plans its inner ones, `rows` all of a table's that stands beside them.
+    """
     if by_spark or config.engine == "spark":
         declined = Declined("engine_unavailable", "Derived tables are put together in DuckDB.")
         return PlainPlan(declined)
@@ -48,6 +56,14 @@ def plan_nested(
         refused = refused_input(plan)
         if refused is not None or not isinstance(plan, (CoverPlan, RowsPlan, NestedPlan)):
             return PlainPlan(refused or Declined("block_unsupported"), tuple(found.values()))
+        plans[name] = plan
+    for name, beside in split.beside.items():
+        plan = rows(beside)
+        found.update((id(one), one) for one in plan.tried)
+        if isinstance(plan, PlainPlan):
+            return PlainPlan(plan.declined, tuple(found.values()))
+        if not isinstance(plan, RowsPlan) or plan.engine != "duckdb":
+            return PlainPlan(_large(), tuple(found.values()))
         plans[name] = plan
     tried = tuple(found.values())
     try:
@@ -75,6 +91,20 @@ def refused_input(plan: Plan) -> Declined | None:
 
 def _is_small(block: Block) -> bool:
     return not block.rows or (block.limit is not None and block.limit <= _FIRST_MAX)
+
+
+def _large() -> Declined:
+    return Declined("block_unsupported", "A join of a large table with a derived table.")
+
+
+def rows_beside(beside: Beside, pin: Pin, planned: Callable[[exp.Expression], Plan]) -> Plan:
+    """The plan of all rows of the table, which `planned` plans; a plain one of a large table."""
+    pinned = pin.pinned(beside.parts)
+    if pinned is None:
+        return PlainPlan(Declined("table_unknown", f"The table {'.'.join(beside.parts)}."))
+    if pinned.size_bytes > _BESIDE_BYTES_MAX or pinned.rows_told > _BESIDE_ROWS_MAX:
+        return PlainPlan(_large())
+    return planned(beside.select(pinned.facts.columns))
 
 
 def _rows_in_from() -> Declined:

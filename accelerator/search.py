@@ -29,7 +29,7 @@ from accelerator.float_order import joined_float_order
 from accelerator.iceberg import LiveFile, Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
-from accelerator.nested_search import plan_nested
+from accelerator.nested_search import plan_nested, rows_beside
 from accelerator.partial_search import has_inner, plan_partial
 from accelerator.plan import (
     MANIFESTS,
@@ -61,7 +61,7 @@ from rewrite.embedded import Text
 from rewrite.expr import Expr
 from rewrite.facts import At, Facts, TableFacts, ViewFacts
 from rewrite.flattened import flattened
-from rewrite.nested import SELECTS_MAX, Nested, nested
+from rewrite.nested import SELECTS_MAX, Beside, Nested, nested
 from rewrite.parse import parse
 from rewrite.reason import Declined, DeclinedError
 from rewrite.set_operation import above, set_operation
@@ -342,8 +342,12 @@ class CubeSearch:
             names.extend(found.names)
             return found.plan
 
+        def rows(beside: Beside) -> Plan:
+            names.append((beside.parts, At()))
+            return rows_beside(beside, scene.pin, lambda tree: self._plan_rows(tree, scene).plan)
+
         zone = scene.settings.get("time_zone")
-        plan = plan_nested(split, planned, self._config, zone, by_spark=scene.by_spark)
+        plan = plan_nested(split, planned, rows, self._config, zone, by_spark=scene.by_spark)
         return Found(plan, tuple(dict.fromkeys(names)))
 
     def _plan_joined_rows(self, tree: exp.Expression, scene: Scene) -> Found:

@@ -44,6 +44,17 @@ _OVER = (
     " LATERAL VIEW explode(array(1, 2)) l AS e",
 )
 """Of which the place is an output's name."""
+_BESIDE = (
+    "SELECT z.*, x.{1} AS other FROM ({{}}) z LEFT JOIN {2} x ON z.{0} IS NOT NULL",
+    "SELECT x.{1} AS other, count(*) AS many, max(z.{0}) FROM {2} x, ({{}}) z GROUP BY x.{1}",
+)
+_KEYED = (
+    "SELECT z.*, x.{1} AS other FROM ({{}}) z JOIN {2} x ON z.{0} = x.{3}",
+    "WITH q AS ({{}}) SELECT x.{1} AS other, q.{0} AS low FROM {2} x LEFT JOIN q ON q.{0} = x.{3}",
+    "SELECT x.{1} AS other, count(*) AS many FROM ({{}}) z LEFT JOIN {2} x ON z.{0} <=> x.{3}"
+    " GROUP BY x.{1}",
+)
+"""Of which the places are an output's name, a column of a dimension, its name, and its key."""
 
 
 class Asker:
@@ -344,6 +355,10 @@ class Asker:
         exact = [o for o in made.outputs if o.exact] or [Output(ROWS.text)]
         outputs = tuple(replace(o, alias=o.alias or f"o{n}") for n, o in enumerate(exact))
         over = [text.format(outputs[0].alias) for text in _OVER]
+        over += self._over_tables(outputs)
+        over.append(
+            f"WITH q({', '.join(f'r{n}' for n in range(len(outputs)))}) AS ({{}}) SELECT * FROM q"
+        )
         kept = made.grouped_as if made.grouped_as != "positions" else "texts"
         return replace(
             made,
@@ -354,3 +369,16 @@ class Asker:
             grouped_as=kept,
             wrap=self.r.choice((*_WRAPS, *over)),
         )
+
+    def _over_tables(self, outputs: Sequence[Output]) -> list[str]:
+        """Joins with a dimension, by its key where an output is the fact's key."""
+        keys = {self._sql(f"{{{edge.key}}}"): edge for edge in self.star.edges}
+        keyed = [(o.alias or "", keys[o.text]) for o in outputs if o.text in keys]
+        if not keyed:
+            table = self.r.choice([t for t in self.star.tables.values() if t.short != "f"])
+            column = self.r.choice(table.columns).name
+            return [form.format(outputs[0].alias, column, table.name) for form in _BESIDE]
+        alias, edge = self.r.choice(keyed)
+        table = self.star.tables[edge.child]
+        places = self.r.choice(table.columns).name, table.name, self.star.column(edge.unique).name
+        return [form.format(alias, *places) for form in _KEYED]

@@ -1,7 +1,8 @@
 """A SELECT over answers of others: derived tables, and the names that WITH defines.
 
 Each SELECT that stands in FROM is a statement of its own; the one around it is over the columns of
-their answers. `docs/rewriting.md`, 1: blocks stand one above the other, each is tried on its own.
+their answers, and of tables that stand beside them. `docs/rewriting.md`, 1: blocks stand one above
+the other, each is tried on its own.
 """
 
 from __future__ import annotations
@@ -18,20 +19,40 @@ from rewrite.reason import DeclinedError
 _Tree = TypeVar("_Tree", bound=exp.Expression)
 Query = exp.Select | exp.SetOperation
 _NAME = "acc_answer_"
+_TABLE = "acc_table_"
+_INNER, _COLUMN = "acc_named", "acc_column_"
+_NAMED, _PARTS_MAX = frozenset({"this", "db", "catalog", "alias"}), 3
 SELECTS_MAX = 32
 """In one statement; what stands under a name of WITH counts each time it's read."""
 _RELATION = frozenset({"this", "alias"})
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """A table in a FROM with SELECTs; `names` are all that the SELECT around it says, None: `*`."""
+
+    parts: tuple[str, ...]
+    names: frozenset[str] | None
+
+    def select(self, columns: Sequence[ColumnFacts]) -> exp.Select:
+        """Its rows with the columns that are named, of those that it has; with one at least."""
+        named = [c for c in columns if self.names is None or c.name.lower() in self.names]
+        shown = [exp.Column(this=_quoted(c.name)) for c in named or columns[:1]]
+        reversed_ = [_quoted(part) for part in reversed(self.parts)]
+        table = exp.Table(**dict(zip(("this", "db", "catalog"), reversed_, strict=False)))
+        return exp.Select(expressions=shown, from_=exp.From(this=table))
+
+
+@dataclass(frozen=True, slots=True)
 class Nested:
-    """`outer` reads tables that stand for the answers of `inner`, by name.
+    """`outer` reads tables that stand for the answers of `inner`, by name, and for those `beside`.
 
     Each has the WITH that it needs; a name that WITH defines is one, however often it's read.
     """
 
     outer: exp.Select
     inner: Mapping[str, Query]
+    beside: Mapping[str, Beside]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +91,7 @@ class Answers(Facts):
 def nested(tree: exp.Expression) -> Nested | None:
     """The statement as a SELECT over others; None where no SELECT stands in its FROM.
 
-    DeclinedError where something else stands there beside them.
+    DeclinedError where something else than tables stands there beside them.
     """
     if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
         return None
@@ -83,15 +104,41 @@ def nested(tree: exp.Expression) -> Nested | None:
     instead: dict[int, exp.Expression | None] = {id(tree.args.get("with_")): None}
     inner: dict[str, Query] = {}
     names: dict[int, str] = {}
+    tables: dict[str, tuple[str, ...]] = {}
     for node, found in zip(nodes, selects, strict=True):
         if found is None:
-            raise DeclinedError("block_unsupported", "A join of tables with a derived table.")
+            name = f"{_TABLE}{len(tables)}"
+            tables[name], instead[id(node)] = _parts(node), _table(name, node)
+            continue
         select, visible = found
         name = names.setdefault(id(select), f"{_NAME}{len(names)}")
         if name not in inner:
             inner[name] = with_visible(select, visible)
         instead[id(node)] = _table(name, node)
-    return Nested(copied(tree, instead), inner)
+    outer = copied(tree, instead)
+    said = _said(outer) if tables else None
+    return Nested(outer, inner, {name: Beside(parts, said) for name, parts in tables.items()})
+
+
+def _parts(node: exp.Expression) -> tuple[str, ...]:
+    """The name of a table that is read as it is now."""
+    parts = node.parts if isinstance(node, exp.Table) else []
+    plain = _NAMED.issuperset(key for key, value in node.args.items() if value)
+    if not 0 < len(parts) <= _PARTS_MAX or not all(isinstance(p, exp.Identifier) for p in parts):
+        plain = False
+    if not plain:
+        raise DeclinedError("block_unsupported", "A join of something else with a derived table.")
+    return tuple(part.name for part in parts)
+
+
+def _said(tree: exp.Select) -> frozenset[str] | None:
+    """All columns' names in a SELECT, in lower case; None where it may mean some without them."""
+    stars = (star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
+    natural = any(join.args.get("method") for join in tree.args.get("joins") or ())
+    if natural or next(stars, None) is not None:
+        return None
+    using = (name for join in tree.args.get("joins") or () for name in join.args.get("using") or ())
+    return frozenset(one.name.lower() for one in (*tree.find_all(exp.Column), *using))
 
 
 def copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
@@ -157,8 +204,6 @@ def meant(
         source, aliases = node.this, [node.args.get("alias")]
     else:
         return None
-    if any(alias is not None and alias.args.get("columns") for alias in aliases):
-        raise DeclinedError("block_unsupported", "A derived table with names for its columns.")
     if any(v for k, v in node.args.items() if k not in _RELATION):
         raise DeclinedError("block_unsupported", "A derived table that is sampled or turned.")
     while isinstance(source, exp.Subquery) and not any(
@@ -167,7 +212,40 @@ def meant(
         source = source.this
     if not isinstance(source, Query):
         raise DeclinedError("block_unsupported", "A join in parentheses in FROM.")
+    for alias in aliases:
+        if alias is not None and alias.args.get("columns"):
+            source = _renamed(source, alias.args["columns"])
     return source, visible
+
+
+def _renamed(query: Query, names: Sequence[exp.Identifier]) -> exp.Select:
+    """A SELECT of its columns by their places, under these names.
+
+    DeclinedError where their number is another one, or isn't seen.
+    """
+    inner = copied(query, {})
+    first: exp.Expression = inner
+    while isinstance(first, (exp.SetOperation, exp.Subquery)):
+        first = first.this
+    items = first.expressions if isinstance(first, exp.Select) else []
+    if len(items) != len(names) or any(item.is_star for item in items):
+        raise DeclinedError("block_unsupported", "A derived table with names for its columns.")
+    named = [
+        item
+        if isinstance(item, (exp.Alias, exp.Column))
+        else exp.Alias(this=item, alias=exp.to_identifier(f"{_COLUMN}{place}"))
+        for place, item in enumerate(items)
+    ]
+    first.set("expressions", named)
+    shown = [
+        exp.Alias(
+            this=exp.Column(this=_quoted(item.alias_or_name)),
+            alias=copied(name, {}),
+        )
+        for item, name in zip(named, names, strict=True)
+    ]
+    alias = exp.TableAlias(this=exp.to_identifier(_INNER))
+    return exp.Select(expressions=shown, from_=exp.From(this=exp.Subquery(this=inner, alias=alias)))
 
 
 def with_visible(select: Query, visible: Sequence[exp.CTE]) -> Query:
@@ -200,6 +278,12 @@ def names_in(tree: exp.Expression) -> set[str]:
 def _table(name: str, node: exp.Expression) -> exp.Table:
     """The relation that stands for a derived table, under the alias that it had."""
     alias = node.args.get("alias")
-    if alias is None and isinstance(node, exp.Table):
-        alias = exp.TableAlias(this=node.this.copy())
-    return exp.Table(this=exp.to_identifier(name), alias=None if alias is None else alias.copy())
+    named = alias.this if alias is not None else None
+    if named is None and isinstance(node, exp.Table):
+        named = node.this
+    own = None if named is None else exp.TableAlias(this=named.copy())
+    return exp.Table(this=exp.to_identifier(name), alias=own)
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)

@@ -16,7 +16,7 @@ from rewrite.bind_joined import bind_above
 from rewrite.block import Block
 from rewrite.embedded import Text
 from rewrite.expr import Column
-from rewrite.facts import Facts, ViewFacts
+from rewrite.facts import At, Facts, ViewFacts
 from rewrite.flattened import flattened
 from rewrite.located import is_defined
 from rewrite.nested import Answer, Answers, nested
@@ -110,6 +110,11 @@ class _Inlining:
         if split is None:
             return bind_above(tree, self._facts, self._zone)
         answers = {name: self._answer(inner) for name, inner in split.inner.items()}
+        for name, beside in split.beside.items():
+            table = self._facts.table(beside.parts, At())
+            if table is None:
+                raise _unsupported(f"The table {'.'.join(beside.parts)} isn't known.")
+            answers[name] = self._answer(beside.select(table.columns))
         return bind_above(split.outer, Answers(answers), self._zone)
 
     def _answer(self, tree: exp.Expression) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rewrite.facts import At
+from rewrite.facts import At, ColumnFacts
 from rewrite.nested import Answer, Answers, nested
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
@@ -24,6 +24,37 @@ def test_derived_tables_keep_their_aliases() -> None:
     )
     assert outer == "SELECT a.x FROM acc_answer_0 AS a JOIN acc_answer_1 ON x = y"
     assert inner == ["SELECT k AS x FROM t GROUP BY k", "SELECT 1 AS y"]
+
+
+def test_columns_get_names_by_their_places() -> None:
+    outer, inner = _cut("WITH c(a, B) AS (SELECT k, 1 FROM t UNION SELECT 2, x) SELECT b FROM c")
+    assert outer == "SELECT b FROM acc_answer_0 AS c"
+    assert inner == [
+        "SELECT `k` AS a, `acc_column_1` AS B FROM"
+        " (SELECT k, 1 AS acc_column_1 FROM t UNION SELECT 2, x) AS acc_named"
+    ]
+    outer, _ = _cut("SELECT y FROM (SELECT 1 AS x FROM t) AS a(y)")
+    assert outer == "SELECT y FROM acc_answer_0 AS a"
+
+
+def test_a_table_beside_has_the_columns_that_are_named() -> None:
+    columns = [ColumnFacts(1, "K", "int", False), ColumnFacts(2, "g", "string", False)]
+
+    def beside(sql):
+        (found,) = nested(parse(sql)).beside.values()
+        return found.select(columns).sql("spark")
+
+    answer = "(SELECT k, count(*) AS n FROM t GROUP BY k) a"
+    assert beside(f"SELECT n FROM {answer} JOIN c.d.u ON a.k = u.k") == (
+        "SELECT `K` FROM `c`.`d`.`u`"
+    )
+    assert beside(f"SELECT n FROM u JOIN {answer} USING (k) WHERE g = 'x'") == (
+        "SELECT `K`, `g` FROM `u`"
+    )
+    assert beside(f"SELECT count(*) FROM {answer}, u") == "SELECT `K` FROM `u`"
+    for stars in ("SELECT *", "SELECT u.*", "SELECT count(DISTINCT u.*)"):
+        assert beside(f"{stars} FROM {answer}, u") == "SELECT `K`, `g` FROM `u`"
+    assert beside(f"SELECT n FROM {answer} NATURAL JOIN u") == "SELECT `K`, `g` FROM `u`"
 
 
 def test_a_name_of_with_is_one_answer_however_often_it_is_read() -> None:
@@ -66,9 +97,11 @@ def test_no_select_stands_in_from(sql) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT * FROM (SELECT 1 AS x) a JOIN t ON x = k",
-        "SELECT * FROM (SELECT 1 AS x FROM t) AS a(y)",
-        "WITH c(y) AS (SELECT 1 FROM t) SELECT * FROM c",
+        "SELECT * FROM (SELECT 1 AS x) a JOIN t VERSION AS OF 7 ON x = k",
+        "SELECT * FROM (SELECT 1 AS x) a JOIN t TABLESAMPLE (5 ROWS) ON x = k",
+        "SELECT * FROM (SELECT 1 AS x) a JOIN range(5) t ON x = id",
+        "SELECT * FROM (SELECT 1 AS x FROM t) AS a(y, z)",
+        "WITH c(y) AS (SELECT t.* FROM t) SELECT * FROM c",
         "WITH RECURSIVE c AS (SELECT 1 AS x) SELECT * FROM c",
         "WITH c AS (SELECT 1 AS x), c AS (SELECT 2 AS x) SELECT * FROM c",
         "WITH c AS (SELECT 1 AS x) SELECT * FROM (WITH c AS (SELECT x FROM c) SELECT * FROM c)",

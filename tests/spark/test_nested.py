@@ -39,6 +39,13 @@ NESTED = [
     " GROUP BY g ORDER BY g",
     f"SELECT max(v) FROM (SELECT v FROM {F} WHERE v IS NOT NULL ORDER BY v, k, d LIMIT 3)",
     f"SELECT sum(CASE WHEN n > 2 THEN s END) AS many FROM ({BY_K})",
+    f"WITH c(a, b, c, d) AS ({BY_K}) SELECT a, C, max(b) AS K FROM c GROUP BY a, c ORDER BY a",
+    f"SELECT n, count(*) AS m FROM (SELECT k, count(v) FROM {F} GROUP BY k) AS t (K, n) GROUP BY n"
+    " ORDER BY m DESC, n DESC",
+    f"WITH c(a, b) AS (SELECT k, sum(v) FROM {F} GROUP BY k UNION ALL SELECT 'z', max(v) FROM {F})"
+    " SELECT x.d, y.b FROM c x(e, d) JOIN c y ON x.e = y.a ORDER BY 1, 2",
+    f"WITH n AS (SELECT k, count(*) AS n FROM {F} GROUP BY k) SELECT b FROM (WITH w AS (SELECT n"
+    " FROM n WHERE n > 1) SELECT max(n), min(n) FROM w) AS t(a, b)",
 ]
 FLAT = [
     "SELECT y, sum(v) AS s, count(*) AS n FROM (SELECT year(d) AS y, v FROM"
@@ -51,12 +58,14 @@ FLAT = [
     " '2024-01-31') GROUP BY 1 ORDER BY m",
     f"SELECT max(s) FROM (SELECT y, sum(v) AS s FROM (SELECT year(d) AS y, v FROM {F}) GROUP BY y)",
     f"SELECT DISTINCT y FROM (SELECT k, year(d) AS y FROM {F}) WHERE k = 'a'",
+    f"SELECT b, sum(c) AS s FROM (SELECT k, year(d), v FROM {F}) AS t(a, b, c) WHERE a < 'e'"
+    " GROUP BY b ORDER BY b",
 ]
 PLAIN = [
     f"SELECT k, sum(s) OVER (ORDER BY k) FROM ({BY_K})",
     f"SELECT a.k, g FROM ({BY_K}) a JOIN {D} ON a.k = dk",
     f"SELECT s / n FROM ({BY_K})",
-    f"WITH c(a, b, c, d) AS ({BY_K}) SELECT a FROM c",
+    f"SELECT max(b) FROM (SELECT * FROM ({BY_K})) AS t(a, b, c, d)",
     f"SELECT k FROM ({BY_K}) t WHERE EXISTS (SELECT 1 FROM {D} WHERE dk = t.k)",
     f"SELECT r FROM (SELECT rand() AS r, k FROM {F} GROUP BY k) WHERE r < 0",
 ]
