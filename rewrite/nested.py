@@ -122,8 +122,9 @@ def nested(tree: exp.Expression) -> Nested | None:
 
 def _parts(node: exp.Expression) -> tuple[str, ...]:
     """The name of a table that is read as it is now."""
-    parts = node.parts if isinstance(node, exp.Table) else []
+    parts, alias = node.parts if isinstance(node, exp.Table) else [], node.args.get("alias")
     plain = _NAMED.issuperset(key for key, value in node.args.items() if value)
+    plain = plain and not (alias is not None and alias.args.get("columns"))
     if not 0 < len(parts) <= _PARTS_MAX or not all(isinstance(p, exp.Identifier) for p in parts):
         plain = False
     if not plain:
@@ -214,6 +215,8 @@ def meant(
         raise DeclinedError("block_unsupported", "A join in parentheses in FROM.")
     for alias in aliases:
         if alias is not None and alias.args.get("columns"):
+            if alias.this is None:
+                raise DeclinedError("block_unsupported", "Names for columns of what has no name.")
             source = _renamed(source, alias.args["columns"])
     return source, visible
 

@@ -106,6 +106,8 @@ def test_no_select_stands_in_from(sql) -> None:
         "WITH c AS (SELECT 1 AS x), c AS (SELECT 2 AS x) SELECT * FROM c",
         "WITH c AS (SELECT 1 AS x) SELECT * FROM (WITH c AS (SELECT x FROM c) SELECT * FROM c)",
         "SELECT * FROM (SELECT 1 AS x) TABLESAMPLE (50 PERCENT)",
+        "SELECT * FROM (SELECT 1 AS x) (y)",
+        "SELECT y FROM (SELECT 1 AS x) a JOIN t AS u (y)",
         "SELECT * FROM (SELECT x, y FROM t) PIVOT (sum(x) FOR y IN (1, 2))",
     ],
 )

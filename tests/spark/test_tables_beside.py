@@ -45,6 +45,8 @@ BY_SPARK = [
     f"SELECT k, s FROM ({BY_K}) a LEFT SEMI JOIN {D} ON a.k = dk",
     f"SELECT * FROM ({BY_K}) a NATURAL JOIN (SELECT 1 AS n) b JOIN {D} ON k = dk",
     f"SELECT k, 1 / w AS q FROM ({BY_K}) a JOIN {D} ON k = dk WHERE w > 0",
+    f"SELECT k, x.dk, g FROM ({BY_K}) a JOIN {D} x (g, dk, w, c, e) ON a.k = x.g",
+    f"SELECT x.* FROM {D} AS x (e, c, w, g, dk), ({BY_K}) a WHERE a.k = x.e",
 ]
 
 
