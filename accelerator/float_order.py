@@ -8,7 +8,7 @@ answers then can't be had but by asking it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rewrite import types
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from accelerator.iceberg.statistics import FileStatistics
     from indexes.bounds import ColumnBounds, Flags
 
+Sources = Callable[[Column], "Iterable[tuple[Column, FileStatistics]]"]
+"""The tables' columns that a column is, each with what is known of its table's files."""
+
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _AT_ZERO = frozenset({"=", "<=>", "in", ">="})
 """Of zero they are TRUE, where Iceberg may look no further: its −0.0 isn't 0.0, nor above it."""
@@ -27,26 +30,36 @@ _ABOVE = frozenset({">", ">="})
 
 def float_order(conjuncts: Sequence[Expr], statistics: FileStatistics) -> Declined | None:
     """Why the files can't be chosen here: one of them may hold a zero or a NaN that matters."""
-    return _doubt(conjuncts, lambda _: statistics)
+    return _doubt(conjuncts, lambda column: [(column, statistics)])
 
 
 def joined_float_order(
     conditions: Sequence[Expr], statistics: Callable[[int], FileStatistics]
 ) -> Declined | None:
     """The same of several tables, any of whose files Spark may leave out; given by occurrence."""
-    return _doubt(conditions, statistics)
+    return _doubt(conditions, lambda column: [(column, statistics(column.occurrence))])
 
 
-def _doubt(
-    conditions: Sequence[Expr], statistics: Callable[[int], FileStatistics]
-) -> Declined | None:
-    for column, zero, nan in _doubtful(conditions):
-        bounds = statistics(column.occurrence).column(column.field_id, column.type or "").bounds
-        valued = ~bounds.always_null
-        if zero and bool((valued & _may_be_zero(bounds)).any()):
-            return _beside_zero(column)
-        if nan and bool((valued & (bounds.nans != 0)).any()):
-            return Declined("float_order", f"The column {column.name}, which may have NaN.")
+def float_order_above(conditions: Sequence[Expr], sources: Sources) -> Declined | None:
+    """The same of predicates over answers, which Spark hands on to the tables that these are of."""
+    return _doubt(conditions, sources)
+
+
+def has_zero_or_nan(column: Column, statistics: FileStatistics) -> bool:
+    """Whether a file may hold a zero or a NaN, of which some predicate is doubtful."""
+    bounds = statistics.column(column.field_id, column.type or "").bounds
+    return bool((~bounds.always_null & (_may_be_zero(bounds) | (bounds.nans != 0))).any())
+
+
+def _doubt(conditions: Sequence[Expr], sources: Sources) -> Declined | None:
+    for named, zero, nan in _doubtful(conditions):
+        for column, statistics in sources(named):
+            bounds = statistics.column(column.field_id, column.type or "").bounds
+            valued = ~bounds.always_null
+            if zero and bool((valued & _may_be_zero(bounds)).any()):
+                return _beside_zero(named)
+            if nan and bool((valued & (bounds.nans != 0)).any()):
+                return Declined("float_order", f"The column {named.name}, which may have NaN.")
     return None
 
 

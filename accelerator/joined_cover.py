@@ -51,7 +51,7 @@ def joined_candidate(
     `Tried` with a reason where no file is left out, unless `always`, or where the rows that are
     selected aren't known.
     """
-    doubt = joined_float_order(block.conditions, lambda i: pinned[i].statistics())
+    doubt = joined_float_order(block.tested, lambda i: pinned[i].statistics())
     found = itself(block, fact) if doubt is None else doubt
     if isinstance(found, Declined):
         return Tried(MANIFESTS, found)

@@ -316,7 +316,7 @@ def _is_sound(block: Block, pinned: Sequence[PinnedTable], told: Reduced) -> boo
 
     It may leave out a file by its bounds, or take a partition's value instead of the file's.
     """
-    if joined_float_order(block.conditions, lambda i: pinned[i].statistics()) is not None:
+    if joined_float_order(block.tested, lambda i: pinned[i].statistics()) is not None:
         return False
     gone = [i for i in range(len(pinned)) if i not in told.kept]
     return not any(

@@ -62,7 +62,7 @@ def manifest_candidate(
         verdict = judge(block.conjuncts, statistics)
     else:
         verdict, skipped = indexes.judged(block.conjuncts, statistics)
-    doubt = float_order(block.conjuncts, statistics)
+    doubt = float_order(block.tested, statistics)
     if doubt is not None:
         return Tried(MANIFESTS, doubt, 0, 0, count)
     left_out = verdict.none_true | (alive == 0)

@@ -7,12 +7,14 @@ proven for it leaves the whole statement to Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
+from accelerator.float_order import float_order_above, has_zero_or_nan
 from accelerator.iceberg import Pin
 from accelerator.plan import CoverPlan, DuckDBRun, NestedPlan, PlainPlan, Plan, RowsPlan, Tried
 from cubes.cover_sql import RawSource, answer_sql
@@ -20,11 +22,14 @@ from cubes.itself import itself
 from cubes.manifest import may_raise, unsafe
 from rewrite.bind_joined import bind_above
 from rewrite.block import Block
-from rewrite.expr import Aggregate, columns, walk
+from rewrite.expr import Aggregate, Column, columns, walk
 from rewrite.nested import Answer, Answers, Beside, Nested
 from rewrite.reason import Declined, DeclinedError
 from rewrite.row_block import RowBlock
 from rewrite.types import FLOATING
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.statistics import FileStatistics
 
 _FIRST_MAX = 100_000
 """First rows that are kept as an answer to go on with."""
@@ -168,7 +173,37 @@ def _over(
     if refused is not None:
         raise DeclinedError(refused.code, refused.detail)
     _check_floats(block, plans)
-    return over_answers(block, [plans[o.table.name] for o in block.occurrences], tried)
+    inputs = [plans[o.table.name] for o in block.occurrences]
+    doubt = float_order_above(block.tested, lambda c: _sources(inputs[c.occurrence], c))
+    if doubt is not None:
+        raise DeclinedError(doubt.code, doubt.detail)
+    return over_answers(block, inputs, tried)
+
+
+def may_be_doubted(plan: CoverPlan | RowsPlan | NestedPlan) -> bool:
+    """Whether an answer's column is a float of a table, with zeros or NaN that a test may miss."""
+    columns_ = (
+        Column(0, place, output.name or "", output.expr.type)
+        for place, output in enumerate(plan.block.outputs)
+        if output.expr.type in FLOATING
+    )
+    return any(has_zero_or_nan(*one) for column in columns_ for one in _sources(plan, column))
+
+
+def _sources(
+    plan: CoverPlan | RowsPlan | NestedPlan, column: Column
+) -> Iterator[tuple[Column, FileStatistics]]:
+    """The tables' columns that an answer's column is, where Spark tests it before it answers."""
+    block = plan.block
+    own = block.outputs[column.field_id].expr
+    grouped = isinstance(block, Block) and not block.rows and own not in block.keys
+    if not isinstance(own, Column) or block.limit is not None or grouped:
+        return
+    if isinstance(plan, NestedPlan):
+        for one in plan.inputs if plan.branches else (plan.inputs[own.occurrence],):
+            yield from _sources(one, own)
+    else:
+        yield own, plan.pinned[own.occurrence].statistics()
 
 
 def over_answers(

@@ -15,7 +15,7 @@ from itertools import islice
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from accelerator.nested_search import answer_of, is_inexact, refused_input
+from accelerator.nested_search import answer_of, is_inexact, may_be_doubted, refused_input
 from accelerator.plan import CoverPlan, NestedPlan, PartialPlan, PlainPlan, Plan, RowsPlan
 from rewrite.bind_check import has_null_in_test
 from rewrite.dialects import SPARK
@@ -31,6 +31,7 @@ _MARK = "acc_partial_"
 _TRAVEL = ("version", "when")
 _PARSED_TIMES, _PARSED_AT_LEAST = 3, 20_000
 """Of a statement's characters so many times as many are parsed to look for SELECTs in it."""
+_TESTS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between)
 Input = CoverPlan | RowsPlan | NestedPlan
 
 
@@ -88,7 +89,9 @@ def plan_partial(
         pieces, places = replaced(text, answered)
         if not places:
             return plain
-        pieces, alone = _pinned(pieces, places, found, facts)
+        pieces, alone, tests = _pinned(pieces, places, found, facts)
+        if tests and any(map(may_be_doubted, found.values())):
+            return plain
         if any(map(is_inexact, found.values())) and not (alone and len(found) == 1):
             return plain
     except (DeclinedError, SqlglotError):
@@ -153,10 +156,11 @@ def _pinned(
     places: Sequence[Place],
     found: Mapping[str, Input],
     facts: Facts,
-) -> tuple[tuple[str, ...], bool]:
+) -> tuple[tuple[str, ...], bool, bool]:
     """The pieces, in which tables that are also read here are of the snapshot that's read here.
 
-    And whether Spark reads no table beside the answers. DeclinedError where a table isn't one of
+    And whether Spark reads no table beside the answers, and whether it may compare something with a
+    constant. DeclinedError where a table isn't one of
     Iceberg's, which could be a view of such a table.
     """
     marks = [f"{_MARK}{number}_" for number in range(len(places))]
@@ -190,4 +194,10 @@ def _pinned(
     for mark in marks:
         piece, _, text = text.partition(f"SELECT * FROM {mark}")
         cut.append(piece)
-    return (*cut, text), alone
+    return (*cut, text), alone, any(map(_has_constant, tree.find_all(*_TESTS)))
+
+
+def _has_constant(test: exp.Expr) -> bool:
+    """Whether an operand names no column."""
+    operands = (test.this, test.args.get("expression"))
+    return any(one is None or one.find(exp.Column) is None for one in operands)

@@ -414,7 +414,7 @@ class CubeSearch:
         found: list[Candidate] = []
         doubt: Declined | None = None
         if cubes:
-            doubt = joined_float_order(block.conditions, lambda i: pinned[i].statistics())
+            doubt = joined_float_order(block.tested, lambda i: pinned[i].statistics())
         raw = _RawFiles(block, pinned, lambda fact: self._judge(block, fact, pinned, scene))
         for record, cube in cubes:
             if scene.only is not None and record.name != scene.only:

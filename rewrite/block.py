@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from rewrite.expr import Aggregate, Call, Column, Expr, canonical, columns, walk
+from rewrite.expr import (
+    Aggregate,
+    Call,
+    Column,
+    Expr,
+    canonical,
+    columns,
+    conjuncts,
+    has_aggregate,
+    walk,
+)
 from rewrite.facts import At, TableFacts
 
 _IDENTITY_TYPES = frozenset(
@@ -105,6 +115,12 @@ class Block:
     def conditions(self) -> tuple[Expr, ...]:
         """All predicates: its conjuncts, and what stands in the ON of left joins."""
         return (*self.conjuncts, *(c for edge in self.left_edges for c in edge.on))
+
+    @cached_property
+    def tested(self) -> tuple[Expr, ...]:
+        """Its conditions and what HAVING says of keys alone, which Spark tests before it groups."""
+        having = (c for c in conjuncts(self.having) if not has_aggregate(c))
+        return (*self.conditions, *having)
 
     @cached_property
     def results(self) -> tuple[Expr, ...]:

@@ -87,3 +87,38 @@ def test_cubes_are_not_asked_about_nan(spark_warehouse, acc) -> None:
         query = f"SELECT k, count(*) FROM {table} WHERE {column} > 5e0 GROUP BY k"
         acc.execute(f"CREATE CUBE above_{column} AS {query}")
         same.check([query], rewritten=rewritten)
+
+
+def test_predicates_that_spark_hands_on_to_the_table(spark_warehouse, acc) -> None:
+    """Of HAVING, of what stands above a derived table, and of a table beside one."""
+    wh = spark_warehouse
+    table = f"lake.d.{wh.table('k INT, d DOUBLE')}"
+    for values in ("DOUBLE('-0.0')", "0.0D", "DOUBLE('NaN')", "id + 5.0D"):
+        wh.sql(f"INSERT INTO {table} SELECT CAST(id AS INT), {values} FROM range(0, 10, 1, 1)")
+    acc.execute(f"CREATE CUBE floats_on AS SELECT d, k, count(*) FROM {table} GROUP BY d, k")
+    by_d, by_k = (f"SELECT {c}, count(*) AS n FROM {table} GROUP BY {c}" for c in "dk")
+    asked = [
+        text.format(where)
+        for where in ("d = 0", "d > 5", "d < 7")
+        for text in (
+            f"{by_d} HAVING {{}}",
+            f"{by_d} HAVING n > 0 AND {{}} ORDER BY n",
+            f"SELECT a.n, d FROM ({by_k}) a JOIN {table} t ON a.k < t.k WHERE {{}}",
+            f"SELECT a.n, d FROM ({by_k}) a LEFT JOIN {table} t ON a.k < t.k AND {{}}",
+            f"SELECT d, sum(n) FROM (SELECT a.n, d FROM ({by_k}) a JOIN {table} t ON a.k = t.k)"
+            " WHERE {} GROUP BY d",
+            f"SELECT * FROM ({by_d}) WHERE {{}}",
+            f"SELECT * FROM ({by_d} UNION ALL {by_d}) WHERE {{}}",
+            f"SELECT x, n FROM (SELECT d AS x, n + 1 AS n, d FROM ({by_d})) WHERE {{}} ",
+        )
+    ]
+    try:
+        Differential(acc).check(asked, rewritten=None)
+        rewritten = {
+            sql: acc.query(sql).metrics.rewritten for sql in asked if sql.endswith("d < 7")
+        }
+        assert [sql for sql, is_so in rewritten.items() if not is_so] == []
+        over = f"SELECT d, rank() OVER (ORDER BY n, d) AS r FROM ({by_d})"
+        Differential(acc).check([over])
+    finally:
+        acc.execute("DROP CUBE floats_on")
