@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
+from accelerator.cover_plan import has_equality_deletes
 from accelerator.float_order import float_order_above, has_zero_or_nan
 from accelerator.iceberg import Pin
 from accelerator.plan import CoverPlan, DuckDBRun, NestedPlan, PlainPlan, Plan, RowsPlan, Tried
@@ -109,6 +110,8 @@ def rows_beside(beside: Beside, pin: Pin, planned: Callable[[exp.Expression], Pl
         return PlainPlan(Declined("table_unknown", f"The table {'.'.join(beside.parts)}."))
     if pinned.size_bytes > _BESIDE_BYTES_MAX or pinned.rows_told > _BESIDE_ROWS_MAX:
         return PlainPlan(_large())
+    if has_equality_deletes(pinned.live_files()):
+        return PlainPlan(Declined("equality_deletes"))
     return planned(beside.select(pinned.facts.columns))
 
 

@@ -11,6 +11,7 @@ from accelerator import nested_search
 from accelerator.session import Accelerator
 from tests.spark.conftest import MERGE_ON_READ, SparkWarehouse
 from tests.spark.differential import Differential
+from tests.spark.test_spark_engine import write_equality_delete
 
 pytestmark = pytest.mark.spark
 
@@ -127,6 +128,19 @@ def test_a_large_table_is_left_to_spark(
     again = f"{sql} WHERE true"
     check.check([again])
     assert acc_.query(again).metrics.engine == "spark"
+
+
+def test_equality_deletes_are_left_to_spark(
+    spark_warehouse: SparkWarehouse, acc_: Accelerator, check: Differential
+) -> None:
+    name = spark_warehouse.table("k INT, g STRING")
+    acc_.spark.sql(f"INSERT INTO lake.d.{name} SELECT CAST(id AS INT), 'g' FROM range(6)")
+    sql = f"SELECT t.k, g, s FROM ({BY_K}) a JOIN lake.d.{name} t ON n >= t.k"
+    check.check([sql])
+    write_equality_delete(spark_warehouse, name, [1, 2])
+    check.changed()
+    check.check([sql], rewritten=None)
+    assert acc_.query(sql).metrics.engine == "spark"
 
 
 def test_an_empty_table_and_a_view_of_such_a_join(
