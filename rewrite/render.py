@@ -50,6 +50,7 @@ def duckdb_type(type_: str) -> str:
 
 _EXACT = frozenset({"+", "-", "*"})
 _IN_64_BITS = 18  # digits
+_NEGATED_DIGITS = 34  # of more Spark's unary minus keeps so many, and rounds the rest
 _TESTS = frozenset({"contains", "startswith", "endswith"})
 _DUCKDB_FORMS = {
     "<=>": "({} IS NOT DISTINCT FROM {})",
@@ -276,5 +277,8 @@ def _proven_value(call: Call) -> bool:
             return call.args[0].type in types.TIMESTAMPS
         return types.widens(call.args[0].type, call.type)
     if call.op == "neg":
-        return call.type in (*types.EXACT, "double") or bool(types.decimal_parts(call.type))
+        parts = types.decimal_parts(call.type)
+        return call.type in (*types.EXACT, "double") or (
+            parts is not None and parts[0] <= _NEGATED_DIGITS
+        )
     return True

@@ -154,3 +154,21 @@ def test_sums_of_more_than_38_digits(spark_warehouse: SparkWarehouse, acc: Accel
             acc.query(asked)
     finally:
         acc.query("DROP CUBE wide_sums")
+
+
+def test_minus_of_more_than_34_digits(spark_warehouse: SparkWarehouse, acc: Accelerator) -> None:
+    """Spark rounds such a number to 34 digits when it negates it."""
+    table = f"lake.d.{spark_warehouse.table('k INT, c DECIMAL(38,2)')}"
+    values = ("123456789012345678901234567890123456.78", "-7.25")
+    for value in values:
+        spark_warehouse.sql(f"INSERT INTO {table} VALUES (1, CAST('{value}' AS DECIMAL(38,2)))")
+    acc.query(f"CREATE CUBE minus AS SELECT k, c, count(*), max(c) FROM {table} GROUP BY k, c")
+    try:
+        asked = (
+            f"SELECT -c AS z, count(*) FROM {table} GROUP BY 1",
+            f"SELECT k, -max(c) AS z FROM {table} GROUP BY k",
+            f"SELECT k, max(-c) AS z FROM {table} GROUP BY k",
+        )
+        Differential(acc).check(asked, rewritten=None)
+    finally:
+        acc.query("DROP CUBE minus")
