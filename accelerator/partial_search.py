@@ -160,8 +160,8 @@ def _pinned(
     """The pieces, in which tables that are also read here are of the snapshot that's read here.
 
     And whether Spark reads no table beside the answers, and whether it may compare something with a
-    constant. DeclinedError where a table isn't one of
-    Iceberg's, which could be a view of such a table.
+    constant. DeclinedError where a table isn't one of Iceberg's, which could be a view of such a
+    table.
     """
     marks = [f"{_MARK}{number}_" for number in range(len(places))]
     text = pieces[0]

@@ -83,7 +83,8 @@ class _CellRenderer(Renderer):
         added = f"({each} * CAST({self.text(rows)} AS DECIMAL({_WIDE - precision},0)))"
         signs = [one.value for one in (first, sign) if isinstance(one, Literal)]
         total = self._wide(value, _WIDE)
-        total = f"(- {total})" if signs[0] == "-" else total
+        if signs[0] == "-":  # Spark's unary minus keeps no more than 34 digits
+            total = f"(0 - {total})" if self.dialect == "spark" else f"(- {total})"
         added = f"CAST({added} AS DECIMAL({_WIDE},{_exact(expr)[1]}))"
         return f"CAST(({total} {signs[1]} {added}) AS {expr.type})"
 
