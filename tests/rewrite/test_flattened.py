@@ -77,7 +77,6 @@ def test_what_is_flattened(sql: str, wanted: str) -> None:
         "SELECT y.a, count(*) AS n FROM (SELECT y FROM t) s GROUP BY y.a",
         "SELECT count(*) AS n FROM (SELECT a AS y FROM t) WHERE y IN (SELECT k FROM u)",
         "WITH u AS (SELECT 1 AS a) SELECT count(y) AS n FROM (SELECT a AS y FROM u, t)",
-        "SELECT count(y) AS n FROM (SELECT a AS y FROM t) AS s (y)",
         "SELECT sum(y) OVER () AS n FROM (SELECT a AS y FROM t)",
     ],
 )
