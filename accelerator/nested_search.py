@@ -36,6 +36,8 @@ _FIRST_MAX = 100_000
 """First rows that are kept as an answer to go on with."""
 _BESIDE_BYTES_MAX, _BESIDE_ROWS_MAX = 64 * 1024 * 1024, 2_000_000
 """Of a table that is read whole, to be joined with answers."""
+_BESIDE_FILES_MAX = 1000
+"""The same: each is opened, one after the other."""
 
 
 def plan_nested(
@@ -110,7 +112,10 @@ def rows_beside(beside: Beside, pin: Pin, planned: Callable[[exp.Expression], Pl
         return PlainPlan(Declined("table_unknown", f"The table {'.'.join(beside.parts)}."))
     if pinned.size_bytes > _BESIDE_BYTES_MAX or pinned.rows_told > _BESIDE_ROWS_MAX:
         return PlainPlan(_large())
-    if has_equality_deletes(pinned.live_files()):
+    files = pinned.live_files()
+    if len(files) > _BESIDE_FILES_MAX:
+        return PlainPlan(_large())
+    if has_equality_deletes(files):
         return PlainPlan(Declined("equality_deletes"))
     return planned(beside.select(pinned.facts.columns))
 

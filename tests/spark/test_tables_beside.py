@@ -128,6 +128,9 @@ def test_a_large_table_is_left_to_spark(
     again = f"{sql} WHERE true"
     check.check([again])
     assert acc_.query(again).metrics.engine == "spark"
+    monkeypatch.setattr(nested_search, "_BESIDE_ROWS_MAX", 2_000_000)
+    monkeypatch.setattr(nested_search, "_BESIDE_FILES_MAX", 0)
+    assert acc_.query(f"{sql} WHERE 1 = 1").metrics.engine == "spark"
 
 
 def test_equality_deletes_are_left_to_spark(
