@@ -31,6 +31,7 @@ NESTED = [
     f"SELECT a.k, b.n FROM ({BY_K}) a LEFT JOIN (SELECT k, count(v) AS n FROM {F} WHERE k < 'd'"
     " GROUP BY k) b ON a.k = b.k ORDER BY a.k",
     f"SELECT a.k FROM ({BY_K}) a LEFT SEMI JOIN ({BY_K}) b ON a.k = b.k ORDER BY 1",
+    f"SELECT a.k, g FROM ({BY_K}) a JOIN {D} ON a.k = dk",
     f"SELECT x.top FROM (SELECT max(s) AS top FROM ({BY_K}) AS inn) x",
     f"SELECT sum(s) FROM (SELECT k, sum(v) AS s FROM {F} WHERE k = 'zz' GROUP BY k)",
     f"SELECT count(*) FROM (SELECT k FROM {F} WHERE k = 'zz' GROUP BY k)",
@@ -63,7 +64,6 @@ FLAT = [
 ]
 PLAIN = [
     f"SELECT k, sum(s) OVER (ORDER BY k) FROM ({BY_K})",
-    f"SELECT a.k, g FROM ({BY_K}) a JOIN {D} ON a.k = dk",
     f"SELECT s / n FROM ({BY_K})",
     f"SELECT max(b) FROM (SELECT * FROM ({BY_K})) AS t(a, b, c, d)",
     f"SELECT k FROM ({BY_K}) t WHERE EXISTS (SELECT 1 FROM {D} WHERE dk = t.k)",
