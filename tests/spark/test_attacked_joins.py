@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -21,7 +20,7 @@ _FILES = 4
 @pytest.fixture
 def acc(spark_warehouse: SparkWarehouse, tmp_path: Path) -> Iterator[Accelerator]:
     store = str(tmp_path / "store")
-    with accelerator.attach(spark_warehouse.spark, store=store) as acc:
+    with spark_warehouse.attach(store=store) as acc:
         yield acc
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator.errors import CancelledError, CubeNotFoundError, StoreConflictError
 from accelerator.session import Accelerator
 from accelerator.store import local_path
@@ -102,9 +101,7 @@ class Case:
 
 @pytest.fixture
 def case(spark_warehouse, tmp_path: Path) -> Iterator[Case]:
-    acc = accelerator.attach(
-        spark_warehouse.spark,
-        store=str(tmp_path / "store"),
+    acc = spark_warehouse.attach(store=str(tmp_path / "store"),
         build_files_per_job=1,
         recycle_bin_hours=0,
     )

@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 import pytest
 
-import accelerator
 from accelerator.errors import ConfigError, GuardError, UntranslatedError
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
@@ -153,8 +152,7 @@ def test_what_is_refused_says_so(facts: Accelerator) -> None:
 
 
 def test_the_setting(facts: Accelerator, spark_warehouse: SparkWarehouse, tmp_path) -> None:
-    with accelerator.attach(
-        spark_warehouse.spark, store=str(tmp_path / "store"), dialect="trino"
+    with spark_warehouse.attach(store=str(tmp_path / "store"), dialect="trino"
     ) as other:
         assert other.query(f"SELECT sum(v) / count(*) FROM {F}").arrow()[0].to_pylist() == [2]
         assert other.query(f"SELECT `g` FROM {F} LIMIT 1", dialect="spark").arrow().num_rows == 1
@@ -164,9 +162,7 @@ def test_the_setting(facts: Accelerator, spark_warehouse: SparkWarehouse, tmp_pa
 def test_a_comment_exempts_from_guards(
     facts: Accelerator, spark_warehouse: SparkWarehouse, tmp_path
 ) -> None:
-    with accelerator.attach(
-        spark_warehouse.spark,
-        store=str(tmp_path / "store"),
+    with spark_warehouse.attach(store=str(tmp_path / "store"),
         dialect="trino",
         guard_rows_max=1,
         guard_exempt_comment="let me",

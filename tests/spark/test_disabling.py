@@ -71,7 +71,7 @@ def world(spark_warehouse: SparkWarehouse, tmp_path: Path) -> Iterator[World]:
             f"INSERT INTO {table} SELECT id, id * 7 % 41, concat('s', id % 13, 'x', id), id * 3"
             f" FROM range({first}, {first + 10}, 1, 1)"
         )
-    with accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store")) as session:
+    with spark_warehouse.attach(store=str(tmp_path / "store")) as session:
         yield World(session, table)
 
 
@@ -166,8 +166,7 @@ def test_sampling_switches_an_index_off(
     world.acc.query(f"CREATE INDEX wrong ON {world.table} USING BLOOM (s)")
     spoil_index(world.acc, "wrong")
     sql = f"SELECT count(*) AS n FROM {world.table} WHERE s = 's5x5'"
-    with accelerator.attach(
-        spark_warehouse.spark, store=world.acc.config.store_root, verify_sample=1.0
+    with spark_warehouse.attach(store=world.acc.config.store_root, verify_sample=1.0
     ) as sampled:
         sampled.query(sql)
         sampled.sampling.wait()

@@ -7,7 +7,6 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-import accelerator
 from accelerator.rows import away
 from tests.spark.differential import Differential
 
@@ -153,7 +152,7 @@ def test_workers_read_the_rows_that_sidecars_leave(spark_warehouse, acc, monkeyp
     store = acc.config.store_root
     how = {"store": store, "engine": "spark", "sidecar_jobs": "always"}
     Differential(acc).check(queries, rewritten=None)
-    with accelerator.attach(wh.spark, **how) as other:
+    with wh.attach(**how) as other:
         Differential(other).check(queries[:4])
         assert len(given) == 4 and all(given)
         assert other.query(queries[4]).arrow().num_rows == 0

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator.errors import (
     BuildError,
     IndexDefinitionError,
@@ -222,7 +221,7 @@ def test_a_partitioned_table_and_deletion_vectors(spark_warehouse, acc) -> None:
 def test_artifacts_that_cannot_be_read_leave_nothing_out(spark_warehouse, tmp_path, harm) -> None:
     wh = spark_warehouse
     table = _filled(wh, files=3, rows=200)
-    with accelerator.attach(wh.spark, store=str(tmp_path)) as acc:
+    with wh.attach(store=str(tmp_path)) as acc:
         acc.execute(f"CREATE INDEX harmed ON {table} USING BLOOM (id)")
     (bundle,) = Path(tmp_path).rglob("bundle.puffin")
     data = bundle.read_bytes()
@@ -231,7 +230,7 @@ def test_artifacts_that_cannot_be_read_leave_nothing_out(spark_warehouse, tmp_pa
     else:
         wrong = {"cut": data[: len(data) // 20], "flipped": bytes(len(data)), "empty": b""}
         bundle.write_bytes(wrong[harm])
-    with accelerator.attach(wh.spark, store=str(tmp_path)) as acc:
+    with wh.attach(store=str(tmp_path)) as acc:
         query = f"SELECT * FROM {table} WHERE id IN (7919, 7920)"
         assert acc.query(query).arrow().num_rows == 1
         assert acc.fallbacks == {"index_unreadable": 1}
@@ -301,7 +300,7 @@ def test_a_corrupt_data_file_fails_the_build_and_nothing_is_left(spark_warehouse
     path = wh.sql(f"SELECT file_path FROM {table}.files")[0][0].removeprefix("file:")
     data = Path(path).read_bytes()
     Path(path).write_bytes(data[:100])
-    with accelerator.attach(wh.spark, store=str(tmp_path)) as acc:
+    with wh.attach(store=str(tmp_path)) as acc:
         with pytest.raises(BuildError) as caught:
             acc.execute(f"CREATE INDEX torn ON {table} USING BLOOM (id)")
         assert caught.value.hint
@@ -313,7 +312,7 @@ def test_a_corrupt_data_file_fails_the_build_and_nothing_is_left(spark_warehouse
 def test_two_builders_and_an_appender_at_once(spark_warehouse, tmp_path) -> None:
     wh = spark_warehouse
     table = _filled(wh, files=2, rows=50)
-    with accelerator.attach(wh.spark, store=str(tmp_path)) as acc:
+    with wh.attach(store=str(tmp_path)) as acc:
         acc.execute(f"CREATE INDEX busy ON {table} USING BLOOM (id) DEFERRED")
         errors: list[BaseException] = []
 

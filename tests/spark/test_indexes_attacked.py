@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator.errors import BuildError, IndexDefinitionError
 from accelerator.session import Accelerator
 from tests.spark.differential import Differential
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
-    with accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store")) as acc:
+    with spark_warehouse.attach(store=str(tmp_path / "store")) as acc:
         yield acc
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import accelerator
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -86,7 +85,7 @@ def shop(
     spark_warehouse: SparkWarehouse, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Shop]:
     store = str(tmp_path_factory.mktemp("joins") / "store")
-    with accelerator.attach(spark_warehouse.spark, store=store) as acc:
+    with spark_warehouse.attach(store=store) as acc:
         yield Shop(spark_warehouse, acc)
 
 

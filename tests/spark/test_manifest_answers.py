@@ -20,7 +20,6 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, UUIDType
 from pyspark.errors import PySparkException
 
-import accelerator
 from accelerator.metrics import Metrics
 from accelerator.session import Accelerator
 from accelerator.verification import differ
@@ -85,7 +84,7 @@ class Asked:
 
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
-    acc = accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store"))
+    acc = spark_warehouse.attach(store=str(tmp_path / "store"))
     yield acc
     acc.close()
 

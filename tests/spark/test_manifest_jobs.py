@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import accelerator
 from accelerator.errors import CancelledError
 from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
 from accelerator.session import Accelerator
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
     store = str(tmp_path / "store")
-    acc = accelerator.attach(spark_warehouse.spark, store=store, manifest_jobs="always")
+    acc = spark_warehouse.attach(store=store, manifest_jobs="always")
     yield acc
     acc.close()
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator import metadata_query
 from accelerator.errors import EngineError
 from accelerator.iceberg import PinnedTable
@@ -74,7 +73,7 @@ BY_SPARK = {
 
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
-    acc = accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store"))
+    acc = spark_warehouse.attach(store=str(tmp_path / "store"))
     yield acc
     acc.close()
 

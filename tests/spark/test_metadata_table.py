@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-import accelerator
 from accelerator.errors import NotIcebergError, StatementError, UnknownTableError
 from accelerator.session import Accelerator
 from tests.spark.test_spark_engine import write_equality_delete
@@ -52,7 +51,7 @@ _METRICS = ("value_count", "null_value_count", "nan_value_count", "lower_bound",
 
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
-    acc = accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store"))
+    acc = spark_warehouse.attach(store=str(tmp_path / "store"))
     yield acc
     acc.close()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import accelerator
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
@@ -85,7 +84,7 @@ def nest(spark_warehouse, tmp_path_factory):
         )
     sql(f"INSERT INTO {D} VALUES ('a', 'x'), ('b', 'x'), ('c', 'y'), ('é', NULL), ('q', 'z')")
     store = str(tmp_path_factory.mktemp("nested"))
-    with accelerator.attach(spark_warehouse.spark, store=store) as session:
+    with spark_warehouse.attach(store=store) as session:
         session.execute(
             f"CREATE CUBE nest AS SELECT k, d, count(*), sum(v), count(v), min(p), max(p),"
             f" sum(p), approx_count_distinct(v) FROM {F} GROUP BY k, d"

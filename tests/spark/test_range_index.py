@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
@@ -132,14 +131,14 @@ def test_a_bundle_that_was_altered_leaves_nothing_out(spark_warehouse, tmp_path:
     table = _filled(wh)
     low, high = _empty()
     query = f"SELECT * FROM {table} WHERE id BETWEEN {low} AND {high}"
-    with accelerator.attach(wh.spark, store=str(tmp_path)) as acc:
+    with wh.attach(store=str(tmp_path)) as acc:
         acc.execute(f"CREATE INDEX harmed ON {table} USING RANGE (id) WITH (bits_per_value = 30)")
         assert acc.query(query).metrics.files_read == 0
     (bundle,) = Path(tmp_path).rglob("bundle.puffin")
     data = bytearray(bundle.read_bytes())
     data[40] ^= 8  # of the directory
     bundle.write_bytes(data)
-    with accelerator.attach(wh.spark, store=str(tmp_path)) as acc:
+    with wh.attach(store=str(tmp_path)) as acc:
         answer = acc.query(query)
         assert answer.metrics.files_read == FILES and answer.arrow().num_rows == 0
         assert acc.fallbacks == {"index_unreadable": 1}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator.errors import CubeNotFoundError
 from accelerator.session import Accelerator
 from accelerator.store import local_path
@@ -59,8 +58,7 @@ class Shop:
 
 @pytest.fixture
 def shop(spark_warehouse, tmp_path: Path) -> Iterator[Shop]:
-    with accelerator.attach(
-        spark_warehouse.spark, store=str(tmp_path / "store"), vacuum_versions_min=1
+    with spark_warehouse.attach(store=str(tmp_path / "store"), vacuum_versions_min=1
     ) as acc:
         yield Shop(spark_warehouse, acc)
 
@@ -86,8 +84,7 @@ def test_an_undropped_cube_answers_with_nothing_rebuilt(shop: Shop) -> None:
 
 
 def test_a_cube_past_its_time_is_gone_with_its_files(shop: Shop, tmp_path: Path) -> None:
-    with accelerator.attach(
-        shop.wh.spark, store=str(tmp_path / "store"), recycle_bin_hours=0.3 / 3600
+    with shop.wh.attach(store=str(tmp_path / "store"), recycle_bin_hours=0.3 / 3600
     ) as other:
         other.query("DROP CUBE sales")
     time.sleep(0.4)

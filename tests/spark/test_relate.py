@@ -17,7 +17,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-import accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 from tests.spark.relate_world import World
@@ -44,7 +43,7 @@ def play(
     told: Counter[str] = Counter()
     engine = r.choice(("duckdb", "auto", "spark"))
     settings = {"store": str(store), "engine": engine, "relate_lookup_rows_max": rows_max}
-    with accelerator.attach(wh.spark, **settings) as acc:
+    with wh.attach(**settings) as acc:
         world = World(wh, acc, r)
         world.make()
         both = Differential(acc)

@@ -15,7 +15,6 @@ from random import Random
 import pytest
 from pyspark.errors import ArithmeticException
 
-import accelerator
 from accelerator.errors import AcceleratorError
 from accelerator.session import Accelerator
 from accelerator.verification import differ
@@ -153,7 +152,7 @@ def shop(
     spark_warehouse: SparkWarehouse, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Shop]:
     store = tmp_path_factory.mktemp("expressions")
-    with accelerator.attach(spark_warehouse.spark, store=str(store)) as session:
+    with spark_warehouse.attach(store=str(store)) as session:
         yield Shop(spark_warehouse, session)
 
 
@@ -292,7 +291,7 @@ class _Computed(World):
 def play(wh: SparkWarehouse, store: Path, seed: int, *, steps: int, asked: int) -> Counter[str]:
     """One star's life, as in `test_relate.py`."""
     told: Counter[str] = Counter()
-    with accelerator.attach(wh.spark, store=str(store), engine="auto") as acc:
+    with wh.attach(store=str(store), engine="auto") as acc:
         world = _Computed(wh, acc, Random(seed))
         world.make()
         both, history = Differential(acc), [f"seed {seed}"]

@@ -93,7 +93,7 @@ class Shop:
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
     store = str(tmp_path / "store")
-    with accelerator.attach(spark_warehouse.spark, store=store, engine="duckdb") as acc:
+    with spark_warehouse.attach(store=store, engine="duckdb") as acc:
         yield acc
 
 
@@ -286,7 +286,7 @@ def test_a_build_that_stops_between_jobs(spark_warehouse, tmp_path: Path, monkey
     """What it had committed holds, and the next build makes just what is lacking."""
     monkeypatch.setattr("accelerator.indexing.builder._FILES_MAX", 1)
     store = str(tmp_path / "store")
-    with accelerator.attach(spark_warehouse.spark, store=store, engine="duckdb") as acc:
+    with spark_warehouse.attach(store=store, engine="duckdb") as acc:
         shop = Shop(spark_warehouse, acc)
         shop.sql("UPDATE {d} SET name = 'other' WHERE k % 10 = 5 AND k < 60")
         commit, done = acc.store.add_segments, list[int]()
@@ -382,7 +382,7 @@ def test_vacuum_keeps_what_a_divided_bundle_shares(shop) -> None:
 @pytest.mark.parametrize("engine", ["spark", "auto"])
 def test_other_engines(spark_warehouse, tmp_path: Path, engine: str) -> None:
     store = str(tmp_path / "store")
-    with accelerator.attach(spark_warehouse.spark, store=store, engine=engine) as acc:
+    with spark_warehouse.attach(store=store, engine=engine) as acc:
         shop = Shop(spark_warehouse, acc, "BITMAP BLOOM NGRAM_BLOOM BOUNDS")
         for where, files in (
             ("d.name = 'n3'", 1),

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator.errors import BuildError, CancelledError, EngineError, RelateKeyError
 from accelerator.relate import dimensions
 from accelerator.session import Accelerator
@@ -28,8 +27,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def acc(spark_warehouse: SparkWarehouse, tmp_path: Path) -> Iterator[Accelerator]:
     store = str(tmp_path / "store")
-    with accelerator.attach(
-        spark_warehouse.spark, store=store, engine="duckdb", relate_lookup_rows_max=0
+    with spark_warehouse.attach(store=store, engine="duckdb", relate_lookup_rows_max=0
     ) as acc:
         yield acc
 
@@ -88,7 +86,7 @@ def test_what_is_built_is_what_a_lookup_builds(
     built = []
     for rows_max in (0, None):
         settings = {"store": str(tmp_path / f"{rows_max}"), "relate_lookup_rows_max": rows_max}
-        with accelerator.attach(wh.spark, **settings) as acc:
+        with wh.attach(**settings) as acc:
             if rows_max == 0:
                 for name, table, attribute, on in relates:
                     same = " AND ".join(f"{f}.{k} = {d}.{k}" for k in on)

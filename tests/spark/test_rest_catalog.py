@@ -98,7 +98,7 @@ def rest(spark_warehouse: SparkWarehouse) -> Iterator[RestCatalog]:
 def acc(
     rest: RestCatalog, spark_warehouse: SparkWarehouse, tmp_path: Path
 ) -> Iterator[Accelerator]:
-    with accelerator.attach(spark_warehouse.spark, store=str(tmp_path)) as session:
+    with spark_warehouse.attach(store=str(tmp_path)) as session:
         yield session
 
 
@@ -159,7 +159,7 @@ def test_a_server_that_is_gone_is_an_error_of_the_statement(
     conf.set("spark.sql.catalog.dead.type", "rest")
     conf.set("spark.sql.catalog.dead.uri", "http://127.0.0.1:1")
     try:
-        with accelerator.attach(spark_warehouse.spark, store=str(tmp_path)) as session:
+        with spark_warehouse.attach(store=str(tmp_path)) as session:
             name = spark_warehouse.table("k INT")
             assert session.query(f"SELECT count(*) n FROM rest.d.{name}").fetchall() == [(0,)]
     finally:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator import cover_plan
 from accelerator.engines import hot_segments
 from accelerator.session import Accelerator
@@ -42,7 +41,7 @@ def acc(
     monkeypatch.setattr(cover_plan, "_COPIED_WHOLE", -1)
     monkeypatch.setattr(hot_segments, "_USES", 1)
     monkeypatch.setattr(hot_segments, "_FEWER", 0)
-    with accelerator.attach(spark_warehouse.spark, store=str(tmp_path)) as session:
+    with spark_warehouse.attach(store=str(tmp_path)) as session:
         yield session
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-import accelerator
 from accelerator.session import Accelerator
 from accelerator.store import local_path
 from tests.spark.conftest import SparkWarehouse
@@ -16,7 +15,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def sampled(spark_warehouse: SparkWarehouse, tmp_path):
     store = str(tmp_path / "store")
-    with accelerator.attach(spark_warehouse.spark, store=store, verify_sample=1.0) as session:
+    with spark_warehouse.attach(store=store, verify_sample=1.0) as session:
         yield session
 
 
@@ -123,7 +122,7 @@ def test_a_wrong_cube_is_switched_off(sampled, spark_warehouse: SparkWarehouse) 
     assert answer.metrics.fallback.startswith("cube_disabled")
     (shown,) = sampled.query("SHOW CUBES").arrow().to_pylist()
     assert shown["status"].startswith("disabled: An answer differed")
-    with accelerator.attach(spark_warehouse.spark, store=sampled.config.store_root) as other:
+    with spark_warehouse.attach(store=sampled.config.store_root) as other:
         assert not other.query(sql).metrics.rewritten
     sampled.query(f"CREATE OR REPLACE CUBE off AS SELECT k, sum(v) FROM {table} GROUP BY k")
     assert sampled.query(sql).metrics.rewritten

@@ -64,7 +64,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def trips(spark_warehouse, tmp_path: Path) -> Iterator[Trips]:
-    acc = accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store"))
+    acc = spark_warehouse.attach(store=str(tmp_path / "store"))
     yield Trips(spark_warehouse, acc)
     acc.close()
 

@@ -62,7 +62,7 @@ class Shop:
 
 @pytest.fixture
 def shop(spark_warehouse, tmp_path: Path) -> Iterator[Shop]:
-    acc = accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store"))
+    acc = spark_warehouse.attach(store=str(tmp_path / "store"))
     yield Shop(spark_warehouse, acc)
     acc.close()
     assert spark_warehouse.sql("SELECT 1 AS one")[0].one == 1

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-import accelerator
 from accelerator import nested_search
 from accelerator.session import Accelerator
 from tests.spark.conftest import MERGE_ON_READ, SparkWarehouse
@@ -71,7 +70,7 @@ def acc_(spark_warehouse: SparkWarehouse, tmp_path_factory: pytest.TempPathFacto
         " (NULL, 'x', NULL, NULL, DATE '2023-01-01'), ('q', 'z', 7, 0, NULL)"
     )
     store = str(tmp_path_factory.mktemp("beside"))
-    with accelerator.attach(spark_warehouse.spark, store=store) as session:
+    with spark_warehouse.attach(store=store) as session:
         session.execute(
             f"CREATE CUBE beside AS SELECT k, d, count(*), sum(v), max(p), count(v)"
             f" FROM {F} GROUP BY k, d"

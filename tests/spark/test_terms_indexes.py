@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, seed, settings
 from hypothesis import strategies as st
 
-import accelerator
 from accelerator.session import Accelerator
 from rewrite.regex import reading_of
 from tests.rewrite.test_regex import LETTERS, PATTERNS, holds, in_python
@@ -65,7 +64,7 @@ def test_java_takes_what_is_understood(spark_warehouse: SparkWarehouse) -> None:
 
 @pytest.fixture
 def acc(spark_warehouse: SparkWarehouse, tmp_path: Path) -> Iterator[Accelerator]:
-    with accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store")) as acc:
+    with spark_warehouse.attach(store=str(tmp_path / "store")) as acc:
         yield acc
 
 

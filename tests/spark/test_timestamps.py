@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pytest
 from pyspark.errors import PySparkException
 
-import accelerator
 from accelerator.session import Accelerator
 from accelerator.verification import differ
 from rewrite.instant import _AGREED, _REGION, micros_of, midnight, moment
@@ -37,7 +36,7 @@ _TEXTS = tuple(day + time + offset for day in _DAYS for time in _TIMES for offse
 
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
-    acc = accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store"))
+    acc = spark_warehouse.attach(store=str(tmp_path / "store"))
     before = acc.spark.conf.get(_ZONE)
     yield acc
     acc.spark.conf.set(_ZONE, before)

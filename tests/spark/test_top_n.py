@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import accelerator
 from accelerator.metrics import Metrics
 from accelerator.session import Accelerator
 from accelerator.verification import differ, differ_sorted
@@ -80,7 +79,7 @@ class Asked:
 
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
-    acc = accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store"))
+    acc = spark_warehouse.attach(store=str(tmp_path / "store"))
     yield acc
     acc.close()
 
@@ -200,7 +199,7 @@ def test_what_spark_must_read_is_read_by_spark(spark_warehouse, acc) -> None:
     assert answer.arrow().column("k").to_pylist() == [247, 246, 245]
     assert answer.metrics.engine == "spark" and answer.metrics.rewritten
     assert acc.sql(sql).toPandas()["k"].tolist() == [247, 246, 245]
-    few = accelerator.attach(wh.spark, store=str(acc.config.store) + "2", duckdb_bytes_max=1)
+    few = wh.attach(store=str(acc.config.store) + "2", duckdb_bytes_max=1)
     answer = few.query(f"SELECT k, s FROM {table} WHERE s = 'x' ORDER BY k LIMIT 70 OFFSET 2")
     assert answer.metrics.engine == "spark" and answer.metrics.rewritten
     assert answer.arrow().column("k").to_pylist() == [*range(2, 50), *range(100, 122)]

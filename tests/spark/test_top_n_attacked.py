@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import accelerator
 from accelerator.errors import CancelledError
 from accelerator.iceberg import LiveFile
 from accelerator.iceberg.row_groups import GroupReader, OpenFile
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
-    acc = accelerator.attach(spark_warehouse.spark, store=str(tmp_path / "store"))
+    acc = spark_warehouse.attach(store=str(tmp_path / "store"))
     yield acc
     acc.close()
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
@@ -285,7 +284,7 @@ def traps(request, spark_warehouse, tmp_path_factory):
         " ('c', 'y', NULL), ('d', NULL, 4), ('z', 'y', 5) AS t(dk, g, m)"
     )
     store = str(tmp_path_factory.mktemp("traps"))
-    with accelerator.attach(spark_warehouse.spark, store=store) as session:
+    with spark_warehouse.attach(store=store) as session:
         for name, select in _CUBES.items():
             session.execute(f"CREATE CUBE trap_{name} AS {select}")
         for column in ("k", "text", "i"):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
@@ -24,7 +23,7 @@ def _artifacts(store: Path) -> set[Path]:
 
 
 def _attached(warehouse: SparkWarehouse, store: Path) -> Accelerator:
-    return accelerator.attach(warehouse.spark, store=str(store), vacuum_versions_min=1)
+    return warehouse.attach(store=str(store), vacuum_versions_min=1)
 
 
 def _change(warehouse: SparkWarehouse, acc: Accelerator, table: str) -> int:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator.errors import StatementError
 from accelerator.session import Accelerator
 from accelerator.store import Report, Store
@@ -22,9 +21,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def session(spark_warehouse: SparkWarehouse, tmp_path: Path) -> Iterator[Accelerator]:
     """A session with a store of its own that keeps nothing for time's sake."""
-    with accelerator.attach(
-        spark_warehouse.spark,
-        store=str(tmp_path / "store"),
+    with spark_warehouse.attach(store=str(tmp_path / "store"),
         vacuum_versions_min=1,
         vacuum_retain_hours=0,
     ) as acc:
@@ -105,7 +102,7 @@ def test_a_snapshot_that_another_session_reads_stays(
     table = _table(spark_warehouse)
     sql = f"SELECT k, sum(v) s FROM {table} GROUP BY k"
     session.query(f"CREATE CUBE read_late AS {sql}")
-    with accelerator.attach(spark_warehouse.spark, store=session.config.store_root) as other:
+    with spark_warehouse.attach(store=session.config.store_root) as other:
         spark_warehouse.sql(f"INSERT INTO {table} VALUES (1, 1000)")  # its file is read raw
         held = _snapshots(spark_warehouse, table)[-1]
         frame = other.sql(sql)
@@ -135,7 +132,7 @@ def test_orphan_files_go_and_the_store_is_never_taken_for_them(
     report = session.vacuum(table, full=True, snapshots=True, retain_hours=0)
     assert _count(report, "deleted", "orphan file") == 1 and not orphan.exists()
     with (
-        accelerator.attach(spark_warehouse.spark, store=str(location / "store")) as inside,
+        spark_warehouse.attach(store=str(location / "store")) as inside,
         pytest.raises(StatementError, match="inside"),
     ):
         inside.vacuum(table, full=True, snapshots=True)
@@ -231,7 +228,7 @@ def test_a_branch_with_an_age_of_its_own_expires_nothing_that_is_read(
     spark_warehouse.sql(f"INSERT INTO {table}.branch_w VALUES (1, 1000)")
     sql = f"SELECT k, sum(v) s FROM {table} VERSION AS OF 'w' GROUP BY k"
     expected = sorted(map(tuple, spark_warehouse.spark.sql(sql).collect()))
-    with accelerator.attach(spark_warehouse.spark, store=session.config.store_root) as other:
+    with spark_warehouse.attach(store=session.config.store_root) as other:
         frame = other.sql(sql)
         spark_warehouse.sql(f"INSERT OVERWRITE {table}.branch_w SELECT 7, 7")
         before = _snapshots(spark_warehouse, table)

@@ -1,0 +1,193 @@
+"""A recorded lake: an Iceberg warehouse whose every state is kept, statement by statement.
+
+A state's key is that of the state before and of the statement. What a statement did is kept as the
+catalog's file after it, since files of data and metadata are only ever added. Where a key is known,
+nothing is run: the catalog becomes the one that is kept. Promises: a state is kept whole or not at
+all; several processes may use one lake at once, each with a catalog of its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+
+from accelerator.engines.settings import PACKAGES
+from accelerator.engines.spark import SparkEngine
+from tests.support.recording import errors
+from tests.support.recording.live import CONF, LIVE
+from tests.support.recording.records import FORMAT, Record, Records, digest, mode
+
+_TABLES = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables ORDER BY 1, 2"
+_BEGIN = "CREATE NAMESPACE lake.d"
+_MEANS = ("properties", "refs", "schemas", "current-schema-id", "partition-specs", "sort-orders")
+
+
+def root() -> Path:
+    """Where records are kept; `ACCELERATOR_RECORDS` names another folder."""
+    given = os.environ.get("ACCELERATOR_RECORDS")
+    return Path(given) if given else Path(__file__).parents[3] / "build" / "records"
+
+
+def versions() -> str:
+    """What every record depends on: this format, the releases, and Spark's settings."""
+    return digest(FORMAT, version("pyspark"), version("pyiceberg"), *PACKAGES, sorted(CONF.items()))
+
+
+class RecordedLake:
+    """One lake, at one state; `name` tells it from others."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = root() / versions()[:12] / name
+        self.warehouse = self.folder / "warehouse"
+        self._own()
+        self.records = Records(self.folder / "records.db")
+        self._scratch = Path(tempfile.mkdtemp(prefix="accelerator-lake-"))
+        self.catalog = self._scratch / "catalog.db"
+        self._states = self.folder / "states"
+        self._new = self._states if mode() == "keep" else self._scratch / "states"
+        for made in (self._states, self._new, self.warehouse):
+            made.mkdir(parents=True, exist_ok=True)
+        self._engine: SparkEngine | None = None
+        self.state = digest("lake", versions())
+        self._tables: list[tuple[str, str, str]] = []
+        self.step(
+            "CREATE NAMESPACE lake.d", lambda engine: engine.session.sql("CREATE NAMESPACE lake.d")
+        )
+
+    @property
+    def engine(self) -> SparkEngine:
+        """Real Spark over this lake; started by the first who needs it."""
+        if self._engine is None:
+            self._engine = LIVE.over(self.warehouse, self.catalog)
+        return self._engine
+
+    def step(
+        self, text: str, run: Callable[[SparkEngine], object], *inputs: str
+    ) -> pa.Table | None:
+        """Changes the lake by `run`, or as it's kept; raises what Spark raised."""
+        self.noticed()
+        key = digest(self.state, text, *inputs)
+        found, kept = self.records.get(f"step-{key}"), self._kept(key)
+        if found is None or kept is None:
+            found = errors.recorded(lambda: _result(run(self.engine)), text)
+            self._keep(key)
+            self.records.put(f"step-{key}", "step", self.state, found)
+        else:
+            self._restore(kept)
+        self.state, self._tables = key, self._now()
+        return errors.given(found)
+
+    def noticed(self) -> str:
+        """The state's key; a commit that another than `step` has made is a state of its own."""
+        now = self._now() if self.catalog.exists() else []
+        if now == self._tables:
+            return self.state
+        before = {row[:2]: row[2] for row in self._tables}
+        changed = [row for row in now if before.get(row[:2]) != row[2]]
+        gone = sorted(before.keys() - {row[:2] for row in now})
+        key = digest(self.state, "commit", gone, *(_meaning(row) for row in changed))
+        kept = self._kept(key)
+        if kept is None:
+            self._keep(key)
+        else:
+            self._restore(kept)
+            for location in {row[2] for row in changed} - {row[2] for row in self._now()}:
+                _local(location).unlink(missing_ok=True)  # what is kept stands in its place
+        self.state, self._tables = key, self._now()
+        return key
+
+    def ask(self, kind: str, key: str, about: str, ask: Callable[[], pa.Table]) -> Record:
+        """The record of a question at this state; `ask` asks real Spark."""
+        named = f"{kind}-{digest(self.noticed(), key)}"
+        found = self.records.get(named)
+        if found is None:
+            found = errors.recorded(ask, about)
+            self.records.put(named, kind, self.state, found)
+        return found
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Inside, no other process makes states of this lake."""
+        with (self.folder / "lock").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+
+    def begin(self) -> None:
+        """Back to the beginning: no table, the namespace `lake.d`."""
+        self.state, self._tables = digest("lake", versions()), []
+        if self.catalog.exists():
+            _copy(Path(":memory:"), self.catalog)
+        self.step(_BEGIN, lambda engine: engine.session.sql(_BEGIN))
+
+    def close(self) -> None:
+        """Frees what this process has of it."""
+        self.records.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    @cached_property
+    def uri(self) -> str:
+        """The catalog for PyIceberg."""
+        return f"sqlite:///{self.catalog}"
+
+    def _own(self) -> None:
+        """Records of a folder that was moved here name paths that aren't there: they go."""
+        told = self.folder / "folder"
+        if told.exists() and told.read_text() != str(self.folder):
+            shutil.rmtree(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        told.write_text(str(self.folder))
+
+    def _kept(self, key: str) -> Path | None:
+        return next((p for f in (self._new, self._states) if (p := f / f"{key}.db").exists()), None)
+
+    def _keep(self, key: str) -> None:
+        fresh = self._new / f".{key}-{os.getpid()}"
+        _copy(self.catalog, fresh)
+        fresh.replace(self._new / f"{key}.db")
+
+    def _restore(self, kept: Path) -> None:
+        _copy(kept, self.catalog)
+
+    def _now(self) -> list[tuple[str, str, str]]:
+        with closing(sqlite3.connect(self.catalog)) as db:
+            try:
+                return db.execute(_TABLES).fetchall()
+            except sqlite3.OperationalError:  # nothing has made its tables yet
+                return []
+
+
+def _copy(source: Path, target: Path) -> None:
+    """The one catalog becomes the other, in one transaction: others may have it open."""
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        new.execute("PRAGMA synchronous=OFF")
+        old.backup(new)
+
+
+def _meaning(row: tuple[str, str, str]) -> str:
+    """What a commit has made of a table, but for times and random names."""
+    metadata = json.loads(_local(row[2]).read_bytes())
+    told = json.dumps({name: metadata.get(name) for name in _MEANS}, sort_keys=True)
+    return f"{row[0]}.{row[1]}: {hashlib.sha256(told.encode()).hexdigest()}"
+
+
+def _local(location: str) -> Path:
+    return Path(location.removeprefix("file:").replace("///", "/"))
+
+
+def _result(frame: object) -> pa.Table:
+    """What a statement gave; a function's steps give nothing."""
+    to_arrow = getattr(frame, "toArrow", None)
+    return pa.table({}) if to_arrow is None else to_arrow()

@@ -1,0 +1,91 @@
+"""The one real Spark of a test process: started when first needed, one session for each lake.
+
+Its settings make small statements cheap, and change no answer: the quick compiler alone, one
+garbage collector thread, plans interpreted rather than compiled, no re-planning between stages.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+
+from accelerator.engines.spark import SparkEngine, SparkSettings
+
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m -XX:-UsePerfData"
+CONF = {
+    "spark.driver.extraJavaOptions": JVM,
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    # Compiling a plan takes longer than interpreting it over so few rows, and so does planning
+    # again between stages.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+class Live:
+    """The engine of a process, over a catalog of its own in a temporary folder."""
+
+    def __init__(self) -> None:
+        self._engine: SparkEngine | None = None
+        self._root: Path | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder of its own warehouse."""
+        if self._root is None:
+            self._root = Path(tempfile.mkdtemp(prefix="accelerator-spark-"))
+        return self._root
+
+    @property
+    def engine(self) -> SparkEngine:
+        """The engine; its session runs."""
+        if self._engine is None:
+            settings = SparkSettings(master="local[2]", driver_memory="2g", conf=CONF)
+            engine = SparkEngine.embedded(
+                self.root.as_uri() + "/", "lake", str(self.root / "catalog.db"), settings
+            )
+            with _jars().open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # one of several processes fetches the jars
+                engine.session.sql("CREATE NAMESPACE IF NOT EXISTS lake.d")
+            self._engine = engine
+            atexit.register(engine.stop)
+        return self._engine
+
+    @property
+    def started(self) -> bool:
+        """Whether it runs."""
+        return self._engine is not None
+
+    def over(self, folder: Path, catalog: Path) -> SparkEngine:
+        """An engine whose `lake` is another catalog."""
+        session = self.engine.session.newSession()
+        for key, value in CONF.items():
+            if session.conf.isModifiable(key):
+                session.conf.set(key, value)
+        conf = {
+            "": "org.apache.iceberg.spark.SparkCatalog",
+            ".type": "jdbc",
+            ".uri": f"jdbc:sqlite:{catalog}",
+            ".jdbc.schema-version": "V1",
+            ".warehouse": folder.as_uri() + "/",
+            ".cache-enabled": "false",
+        }
+        for key, value in conf.items():
+            session.conf.set(f"spark.sql.catalog.lake{key}", value)
+        session.conf.set(
+            "spark.sql.catalog.pruned", "org.apache.iceberg.spark.SparkRewriteTableCatalog"
+        )
+        session.conf.set("spark.sql.defaultCatalog", "lake")
+        return SparkEngine(lambda: session, owned=False)
+
+
+def _jars() -> Path:
+    return Path(tempfile.gettempdir()) / f"accelerator-jars-{os.getuid()}.lock"
+
+
+LIVE = Live()

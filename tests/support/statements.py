@@ -1,0 +1,321 @@
+"""Suites of statements, `tests/statements/*.slt`: read, run in process, and written anew.
+
+A suite names a world (`tests/worlds/NAME.sql`), makes cubes and indexes over it, and lists
+statements, each with what is to answer it. Plain Spark's answer comes from the records. Promises:
+a line that isn't understood is an error with its number; `accept` changes expectations alone.
+
+    python -m tests.support.statements tests/statements/traps.slt[:LINE] [--accept] [--spark]
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from accelerator.errors import AcceleratorError
+from accelerator.result import Result
+from accelerator.session import Accelerator
+from accelerator.verification import differ
+from tests.support.warehouse import recorded_warehouse
+from tests.support.worlds import World, WorldError
+
+FOLDER = Path(__file__).parents[1] / "statements"
+_HEADS = ("world", "states", "session", "execute", "query", "error")
+_FAILED_INSIDE = ("engine_failed", "planning_failed", "metadata_unavailable", "index_unreadable")
+_SAID = 160
+
+
+class SuiteError(ValueError):
+    """A suite that can't be read; the message has file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A head and the text beneath it. `expected` is by state, `""` for the others."""
+
+    kind: str
+    line: int
+    text: str
+    title: str = ""
+    expected: tuple[tuple[str, str], ...] = ()
+    at: str = ""
+    by_spark: bool = False
+
+    def expectation(self, state: str) -> str:
+        """What is to answer it at that state."""
+        found = dict(self.expected)
+        return found.get(state, found.get("", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A file of statements over one world."""
+
+    path: Path
+    world: str
+    states: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def asked(self) -> list[Block]:
+        """What is asked, in its order."""
+        return [block for block in self.blocks if block.kind != "execute"]
+
+
+def read(path: Path) -> Suite:
+    """The suite; SuiteError where a line isn't understood."""
+    world, states, blocks = "", (), []
+    settings: list[tuple[str, str]] = []
+    for line, comments, lines in _paragraphs(path):
+        head, *rest = lines
+        word, _, told = head.partition(" ")
+        where = f"{path.name}:{line}"
+        if word not in _HEADS:
+            raise SuiteError(f"{where}: {word!r} isn't one of {', '.join(_HEADS)}")
+        if word in ("world", "states", "session"):
+            if rest:
+                raise SuiteError(f"{where}: a blank line is missing below {head!r}")
+            if word == "session":
+                settings += [_pair(one, where) for one in told.split()]
+            elif word == "world":
+                world = told.strip()
+            else:
+                states = tuple(told.split())
+            continue
+        if not rest:
+            raise SuiteError(f"{where}: no statement stands below {head!r}")
+        blocks.append(_block(word, told, line, "\n".join(rest), comments, where))
+    if not world:
+        raise SuiteError(f"{path.name}: no line names the world, as `world stars` does")
+    return Suite(path, world, states, tuple(settings), tuple(blocks))
+
+
+def _block(word: str, told: str, line: int, text: str, title: str, where: str) -> Block:
+    if word == "execute":
+        at = told.removeprefix("at ").strip()
+        if told and not told.startswith("at "):
+            raise SuiteError(f"{where}: `execute at STATE`, not {told!r}")
+        return Block(word, line, text, title, at=at)
+    by_spark = told.startswith("by spark ")
+    parts = told.removeprefix("by spark ").split(" | ")
+    expected = [("", parts[0].strip())]
+    for part in parts[1:]:
+        state, _, what = part.strip().partition(" ")
+        expected.append((state, what))
+    if not all(what for _, what in expected):
+        raise SuiteError(f"{where}: {word} doesn't say what answers")
+    return Block(word, line, text, title, tuple(expected), by_spark=by_spark)
+
+
+def _paragraphs(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Number of the first line, the comments above, and the lines between two blank ones."""
+    title, lines, start = "", [], 0
+    for number, line in enumerate([*path.read_text().splitlines(), ""], 1):
+        if not line.strip():
+            if lines:
+                yield start, title, lines
+                title, lines = "", []
+        elif not lines and line.startswith("#"):
+            title = line.lstrip("# ").strip()
+        else:
+            start = start if lines else number
+            lines.append(line)
+
+
+def _pair(text: str, where: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found:
+        raise SuiteError(f"{where}: a setting is NAME=VALUE, not {text!r}")
+    return name, value
+
+
+class Run:
+    """A suite as it runs: over its world, state by state, in one session."""
+
+    def __init__(self, suite: Suite, *, by_spark: bool = False) -> None:
+        self.suite, self._by_spark = suite, by_spark
+        self._ends = ExitStack()
+        over = recorded_warehouse(f"world-{suite.world}", f"statements-{suite.path.stem}")
+        self.warehouse = self._ends.enter_context(over)
+        try:
+            self._world = World(suite.world, self.warehouse)
+            self.states = suite.states or tuple(self._world.states)
+            self.state = ""
+            store = self._ends.enter_context(tempfile.TemporaryDirectory(prefix="store-"))
+            settings = dict(suite.settings) | {"store": store}
+            self.session: Accelerator = self.warehouse.attach(**settings)
+            self._ends.callback(self.session.close)
+        except BaseException:
+            self._ends.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the session and frees the world."""
+        self._ends.close()
+
+    def go_to(self, state: str) -> None:
+        """Makes the world and what is built over it what they are at that state."""
+        if state not in self.states:
+            raise SuiteError(f"{self.suite.path.name}: the world has no state {state!r}")
+        while self.state != state:
+            place = self.states.index(self.state) + 1 if self.state else 0
+            if place >= len(self.states):
+                raise SuiteError(f"{self.suite.path.name}: {state!r} is behind {self.state!r}")
+            self._enter(self.states[place])
+
+    def _enter(self, state: str) -> None:
+        self._world.go_to(state)
+        first, self.state = not self.state, state
+        for block in self.suite.blocks:
+            if block.kind == "execute" and (block.at == state or (first and not block.at)):
+                try:
+                    self.session.query(block.text)
+                except (AcceleratorError, PySparkException) as error:
+                    where = f"{self.suite.path.name}:{block.line}"
+                    raise WorldError(f"{where} fails at {state}: {error}\n{block.text}") from error
+
+    def ask(self, block: Block) -> tuple[str, list[str]]:
+        """What answers the statement now, and what differs from plain Spark's answer."""
+        session, sql = self.session, block.text
+        before = dict(session.fallbacks)
+        try:
+            plain = session.plain_table(sql)
+        except (PySparkException, Py4JError) as error:
+            return self._raised(sql, error)
+        try:
+            answer = session.query(sql)
+            table = answer.arrow()
+        except (AcceleratorError, PySparkException, Py4JError) as error:
+            return f"error {_condition(error)}", [f"plain Spark answers: {_shown(error)}"]
+        found = differ(table, plain)
+        told = source(session, sql, answer)
+        if block.by_spark or self._by_spark:
+            found += [f"by Spark: {d}" for d in differ(session.sql(sql).toArrow(), plain)]
+        failed = {k: n for k, n in session.fallbacks.items() if n != before.get(k, 0)}
+        if failed and not told.startswith("plain "):
+            found.append(f"failed inside: {failed}")
+        return told, found
+
+    def _raised(self, sql: str, plain: Exception) -> tuple[str, list[str]]:
+        expected, wrong = _condition(plain), []
+        for name, run in (("query", self.session.query), ("sql", self.session.sql)):
+            try:
+                run(sql).toArrow() if name == "sql" else run(sql).arrow()  # type: ignore[union-attr]
+                wrong.append(f"by {name} it's answered, where plain Spark raises {expected}")
+            except (AcceleratorError, PySparkException, Py4JError) as error:
+                if _condition(error) != expected:
+                    wrong.append(f"by {name} it raises {_shown(error)}, not {expected}")
+            if not self._by_spark:
+                break
+        return f"error {expected}", wrong
+
+
+def source(session: Accelerator, sql: str, answer: Result) -> str:
+    """What has answered: cube, index, manifest or rows, `spark` where Spark finished it."""
+    metrics = answer.metrics
+    if not metrics.rewritten:
+        return f"plain {(metrics.fallback or 'none').partition(':')[0]}"
+    if metrics.cubes:
+        told = "cube"
+    elif metrics.indexes:
+        told = "index"
+    else:
+        told = "rows" if metrics.files_read else "manifest"
+    return f"{told} by spark" if metrics.engine == "spark" else told
+
+
+def _condition(error: BaseException) -> str:
+    if isinstance(error, PySparkException):
+        return error.getCondition() or type(error).__name__
+    code = getattr(error, "code", None)
+    if isinstance(error, Py4JError):
+        return "INTERNAL_ERROR" if "INTERNAL_ERROR" in str(error) else "Py4JError"
+    return str(code or type(error).__name__)
+
+
+def _shown(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0][:_SAID]}"
+
+
+def accept(path: Path, found: dict[int, dict[str, str]]) -> int:
+    """Writes the expectations of those lines anew; how many have changed."""
+    suite, lines, changed = read(path), path.read_text().splitlines(), 0
+    for block in suite.asked:
+        told = found.get(block.line)
+        if not told:
+            continue
+        states = {state: block.expectation(state) for state in told} | told
+        usual = next(iter(states.values()))
+        others = [f" | {state} {what}" for state, what in states.items() if what != usual]
+        kind = "error" if usual.startswith("error ") else "query"
+        by = "by spark " if block.by_spark else ""
+        line = f"{kind} {by}{usual.removeprefix('error ')}{''.join(others)}"
+        changed += lines[block.line - 1] != line
+        lines[block.line - 1] = line
+    path.write_text("\n".join(lines) + "\n")
+    return changed
+
+
+def expected_of(block: Block, state: str) -> str:
+    """What is to answer, as `source` says it."""
+    told = block.expectation(state)
+    plain_error = block.kind == "error" and not told.startswith(("error ", "query "))
+    return f"error {told}" if plain_error else told.removeprefix("query ")
+
+
+def run_file(path: Path, line: int | None, *, take: bool, by_spark: bool) -> int:
+    """Runs a suite or one of its lines, and says what is other than it should be."""
+    suite, found, wrong, asked = read(path), {}, 0, 0  # type: ignore[var-annotated]
+    run = Run(suite, by_spark=by_spark)
+    try:
+        for state in run.states:
+            run.go_to(state)
+            for block in suite.asked:
+                end = block.line + block.text.count("\n") + 1
+                if line is not None and not block.line <= line <= end:
+                    continue
+                told, differences = run.ask(block)
+                asked += 1
+                found.setdefault(block.line, {})[state] = told
+                expected = expected_of(block, state)
+                if differences or (told != expected and not take):
+                    wrong += 1
+                    print(f"{path.name}:{block.line} at {state}: {told}, expected {expected}")
+                    print("\n".join(f"    {one}" for one in [block.text, *differences]))
+    finally:
+        run.close()
+    changed = accept(path, found) if take else 0
+    print(f"{path.name}: {asked} asked, {wrong} wrong" + (f", {changed} accepted" if take else ""))
+    return wrong
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.statements", description=__doc__)
+    parser.add_argument("files", nargs="*", metavar="FILE[:LINE]")
+    parser.add_argument("--accept", action="store_true", help="write what is found as expected")
+    parser.add_argument("--spark", action="store_true", help="run by Spark as well")
+    told = parser.parse_args(arguments)
+    wrong = 0
+    for name in told.files or sorted(map(str, FOLDER.glob("*.slt"))):
+        found = re.fullmatch(r"(.*\.slt)(?::(\d+))?", name)
+        if not found:
+            print(f"{name} is no suite: FILE.slt or FILE.slt:LINE", file=sys.stderr)
+            return 2
+        line = int(found[2]) if found[2] else None
+        wrong += run_file(Path(found[1]), line, take=told.accept, by_spark=told.spark)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
