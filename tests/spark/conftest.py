@@ -34,3 +34,10 @@ def acc(
     """A session over the warehouse, with a store of its own."""
     with spark_warehouse.attach(store=str(tmp_path_factory.mktemp("store"))) as session:
         yield session
+
+
+@pytest.fixture
+def live_acc(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[Accelerator]:
+    """As `acc`, with its store, over a session of real Spark that is the test's alone."""
+    with spark_warehouse.live(store=acc.config.store) as session:
+        yield session

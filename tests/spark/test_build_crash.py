@@ -24,6 +24,7 @@ from accelerator.store import local_path
 from accelerator.verification import differ
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 FILES = 6
 FAILURES = ("engine_failed", "metadata_unavailable", "planning_failed")
@@ -101,7 +102,8 @@ class Case:
 
 @pytest.fixture
 def case(spark_warehouse, tmp_path: Path) -> Iterator[Case]:
-    acc = spark_warehouse.attach(store=str(tmp_path / "store"),
+    acc = spark_warehouse.attach(
+        store=str(tmp_path / "store"),
         build_files_per_job=1,
         recycle_bin_hours=0,
     )

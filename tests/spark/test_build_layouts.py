@@ -16,6 +16,7 @@ from accelerator.store import local_path
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 _SELECTS = {
     "inner": "SELECT g, region, year(d) y, count(*) n, sum(v) sv, count(DISTINCT v) dv"

@@ -45,6 +45,7 @@ from accelerator.verification import differ, differ_sorted
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 _FILES = sorted((Path(__file__).parent / "corpus").glob("*.sql"))
 _REWRITTEN = 0.25

@@ -152,8 +152,7 @@ def test_what_is_refused_says_so(facts: Accelerator) -> None:
 
 
 def test_the_setting(facts: Accelerator, spark_warehouse: SparkWarehouse, tmp_path) -> None:
-    with spark_warehouse.attach(store=str(tmp_path / "store"), dialect="trino"
-    ) as other:
+    with spark_warehouse.attach(store=str(tmp_path / "store"), dialect="trino") as other:
         assert other.query(f"SELECT sum(v) / count(*) FROM {F}").arrow()[0].to_pylist() == [2]
         assert other.query(f"SELECT `g` FROM {F} LIMIT 1", dialect="spark").arrow().num_rows == 1
         assert other.sql("SHOW NAMESPACES IN lake").count() > 0
@@ -162,7 +161,8 @@ def test_the_setting(facts: Accelerator, spark_warehouse: SparkWarehouse, tmp_pa
 def test_a_comment_exempts_from_guards(
     facts: Accelerator, spark_warehouse: SparkWarehouse, tmp_path
 ) -> None:
-    with spark_warehouse.attach(store=str(tmp_path / "store"),
+    with spark_warehouse.attach(
+        store=str(tmp_path / "store"),
         dialect="trino",
         guard_rows_max=1,
         guard_exempt_comment="let me",

@@ -166,8 +166,7 @@ def test_sampling_switches_an_index_off(
     world.acc.query(f"CREATE INDEX wrong ON {world.table} USING BLOOM (s)")
     spoil_index(world.acc, "wrong")
     sql = f"SELECT count(*) AS n FROM {world.table} WHERE s = 's5x5'"
-    with spark_warehouse.attach(store=world.acc.config.store_root, verify_sample=1.0
-    ) as sampled:
+    with spark_warehouse.attach(store=world.acc.config.store_root, verify_sample=1.0) as sampled:
         sampled.query(sql)
         sampled.sampling.wait()
         (found,) = sampled.sampling.found

@@ -14,6 +14,7 @@ from fuzz.run import QUICK, Run
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 
 def test_random_statements_answer_as_plain_spark_does(

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
     store = str(tmp_path / "store")
-    acc = spark_warehouse.attach(store=store, guard_partitions=True, guard_files_max=2
-    )
+    acc = spark_warehouse.attach(store=store, guard_partitions=True, guard_files_max=2)
     yield acc
     acc.close()
 

@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from accelerator.metrics import Metrics
 from accelerator.session import Accelerator
 from accelerator.verification import differ
-from tests.spark.test_spark_engine import write_equality_delete
+from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
 

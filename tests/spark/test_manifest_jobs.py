@@ -20,6 +20,7 @@ from tests.accelerator.iceberg.jobs import LocalJobs
 from tests.spark.test_manifest_answers import COLUMNS, Asked, _append
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 
 @pytest.fixture

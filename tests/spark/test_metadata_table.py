@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 
 from accelerator.errors import NotIcebergError, StatementError, UnknownTableError
 from accelerator.session import Accelerator
-from tests.spark.test_spark_engine import write_equality_delete
+from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
 

@@ -24,9 +24,10 @@ from accelerator.errors import (
 )
 from accelerator.session import Accelerator
 from accelerator.statements.errors import NotBuiltError
-from tests.spark.test_spark_engine import write_equality_delete
+from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 TYPES = {
     "b": "boolean",

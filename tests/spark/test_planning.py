@@ -22,6 +22,7 @@ from accelerator.pruning import judge
 from rewrite.expr import Call, Column, Expr, Literal
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 TYPES = {
     "a": "int",

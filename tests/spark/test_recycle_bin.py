@@ -14,6 +14,7 @@ from accelerator.store import local_path
 from accelerator.verification import differ
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 
 class Shop:
@@ -58,8 +59,7 @@ class Shop:
 
 @pytest.fixture
 def shop(spark_warehouse, tmp_path: Path) -> Iterator[Shop]:
-    with spark_warehouse.attach(store=str(tmp_path / "store"), vacuum_versions_min=1
-    ) as acc:
+    with spark_warehouse.attach(store=str(tmp_path / "store"), vacuum_versions_min=1) as acc:
         yield Shop(spark_warehouse, acc)
 
 
@@ -84,8 +84,7 @@ def test_an_undropped_cube_answers_with_nothing_rebuilt(shop: Shop) -> None:
 
 
 def test_a_cube_past_its_time_is_gone_with_its_files(shop: Shop, tmp_path: Path) -> None:
-    with shop.wh.attach(store=str(tmp_path / "store"), recycle_bin_hours=0.3 / 3600
-    ) as other:
+    with shop.wh.attach(store=str(tmp_path / "store"), recycle_bin_hours=0.3 / 3600) as other:
         other.query("DROP CUBE sales")
     time.sleep(0.4)
     for _ in range(2):  # the first ends the cube, the next deletes what that made garbage

@@ -22,13 +22,13 @@ from tests.spark.relate_world import SMALL_GROUPS
 from tests.spark.test_relate_fresh import FILES, Shop
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 
 @pytest.fixture
 def acc(spark_warehouse: SparkWarehouse, tmp_path: Path) -> Iterator[Accelerator]:
     store = str(tmp_path / "store")
-    with spark_warehouse.attach(store=store, engine="duckdb", relate_lookup_rows_max=0
-    ) as acc:
+    with spark_warehouse.attach(store=store, engine="duckdb", relate_lookup_rows_max=0) as acc:
         yield acc
 
 

@@ -26,6 +26,7 @@ from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 
 @dataclass

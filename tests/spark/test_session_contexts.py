@@ -14,6 +14,7 @@ from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 _CATALOG = "spark.sql.defaultCatalog"
 

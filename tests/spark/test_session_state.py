@@ -13,6 +13,7 @@ from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 _ANSI = "spark.sql.ansi.enabled"
 

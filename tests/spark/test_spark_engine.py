@@ -10,18 +10,19 @@ from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from accelerator.engines.jvm import JvmError, java_errors
+from accelerator.engines.jvm import JvmError
 from accelerator.engines.selection import SelectionUnsupportedError
 from accelerator.engines.spark import SparkEngine
 from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg import EqualityDeletesError, Lake, PinnedTable
 from accelerator.iceberg.io import local_path
 from rewrite.facts import At
+from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 COLUMNS = "k INT, name STRING, amount DECIMAL(10,2), d DATE, p INT"
 NAMES = ("k", "name", "amount", "d", "p")
@@ -214,34 +215,6 @@ def test_a_file_appended_twice_is_there_twice(spark_warehouse) -> None:
         assert wh.sql(f"SELECT count(*) FROM {staged.sql}")[0][0] == 200
     with pytest.raises(SelectionUnsupportedError):
         wh.engine.stage(pinned, twice[:1])
-
-
-def write_equality_delete(wh, name: str, keys: list[int]) -> None:
-    """Commit an equality delete of `k`, as a streaming writer would, by Iceberg's Java API."""
-    pinned = wh.pinned(name)
-    field_id = pinned.facts.column("k").field_id
-    schema = pa.schema(
-        [pa.field("k", pa.int32(), metadata={b"PARQUET:field_id": b"%d" % field_id})]
-    )
-    path = Path(str(local_path(pinned.location))) / "data" / f"eq-{time.time_ns()}.parquet"
-    pq.write_table(pa.table({"k": pa.array(keys, pa.int32())}, schema=schema), path)
-    table = wh.engine.load(pinned.parts)
-    gateway = wh.spark.sparkContext._gateway
-    ids = gateway.new_array(gateway.jvm.int, 1)
-    ids[0] = field_id
-    builder = wh.engine.jvm.static(
-        "org.apache.iceberg.FileMetadata", "deleteFileBuilder", table.spec()
-    )
-    with java_errors():
-        delete = (
-            builder.ofEqualityDeletes(ids)
-            .withPath(f"file:{path}")
-            .withFormat("parquet")
-            .withFileSizeInBytes(path.stat().st_size)
-            .withRecordCount(len(keys))
-            .build()
-        )
-        table.newRowDelta().addDeletes(delete).commit()
 
 
 def test_equality_deletes_are_matched_and_read_by_spark(spark_warehouse) -> None:

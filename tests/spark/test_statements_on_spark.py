@@ -25,6 +25,7 @@ from accelerator.session import Accelerator
 from accelerator.verification import differ
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 
 class Shop:

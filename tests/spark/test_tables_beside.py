@@ -10,7 +10,7 @@ from accelerator import nested_search
 from accelerator.session import Accelerator
 from tests.spark.conftest import MERGE_ON_READ, SparkWarehouse
 from tests.spark.differential import Differential
-from tests.spark.test_spark_engine import write_equality_delete
+from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
 

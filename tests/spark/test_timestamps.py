@@ -21,6 +21,7 @@ from accelerator.verification import differ
 from rewrite.instant import _AGREED, _REGION, micros_of, midnight, moment
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 ZONES = ("UTC", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe", "+05:30")
 _ZONE = "spark.sql.session.timeZone"

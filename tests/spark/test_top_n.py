@@ -18,7 +18,7 @@ import pytest
 from accelerator.metrics import Metrics
 from accelerator.session import Accelerator
 from accelerator.verification import differ, differ_sorted
-from tests.spark.test_spark_engine import write_equality_delete
+from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
 

@@ -22,7 +22,7 @@ from accelerator.plan import PlainPlan
 from accelerator.rows.stream import SortedRows
 from accelerator.session import Accelerator
 from accelerator.verification import differ_sorted
-from tests.spark.test_spark_engine import write_equality_delete
+from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
 

@@ -16,6 +16,7 @@ from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 
 def _artifacts(store: Path) -> set[Path]:

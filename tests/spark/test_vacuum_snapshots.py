@@ -16,12 +16,14 @@ from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
+LIVE = True
 
 
 @pytest.fixture
 def session(spark_warehouse: SparkWarehouse, tmp_path: Path) -> Iterator[Accelerator]:
     """A session with a store of its own that keeps nothing for time's sake."""
-    with spark_warehouse.attach(store=str(tmp_path / "store"),
+    with spark_warehouse.attach(
+        store=str(tmp_path / "store"),
         vacuum_versions_min=1,
         vacuum_retain_hours=0,
     ) as acc:

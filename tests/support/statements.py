@@ -40,7 +40,10 @@ class SuiteError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A head and the text beneath it. `expected` is by state, `""` for the others."""
+    """A head and the text beneath it.
+
+    `expected` is by state, `""` for all others; without that it's asked at those states alone.
+    """
 
     kind: str
     line: int
@@ -51,7 +54,7 @@ class Block:
     by_spark: bool = False
 
     def expectation(self, state: str) -> str:
-        """What is to answer it at that state."""
+        """What is to answer it at that state; nothing where it isn't asked."""
         found = dict(self.expected)
         return found.get(state, found.get("", ""))
 
@@ -107,11 +110,10 @@ def _block(word: str, told: str, line: int, text: str, title: str, where: str) -
             raise SuiteError(f"{where}: `execute at STATE`, not {told!r}")
         return Block(word, line, text, title, at=at)
     by_spark = told.startswith("by spark ")
-    parts = told.removeprefix("by spark ").split(" | ")
-    expected = [("", parts[0].strip())]
-    for part in parts[1:]:
-        state, _, what = part.strip().partition(" ")
-        expected.append((state, what))
+    expected = []
+    for part in told.removeprefix("by spark ").split(" | "):
+        state, found, what = part.partition(": ")
+        expected.append((state.strip(), what.strip()) if found else ("", part.strip()))
     if not all(what for _, what in expected):
         raise SuiteError(f"{where}: {word} doesn't say what answers")
     return Block(word, line, text, title, tuple(expected), by_spark=by_spark)
@@ -124,7 +126,7 @@ def _paragraphs(path: Path) -> Iterator[tuple[int, str, list[str]]]:
         if not line.strip():
             if lines:
                 yield start, title, lines
-                title, lines = "", []
+            title, lines = "", []
         elif not lines and line.startswith("#"):
             title = line.lstrip("# ").strip()
         else:
@@ -254,23 +256,30 @@ def accept(path: Path, found: dict[int, dict[str, str]]) -> int:
         told = found.get(block.line)
         if not told:
             continue
-        states = {state: block.expectation(state) for state in told} | told
-        usual = next(iter(states.values()))
-        others = [f" | {state} {what}" for state, what in states.items() if what != usual]
-        kind = "error" if usual.startswith("error ") else "query"
-        by = "by spark " if block.by_spark else ""
-        line = f"{kind} {by}{usual.removeprefix('error ')}{''.join(others)}"
+        line = _head(block, told)
         changed += lines[block.line - 1] != line
         lines[block.line - 1] = line
     path.write_text("\n".join(lines) + "\n")
     return changed
 
 
+def _head(block: Block, told: dict[str, str]) -> str:
+    """The line above a statement that is answered so at those states."""
+    usual = next(iter(told.values()))
+    everywhere = "" in dict(block.expected)
+    parts = [usual.removeprefix("error ")] if everywhere else []
+    for state, what in told.items():
+        if not everywhere or what != usual:
+            parts.append(f"{state}: {what}")
+    kind = "error" if everywhere and usual.startswith("error ") else "query"
+    return f"{kind} {'by spark ' if block.by_spark else ''}{' | '.join(parts)}"
+
+
 def expected_of(block: Block, state: str) -> str:
     """What is to answer, as `source` says it."""
     told = block.expectation(state)
-    plain_error = block.kind == "error" and not told.startswith(("error ", "query "))
-    return f"error {told}" if plain_error else told.removeprefix("query ")
+    bare = block.kind == "error" and told == dict(block.expected).get("")
+    return f"error {told}" if bare else told
 
 
 def run_file(path: Path, line: int | None, *, take: bool, by_spark: bool) -> int:
@@ -282,7 +291,8 @@ def run_file(path: Path, line: int | None, *, take: bool, by_spark: bool) -> int
             run.go_to(state)
             for block in suite.asked:
                 end = block.line + block.text.count("\n") + 1
-                if line is not None and not block.line <= line <= end:
+                elsewhere = line is not None and not block.line <= line <= end
+                if elsewhere or not block.expectation(state):
                     continue
                 told, differences = run.ask(block)
                 asked += 1

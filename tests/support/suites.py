@@ -24,6 +24,8 @@ class SuiteFile(pytest.File):
         states = suite.states or tuple(statements(FOLDER / f"{suite.world}.sql"))
         for state in states:
             for block in suite.asked:
+                if not block.expectation(state):
+                    continue
                 name = f"{block.line}-{state}"
                 item = StatementItem.from_parent(self, name=name, block=block, state=state)
                 item.add_marker(pytest.mark.spark)

@@ -6,7 +6,7 @@ Recorded, Spark runs a statement once for all runs; live, it runs each time. Bot
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -71,9 +71,17 @@ class SparkWarehouse:
         assert found is not None
         return found
 
+    def step(self, text: str, run: Callable[[SparkEngine], object]) -> None:
+        """Changes the lake by what isn't SQL; the text says all that `run` depends on."""
+        run(self.engine)
+
     def attach(self, **settings: Any) -> Accelerator:
         """A session of the layer over this warehouse; `store` names its folder."""
         return accelerator.attach(self.spark, **settings)
+
+    def live(self, **settings: Any) -> Accelerator:
+        """As `attach`, over real Spark in a session of its own."""
+        return accelerator.attach(self.spark.newSession(), **settings)
 
 
 class RecordedWarehouse(SparkWarehouse):
@@ -82,6 +90,13 @@ class RecordedWarehouse(SparkWarehouse):
     def __init__(self, lake: RecordedLake, engine: SparkEngine) -> None:
         super().__init__(lake.warehouse, engine, lake.catalog)
         self.recorded = lake
+
+    def step(self, text: str, run: Callable[[SparkEngine], object]) -> None:
+        self.recorded.step(text, run)
+
+    def live(self, **settings: Any) -> Accelerator:
+        session = LIVE.over(self.root, self.recorded.catalog).session
+        return accelerator.attach(session, **settings)
 
     def attach(self, **settings: Any) -> Accelerator:
         conf = {"spark.sql.session.timeZone": "UTC"} | settings.pop("spark_conf", {})

@@ -1,7 +1,7 @@
 """Worlds, `tests/worlds/*.sql`: tables that Spark makes, in states that follow each other.
 
-A line `-- state NAME` ends a state's statements; those before it make that state of the one before.
-Statements end with `;` at a line's end. Of `${name}` in a world nothing is replaced: it's plain SQL.
+A line `-- state NAME` ends a state's statements; those before it make that state of the one
+before. Statements end with `;` at a line's end. Nothing is replaced in them: a world is plain SQL.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A recorded lake: an Iceberg warehouse whose every state is kept, statement by statement.
 
 A state's key is that of the state before and of the statement. What a statement did is kept as the
-catalog's file after it, since files of data and metadata are only ever added. Where a key is known,
-nothing is run: the catalog becomes the one that is kept. Promises: a state is kept whole or not at
-all; several processes may use one lake at once, each with a catalog of its own.
+catalog's file after it; files of data and metadata are linked into a folder that nothing deletes.
+Where a key is known, nothing is run: the catalog becomes the one that is kept. Promises: a state is
+kept whole or not at all; several processes may use one lake at once, each with a catalog of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -104,8 +104,8 @@ class RecordedLake:
             self._keep(key)
         else:
             self._restore(kept)
-            for location in {row[2] for row in changed} - {row[2] for row in self._now()}:
-                _local(location).unlink(missing_ok=True)  # what is kept stands in its place
+            # What is kept stands in its place; who has it open may still read it.
+            self._replaced |= {row[2] for row in changed} - {row[2] for row in self._now()}
         self.state, self._tables = key, self._now()
         return key
 
@@ -128,12 +128,15 @@ class RecordedLake:
     def begin(self) -> None:
         """Back to the beginning: no table, the namespace `lake.d`."""
         self.state, self._tables = digest("lake", versions()), []
+        _link(self.folder / "files", self.warehouse)
         if self.catalog.exists():
             _copy(Path(":memory:"), self.catalog)
         self.step(_BEGIN, lambda engine: engine.session.sql(_BEGIN))
 
     def close(self) -> None:
         """Frees what this process has of it."""
+        for location in self._replaced:
+            _local(location).unlink(missing_ok=True)
         self.records.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -154,6 +157,8 @@ class RecordedLake:
         return next((p for f in (self._new, self._states) if (p := f / f"{key}.db").exists()), None)
 
     def _keep(self, key: str) -> None:
+        if mode() == "keep":
+            _link(self.warehouse, self.folder / "files")
         fresh = self._new / f".{key}-{os.getpid()}"
         _copy(self.catalog, fresh)
         fresh.replace(self._new / f"{key}.db")
@@ -174,6 +179,18 @@ def _copy(source: Path, target: Path) -> None:
     with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
         new.execute("PRAGMA synchronous=OFF")
         old.backup(new)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Files of the one folder stand in the other as well: what deletes one leaves the other."""
+    for folder, _, names in os.walk(source):
+        there = target / Path(folder).relative_to(source)
+        new = [name for name in names if not (there / name).exists()]
+        if new:
+            there.mkdir(parents=True, exist_ok=True)
+        for name in new:
+            with suppress(FileExistsError, FileNotFoundError):
+                os.link(Path(folder) / name, there / name)
 
 
 def _meaning(row: tuple[str, str, str]) -> str:

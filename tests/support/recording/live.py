@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -53,8 +54,13 @@ class Live:
                 fcntl.flock(lock, fcntl.LOCK_EX)  # one of several processes fetches the jars
                 engine.session.sql("CREATE NAMESPACE IF NOT EXISTS lake.d")
             self._engine = engine
-            atexit.register(engine.stop)
+            atexit.register(self._stop)
         return self._engine
+
+    def _stop(self) -> None:
+        if self._engine is not None:
+            self._engine.stop()
+        shutil.rmtree(self.root, ignore_errors=True)
 
     @property
     def started(self) -> bool:

@@ -42,9 +42,10 @@ _CHANGES = frozenset(
         "REFRESH",
     ]
 )
-_ASKS = frozenset(
-    ["SELECT", "WITH", "VALUES", "FROM", "TABLE", "DESCRIBE", "DESC", "SHOW", "EXPLAIN"]
+_REFUSED = frozenset(
+    ["SET", "USE", "RESET", "CACHE", "UNCACHE", "ADD", "DECLARE", "EXECUTE", "BEGIN", "CLEAR"]
 )
+_TEMPORARY = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+)?TEMP", re.I)
 _WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*([A-Za-z]*)", re.S)
 
 
@@ -247,12 +248,12 @@ class RecordedSession:
                 made.callback(live.catalog.dropTempView, name)
             return live.sql(self.engine.staged_text(text, made))
 
+        if word in _REFUSED or _TEMPORARY.match(text.lstrip()):
+            raise NotRecordedError(f"recorded sessions keep no state: take live Spark: {text}")
         if word in _CHANGES:
             with ExitStack() as made:
                 table = self.engine.recorded.step(shown, lambda _: make(made), *keys)
             return _Done(self, table)
-        if word not in _ASKS:
-            raise NotRecordedError(f"recorded sessions don't run {word}: take live Spark: {text}")
         frame = RecordedFrame(self, Recipe(digest("sql", shown, *keys), shown, make))
         _ = frame.schema  # Spark analyses at once, and raises at once
         return frame
