@@ -3,7 +3,7 @@
 A state's key is that of the state before and of the statement. What a statement did is kept as the
 catalog's file after it; files of data and metadata are linked into a folder that nothing deletes.
 Where a key is known, nothing is run: the catalog becomes the one that is kept. Promises: a state is
-kept whole or not at all; several processes may use one lake at once, each with a catalog of its own.
+kept whole or not at all; several processes may use one lake at once, each with its own catalog.
 """
 
 from __future__ import annotations
