@@ -5,6 +5,7 @@ Suites of statements (`*.slt`) are collected here: a test for each statement and
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,24 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--again` asks Spark a random part of what is recorded; `--again=SEED` the same part."""
+    parser.addoption("--again", nargs="?", const=secrets.token_hex(4), default="", metavar="SEED")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Statements are counted where somebody wants to know."""
     counting.begin()
+    if seed := config.getoption("again"):
+        from tests.support.recording.again import AGAIN  # imports the product
+
+        AGAIN.seed = str(seed)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """How the same records can be asked again."""
+    seed = config.getoption("again")
+    return f"a part of the records is asked again: --again={seed}" if seed else ""
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
@@ -263,15 +264,15 @@ def test_long_lists(spark_warehouse, acc) -> None:
 def test_a_uuid_is_compared_as_a_text(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     schema = Schema(NestedField(1, "u", UUIDType()), NestedField(2, "k", IntegerType()))
-    properties = {"uri": f"sqlite:///{wh.root / 'catalog.db'}", "warehouse": f"file://{wh.root}/"}
-    catalog = SqlCatalog("lake", **properties)
-    try:
-        table = catalog.create_table("d.with_uuid", schema)
-        ids = [UUID(int=0x61616161616161616161616161616100 + i) for i in range(3)]
-        column = pa.array([i.bytes for i in ids], pa.uuid())
-        table.append(pa.table({"u": column, "k": pa.array([1, 2, 3], "int32")}))
-    finally:
-        catalog.close()
+    ids = [UUID(int=0x61616161616161616161616161616100 + i) for i in range(3)]
+
+    def written(_engine: object) -> None:
+        with closing(SqlCatalog("lake", **wh.catalogs[0].properties)) as catalog:
+            table = catalog.create_table("d.with_uuid", schema)
+            column = pa.array([i.bytes for i in ids], pa.uuid())
+            table.append(pa.table({"u": column, "k": pa.array([1, 2, 3], "int32")}))
+
+    wh.step(f"d.with_uuid: {ids}", written)
     asked = Asked(wh, acc, "lake.d.with_uuid", 0)
     for predicate in (f"u = '{ids[0]}'", f"u < '{ids[2]}'", "u < 'a'", "u >= '6'"):
         asked.ask(f"SELECT count(*) AS n FROM {asked.table} WHERE {predicate}")
@@ -330,7 +331,10 @@ def test_a_partition_that_no_bound_proves_is_left_to_spark(spark_warehouse, acc)
     name = wh.table("a INT, p INT", clauses="PARTITIONED BY (p)", properties=none)
     folder = wh.root / "unproven" / "p=7"
     rows = "SELECT CAST(id AS INT) AS a, CAST(id % 2 + 5 AS INT) AS p FROM range(9)"
-    wh.spark.sql(rows).coalesce(1).write.parquet(str(folder))
+    wh.step(
+        f"files of {rows} under {folder}",
+        lambda engine: engine.session.sql(rows).coalesce(1).write.parquet(str(folder)),
+    )
     wh.sql(
         f"CALL lake.system.add_files(table => 'd.{name}',"
         f" source_table => '`parquet`.`{folder.parent}`')"

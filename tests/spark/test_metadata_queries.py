@@ -168,10 +168,8 @@ def test_only_what_a_query_names_is_made(
     assert sorted(made) == [("column_stats", "z", "upper_bound"), ("record_count",)]
 
 
-def test_columns_that_a_query_uses_without_a_name(
-    spark_warehouse, acc: Accelerator, files: str
-) -> None:
-    spark = spark_warehouse.spark
+def test_columns_that_a_query_uses_without_a_name(live_acc: Accelerator, files: str) -> None:
+    acc, spark = live_acc, live_acc.spark
     paths = acc.query(f"SELECT file_path, record_count FROM {files}").arrow()
     number, rows = paths.num_rows, sum(paths.column(1).to_pylist())
     letters = ", ".join("abcdefghijklmn")
@@ -185,9 +183,5 @@ def test_columns_that_a_query_uses_without_a_name(
     }
     spark.createDataFrame(paths.select(["file_path"])).createOrReplaceTempView("acc_test_names")
     spark.conf.set("spark.sql.parser.quotedRegexColumnNames", "true")
-    try:
-        for sql, value in expected.items():
-            assert acc.query(sql).arrow().column(0).to_pylist() == [value], sql
-    finally:
-        spark.conf.unset("spark.sql.parser.quotedRegexColumnNames")
-        spark.catalog.dropTempView("acc_test_names")
+    for sql, value in expected.items():
+        assert acc.query(sql).arrow().column(0).to_pylist() == [value], sql

@@ -43,8 +43,8 @@ def test_synonyms(acc: Accelerator, table: str) -> None:
     assert acc.planner.plan(query)[0].engine == "duckdb"
 
 
-def test_columns_by_their_tables_path(acc: Accelerator, table: str) -> None:
-    spark, t = acc.spark, table
+def test_columns_by_their_tables_path(live_acc: Accelerator, table: str) -> None:
+    acc, spark, t = live_acc, live_acc.spark, table
     queries = [
         f"SELECT d.{t}.g, sum(lake.d.{t}.v) FROM lake.d.{t} WHERE {t}.k > 0 GROUP BY {t}.g",
         f"SELECT LAKE.D.{t}.g, count(*) FROM lake.d.{t} GROUP BY 1 ORDER BY d.{t}.g",
@@ -131,8 +131,8 @@ def test_a_table_of_a_branchs_name_is_itself(
     Differential(acc).check([query])
 
 
-def test_time_travel_to_a_time(acc: Accelerator, history: str) -> None:
-    full, spark = f"lake.d.{history}", acc.spark
+def test_time_travel_to_a_time(live_acc: Accelerator, history: str) -> None:
+    acc, full, spark = live_acc, f"lake.d.{history}", live_acc.spark
     times = acc.plain_table(
         "SELECT date_format(made_current_at, \"yyyy-MM-dd'T'HH:mm:ss.SSS\") t,"
         " date_format(made_current_at + INTERVAL 5 HOURS 30 MINUTES, 'yyyy-MM-dd HH:mm:ss.SSS') z,"

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import accelerator
 from accelerator.errors import (
     AcceleratorError,
     BuildError,
@@ -311,10 +310,9 @@ def test_a_build_that_stops_between_jobs(spark_warehouse, tmp_path: Path, monkey
 def test_two_sessions_that_build_at_once(spark_warehouse, tmp_path: Path) -> None:
     """One of them has pinned an earlier state of the dimension."""
     store = str(tmp_path / "store")
-    attach = accelerator.attach
     with (
-        attach(spark_warehouse.spark, store=store, engine="duckdb") as acc,
-        attach(spark_warehouse.spark, store=store, engine="duckdb") as other,
+        spark_warehouse.attach(store=store, engine="duckdb") as acc,
+        spark_warehouse.attach(store=store, engine="duckdb") as other,
     ):
         shop = Shop(spark_warehouse, acc)
         shop.sql("UPDATE {d} SET name = 'other' WHERE k IN (35, 71)")

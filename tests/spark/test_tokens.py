@@ -146,12 +146,11 @@ def test_anywhere_in_a_statement(acc: Accelerator, table: str, test: str, truth:
     assert acc.query(grouped).arrow()["n"].to_pylist() == [1, 3, 4]
 
 
-def test_in_views_of_the_session(acc: Accelerator, table: str) -> None:
-    acc.sql(
+def test_in_views_of_the_session(live_acc: Accelerator, table: str) -> None:
+    live_acc.sql(
         f"CREATE OR REPLACE TEMPORARY VIEW failed AS SELECT * FROM {table} WHERE match(s, '失败')"
     )
-    assert acc.query("SELECT id FROM failed").arrow()["id"].to_pylist() == [2]
-    acc.spark.catalog.dropTempView("failed")
+    assert live_acc.query("SELECT id FROM failed").arrow()["id"].to_pylist() == [2]
 
 
 @pytest.mark.parametrize("needle", ["", " ", "a b", "支付失败", "a-b"])
@@ -181,9 +180,9 @@ def test_not_in_cubes(acc: Accelerator, table: str) -> None:
 
 
 def test_a_function_that_a_user_has_stays(
-    acc: Accelerator, spark_warehouse: SparkWarehouse, table: str, tmp_path
+    acc: Accelerator, live_acc: Accelerator, table: str, tmp_path
 ) -> None:
-    spark = spark_warehouse.spark.newSession()
+    spark = live_acc.spark.newSession()
     spark.udf.register("match", lambda s, words: "mine", "string")
     with accelerator.attach(spark, store=str(tmp_path)) as theirs:
         query = f"SELECT match(s, 'get') m, has_token(s, 'GET') h FROM {table} WHERE id = 0"
@@ -200,10 +199,8 @@ def test_a_function_that_a_user_has_stays(
     assert acc.query(f"SELECT id FROM {table} WHERE match(s, 'get 17')").metrics.rewritten
 
 
-def test_a_function_of_the_catalog_stays(
-    spark_warehouse: SparkWarehouse, table: str, tmp_path
-) -> None:
-    spark = spark_warehouse.spark.newSession()
+def test_a_function_of_the_catalog_stays(live_acc: Accelerator, table: str, tmp_path) -> None:
+    spark = live_acc.spark.newSession()
     spark.sql("USE spark_catalog.default")
     spark.sql("CREATE FUNCTION match AS 'their.own.Match'")  # looked for when it's called
     try:

@@ -8,7 +8,6 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ArithmeticException
 
-import accelerator
 from accelerator.errors import BuildError
 from accelerator.plan import PlainPlan
 from accelerator.session import Accelerator
@@ -192,8 +191,8 @@ def test_left_to_spark(acc: Accelerator, table: str) -> None:
 
 
 @pytest.mark.parametrize("setting", _SETTINGS)
-def test_settings_that_change_the_text(acc: Accelerator, table: str, setting: str) -> None:
-    spark, query = acc.spark, _SETTINGS[setting].format(t=table)
+def test_settings_that_change_the_text(live_acc: Accelerator, table: str, setting: str) -> None:
+    acc, spark, query = live_acc, live_acc.spark, _SETTINGS[setting].format(t=table)
     before = spark.conf.get(setting)
     spark.conf.set(setting, "false" if before == "true" else "true")
     try:
@@ -204,8 +203,8 @@ def test_settings_that_change_the_text(acc: Accelerator, table: str, setting: st
         spark.conf.set(setting, before)
 
 
-def test_a_temporary_view_hides_the_table(acc: Accelerator, table: str) -> None:
-    spark, short = acc.spark, table.rsplit(".", 1)[1]
+def test_a_temporary_view_hides_the_table(live_acc: Accelerator, table: str) -> None:
+    acc, spark, short = live_acc, live_acc.spark, table.rsplit(".", 1)[1]
     catalog, namespace = spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
     spark.sql("USE lake.d")
     query = f"SELECT count(*) n FROM {short}"
@@ -222,14 +221,12 @@ def test_a_temporary_view_hides_the_table(acc: Accelerator, table: str) -> None:
 
 @pytest.mark.parametrize("call", ["substring(g, 1, 1)", "string(k)"])
 def test_a_function_of_the_sessions_own_under_sparks_name(
-    acc: Accelerator, table: str, call: str
+    live_acc: Accelerator, table: str, call: str
 ) -> None:
-    """Spark's own isn't there again afterwards, so it is another session's."""
-    with accelerator.attach(acc.spark.newSession(), store=acc.config.store) as other:
-        query = f"SELECT {call} s, count(*) n FROM {table} GROUP BY {call}"
-        Differential(other).check([query])
-        other.spark.udf.register(call.partition("(")[0], lambda *_: "mine")
-        Differential(other).check([query], rewritten=False, spark=[query])
+    query = f"SELECT {call} s, count(*) n FROM {table} GROUP BY {call}"
+    Differential(live_acc).check([query])
+    live_acc.spark.udf.register(call.partition("(")[0], lambda *_: "mine")
+    Differential(live_acc).check([query], rewritten=False, spark=[query])
 
 
 def test_a_condition_that_is_no_boolean_is_sparks_error(acc: Accelerator, table: str) -> None:

@@ -25,6 +25,7 @@ from accelerator.errors import AcceleratorError
 from accelerator.result import Result
 from accelerator.session import Accelerator
 from accelerator.verification import differ
+from tests.support import oracle
 from tests.support.warehouse import recorded_warehouse
 from tests.support.worlds import World, WorldError
 
@@ -199,7 +200,7 @@ class Run:
             table = answer.arrow()
         except (AcceleratorError, PySparkException, Py4JError) as error:
             return f"error {_condition(error)}", [f"plain Spark answers: {_shown(error)}"]
-        found = differ(table, plain)
+        found = differ(table, plain) + oracle.disagreements(session, sql)
         told = source(session, sql, answer)
         if block.by_spark or self._by_spark:
             found += [f"by Spark: {d}" for d in differ(session.sql(sql).toArrow(), plain)]

@@ -32,6 +32,10 @@ MERGE_ON_READ = (
 )
 
 
+_LIVE_NUMBERS = itertools.count()
+"""Modules with real Spark share its warehouse."""
+
+
 class SparkWarehouse:
     """The engine, the lake over the same catalog, and fresh table names."""
 
@@ -128,4 +132,6 @@ def recorded_warehouse(name: str, seed: str = "") -> Iterator[RecordedWarehouse]
 
 def live_warehouse() -> SparkWarehouse:
     """The warehouse of this process' real Spark."""
-    return SparkWarehouse(LIVE.root, LIVE.engine, LIVE.root / "catalog.db")
+    found = SparkWarehouse(LIVE.root, LIVE.engine, LIVE.root / "catalog.db")
+    found.numbers = _LIVE_NUMBERS
+    return found

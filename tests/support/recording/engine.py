@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -127,7 +128,7 @@ def _write_segments(
     if not isinstance(spark, RecordedSession):
         _WRITE(spark, cube, sources, segments, uri, partitions, frozenset(small))
         return
-    lake, folder = spark.engine.recorded, Path(uri.removeprefix("file://"))
+    lake, target = spark.engine.recorded, Path(uri.removeprefix("file://"))
     key = digest("segments", repr(to_dict(cube)), *sources, *segments, partitions, sorted(small))
 
     def ask() -> pa.Table:
@@ -135,23 +136,25 @@ def _write_segments(
         live.register_functions()
         with ExitStack() as made:
             texts = [spark.engine.staged_text(text, made) for text in sources]
+            folder = Path(made.enter_context(TemporaryDirectory(prefix="segments-")))
+            own = folder.as_uri()
             try:
-                _WRITE(live.session, cube, texts, segments, uri, partitions, frozenset(small))
+                _WRITE(live.session, cube, texts, segments, own, partitions, frozenset(small))
             except JobError as error:
                 raise error.__cause__ or error from error
-        files = sorted(path for path in folder.rglob("*.parquet"))
-        return pa.table(
-            {
-                "name": pa.array([str(p.relative_to(folder)) for p in files], pa.string()),
-                "bytes": pa.array([p.read_bytes() for p in files], pa.binary()),
-                "ids": pa.array([list(segments.values())] * len(files), pa.list_(pa.int64())),
-            }
-        )
+            files = sorted(path for path in folder.rglob("*.parquet"))
+            return pa.table(
+                {
+                    "name": pa.array([str(p.relative_to(folder)) for p in files], pa.string()),
+                    "bytes": pa.array([p.read_bytes() for p in files], pa.binary()),
+                    "ids": pa.array([list(segments.values())] * len(files), pa.list_(pa.int64())),
+                }
+            )
 
     with cubes.spark.job_errors():
         table = errors.given(lake.ask("segments", key, f"cells under {uri}", ask))
     for row in [] if table is None else table.to_pylist():
-        path = folder / row["name"]
+        path = target / row["name"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(row["bytes"])
         if row["ids"] != list(segments.values()):

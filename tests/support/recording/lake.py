@@ -26,6 +26,7 @@ import pyarrow as pa
 from accelerator.engines.settings import PACKAGES
 from accelerator.engines.spark import SparkEngine
 from tests.support.recording import errors
+from tests.support.recording.again import AGAIN
 from tests.support.recording.live import CONF, LIVE
 from tests.support.recording.records import FORMAT, Record, Records, digest, mode
 
@@ -51,21 +52,19 @@ class RecordedLake:
     def __init__(self, name: str) -> None:
         self.name = name
         self.folder = root() / versions()[:12] / name
-        self.warehouse = self.folder / "warehouse"
+        self._scratch = Path(tempfile.mkdtemp(prefix="accelerator-lake-"))
+        self.warehouse = (self._scratch if mode() == "anew" else self.folder) / "warehouse"
         self._own()
         self.records = Records(self.folder / "records.db")
-        self._scratch = Path(tempfile.mkdtemp(prefix="accelerator-lake-"))
         self.catalog = self._scratch / "catalog.db"
         self._states = self.folder / "states"
         self._new = self._states if mode() == "keep" else self._scratch / "states"
         for made in (self._states, self._new, self.warehouse):
             made.mkdir(parents=True, exist_ok=True)
         self._engine: SparkEngine | None = None
-        self.state = digest("lake", versions())
-        self._tables: list[tuple[str, str, str]] = []
-        self.step(
-            "CREATE NAMESPACE lake.d", lambda engine: engine.session.sql("CREATE NAMESPACE lake.d")
-        )
+        self._replaced: set[str] = set()
+        self.state, self._tables = "", list[tuple[str, str, str]]()
+        self.begin()
 
     @property
     def engine(self) -> SparkEngine:
@@ -84,6 +83,9 @@ class RecordedLake:
         if found is None or kept is None:
             found = errors.recorded(lambda: _result(run(self.engine)), text)
             self._keep(key)
+            earlier = self.records.kept(f"step-{key}") if mode() == "anew" else None
+            if earlier is not None:
+                AGAIN.compare("step", earlier, found, lambda: found)
             self.records.put(f"step-{key}", "step", self.state, found)
         else:
             self._restore(kept)
@@ -112,10 +114,19 @@ class RecordedLake:
     def ask(self, kind: str, key: str, about: str, ask: Callable[[], pa.Table]) -> Record:
         """The record of a question at this state; `ask` asks real Spark."""
         named = f"{kind}-{digest(self.noticed(), key)}"
+
+        def asked() -> Record:
+            return errors.recorded(ask, about)
+
         found = self.records.get(named)
-        if found is None:
-            found = errors.recorded(ask, about)
-            self.records.put(named, kind, self.state, found)
+        if found is not None:
+            if not self.records.is_own(named) and AGAIN.chosen(named):
+                AGAIN.compare(kind, found, asked(), asked)
+            return found
+        found, kept = asked(), self.records.kept(named)
+        if kept is not None and mode() == "anew":
+            AGAIN.compare(kind, kept, found, asked)
+        self.records.put(named, kind, self.state, found)
         return found
 
     @contextmanager
@@ -128,7 +139,8 @@ class RecordedLake:
     def begin(self) -> None:
         """Back to the beginning: no table, the namespace `lake.d`."""
         self.state, self._tables = digest("lake", versions()), []
-        _link(self.folder / "files", self.warehouse)
+        if mode() != "anew":
+            _link(self.folder / "files", self.warehouse)
         if self.catalog.exists():
             _copy(Path(":memory:"), self.catalog)
         self.step(_BEGIN, lambda engine: engine.session.sql(_BEGIN))
@@ -158,7 +170,10 @@ class RecordedLake:
 
     def _keep(self, key: str) -> None:
         if mode() == "keep":
-            _link(self.warehouse, self.folder / "files")
+            for location in {row[2] for row in self._now()} - {row[2] for row in self._tables}:
+                table = _local(location).parents[1]
+                if table.is_relative_to(self.warehouse):
+                    _link(table, self.folder / "files" / table.relative_to(self.warehouse))
         fresh = self._new / f".{key}-{os.getpid()}"
         _copy(self.catalog, fresh)
         fresh.replace(self._new / f"{key}.db")

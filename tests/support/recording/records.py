@@ -37,7 +37,7 @@ def digest(*parts: object) -> str:
 
 
 def mode() -> str:
-    """`keep`: read, and write what's missing; `scratch`: only read; `anew`: only write."""
+    """`keep`: read, and write what's missing; `scratch`: only read; `anew`: only compare."""
     found = os.environ.get("ACCELERATOR_RECORDS_MODE", "keep")
     if found not in MODES:
         raise ValueError(f"ACCELERATOR_RECORDS_MODE is {found!r}, and may be {', '.join(MODES)}")
@@ -70,6 +70,7 @@ class Records:
         self._path, self._mode = path, mode()
         self._lock = threading.Lock()
         self._scratch: dict[str, Record] = {}
+        self._own: set[str] = set()
         self._db: sqlite3.Connection | None = None
         self.made = self.read = 0
 
@@ -78,8 +79,15 @@ class Records:
         with self._lock:
             if key in self._scratch:
                 return self._scratch[key]
-            if self._mode == "anew":
-                return None
+        return None if self._mode == "anew" else self.kept(key)
+
+    def is_own(self, key: str) -> bool:
+        """Whether this process has made it."""
+        return key in self._own
+
+    def kept(self, key: str) -> Record | None:
+        """The record in the file, or None where there is none that can be trusted."""
+        with self._lock:
             row = (
                 self._connection()
                 .execute("SELECT format, about, body, sum FROM records WHERE key = ?", (key,))
@@ -103,12 +111,12 @@ class Records:
         return Record(None, json.loads(told), about) if told else Record(table, None, about)
 
     def put(self, key: str, kind: str, state: str, record: Record) -> None:
-        """Keeps a record; with `scratch` for this process alone."""
+        """Keeps a record; but with `keep` for this process alone."""
         self.made += 1
         with self._lock:
+            self._own.add(key)
             if self._mode != "keep":
                 self._scratch[key] = record
-            if self._mode == "scratch":
                 return
             body = record.body()
             row = (key, FORMAT, kind, state, record.about, body, _sum(key, body))
