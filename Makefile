@@ -9,6 +9,7 @@ SCALE ?= 0.1
 WORKERS ?= auto
 SPARK_WORKERS ?= 2
 MINUTES ?= 5
+JOBS ?= 2
 ROOTS := accelerator cubes indexes rewrite
 PRESENT := $(wildcard $(ROOTS) tests bench fuzz)
 VENV := .venv
@@ -25,7 +26,7 @@ if [ "$${major:-0}" -lt 17 ]; then \
 fi
 endef
 
-.PHONY: help setup java format check lint types arrows unit test test-full fuzz demo bench docs clean
+.PHONY: help setup java format check lint types arrows unit test test-full mutants fuzz demo bench docs clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -66,12 +67,16 @@ check: lint types arrows unit ## format, lint, types, import arrows and the test
 test: $(READY) ## check's tests and the Spark tests
 	@$(need_java)
 	@$(MAKE) --no-print-directory unit
-	@status=0; $(BIN)/python -m pytest -m 'spark and not slow' -n $(SPARK_WORKERS) --dist loadfile -q --durations=40 tests || status=$$?; \
+	@status=0; $(BIN)/python -m pytest -m 'spark and not slow' -n $(SPARK_WORKERS) --dist loadfile --again -q --durations=40 tests || status=$$?; \
 	  if [ $$status -ne 0 ] && [ $$status -ne 5 ]; then exit $$status; fi
 
-test-full: $(READY) ## every test, the slow ones too
+test-full: $(READY) ## every test, the slow ones too, and all of Spark's answers made anew
 	@$(need_java)
-	@$(BIN)/python -m pytest -q tests
+	@ACCELERATOR_FULL=1 ACCELERATOR_RECORDS_MODE=anew $(BIN)/python -m pytest -q tests
+
+mutants: $(READY) ## plant each fault of tests/mutants alone: does a test notice? [JOBS=2]
+	@$(need_java)
+	@$(BIN)/python -m tests.mutants.run --jobs $(JOBS)
 
 fuzz: $(READY) ## random statements over random tables and cubes, both ways [MINUTES=5]
 	@$(need_java)

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import settings
 
 from tests.support import counting
+from tests.support.extent import sized
 
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=sized(40, full=100))
 settings.load_profile("untimed")
 
 

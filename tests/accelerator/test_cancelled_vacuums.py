@@ -14,13 +14,13 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from samples import cube, segment
 
 import accelerator
 from accelerator.errors import CancelledError
 from accelerator.maintenance.daemon import Schedule
 from accelerator.store.local_files import LocalFiles
 from accelerator.store.store import Store
+from tests.accelerator.store.samples import cube, segment
 
 REQUESTS = ("create", "read", "exists", "delete", "list", "entries")
 

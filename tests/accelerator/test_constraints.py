@@ -10,7 +10,6 @@ import duckdb
 import pyarrow as pa
 import pytest
 import sqlglot
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import LongType
 
 from accelerator.constraints import check, declared
@@ -19,6 +18,7 @@ from accelerator.constraints.property import PREFIX, Constraint
 from accelerator.errors import ConstraintError, UnknownColumnError, UnknownTableError
 from accelerator.iceberg import CatalogSettings, Lake
 from rewrite.facts import At
+from tests.support.pristine import Pristine, catalog_of, properties_of
 
 FACT = pa.table(
     {
@@ -38,12 +38,9 @@ class Warehouse:
     """A SQLite catalog with a fact and a dimension, and DuckDB over the pinned rows."""
 
     def __init__(self, root: Path) -> None:
-        properties = {"uri": f"sqlite:///{root / 'catalog.db'}", "warehouse": f"file://{root}/"}
-        self.catalog = SqlCatalog("lake", **properties)
-        self.catalog.create_namespace("d")
-        for name, rows in (("fact", FACT), ("dates", DATES)):
-            self.catalog.create_table(f"d.{name}", rows.schema).append(rows)
-        self.lake = Lake([CatalogSettings("lake", "sql", properties)], "lake", lambda: ("d",))
+        self.catalog = catalog_of(root)
+        settings = CatalogSettings("lake", "sql", properties_of(root))
+        self.lake = Lake([settings], "lake", lambda: ("d",))
         self.ran: list[str] = []
 
     def table(self, name="fact"):
@@ -69,9 +66,20 @@ class Warehouse:
         return check.validate(self.lake, (table,), found, self.run)
 
 
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
+    return Pristine(tmp_path_factory.mktemp("lakes"))
+
+
+def _fill(catalog):
+    catalog.create_namespace("d")
+    for name, rows in (("fact", FACT), ("dates", DATES)):
+        catalog.create_table(f"d.{name}", rows.schema).append(rows)
+
+
 @pytest.fixture
-def warehouse(tmp_path):
-    return Warehouse(tmp_path)
+def warehouse(pristine):
+    return Warehouse(pristine.lake(_fill))
 
 
 def test_what_is_declared_is_listed_and_dropping_leaves_no_trace(warehouse):

@@ -9,30 +9,38 @@ import threading
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
-from samples import segment
 
 import accelerator
 from accelerator.errors import StatementError, UnknownTableError
 from accelerator.maintenance.daemon import Schedule
 from accelerator.store import CoveredFile
+from tests.accelerator.store.samples import segment
+from tests.support.pristine import Pristine, catalog_of
 
 ROWS = pa.table({"a": pa.array([1, 2, 3], pa.int64())})
 NAMES = [("d", "my.table"), ("n.s", "t"), ("d", "a`.b"), ("d", "my-table")]
 
 
-@pytest.fixture(params=NAMES, ids="/".join)
-def lake(tmp_path, request):
-    """A table of that name with a cube, and a segment of a file that no snapshot holds."""
-    properties = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path}/"}
-    catalog = SqlCatalog("lake", **properties)
-    catalog.create_namespace(request.param[:1])
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
+    return Pristine(tmp_path_factory.mktemp("lakes"))
+
+
+def _fill(catalog, name):
+    catalog.create_namespace(name[:1])
     catalog.create_namespace("e")
     catalog.create_table("e.u", ROWS.schema)
-    table = catalog.create_table(request.param, ROWS.schema)
-    table.append(ROWS)
+    catalog.create_table(name, ROWS.schema).append(ROWS)
+
+
+@pytest.fixture(params=NAMES, ids="/".join)
+def lake(pristine, request):
+    """A table of that name with a cube, and a segment of a file that no snapshot holds."""
+    root = pristine.lake(lambda catalog: _fill(catalog, request.param), request.param)
+    catalog = catalog_of(root)
+    table = catalog.load_table(request.param)
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in ("lake", *request.param))
-    with accelerator.open(tmp_path, vacuum_versions_min=1, vacuum_retain_hours=0) as acc:
+    with accelerator.open(root, vacuum_versions_min=1, vacuum_retain_hours=0) as acc:
         acc.query(f"CREATE CUBE c DEFERRED AS SELECT a, count(*) n FROM {quoted} GROUP BY a")
         record, uuid = acc.store.registry().named("c"), str(table.metadata.table_uuid)
         assert record.table_uuid == uuid

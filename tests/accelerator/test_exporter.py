@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
-from samples import TABLE, cube, segment
 
 import accelerator
 from accelerator.cli.main import main
@@ -23,6 +22,7 @@ from accelerator.errors import ConfigError, StoreError
 from accelerator.maintenance.daemon import Round, Schedule, Vacuumed
 from accelerator.maintenance.exporter import Exporter, _parsed, served
 from accelerator.store import Line, Store
+from tests.accelerator.store.samples import TABLE, cube, segment
 
 HOME = Path(__file__).parents[2]
 NAME = "accelerator_maintenance_"

@@ -12,13 +12,13 @@ from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
-from samples import TABLE
-from test_vacuum_machine import Door, World
 
 from accelerator.errors import StoreError
 from accelerator.indexing.builder import Due, IndexBuilder, Target
 from accelerator.indexing.work import Answer, Indexed
 from accelerator.store import IndexRecord, Store
+from tests.accelerator.store.doors import Door, World
+from tests.accelerator.store.samples import TABLE
 
 INDEX = "d" * 32
 RECORD = IndexRecord(INDEX, "i", "lake.shop.sales", TABLE, "range", 3, "price", 1)

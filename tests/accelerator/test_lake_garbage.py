@@ -8,9 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from botocore.exceptions import ClientError
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NotInstalledError, RESTError, SignError
-from samples import cube, segment
 
 import accelerator
 from accelerator.errors import StoreError
@@ -21,19 +19,28 @@ from accelerator.iceberg.io import local_path
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.store import CoveredFile
 from accelerator.store.cube_state import CubeState
+from tests.accelerator.store.samples import cube, segment
+from tests.support.pristine import Pristine, catalog_of
 
 CUBE = "c" * 32
 ROWS = pa.table({"a": pa.array([1, 2, 3], pa.int64())})
 
 
-@pytest.fixture
-def lake(tmp_path):
-    properties = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path}/"}
-    catalog = SqlCatalog("lake", **properties)
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
+    return Pristine(tmp_path_factory.mktemp("lakes"))
+
+
+def _fill(catalog):
     catalog.create_namespace("d")
-    table = catalog.create_table("d.t", ROWS.schema)
-    table.append(ROWS)
-    return tmp_path, catalog, table
+    catalog.create_table("d.t", ROWS.schema).append(ROWS)
+
+
+@pytest.fixture
+def lake(pristine):
+    root = pristine.lake(_fill)
+    catalog = catalog_of(root)
+    return root, catalog, catalog.load_table("d.t")
 
 
 def covered(acc):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from accelerator.pruning import judge
 from rewrite.expr import Call, Column, Expr, Literal
 from rewrite.facts import At
 from tests.accelerator.iceberg.jobs import LocalJobs
+from tests.support.pristine import properties_of
 
 K, G = Column(0, 1, "k", "int"), Column(0, 2, "g", "string")
 SCHEMA = Schema(NestedField(1, "k", IntegerType()), NestedField(2, "g", StringType()))
@@ -49,10 +49,12 @@ def _call(op: str, column: Column, value: str, type_: str = "int") -> Expr:
     return Call(op, (column, Literal(value, type_)), "boolean")
 
 
-@pytest.fixture(params=[SPEC, PartitionSpec()], ids=["partitioned", "plain"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> CatalogSettings:
-    """A catalog with a table of six manifests."""
-    properties = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path}"}
+@pytest.fixture(params=[SPEC, PartitionSpec()], ids=["partitioned", "plain"], scope="module")
+def settings(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> CatalogSettings:
+    """A catalog with a table of six manifests, which tests only read."""
+    properties = properties_of(tmp_path_factory.mktemp("lake"))
     catalog = SqlCatalog("lake", **properties)
     catalog.create_namespace("d")
     table = catalog.create_table("d.t", SCHEMA, partition_spec=request.param)

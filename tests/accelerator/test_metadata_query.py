@@ -15,6 +15,7 @@ from accelerator.errors import UnknownTableError
 from accelerator.metadata_table import _named_stats
 from accelerator.session import Accelerator
 from accelerator.verification import differ
+from tests.support.pristine import Pristine
 
 FILES = "d.`t$logical_iceberg_metadata`"
 
@@ -36,17 +37,28 @@ def test_statistics_that_a_text_names() -> None:
     assert _named_stats("column_stats.b", ["a", "é", "b"]) == ["é", "b"]
 
 
-@pytest.fixture
-def acc(tmp_path: Path) -> Iterator[Accelerator]:
-    properties = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path}/"}
-    catalog = SqlCatalog("lake", **properties)
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
+    return Pristine(tmp_path_factory.mktemp("lakes"))
+
+
+def _fill(catalog: SqlCatalog) -> None:
     catalog.create_namespace("d")
     rows = pa.table({"a": [3, None, 9], "day": [date(2026, 1, 2), None, date(2026, 3, 4)]})
     table = catalog.create_table("d.t", rows.schema)
     for _ in range(2):
         table.append(rows)
     catalog.create_table("d.empty", rows.schema)
-    with accelerator.open(tmp_path) as session:
+
+
+@pytest.fixture
+def root(pristine: Pristine) -> Path:
+    return pristine.lake(_fill)
+
+
+@pytest.fixture
+def acc(root: Path) -> Iterator[Accelerator]:
+    with accelerator.open(root) as session:
         yield session
         assert not session.spark_started
 
@@ -117,13 +129,13 @@ def test_left_to_spark(acc: Accelerator, sql: str, code: str) -> None:
     assert plan.declined.code == code
 
 
-def test_settings_leave_it_to_spark(tmp_path: Path, acc: Accelerator) -> None:
+def test_settings_leave_it_to_spark(root: Path, acc: Accelerator) -> None:
     del acc
     conf = {"spark.sql.ansi.enabled": "false"}
     for more, code in (
         ({"engine": "spark"}, "engine_unavailable"),
         ({"spark_conf": conf}, "settings_unsupported"),
     ):
-        with accelerator.open(tmp_path, **more) as other:
+        with accelerator.open(root, **more) as other:
             plan, _ = other.plan(f"SELECT count(*) FROM {FILES}")
             assert plan.declined.code == code

@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
-from samples import segment
 
 import accelerator
 from accelerator.errors import (
@@ -17,18 +15,26 @@ from accelerator.errors import (
     StoreError,
     UnknownTableError,
 )
+from tests.accelerator.store.samples import segment
+from tests.support.pristine import Pristine
 
 SELECT = "SELECT a, count(*) AS n FROM lake.d.t GROUP BY a"
 
 
-@pytest.fixture
-def folder(tmp_path):
-    properties = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path}/"}
-    catalog = SqlCatalog("lake", **properties)
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
+    return Pristine(tmp_path_factory.mktemp("lakes"))
+
+
+def _fill(catalog):
     catalog.create_namespace("d")
     for name in ("t", "u"):
         catalog.create_table(f"d.{name}", pa.schema([("a", pa.int64())]))
-    return tmp_path
+
+
+@pytest.fixture
+def folder(pristine):
+    return pristine.lake(_fill)
 
 
 @pytest.fixture

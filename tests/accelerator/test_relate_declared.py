@@ -20,6 +20,7 @@ from accelerator.errors import (
 )
 from accelerator.relate.property import PREFIX
 from accelerator.session import Accelerator
+from tests.support.pristine import Pristine, catalog_of
 
 _INT = pa.int32()
 TABLES = {
@@ -49,21 +50,32 @@ TABLES = {
 }
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> SqlCatalog:
-    properties = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path}/"}
-    catalog = SqlCatalog("lake", **properties)
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
+    return Pristine(tmp_path_factory.mktemp("lakes"))
+
+
+def _fill(catalog: SqlCatalog) -> None:
     for namespace in ("d", "e"):
         catalog.create_namespace(namespace)
     for name, rows in TABLES.items():
         catalog.create_table(f"d.{name}", rows.schema).append(rows)
     catalog.create_table("e.a", TABLES["a"].schema).append(TABLES["a"])
-    return catalog
 
 
 @pytest.fixture
-def acc(catalog: SqlCatalog, tmp_path: Path) -> Iterator[Accelerator]:
-    with accelerator.open(tmp_path) as session:
+def root(pristine: Pristine) -> Path:
+    return pristine.lake(_fill)
+
+
+@pytest.fixture
+def catalog(root: Path) -> SqlCatalog:
+    return catalog_of(root)
+
+
+@pytest.fixture
+def acc(root: Path) -> Iterator[Accelerator]:
+    with accelerator.open(root) as session:
         yield session
         assert not session.spark_started
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from accelerator.errors import RelateColumnError, RelateKeyError
 from accelerator.relate.lookup import Keys, Link, Lookup, Rows, changed, composed
+from tests.support.extent import sized
 
 _TYPES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.int32(): st.integers(-3, 6),
@@ -59,7 +60,7 @@ def _keys(keys: Keys) -> list[tuple[Any, ...]]:
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=sized(70, full=300))
 def test_each_key_gets_its_partners_value(data: st.DataObject) -> None:
     shape = data.draw(_shapes())
     rows = data.draw(_dimension(shape))
@@ -73,7 +74,7 @@ def test_each_key_gets_its_partners_value(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=sized(70, full=300))
 def test_changed_are_just_the_keys_whose_value_differs(data: st.DataObject) -> None:
     shape = data.draw(_shapes())
     old, new = data.draw(_dimension(shape)), data.draw(_dimension(shape))
@@ -90,7 +91,7 @@ def test_changed_are_just_the_keys_whose_value_differs(data: st.DataObject) -> N
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=sized(50, full=200))
 def test_a_chain_is_followed_key_by_key(data: st.DataObject) -> None:
     """From the fact to `d`, from there to `o`; a row of `d` may find no row there."""
     shape, further = data.draw(_shapes()), data.draw(_shapes())
@@ -126,7 +127,7 @@ def test_a_third_dimension_by_columns_of_both_before_it() -> None:
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=sized(50, full=200))
 def test_a_key_that_stands_twice_is_refused_and_shown(data: st.DataObject) -> None:
     shape = data.draw(_shapes())
     keys = data.draw(st.lists(_key(shape), min_size=1, max_size=12))

@@ -7,10 +7,10 @@ import time
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from samples import cube, segment
 
 import accelerator
 from accelerator.errors import StoreError, UnknownTableError
+from tests.accelerator.store.samples import cube, segment
 
 CUBE = "c" * 32
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import duckdb
@@ -61,6 +62,7 @@ def block(sql: str, zone: str | None = None) -> Block:
     return bind_block(parse(sql), Star(), zone)
 
 
+@lru_cache(64)
 def cube(sql: str) -> CubeDefinition:
     """The cube that a statement over the star describes."""
     return define(block(sql, "UTC"))
@@ -116,7 +118,8 @@ def _text(value: Any) -> str:
 
 def connection_of(engine: DuckDBEngine) -> duckdb.DuckDBPyConnection:
     """A cursor of the engine with the set functions defined."""
-    engine.run("SELECT acc_bitmap([1])")
+    if not engine._has_functions:
+        engine.run("SELECT acc_bitmap([1])")
     return engine._cursor()
 
 

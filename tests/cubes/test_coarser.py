@@ -1,13 +1,12 @@
 """Cells made of a finer cube's cells are those that the rows give, in each of the segments.
 
-Strategy: the star's fact is cut in two at random, the finer cube's cells of each half are a
+Strategy: the star's fact is cut in two, the finer cube's cells of each half are a
 segment, and what is derived of both is compared with the coarser cube's cells of each half.
 """
 
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,8 @@ from cubes.coarser import Derivation, derive
 from cubes.definition import CubeDefinition
 from rewrite.reason import Declined
 from rewrite.render import duckdb_type
-from tests.cubes.star import Star, cells, connection_of, cube, load
+from tests.cubes.cases import ONE_ROW, SEEDS, filled
+from tests.cubes.star import Star, cells, connection_of, cube
 
 _FINE = (
     "SELECT g, k, dt, h, n, b, sum(v) s, avg(v) a, min(w) lo, max(w) hi, count(DISTINCT w) dw,"
@@ -87,26 +87,18 @@ def test_derived_cells_are_the_rows_own(finer: str, coarser: str) -> None:
     found = _derived(coarser, finer)
     assert isinstance(found, Derivation), found
     needs = found.match.needs
-    engine = DuckDBEngine()
-    connection = connection_of(engine)
-    r = random.Random(f"{finer} {coarser}")
-    for _ in range(12):
-        load(connection, r, missing=not needs.complete and r.random() < 0.5)
-        for half, test in enumerate(("<", ">=")):
-            connection.execute(
-                f"CREATE OR REPLACE TABLE half{half} AS SELECT * FROM f WHERE rowid {test} 20"
-            )
+    for seed in (*SEEDS, ONE_ROW):
+        connection = connection_of(filled(seed, not needs.complete and seed % 2 == 0))
         of_segments = [
-            f"SELECT * REPLACE ({half + 7} AS segment) FROM ({cells(found.finer, f'half{half}')})"
+            f"SELECT * REPLACE ({half + 7} AS segment) FROM ({cells(found.finer, f'f{half + 1}')})"
             for half in range(2)
         ]
         scan = f"({' UNION ALL '.join(of_segments)})"
         table = connection.execute(found.select(scan, {7: 70, 8: 80})).to_arrow_table()
         for half in range(2):
             got = [row for row in table.to_pylist() if row.pop("segment") == 70 + 10 * half]
-            wanted = connection.execute(_stored(found.coarser, f"half{half}")).to_arrow_table()
+            wanted = connection.execute(_stored(found.coarser, f"f{half + 1}")).to_arrow_table()
             assert _same(found.coarser, got) == _same(found.coarser, wanted.to_pylist())
-    engine.close()
 
 
 def _stored(definition: CubeDefinition, fact: str) -> str:

@@ -33,8 +33,9 @@ from cubes.definition import CubeDefinition
 from cubes.kll import SIZE_MAX, SIZE_MIN, accuracy_of, rank_error, size_for
 from cubes.match import match
 from cubes.plan import Match
+from tests.cubes.cases import fetch
 from tests.cubes.star import block, cells, connection_of, cube, load
-from tests.cubes.test_rules import _fetch
+from tests.support.extent import sized
 
 _NUMBERS = st.integers(-(2**63), 2**63 - 1)
 _AGGREGATES = (
@@ -85,7 +86,7 @@ def _sketch(values: list[int]) -> bytes:
 _FLOATS = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from((0.0, -0.0))
 
 
-@settings(max_examples=100)
+@settings(max_examples=sized(40, full=100))
 @given(
     st.lists(st.lists(_FLOATS, max_size=30), min_size=1, max_size=6),
     st.sampled_from((0.0, 0.1, 1 / 3, 0.5, 0.7, 0.999, 1.0)),
@@ -170,7 +171,9 @@ def test_nothing_is_an_empty_set() -> None:
     assert engine.run(sql).to_pylist() == [{"a": 0, "b": 0, "c": 0, "d": 0}]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=sized(5, full=15), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(seed=st.integers(0, 2**32), parts=st.integers(1, 6))
 def test_cells_merge_in_any_tree(seed: int, parts: int) -> None:
     r, names = random.Random(seed), count()
@@ -229,7 +232,7 @@ def _answer(
     bound = block(query)
     found = match(bound, of)
     assert isinstance(found, Match)
-    return _fetch(connection, answer_sql(bound, found, "duckdb", [SegmentSource(table, "")], None))
+    return fetch(connection, answer_sql(bound, found, "duckdb", [SegmentSource(table, "")], None))
 
 
 def test_a_key_computed_of_cells_has_no_negative_zero() -> None:

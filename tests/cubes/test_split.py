@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pytest
 
 from accelerator.nested_search import answer_of
@@ -11,13 +13,14 @@ from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.reason import DeclinedError
 from rewrite.split import is_split, joined, with_only
+from tests.cubes.cases import RULES, Case, fetch, filled, in_duckdb, rule_cases
 from tests.cubes.star import block, connection_of
-from tests.cubes.test_rules import Case, _fetch, _filled, _in_duckdb, rule_cases
 
 
-def _splits() -> list[object]:
+@lru_cache
+def _splits(rules: str) -> list[Case]:
     found = []
-    for one in rule_cases():
+    for one in rule_cases(rules):
         (case,) = one.values
         try:
             bound = block(case.query, "UTC")
@@ -25,7 +28,7 @@ def _splits() -> list[object]:
             continue
         whole = itself(bound, 0) if 0 not in bound.null_supplied else None
         if is_split(bound) and isinstance(whole, tuple) and "percentile" not in case.query:
-            found.append(pytest.param(case, id=one.id))
+            found.append(case)
     return found
 
 
@@ -36,11 +39,16 @@ def _text(bound: Block, tables: tuple[str, ...]) -> str:
 
 
 def test_there_are_many() -> None:
-    assert len(_splits()) > 60
+    assert sum(len(_splits(rules)) for rules in RULES) > 60
 
 
-@pytest.mark.parametrize("case", _splits())
-def test_parts_joined_are_the_whole(case: Case) -> None:
+@pytest.mark.parametrize("rules", RULES)
+def test_parts_joined_are_the_whole(rules: str) -> None:
+    for case in _splits(rules):
+        _are_joined(case)
+
+
+def _are_joined(case: Case) -> None:
     bound = block(case.query, "UTC")
     calls = bound.aggregates
     groups = [calls[:1], calls[1:3], calls[3:]]
@@ -50,15 +58,18 @@ def test_parts_joined_are_the_whole(case: Case) -> None:
     texts = [_text(part, tables) for part in parts]
     above = joined(bound, groups, [answer_of(part) for part in parts])
     over = _text(above, tuple(f"part_{number}" for number in range(len(parts))))
-    for seed in range(4):
-        connection = connection_of(_filled(seed, seed % 2 == 0))
+    for seed in case.seeds:
+        connection = connection_of(filled(seed, seed % 2 == 0))
         for number, (part, text) in enumerate(zip(parts, texts, strict=True)):
             names = [o.name for o in part.outputs]
             shown = ", ".join(f"c{i} AS {name}" for i, name in enumerate(names))
             connection.execute(
                 f"CREATE OR REPLACE TEMP TABLE part_{number} AS SELECT {shown} FROM ({text})"
             )
-        assert _fetch(connection, over) == _fetch(connection, _in_duckdb(case.query)), seed
+        assert fetch(connection, over) == fetch(connection, in_duckdb(case.query)), (
+            case.title,
+            seed,
+        )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from indexes import analyser, gram_kernels
 from indexes.analyser import fold_table, grams, is_certain
 from indexes.hashing import hash_of_word
+from tests.support.extent import sized
 
 # Letters that fold in odd ways, ideographs at the edges of their ranges, pictures beyond 16 bits.
 _ODD = (
@@ -79,7 +80,7 @@ def test_a_part_has_no_gram_that_the_whole_lacks(
     assert set(grams(part, gram, folded=folded, certain=True)) <= whole
 
 
-@settings(max_examples=500)
+@settings(max_examples=sized(150, full=500))
 @given(TEXTS, st.integers(0, 30), st.integers(1, 12), GRAM)
 @example("xΑΣ", 1, 2, 2)
 @example("ΟΔΟΣ ΟΔΟΣ", 0, 4, 3)
@@ -173,7 +174,7 @@ def test_what_is_not_utf8_is_told(text: bytes) -> None:
     )[1]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=sized(100, full=300))
 @given(st.binary(max_size=6))
 def test_valid_as_python_says(text: bytes) -> None:
     try:

@@ -27,6 +27,7 @@ from indexes.kinds.bitmap import TYPE, Bitmap
 from indexes.puffin import read_blob, read_footer, write
 from indexes.question import Among, Compare, IsNull, Like
 from indexes.rows import Certainty
+from tests.support.extent import sized
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"
 KIND = Bitmap()
@@ -69,7 +70,7 @@ def layout(how: str, rows: int, ndv: int, seed: int) -> np.ndarray:
     return np.minimum(random.zipf(1.3, rows), ndv) if how == "skewed" else values
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=sized(6, full=12), deadline=None)
 @given(
     st.sampled_from(["random", "sorted", "runs", "skewed"]),
     st.sampled_from([300, 9_000, 70_000]),

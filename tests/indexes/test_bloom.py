@@ -19,6 +19,7 @@ from indexes.kinds import bloom
 from indexes.kinds.bloom import BLOOM, answers, fits
 from indexes.question import Among, Compare, IsNull, Like, Question, Value
 from indexes.sbbf import false_positive_rate, read_filter
+from tests.support.extent import sized
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"
 NAN = float("nan")
@@ -49,7 +50,7 @@ def may(blob: Blob, value: Value, type_: str) -> bool:
 @BOTH
 @pytest.mark.parametrize("type_", TYPES)
 @given(st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=sized(12, full=25), deadline=None)
 def test_what_a_file_holds_is_found(type_: str, filter_: str, data: st.DataObject) -> None:
     stored, values = TYPES[type_]
     chunks = data.draw(st.lists(st.lists(st.none() | values, max_size=30), max_size=3))

@@ -17,6 +17,7 @@ from indexes.cells import Held, cells_of
 from indexes.domains import to_domain
 from indexes.kind import Column
 from indexes.kinds.bitmap import Bitmap
+from tests.support.extent import sized
 
 KIND = Bitmap()
 COLUMNS = {
@@ -72,7 +73,9 @@ def counted(keys, states, rows, chosen) -> dict:
     return found
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=sized(50, full=150), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(st.data())
 def test_cells_are_those_of_the_rows(data):
     rows = data.draw(st.integers(1, 60))

@@ -30,6 +30,7 @@ from indexes.question import Among, Compare, IsNull, Like, Tokens, Within
 from indexes.range_filters import answers as answers_range
 from indexes.rows import RowVerdict
 from indexes.tokens import tokens_of
+from tests.support.extent import sized
 
 NOTHING = st.just({})
 
@@ -347,7 +348,9 @@ def proven(verdict: RowVerdict, truths: list[set]) -> None:
     [(tried, type_) for tried in KINDS for type_ in sorted(tried.types)],
     ids=lambda one: one.kind.name if isinstance(one, Tried) else one,
 )
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=sized(6, full=20), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(st.data())
 def test_questions(tried, type_, data):
     file = data.draw(files(tried, type_, data.draw(GROUPS)))
@@ -388,7 +391,9 @@ def trees(leaves, depth: int = 3):
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=sized(25, full=60), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(st.data())
 def test_trees_of_questions_over_several_columns(data):
     fuzzed(data)

@@ -23,6 +23,7 @@ from indexes.kinds.ngram import NGRAM_BLOOM
 from indexes.question import Among, Compare, IsNull, Like, Question
 from indexes.rows import RowVerdict
 from indexes.sbbf import read_filter
+from tests.support.extent import sized
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"
 TEXTS = st.text(st.sampled_from("abcABC 中文字𠀀😀İΣςσK"), max_size=12) | st.text(
@@ -95,7 +96,7 @@ def questions(texts: list[str]) -> st.SearchStrategy[Question]:
     return like | st.builds(Among, whole.map(lambda ts: tuple(t.encode() for t in ts)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(50, full=150), deadline=None)
 @given(
     st.lists(st.lists(st.none() | TEXTS, max_size=150), min_size=1, max_size=3),
     st.integers(2, 5),

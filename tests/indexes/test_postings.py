@@ -10,6 +10,7 @@ from pyroaring import BitMap
 
 from indexes import postings
 from indexes.postings import BITS, PLAIN, ROARING, RUNS, decode, encode, encode_mask, union
+from tests.support.extent import sized
 
 BOUNDS = st.sampled_from([1, 5, 16, 17, 128, 65_535, 65_536, 65_537, 200_000])
 
@@ -28,7 +29,7 @@ def sets(draw, bound: int) -> np.ndarray:
     return np.flatnonzero(seed.random(bound) < share)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=sized(25, full=50), deadline=None)
 @given(st.data(), BOUNDS, st.booleans())
 def test_sets_come_back(data, bound, small_slices):
     some = data.draw(st.lists(sets(bound), max_size=6))

@@ -37,6 +37,7 @@ from indexes.range_filters import (
     ranges_of,
     read_filter,
 )
+from tests.support.extent import sized
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"
 HALF = 1 << 63
@@ -125,7 +126,7 @@ def test_a_filter_that_has_all_bits_it_needs_is_exact(mode) -> None:
     assert found.may_all(keys, keys).all()
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=sized(40, full=150))
 @given(st.data())
 def test_side_by_side_is_as_alone(data) -> None:
     mode = data.draw(st.sampled_from(MODES))

@@ -22,6 +22,7 @@ from indexes.sbbf import (
     read_filter,
     transpose,
 )
+from tests.support.extent import sized
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"
 WORD = st.integers(0, (1 << 64) - 1)
@@ -84,7 +85,7 @@ def test_folding_is_building_smaller(blocks: int, values: list[int], others: lis
     assert [spread.may(value) for value in asked] == [quarter.may(value) for value in asked]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=sized(25, full=50), deadline=None)
 @given(
     BLOCKS,
     st.lists(st.lists(WORD, max_size=60), min_size=1, max_size=9),

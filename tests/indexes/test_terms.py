@@ -27,6 +27,7 @@ from indexes.question import Among, Like, Question
 from indexes.rows import Certainty, RowVerdict
 from indexes.terms import Terms
 from indexes.terms_writer import Pairs, Written
+from tests.support.extent import sized
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"
 WORDS = ["alpha", "Beta", "gamma", "错误日志", "😀😁😂", "größer", "", "x"]
@@ -59,7 +60,7 @@ NUMBERS = st.sampled_from([-(2**63), -5, 0, 7, 2**63 - 1])
 TEXTS = st.sampled_from([b"", b"a", b"a\x00b", b"ab", b"\xff"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sized(80, full=300), deadline=None)
 @given(
     st.one_of(
         *(

@@ -26,6 +26,7 @@ from indexes.question import Like, Tokens
 from indexes.rows import Certainty, RowVerdict
 from indexes.terms_writer import Pairs
 from indexes.tokens import ANALYSER, tokens_of
+from tests.support.extent import sized
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"
 WORDS = ["Error", "ERROR", "error", "x1", "Ärger", "ärger", "支付失败", "a", "ab", "ΣΑΣ", "b-c"]
@@ -51,7 +52,7 @@ def told(blob: Blob, question, column: Column) -> RowVerdict | None:
     return TOKEN_BITMAP.probe(bare, lambda at, n: blob.data[at : at + n], question, column)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(50, full=150), deadline=None)
 @given(
     st.lists(st.one_of(TEXTS, TEXTS, st.none(), st.just(b"Error \xff")), min_size=1, max_size=60),
     st.booleans(),

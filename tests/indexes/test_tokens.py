@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from indexes import letters
 from indexes.analyser import IDEOGRAPHS, fold_table, folded_text
 from indexes.tokens import ANALYSER, NeedleError, Tokenized, one_token, tokenize, tokens_of, words
+from tests.support.extent import sized
 
 # Letters that fold to fewer bytes, digits of other scripts, marks, Korean and Japanese, ideographs
 # at the edges of their ranges and beyond 16 bits, and letters beyond them.
@@ -90,7 +91,7 @@ def test_compiled_as_plain(texts: list[str | None], folded: bool, first: int) ->
 
 
 @pytest.mark.skipif(unicodedata.unidata_version != COMPOSED, reason="another release of Unicode")
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=sized(25, full=50))
 @given(TEXTS)
 @example("支付失败order七17号ab٣\u0301é")
 def test_plain_as_by_the_rules(text: str) -> None:

@@ -23,6 +23,7 @@ from rewrite.names import Names
 from rewrite.parse import parse
 from rewrite.ranges import Range, raises_nothing
 from rewrite.render import Renderer
+from tests.support.extent import sized
 
 _COLUMNS = {"a": "int", "b": "int", "c": "bigint", "x": "double", "d": "date"}
 _FACTS = tuple(ColumnFacts(i, n, t, False) for i, (n, t) in enumerate(_COLUMNS.items(), start=1))
@@ -136,7 +137,7 @@ def _raises_nothing(seed: int) -> bool:
 def test_what_is_safe_raises_nothing() -> None:
     seen: Counter[bool] = Counter()
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=sized(120, full=300), deadline=None)
     @given(st.integers(0, 2**40))
     def holds(seed: int) -> None:
         seen[_raises_nothing(seed)] += 1

@@ -2,7 +2,7 @@
 
 Strategy: the star's tables with relate columns of every form of path. Each case names the fact's
 predicates that are found, as text, in which a relate column stands behind `~`. Whether they hold is
-shown on rows by `tests/spark/test_relate.py`.
+shown on rows by `tests/spark/test_relate_on_tables.py`.
 """
 
 from __future__ import annotations

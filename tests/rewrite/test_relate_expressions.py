@@ -24,6 +24,7 @@ from rewrite.parse import parse
 from rewrite.relate import Related, RelateKey, RelateStep, pushed
 from rewrite.render import Renderer
 from tests.cubes.star import Star, block
+from tests.support.extent import sized
 
 _D_BY_K = RelateStep("uuid-d", (RelateKey(0, 1, 1),))
 _O_OF_D = RelateStep("uuid-o", (RelateKey(1, 4, 1),))
@@ -288,7 +289,7 @@ def _derived_holds(seed: int) -> bool:
 def test_what_is_derived_holds_of_every_row_that_passes() -> None:
     seen: Counter[bool] = Counter()
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=sized(100, full=300), deadline=None)
     @given(st.integers(0, 2**40))
     def holds(seed: int) -> None:
         seen[_derived_holds(seed)] += 1
@@ -297,7 +298,7 @@ def test_what_is_derived_holds_of_every_row_that_passes() -> None:
     assert seen[True] > 0.3 * seen[False] > 0, seen
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(60, full=150), deadline=None)
 @given(st.integers(0, 2**40))
 def test_what_is_said_to_be_null_is(seed: int) -> None:
     r = Random(seed)

@@ -7,7 +7,6 @@ the manifests answered is counted, so that the test can't pass by declining.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -21,66 +20,12 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, UUIDType
 from pyspark.errors import PySparkException
 
-from accelerator.metrics import Metrics
 from accelerator.session import Accelerator
 from accelerator.verification import differ
+from tests.spark.asked import COLUMNS, ROWS, Asked, append
 from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
-
-COLUMNS = "a INT, b BIGINT, d DATE, c DECIMAL(10,2), t TIMESTAMP, s STRING, f DOUBLE, o BOOLEAN"
-_ROWS = (
-    "SELECT CAST(id + {first} AS INT), CASE WHEN id % 7 < {nulls} THEN NULL ELSE id - 20 END,"
-    " date_add(DATE '2024-02-27', CAST(id % 4 AS INT)), CAST(id / 8 - 3 AS DECIMAL(10,2)),"
-    " timestamp_seconds(id * 5000), CASE WHEN id % 5 = 0 THEN NULL ELSE concat('x', id % 9) END,"
-    " CASE id % 6 WHEN 0 THEN double('NaN') WHEN 1 THEN NULL WHEN 2 THEN -0.0D ELSE id / 4 END,"
-    " id % 3 = 0 FROM range({rows})"
-)
-_AGGREGATES = (
-    *("count(*)", "count(a)", "count(b)", "count(s)", "count(f)", "count(o)", "count(1)"),
-    *("min(a)", "max(b)", "min(d)", "max(c)", "min(t)", "max(d)", "min(b) + 1", "max(a) - min(a)"),
-    *("count(DISTINCT d)", "max(s)", "min(f)", "sum(a)", "max(o)"),
-)
-_KEYS = ("d", "o", "s", "year(d)", "b", "c")
-_PREDICATES = (
-    *("a >= 40", "a < 0", "a BETWEEN 10 AND 90", "a IN (1, 2, 500)", "a <> 7", "b IS NULL"),
-    *("b IS NOT NULL", "b > 5", "NOT (b > 5)", "b <= -30 OR a > 60", "d = '2024-02-28'"),
-    *("d <> DATE '2024-02-28'", "d > '2024-02-27' AND a < 1000", "c > 2", "c >= 1.25"),
-    *("c = 0.125", "s = 'x3'", "s > 'x'", "s < 'x0'", "s IS NULL", "f > 2.5D", "NOT (f > 2.5D)"),
-    *("f = 0.0D", "f IS NOT NULL", "1 < a", "a = NULL", "NOT (a IN (3, NULL))", "o", "NOT o"),
-    *("a > 3000000000", "b >= 2.5", "d IN ('2024-02-27', '2024-02-29')", "s LIKE 'x%'"),
-    *("TRUE", "FALSE OR a > 0", "a = b", "a + 1 > 0", "s >= 'x8' AND s <= 'x8'"),
-)
-
-
-class Asked:
-    """A table, statements about it, and how often the manifests spared files."""
-
-    def __init__(self, wh, acc: Accelerator, table: str, seed: int) -> None:
-        self.wh, self.acc, self.table = wh, acc, table
-        self.random = random.Random(seed)
-        self.asked = self.answered = 0
-
-    def statement(self) -> str:
-        r = self.random
-        chosen = r.sample(_AGGREGATES[:16] if r.random() < 0.8 else _AGGREGATES, r.randint(1, 3))
-        items = [f"{text} AS m{i}" for i, text in enumerate(chosen)]
-        key = r.choice(_KEYS) if r.random() < 0.4 else None
-        where = " AND ".join(r.sample(_PREDICATES, r.choice([0, 1, 1, 1, 2])))
-        sql = f"SELECT {', '.join(([f'{key} AS k'] if key else []) + items)} FROM {self.table}"
-        sql += f" WHERE {where}" if where else ""
-        return sql + (f" GROUP BY {key}" if key else "")
-
-    def ask(self, sql: str) -> Metrics:
-        mine = self.acc.query(sql)
-        assert differ(mine.arrow(), self.wh.spark.sql(sql).toArrow()) == [], sql
-        self.asked += 1
-        self.answered += mine.metrics.rewritten
-        return mine.metrics
-
-    def some(self, number: int) -> None:
-        for _ in range(number):
-            self.ask(self.statement())
 
 
 @pytest.fixture
@@ -88,11 +33,6 @@ def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
     acc = spark_warehouse.attach(store=str(tmp_path / "store"))
     yield acc
     acc.close()
-
-
-def _append(asked: Asked, first: int, rows: int = 40, nulls: int = 1) -> None:
-    text = _ROWS.format(first=first, rows=rows, nulls=nulls)
-    asked.wh.sql(f"INSERT INTO {asked.table} {text}")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +58,7 @@ def test_statements_through_changes(spark_warehouse, acc, version: int, clauses:
     asked = Asked(wh, acc, f"lake.d.{name}", version * 100 + len(clauses))
     asked.some(2)  # of no file at all
     for first in (0, 40, 200):
-        _append(asked, first, nulls=first // 100)
+        append(asked, first, nulls=first // 100)
     asked.some(10)
     changes = [
         f"DELETE FROM {asked.table} WHERE a = 5",
@@ -143,7 +83,7 @@ def test_counts_need_no_data_file(spark_warehouse, acc) -> None:
         wh, acc, f"lake.d.{wh.table(COLUMNS, version=3, clauses='PARTITIONED BY (d)')}", 0
     )
     for first in (0, 100):
-        _append(asked, first)
+        append(asked, first)
     t = asked.table
     for sql in (
         f"SELECT count(*) AS n, count(b) AS m, min(a) AS lo, max(t) AS hi FROM {t}",
@@ -164,7 +104,7 @@ def test_a_file_without_a_row_left_has_no_group(spark_warehouse, acc) -> None:
     asked = Asked(
         wh, acc, f"lake.d.{wh.table(COLUMNS, version=3, clauses='PARTITIONED BY (d)')}", 0
     )
-    _append(asked, 0)
+    append(asked, 0)
     # Row by row: a delete of whole partitions would drop the files.
     wh.sql(f"DELETE FROM {asked.table} WHERE d = '2024-02-28' AND a < 20")
     wh.sql(f"DELETE FROM {asked.table} WHERE d = '2024-02-28' AND a >= 20 AND a + 0 >= 20")
@@ -177,7 +117,7 @@ def test_an_error_of_the_predicate_is_raised(spark_warehouse, acc) -> None:
     """Though no file would be read for the rest of it."""
     wh = spark_warehouse
     asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS)}", 0)
-    _append(asked, 0)
+    append(asked, 0)
     for predicate in ("d = '2024-02-30'", "a = 'x'"):
         with pytest.raises(PySparkException):
             acc.query(f"SELECT count(*) FROM {asked.table} WHERE a < 0 AND {predicate}")
@@ -186,14 +126,14 @@ def test_an_error_of_the_predicate_is_raised(spark_warehouse, acc) -> None:
 def test_states_of_the_table(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS, clauses='PARTITIONED BY (d)')}", 0)
-    _append(asked, 0)
+    append(asked, 0)
     wh.sql(f"ALTER TABLE {asked.table} CREATE BRANCH b1")
     first = wh.sql(f"SELECT snapshot_id FROM {asked.table}.snapshots")[0][0]
-    _append(asked, 100)
+    append(asked, 100)
     for state in (f"VERSION AS OF {first}", "VERSION AS OF 'b1'", ""):
         sql = f"SELECT count(*) AS n, max(a) AS hi FROM {asked.table} {state}"
         assert asked.ask(sql).rewritten
-    wh.sql(f"INSERT INTO {asked.table}.branch_b1 {_ROWS.format(first=500, rows=9, nulls=0)}")
+    wh.sql(f"INSERT INTO {asked.table}.branch_b1 {ROWS.format(first=500, rows=9, nulls=0)}")
     assert asked.ask(f"SELECT max(a) AS hi FROM {asked.table} VERSION AS OF 'b1'").rewritten
     assert asked.ask(f"SELECT max(a) AS hi FROM {asked.table}").rewritten
 
@@ -252,7 +192,7 @@ def test_long_lists(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS)}", 0)
     for first in (0, 1000, 2000):
-        _append(asked, first)
+        append(asked, first)
     select = f"SELECT count(*) AS n FROM {asked.table} WHERE a"
     for first, read in ((20, 2), (500, 2), (1030, 3), (5000, 0)):
         listed = ", ".join(map(str, range(first, first + 1000, 3)))
@@ -299,7 +239,7 @@ def test_constants_of_many_digits(spark_warehouse, acc) -> None:
 def test_explain_says_what_the_manifests_did(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS, clauses='PARTITIONED BY (d)')}", 0)
-    _append(asked, 0)
+    append(asked, 0)
     text = acc.query(f"SELECT count(*) AS n FROM {asked.table} WHERE a < 0").explain()
     assert "table metadata, by duckdb" in text
     assert "0 of 4 data files by their manifests, 4 without a row that passes" in text
@@ -312,7 +252,7 @@ def test_spark_merges_the_cells_too(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS, clauses='PARTITIONED BY (d)')}", 0)
     for first in (0, 100):
-        _append(asked, first)
+        append(asked, first)
     before = wh.sql("SHOW VIEWS IN lake.d")
     for rest in ("", "WHERE a >= 100", "WHERE a >= 120", "WHERE a < 0", "WHERE d > '2024-02-27'"):
         for items in ("count(*) AS n, min(c) AS lo, max(t) AS hi", "max(d) AS d, count(b) AS m"):

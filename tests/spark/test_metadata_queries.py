@@ -12,7 +12,7 @@ from accelerator.errors import EngineError
 from accelerator.iceberg import PinnedTable
 from accelerator.session import Accelerator
 from accelerator.verification import differ
-from tests.spark.test_metadata_table import _ROW, COLUMNS
+from tests.spark.every_type import COLUMNS, ROW
 
 pytestmark = pytest.mark.spark
 
@@ -86,14 +86,14 @@ def files(spark_warehouse) -> str:
     name = wh.table(f"{COLUMNS}, g FLOAT, z DECIMAL(30,4), k INT", clauses=clauses)
     more = ", CAST(id AS FLOAT) - 3, CAST(id * -100000000000000000 AS DECIMAL(30,4)), 1 FROM range"
     for first in (0, 4):
-        row = _ROW.format(first, first + 4).replace(" FROM range", more)
+        row = ROW.format(first, first + 4).replace(" FROM range", more)
         wh.sql(f"INSERT INTO lake.d.{name} {row}")
     wh.sql(f"DELETE FROM lake.d.{name} WHERE a + 0 = 1")
     wh.sql(f"ALTER TABLE lake.d.{name} DROP PARTITION FIELD c")
     wh.sql(f"ALTER TABLE lake.d.{name} ADD PARTITION FIELD z")
     wh.sql(f"ALTER TABLE lake.d.{name} ADD PARTITION FIELD f")
     wh.sql(f"ALTER TABLE lake.d.{name} ADD PARTITION FIELD a")
-    row = _ROW.format(10, 12).replace(" FROM range", more)
+    row = ROW.format(10, 12).replace(" FROM range", more)
     wh.sql(f"INSERT INTO lake.d.{name} {row}")
     wh.sql(
         f"INSERT INTO lake.d.{name} (k) SELECT /*+ COALESCE(1) */ k FROM VALUES (7), (8) AS v(k)"

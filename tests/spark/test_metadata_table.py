@@ -13,21 +13,11 @@ from pyspark.errors import AnalysisException
 
 from accelerator.errors import NotIcebergError, StatementError, UnknownTableError
 from accelerator.session import Accelerator
+from tests.spark.every_type import COLUMNS, ROW
 from tests.support.equality_deletes import write_equality_delete
 
 pytestmark = pytest.mark.spark
 
-COLUMNS = (
-    "a INT, b BIGINT, d DATE, c DECIMAL(10,2), t TIMESTAMP, n TIMESTAMP_NTZ, s STRING, f DOUBLE,"
-    " o BOOLEAN, r STRUCT<x: INT, `y z`: STRING>, l ARRAY<INT>, e BINARY"
-)
-_ROW = (
-    "SELECT CAST(id AS INT), id, date_add(DATE '2024-02-27', CAST(id % 2 AS INT)),"
-    " CAST(id / 8 AS DECIMAL(10,2)), timestamp_seconds(id * 5000),"
-    " TIMESTAMP_NTZ '2024-01-01 00:00:00', concat('x', id), IF(id = 1, double('NaN'), id / 4),"
-    " id % 3 = 0, IF(id = 2, NULL, named_struct('x', CAST(id AS INT), 'y z', 'q')),"
-    " array(CAST(id AS INT)), X'0102' FROM range({}, {})"
-)
 _ENTRIES = (
     "SELECT data_file.*, sequence_number, file_sequence_number, readable_metrics"
     " FROM {}.entries{} WHERE status < 2"
@@ -90,13 +80,13 @@ def test_files_of_all_kinds(spark_warehouse, acc: Accelerator) -> None:
         name = wh.table(COLUMNS, version=version, clauses=clauses)
         assert _mine(acc, name) == []
         for first in (0, 4):
-            wh.sql(f"INSERT INTO lake.d.{name} {_ROW.format(first, first + 4)}")
+            wh.sql(f"INSERT INTO lake.d.{name} {ROW.format(first, first + 4)}")
         wh.sql(f"DELETE FROM lake.d.{name} WHERE a + 0 = 1")
         files = _check(wh, acc, name)
         assert {f.content for f in files} == {0} or {f.content for f in files} == {0, 1}
         wh.sql(f"ALTER TABLE lake.d.{name} DROP PARTITION FIELD c")
         wh.sql(f"ALTER TABLE lake.d.{name} ADD PARTITION FIELD a")
-        wh.sql(f"INSERT INTO lake.d.{name} {_ROW.format(10, 12)}")
+        wh.sql(f"INSERT INTO lake.d.{name} {ROW.format(10, 12)}")
         assert {f.spec_id for f in _check(wh, acc, name)} > {0}
         wh.sql(f"ALTER TABLE lake.d.{name} RENAME COLUMN b TO `b 2`")
         wh.sql(f"ALTER TABLE lake.d.{name} ALTER COLUMN a TYPE BIGINT")
@@ -107,7 +97,7 @@ def test_files_of_all_kinds(spark_warehouse, acc: Accelerator) -> None:
 def test_types_of_statistics(spark_warehouse, acc: Accelerator) -> None:
     wh = spark_warehouse
     name = wh.table(COLUMNS)
-    wh.sql(f"INSERT INTO lake.d.{name} {_ROW.format(0, 4)}")
+    wh.sql(f"INSERT INTO lake.d.{name} {ROW.format(0, 4)}")
     before = wh.spark.conf.get("spark.sql.session.timeZone")
     wh.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:

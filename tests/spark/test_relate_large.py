@@ -18,8 +18,8 @@ from accelerator.relate import dimensions
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
+from tests.spark.relate_shop import FILES, Shop
 from tests.spark.relate_world import SMALL_GROUPS
-from tests.spark.test_relate_fresh import FILES, Shop
 
 pytestmark = pytest.mark.spark
 LIVE = True

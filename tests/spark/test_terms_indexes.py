@@ -1,8 +1,4 @@
-"""Indexes of pieces of texts on real tables, and the patterns that ask them.
-
-Strategy: the same statements with indexes and by plain Spark; patterns of RLIKE are asked of Java
-itself, with texts made from them.
-"""
+"""What Java takes of the patterns that are understood, and words that are answered by rows."""
 
 from __future__ import annotations
 
@@ -15,9 +11,8 @@ from hypothesis import strategies as st
 
 from accelerator.session import Accelerator
 from rewrite.regex import reading_of
-from tests.rewrite.test_regex import LETTERS, PATTERNS, holds, in_python
+from tests.rewrite.patterns import LETTERS, PATTERNS, holds, in_python
 from tests.spark.conftest import SparkWarehouse
-from tests.spark.differential import Differential
 
 pytestmark = pytest.mark.spark
 
@@ -79,98 +74,6 @@ _TEXTS = (
     " WHEN 4 THEN NULL WHEN 5 THEN concat('a%b_c \\\\ ', chr(128512), id)"
     " ELSE concat('x\\n', id) END AS t FROM range({first}, {last}, 1, 1)"
 )
-_PATTERNS = (
-    "t RLIKE 'refused'",
-    "t NOT RLIKE 'refused'",
-    "t REGEXP '^conn.*refused$'",
-    r"t RLIKE r'10\.0\.7\b'",
-    r"t RLIKE '10\\.0\\.7 '",
-    r"t RLIKE '10\.0\.7 '",
-    "regexp_like(t, '(?i)CONNECTION .* Refused')",
-    "rlike(t, '用户1+登')",
-    "NOT (t RLIKE '登录' OR id < 100)",
-    "t RLIKE 'absent|refused'",
-    "t RLIKE 'absent words'",
-    "t RLIKE ''",
-    r"t RLIKE r'_c \\ .\d'",
-    r"t RLIKE '_c \\\\ .\\d'",
-    r"t RLIKE '^x\n6$'",
-    r"t RLIKE '\u7528\u6237\x31'",
-    "t RLIKE '(?i)straSSe|straße'",
-    "t RLIKE '(?i)STRAßE'",
-)
-
-
-@pytest.mark.parametrize("kind", ["NGRAM_BITMAP", "BITMAP"])
-def test_patterns(spark_warehouse: SparkWarehouse, acc: Accelerator, kind: str) -> None:
-    wh = spark_warehouse
-    table = f"lake.d.{wh.table('id BIGINT, t STRING')}"
-    for first in (0, 300):
-        wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=first, last=first + 300)}")
-    acc.execute(f"CREATE INDEX of_t ON {table} USING {kind} (t)")
-    queries = [f"SELECT id, t FROM {table} WHERE {where}" for where in _PATTERNS]
-    queries += [f"SELECT count(*), sum(id) FROM {table} WHERE {where}" for where in _PATTERNS]
-    Differential(acc).check(queries, rewritten=None, where=kind)
-    found = acc.query(f"SELECT id FROM {table} WHERE t RLIKE 'absent words'")
-    assert found.metrics.files_read == 0 and found.metrics.indexes == ("of_t",)
-
-
-_LIKES = (
-    "t LIKE '%refused%'",
-    "t NOT LIKE '%refused%'",
-    "t LIKE '%10.0.7 %'",
-    "t LIKE '用户%失败'",
-    "t NOT LIKE '%登录%' AND id > 200",
-    "t ILIKE '%REFUSED%'",
-    "t NOT ILIKE '%straSSE%'",
-    "t ILIKE '%οδοσ%'",
-    "contains(t, '0.42 ref')",
-    "startswith(t, '用户1')",
-    "endswith(t, '登录失败')",
-    "t IN ('用户8登录失败', 'connection from 10.0.7 refused')",
-    "t = '用户8登录失败'",
-    "NOT (t LIKE '%refused%' OR t RLIKE '登录失+败')",
-    "t LIKE '%😀5%'",
-    "t LIKE '%absent words%'",
-)
-
-
-def test_blocks_of_grams_leave_row_groups_out(
-    spark_warehouse: SparkWarehouse, acc: Accelerator
-) -> None:
-    """Needles in one row group of a file each; deleted rows, appended files."""
-    wh = spark_warehouse
-    table = f"lake.d.{wh.table('id BIGINT, t STRING', version=2, properties=_SMALL_GROUPS)}"
-    for first in (0, 400):
-        wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=first, last=first + 400)}")
-    acc.execute(f"CREATE INDEX of_t ON {table} USING NGRAM_BITMAP (t) WITH (block_rows = 32)")
-    same = Differential(acc)
-    queries = [f"SELECT id, t FROM {table} WHERE {where}" for where in _LIKES]
-    queries += [f"SELECT count(*), sum(id) FROM {table} WHERE {where}" for where in _LIKES]
-    same.check(queries, rewritten=None)
-    found = acc.query(f"SELECT id FROM {table} WHERE t LIKE '%用户15登%'")
-    assert found.fetchall() == [(15,)]
-    assert found.metrics.files_read == 1 and found.metrics.indexes == ("of_t",)
-    assert found.metrics.row_groups_read == 1
-    assert acc.query(f"SELECT id FROM {table} WHERE id >= 0").metrics.row_groups_read == 4
-    wh.sql(f"DELETE FROM {table} WHERE id % 5 = 2")
-    wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=800, last=900)}")
-    same.changed()
-    same.check(queries, rewritten=None, where="after a delete")
-
-
-def test_patterns_that_java_refuses_are_left_to_it(
-    spark_warehouse: SparkWarehouse, acc: Accelerator
-) -> None:
-    wh = spark_warehouse
-    table = f"lake.d.{wh.table('id BIGINT, t STRING')}"
-    wh.sql(f"INSERT INTO {table} {_TEXTS.format(first=0, last=50)}")
-    acc.execute(f"CREATE INDEX of_t ON {table} USING BITMAP (t)")
-    for pattern in ("absent (", "*absent"):
-        with pytest.raises(Exception, match=r"INVALID_PARAMETER_VALUE\.PATTERN|Unclosed|Dangling"):
-            acc.query(f"SELECT id FROM {table} WHERE t RLIKE '{pattern}'").rows()
-    some = [r"t RLIKE r'(absent)\1'", "t RLIKE '(absent|refused)+'"]
-    Differential(acc).check([f"SELECT id FROM {table} WHERE {one}" for one in some], rewritten=None)
 
 
 _WORDS = (

@@ -7,11 +7,13 @@ these would hide a wrong type from a comparison of answers.
 from __future__ import annotations
 
 from pyspark.sql.types import StructType
+from sqlglot.errors import SqlglotError
 
 from accelerator.errors import AcceleratorError
 from accelerator.session import Accelerator
 from rewrite.block import Block
 from rewrite.expr import Column
+from rewrite.parse import UnsureError
 from rewrite.reason import DeclinedError
 
 
@@ -19,7 +21,7 @@ def disagreements(session: Accelerator, sql: str) -> list[str]:
     """Where the binder's outputs are other than Spark says; nothing for what it doesn't bind."""
     try:
         block = session.planner.bind(sql)[0]
-    except (DeclinedError, AcceleratorError):
+    except (DeclinedError, AcceleratorError, SqlglotError, UnsureError):
         return []
     return compared(block, session._spark.engine().session.sql(sql).schema)
 

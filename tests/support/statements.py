@@ -4,6 +4,17 @@ A suite names a world (`tests/worlds/NAME.sql`), makes cubes and indexes over it
 statements, each with what is to answer it. Plain Spark's answer comes from the records. Promises:
 a line that isn't understood is an error with its number; `accept` changes expectations alone.
 
+    world stars                  the tables
+    states made changed          where statements are asked; without it, at all states of the world
+    session engine=spark         settings of the session
+    execute [at STATE]           made at the first of `states`, or at any state of the world
+    query cube                   what answers: cube, index, manifest, rows; `plain CODE` by Spark
+    query cube | changed: rows   another at a state; `query made: cube` is asked at no other
+    query by spark cube          asked of `sql` as well
+    query files index 2 of 9     with the number of data files that are read
+    error CONDITION              plain Spark raises that, and so does the session
+    refused CODE                 a statement of ours that raises an error of that code
+
     python -m tests.support.statements tests/statements/traps.slt[:LINE] [--accept] [--spark]
 """
 
@@ -14,7 +25,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +41,10 @@ from tests.support.warehouse import recorded_warehouse
 from tests.support.worlds import World, WorldError
 
 FOLDER = Path(__file__).parents[1] / "statements"
-_HEADS = ("world", "states", "session", "execute", "query", "error")
+_HEADS = ("world", "states", "session", "execute", "query", "error", "refused")
 _FAILED_INSIDE = ("engine_failed", "planning_failed", "metadata_unavailable", "index_unreadable")
 _SAID = 160
+_BY_SPARK, _FILES, _ERROR = "by spark ", "files ", "error "
 
 
 class SuiteError(ValueError):
@@ -53,6 +65,17 @@ class Block:
     expected: tuple[tuple[str, str], ...] = ()
     at: str = ""
     by_spark: bool = False
+    files: bool = False
+
+    @property
+    def flags(self) -> str:
+        """The words before what is expected."""
+        return f"{_BY_SPARK * self.by_spark}{_FILES * self.files}"
+
+    @property
+    def named(self) -> list[str]:
+        """The states that it names."""
+        return [state for state in (self.at, *dict(self.expected)) if state]
 
     def expectation(self, state: str) -> str:
         """What is to answer it at that state; nothing where it isn't asked."""
@@ -110,14 +133,16 @@ def _block(word: str, told: str, line: int, text: str, title: str, where: str) -
         if told and not told.startswith("at "):
             raise SuiteError(f"{where}: `execute at STATE`, not {told!r}")
         return Block(word, line, text, title, at=at)
-    by_spark = told.startswith("by spark ")
+    by_spark = told.startswith(_BY_SPARK)
+    told = told.removeprefix(_BY_SPARK)
+    files = told.startswith(_FILES)
     expected = []
-    for part in told.removeprefix("by spark ").split(" | "):
-        state, found, what = part.partition(": ")
+    for part in told.removeprefix(_FILES).split(" | "):
+        state, found, what = part.partition(":")
         expected.append((state.strip(), what.strip()) if found else ("", part.strip()))
     if not all(what for _, what in expected):
         raise SuiteError(f"{where}: {word} doesn't say what answers")
-    return Block(word, line, text, title, tuple(expected), by_spark=by_spark)
+    return Block(word, line, text, title, tuple(expected), by_spark=by_spark, files=files)
 
 
 def _paragraphs(path: Path) -> Iterator[tuple[int, str, list[str]]]:
@@ -152,8 +177,10 @@ class Run:
         self.warehouse = self._ends.enter_context(over)
         try:
             self._world = World(suite.world, self.warehouse)
-            self.states = suite.states or tuple(self._world.states)
+            self._all = tuple(self._world.states)
+            self.states = suite.states or self._all
             self.state = ""
+            self._check_states()
             store = self._ends.enter_context(tempfile.TemporaryDirectory(prefix="store-"))
             settings = dict(suite.settings) | {"store": store}
             self.session: Accelerator = self.warehouse.attach(**settings)
@@ -171,16 +198,25 @@ class Run:
         if state not in self.states:
             raise SuiteError(f"{self.suite.path.name}: the world has no state {state!r}")
         while self.state != state:
-            place = self.states.index(self.state) + 1 if self.state else 0
-            if place >= len(self.states):
+            place = self._all.index(self.state) + 1 if self.state else 0
+            if place >= len(self._all):
                 raise SuiteError(f"{self.suite.path.name}: {state!r} is behind {self.state!r}")
-            self._enter(self.states[place])
+            self._enter(self._all[place])
+
+    def _check_states(self) -> None:
+        """Every state that the suite names is one of its world's."""
+        name, known = self.suite.path.name, ", ".join(self._all)
+        named = [(f"{name}:{b.line}", s) for b in self.suite.blocks for s in b.named]
+        for where, state in [*((name, one) for one in self.states), *named]:
+            if state not in self._all:
+                raise SuiteError(f"{where}: the world has no state {state!r}: {known}")
 
     def _enter(self, state: str) -> None:
+        """The world, and what is built at that state, whether or not anything is asked there."""
         self._world.go_to(state)
-        first, self.state = not self.state, state
+        self.state = state
         for block in self.suite.blocks:
-            if block.kind == "execute" and (block.at == state or (first and not block.at)):
+            if block.kind == "execute" and state == (block.at or self.states[0]):
                 try:
                     self.session.query(block.text)
                 except (AcceleratorError, PySparkException) as error:
@@ -190,18 +226,20 @@ class Run:
     def ask(self, block: Block) -> tuple[str, list[str]]:
         """What answers the statement now, and what differs from plain Spark's answer."""
         session, sql = self.session, block.text
+        if block.kind == "refused":
+            return self._refused(sql)
         before = dict(session.fallbacks)
         try:
             plain = session.plain_table(sql)
         except (PySparkException, Py4JError) as error:
-            return self._raised(sql, error)
+            return self._raised(block, error)
         try:
             answer = session.query(sql)
             table = answer.arrow()
         except (AcceleratorError, PySparkException, Py4JError) as error:
             return f"error {_condition(error)}", [f"plain Spark answers: {_shown(error)}"]
         found = differ(table, plain) + oracle.disagreements(session, sql)
-        told = source(session, sql, answer)
+        told = source(answer, files=block.files)
         if block.by_spark or self._by_spark:
             found += [f"by Spark: {d}" for d in differ(session.sql(sql).toArrow(), plain)]
         failed = {k: n for k, n in session.fallbacks.items() if n != before.get(k, 0)}
@@ -209,8 +247,15 @@ class Run:
             found.append(f"failed inside: {failed}")
         return told, found
 
-    def _raised(self, sql: str, plain: Exception) -> tuple[str, list[str]]:
-        expected, wrong = _condition(plain), []
+    def _refused(self, sql: str) -> tuple[str, list[str]]:
+        try:
+            self.session.query(sql)
+        except AcceleratorError as error:
+            return _condition(error), []
+        return "nothing", ["it isn't refused"]
+
+    def _raised(self, block: Block, plain: Exception) -> tuple[str, list[str]]:
+        sql, expected, wrong = block.text, _condition(plain), []
         for name, run in (("query", self.session.query), ("sql", self.session.sql)):
             try:
                 run(sql).toArrow() if name == "sql" else run(sql).arrow()  # type: ignore[union-attr]
@@ -218,13 +263,27 @@ class Run:
             except (AcceleratorError, PySparkException, Py4JError) as error:
                 if _condition(error) != expected:
                     wrong.append(f"by {name} it raises {_shown(error)}, not {expected}")
-            if not self._by_spark:
+            if not (block.by_spark or self._by_spark):
                 break
         return f"error {expected}", wrong
 
 
-def source(session: Accelerator, sql: str, answer: Result) -> str:
-    """What has answered: cube, index, manifest or rows, `spark` where Spark finished it."""
+@contextmanager
+def opened(name: str, state: str) -> Iterator[Run]:
+    """A suite as it is at that state, for what its lines can't say."""
+    run = Run(read(FOLDER / f"{name}.slt"))
+    try:
+        run.go_to(state)
+        yield run
+    finally:
+        run.close()
+
+
+def source(answer: Result, *, files: bool = False) -> str:
+    """What has answered: cube, index, manifest or rows, `spark` where Spark finished it.
+
+    With the number of data files that were read, and that there are, where that is asked.
+    """
     metrics = answer.metrics
     if not metrics.rewritten:
         return f"plain {(metrics.fallback or 'none').partition(':')[0]}"
@@ -234,7 +293,8 @@ def source(session: Accelerator, sql: str, answer: Result) -> str:
         told = "index"
     else:
         told = "rows" if metrics.files_read else "manifest"
-    return f"{told} by spark" if metrics.engine == "spark" else told
+    told = f"{told} by spark" if metrics.engine == "spark" else told
+    return f"{told} {metrics.files_read} of {metrics.files_total}" if files else told
 
 
 def _condition(error: BaseException) -> str:
@@ -266,21 +326,19 @@ def accept(path: Path, found: dict[int, dict[str, str]]) -> int:
 
 def _head(block: Block, told: dict[str, str]) -> str:
     """The line above a statement that is answered so at those states."""
-    usual = next(iter(told.values()))
-    everywhere = "" in dict(block.expected)
-    parts = [usual.removeprefix("error ")] if everywhere else []
-    for state, what in told.items():
-        if not everywhere or what != usual:
-            parts.append(f"{state}: {what}")
-    kind = "error" if everywhere and usual.startswith("error ") else "query"
-    return f"{kind} {'by spark ' if block.by_spark else ''}{' | '.join(parts)}"
+    everywhere, kind = "" in dict(block.expected), block.kind
+    if kind != "refused":
+        kind = "error" if all(what.startswith(_ERROR) for what in told.values()) else "query"
+    found = {s: what.removeprefix(_ERROR * (kind == "error")) for s, what in told.items()}
+    usual = next(iter(found.values()))
+    parts = [usual] if everywhere else []
+    parts += [f"{s}: {what}" for s, what in found.items() if not everywhere or what != usual]
+    return f"{kind} {block.flags}{' | '.join(parts)}"
 
 
 def expected_of(block: Block, state: str) -> str:
     """What is to answer, as `source` says it."""
-    told = block.expectation(state)
-    bare = block.kind == "error" and told == dict(block.expected).get("")
-    return f"error {told}" if bare else told
+    return f"{_ERROR * (block.kind == 'error')}{block.expectation(state)}"
 
 
 def run_file(path: Path, line: int | None, *, take: bool, by_spark: bool) -> int:

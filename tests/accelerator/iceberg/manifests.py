@@ -42,6 +42,22 @@ bound_maps = st.none() | st.dictionaries(
 )
 
 
+def entry(**file: Any) -> dict[str, Any]:
+    """An added entry with little in it."""
+    names: tuple[str, ...] = (
+        "column_sizes",
+        "value_counts",
+        "null_value_counts",
+        "nan_value_counts",
+    )
+    names += ("lower_bounds", "upper_bounds", "key_metadata", "split_offsets", "sort_order_id")
+    plain = dict.fromkeys((*names, "first_row_id"))
+    own = {"content": 0, "file_path": "a", "file_format": "PARQUET", "partition": ()}
+    counted = {"record_count": 5, "file_size_in_bytes": 6}
+    numbers = dict.fromkeys(("snapshot_id", "sequence_number", "file_sequence_number"))
+    return {"status": 1, **numbers, "data_file": {**plain, **own, **counted, **file}}
+
+
 @st.composite
 def entries(draw: st.DrawFn, partition: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """Entries with partition values of those types."""

@@ -27,8 +27,8 @@ from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.reader import decode_manifest
 from indexes.bounds import UNKNOWN
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
-from tests.accelerator.iceberg.manifests import listed
-from tests.accelerator.iceberg.test_manifest_decoders import entry
+from tests.accelerator.iceberg.manifests import entry, listed
+from tests.support.extent import sized
 
 _NAN = float("nan")
 _DECIMAL = {"type": "fixed", "name": "d", "logicalType": "decimal", "precision": 9, "scale": 2}
@@ -93,7 +93,7 @@ def _delete(draw: st.DrawFn) -> dict[str, Any]:
     return own
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sized(80, full=300), deadline=None)
 @given(st.lists(manifests(), max_size=6))
 def test_deletes_are_those_of_each_file_by_itself(drawn: list[Manifest]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -41,29 +41,15 @@ from tests.accelerator.iceberg.manifests import (
     PARTITIONS,
     as_list,
     entries,
+    entry,
     expected,
     expected_stats,
     listed,
     told,
 )
+from tests.support.extent import sized
 
 CODECS = ("null", "deflate", "snappy", "zstandard")
-
-
-def entry(**file: Any) -> dict[str, Any]:
-    """An added entry with little in it."""
-    names: tuple[str, ...] = (
-        "column_sizes",
-        "value_counts",
-        "null_value_counts",
-        "nan_value_counts",
-    )
-    names += ("lower_bounds", "upper_bounds", "key_metadata", "split_offsets", "sort_order_id")
-    plain = dict.fromkeys((*names, "first_row_id"))
-    own = {"content": 0, "file_path": "a", "file_format": "PARQUET", "partition": ()}
-    counted = {"record_count": 5, "file_size_in_bytes": 6}
-    numbers = dict.fromkeys(("snapshot_id", "sequence_number", "file_sequence_number"))
-    return {"status": 1, **numbers, "data_file": {**plain, **own, **counted, **file}}
 
 
 def both(data: bytes, manifest: ManifestFile) -> ManifestColumns:
@@ -97,7 +83,7 @@ def manifests(draw: st.DrawFn) -> tuple[Layout, list[dict[str, Any]]]:
     return layout, draw(entries(tuple(names)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(50, full=150), deadline=None)
 @given(manifests(), st.sampled_from([0, 7]))
 @example((Layout(version=1), [entry(value_counts={1: 5}, lower_bounds={1: b"ab"})]), 0)
 @example((Layout(value_first=True), [entry(value_counts={1: 5})]), 7)
@@ -120,7 +106,7 @@ def test_every_layout_is_read_as_the_specification_has_it(
         assert (field_id in columns.field_ids) == known
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(15, full=40), deadline=None)
 @given(st.data(), st.sampled_from([1, 2, 3]), st.sampled_from(CODECS))
 def test_the_small_decoder_reads_the_usual_layouts_itself(
     data: st.DataObject, version: int, codec: str
@@ -393,7 +379,7 @@ def test_snappy_blocks_are_checked_by_their_checksum() -> None:
         read_container(bytes(data))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sized(80, full=300), deadline=None)
 @given(st.data(), st.sampled_from(CODECS))
 def test_altered_files_are_refused_or_read(data: st.DataObject, codec: str) -> None:
     layout = Layout(codec=codec, partition=DAMAGED.partition, pieces=True, unknown=True)
@@ -404,7 +390,7 @@ def test_altered_files_are_refused_or_read(data: st.DataObject, codec: str) -> N
         told(manifest_reader.decode_manifest(bytes(whole), listed()))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=sized(120, full=400), deadline=None)
 @given(st.data(), st.booleans())
 def test_altered_blocks_are_refused_or_read_alike(data: st.DataObject, odd: bool) -> None:
     """Bytes of entries are altered at random, and the lengths beside them stay."""

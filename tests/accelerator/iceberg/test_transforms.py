@@ -34,6 +34,7 @@ from pyiceberg.types import (
 
 from accelerator.iceberg.statistics import arrow_kind
 from accelerator.iceberg.transforms import Derived, Transform, bucket_of, range_of
+from tests.support.extent import sized
 
 TYPES: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "int": (IntegerType(), st.integers(-(2**31) + 100, 2**31 - 1)),
@@ -52,7 +53,7 @@ _TIMES = {
 }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=sized(120, full=400), deadline=None)
 @given(st.data())
 def test_a_value_is_in_the_range_of_its_partition(data: st.DataObject) -> None:
     type_ = data.draw(st.sampled_from(sorted(TYPES)))
@@ -99,7 +100,7 @@ def test_ranges(transform: Transform, made: Any, type_: str, told: tuple[Any, An
     assert _range(transform, made, type_) == told
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=sized(60, full=200), deadline=None)
 @given(st.data())
 def test_a_value_is_in_its_bucket(data: st.DataObject) -> None:
     type_ = data.draw(st.sampled_from(sorted(TYPES)))

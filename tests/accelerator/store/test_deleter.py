@@ -17,13 +17,14 @@ from unittest.mock import patch
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from samples import TABLE, cube, segment
-from test_vacuum_machine import HOUR, Crash, Door, World
 
 from accelerator.errors import StoreError
 from accelerator.store import Retention, Store
 from accelerator.store.deleter import Deleter, Pace
 from accelerator.store.retention import CountedFiles
+from tests.accelerator.store.doors import HOUR, Crash, Door, World
+from tests.accelerator.store.samples import TABLE, cube, segment
+from tests.support.extent import sized
 
 CUBE = "c" * 32
 PATIENCE_S = 30
@@ -140,7 +141,7 @@ def test_what_is_added_after_waits_for_all_before_it_and_holds_nothing_up():
     batch=st.integers(1, 4),
     threads=st.integers(1, 5),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(40, full=150), deadline=None)
 def test_all_goes_once_and_in_an_order_that_holds(steps, batch, threads):
     files, before, added, wrong = Files(), {}, set(), []
 

@@ -6,12 +6,12 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from samples import TABLE, segment
 
 from accelerator.errors import StoreError
 from accelerator.store import Store
 from accelerator.store.files import open_files
 from accelerator.store.leases import LEASE_MS, MARGIN_MS, Leases, leases_of
+from tests.accelerator.store.samples import TABLE, segment
 
 
 class World:

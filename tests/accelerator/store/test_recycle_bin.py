@@ -12,8 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from samples import TABLE, cube, segment
-from test_vacuum_machine import HOUR, Crash, Door, World
 
 from accelerator.errors import (
     CubeExistsError,
@@ -25,6 +23,8 @@ from accelerator.store import DroppedCube, IndexRecord, Retention, Store
 from accelerator.store.files import open_files
 from accelerator.store.log import VersionedLog
 from accelerator.store.registry import RegistryCodec, RegistryVersion
+from tests.accelerator.store.doors import HOUR, Crash, Door, World
+from tests.accelerator.store.samples import TABLE, cube, segment
 
 CUBE = "c" * 32
 DAY = 24 * HOUR

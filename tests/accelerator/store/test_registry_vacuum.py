@@ -10,13 +10,13 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from samples import TABLE, cube, segment
-from test_vacuum_machine import HOUR, Crash, Door, World
 
 from accelerator.errors import StoreError
 from accelerator.store import Retention, Store
 from accelerator.store.files import open_files
 from accelerator.store.log import FLOOR_GAP_MAX_S, PROBE_GAP_MAX_S, number_of
+from tests.accelerator.store.doors import HOUR, Crash, Door, World
+from tests.accelerator.store.samples import TABLE, cube, segment
 
 KEEP = Retention(0, versions_min=3)
 VERSIONS = 12

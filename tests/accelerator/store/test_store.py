@@ -8,7 +8,6 @@ import threading
 import timeit
 
 import pytest
-from samples import TABLE, cube, file, segment
 
 from accelerator.errors import (
     ConfigError,
@@ -21,6 +20,7 @@ from accelerator.store import Store, local_path, segment_id
 from accelerator.store.files import open_files
 from accelerator.store.local_files import LocalFiles
 from accelerator.store.object_files import _split_options
+from tests.accelerator.store.samples import TABLE, cube, file, segment
 
 
 @pytest.fixture(params=["local", "memory"])

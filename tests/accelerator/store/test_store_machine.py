@@ -18,12 +18,13 @@ import itertools
 import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from samples import TABLE, cube, segment
 
 from accelerator.errors import CubeExistsError, CubeNotFoundError
 from accelerator.store import Store
 from accelerator.store.files import open_files
 from accelerator.store.log import _open_envelope
+from tests.accelerator.store.samples import TABLE, cube, segment
+from tests.support.extent import sized
 
 NAMES = st.sampled_from(["a", "b", "c"])
 # When a step of several commits dies: after how many operations, and whether the last one took.
@@ -351,4 +352,6 @@ def naive_add(segments, offered, replaces):
 
 
 TestStoreMachine = StoreMachine.TestCase
-TestStoreMachine.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestStoreMachine.settings = settings(
+    max_examples=sized(30, full=100), stateful_step_count=30, deadline=None
+)

@@ -16,29 +16,28 @@ import sys
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
-HOME = HERE.parents[2]
-PROCESSES = 8
+from tests.support.extent import sized
+
+HOME = Path(__file__).parents[3]
+PROCESSES = sized(4, full=8)
 COMMITS_EACH = 8
-KILLS = 25
-CUBES = 25
-BUILDS_EACH = 15
+KILLS = sized(8, full=25)
+CUBES = sized(10, full=25)
+BUILDS_EACH = sized(8, full=15)
 
 
 def child(command, root, number):
-    path = os.pathsep.join([str(HOME), str(HERE)])
     return subprocess.Popen(
         [sys.executable, __file__, command, str(root), str(number)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": str(HOME)},
     )
 
 
 def test_racing_processes_lose_nothing_and_share_no_number(tmp_path):
-    from samples import TABLE
-
     from accelerator.store import Store
+    from tests.accelerator.store.samples import TABLE
 
     children = [child("race", tmp_path, number) for number in range(PROCESSES)]
     won = [int(line) for one in children for line in one.communicate(timeout=120)[0].split()]
@@ -49,9 +48,8 @@ def test_racing_processes_lose_nothing_and_share_no_number(tmp_path):
 
 
 def test_a_killed_writer_leaves_a_sound_store(tmp_path):
-    from samples import TABLE, segment
-
     from accelerator.store import Store
+    from tests.accelerator.store.samples import TABLE, segment
 
     pick, acknowledged = random.Random(7), set()
     for round_number in range(KILLS):
@@ -99,9 +97,8 @@ def finished(children, vacuums, root):
 
 def left(root):
     """The segments that stand after the last vacuum, and whether just their artifacts do."""
-    from samples import TABLE
-
     from accelerator.store import Retention, Store
+    from tests.accelerator.store.samples import TABLE
 
     store = Store.open(str(root))
     for _ in range(3):
@@ -127,9 +124,8 @@ def test_of_an_undrop_and_a_vacuum_at_the_end_of_the_bins_time_one_wins(tmp_path
 
 
 def test_builds_beside_full_vacuums_lose_nothing(tmp_path):
-    from samples import cube
-
     from accelerator.store import Store
+    from tests.accelerator.store.samples import cube
 
     Store.open(str(tmp_path)).create_cube(cube())
     vacuums = vacuuming(tmp_path, 1)
@@ -140,7 +136,7 @@ def test_builds_beside_full_vacuums_lose_nothing(tmp_path):
 
 def write(store, owner, id):
     """One segment with its artifact, by a build."""
-    from samples import TABLE, segment
+    from tests.accelerator.store.samples import TABLE, segment
 
     with store.reading():
         job = store.begin_job(TABLE, owner)
@@ -150,9 +146,8 @@ def write(store, owner, id):
 
 
 def vacuum(store, root, full):
-    from samples import TABLE
-
     from accelerator.store import Retention
+    from tests.accelerator.store.samples import TABLE
 
     store.vacuum(TABLE, Retention(0, versions_min=1), full=bool(full))
     print("ready", flush=True)
@@ -171,9 +166,8 @@ def build(store, root, number):
 
 def undrop(store, root, number):
     """Each cube goes to the bin for no time, so a vacuum may end it, and comes back at once."""
-    from samples import cube
-
     from accelerator.errors import CubeNotFoundError
+    from tests.accelerator.store.samples import cube
 
     for step in range(CUBES):
         id = (number * CUBES + step) * 2 + 2  # none replaces another
@@ -189,9 +183,8 @@ def undrop(store, root, number):
 
 
 def main(command, root, number):
-    from samples import TABLE, segment
-
     from accelerator.store import Store
+    from tests.accelerator.store.samples import TABLE, segment
 
     store = Store.open(root)
     others = {"vacuum": vacuum, "undrop": undrop, "build": build}

@@ -6,11 +6,11 @@ import os
 from dataclasses import replace
 
 import pytest
-from samples import TABLE, cube, segment
 
 from accelerator.errors import StoreConflictError, StoreError
 from accelerator.store import Retention, Store
 from accelerator.store.files import open_files
+from tests.accelerator.store.samples import TABLE, cube, segment
 
 CUBE = "c" * 32
 HOUR = 3_600_000

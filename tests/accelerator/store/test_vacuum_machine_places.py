@@ -18,10 +18,12 @@ from hypothesis import HealthCheck, settings
 from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 from obstore.store import from_url
-from s3_server import make_bucket, options_of, serving
-from test_vacuum_machine import Door, VacuumMachine, World
 
 from accelerator.store.files import open_files
+from tests.accelerator.store.doors import Door, World
+from tests.accelerator.store.s3_server import make_bucket, options_of, serving
+from tests.accelerator.store.vacuum_machine import VacuumMachine
+from tests.support.extent import sized
 
 RETRIES = 2
 BUCKETS = itertools.count(1)
@@ -136,8 +138,8 @@ def case(machine, examples, steps):
     return made
 
 
-TestOnDisk = case(DiskMachine, 6, 25)
-TestOnS3 = case(S3Machine, 3, 20)
+TestOnDisk = case(DiskMachine, sized(3, full=6), 25)
+TestOnS3 = case(S3Machine, sized(2, full=3), 20)
 
 
 @pytest.mark.slow

@@ -11,11 +11,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from samples import TABLE, segment
-from test_vacuum_machine import Crash, Door
-from test_vacuum_order import CUBE, Table
 
 from accelerator.errors import StoreConflictError, StoreError
+from tests.accelerator.store.doors import Crash, Door
+from tests.accelerator.store.samples import TABLE, segment
+from tests.accelerator.store.vacuum_table import CUBE, Table
 
 
 def named(table):

@@ -40,10 +40,9 @@ class Again:
         self.asked += 1
         found = differences(kind, kept, now)
         if found and not differences(kind, now, ask()):
-            told = "\n    ".join(found)
-            raise RecordDiffersError(
-                f"Spark answers otherwise than recorded: {kept.about}\n    {told}"
-            )
+            told = "\n    ".join([kept.about, *found])
+            where = f" (--again={self.seed})" if self.seed else ""
+            raise RecordDiffersError(f"Spark answers otherwise than recorded{where}: {told}")
 
 
 def differences(kind: str, kept: Record, now: Record) -> list[str]:
