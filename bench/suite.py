@@ -48,7 +48,7 @@ def _suite(*, ci: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="suite-") as place:
         root = Path(place)
         clone = _clone(root / "clone")
-        told = {"ACCELERATOR_COUNTED": str(root / "counted")}
+        told = {"TESTS_COUNTED": str(root / "counted")}
         for name, command in (
             ("test_cold_s", ["make", "test"]),
             ("test_warm_s", ["make", "test"]),

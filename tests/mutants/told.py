@@ -1,10 +1,10 @@
 """A plugin of pytest: writes down how each test ended, and under which test lines were run.
 
 Does nothing unless told by the environment. `MUTANTS_RECORDS` is the folder where Spark's answers
-are recorded, which stays as it is. `MUTANTS_TOLD` is a folder that gets a file of
-JSON lines from each process: a test, its phase, outcome and seconds. Where coverage is measured
-(`coverage_map.py` sees to that), each test is a context of its own, apart for its setup. Imported
-by name with `-p`, before anything of the product is.
+are recorded, which stays as it is unless `MUTANTS_RECORDS_MODE` is `keep`. `MUTANTS_TOLD` is a
+folder that gets a file of JSON lines from each process: a test, its phase, outcome and seconds.
+Where coverage is measured (`coverage_map.py` sees to that), each test is a context of its own,
+apart for its setup. Imported by name with `-p`, before anything of the product is.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The tests that were found, each with its marks and place, from whoever collects."""
     folder = os.environ.get("MUTANTS_RECORDS")
     if folder and any(item.get_closest_marker("spark") for item in items):
-        _read_only(Path(folder))
+        _keep_records(Path(folder), os.environ.get("MUTANTS_RECORDS_MODE", "scratch"))
     if _CONTEXTS:
         _draw_little(items)
     for teller in _TELLER:
@@ -151,8 +151,8 @@ def _draw_little(items: list[pytest.Item]) -> None:
             test._hypothesis_internal_use_settings = shown
 
 
-def _read_only(folder: Path) -> None:
-    """Records of Spark's answers are read in that folder, and what is asked anew isn't kept there.
+def _keep_records(folder: Path, how: str) -> None:
+    """Records of Spark's answers are those of that folder, in a mode as `records.py` has it.
 
     Not by the environment: a variable of that prefix is a setting to the product.
     """
@@ -162,7 +162,7 @@ def _read_only(folder: Path) -> None:
     changed = set()
     for name, module in list(sys.modules.items()):
         if name.startswith("tests.support.recording."):
-            for attribute, value in (("mode", lambda: "scratch"), ("root", lambda: folder)):
+            for attribute, value in (("mode", lambda: how), ("root", lambda: folder)):
                 if hasattr(module, attribute):
                     setattr(module, attribute, value)
                     changed.add(attribute)

@@ -1,4 +1,4 @@
-"""Counts the statements that tests ask, where `ACCELERATOR_COUNTED` names a folder for it.
+"""Counts the statements that tests ask, where `TESTS_COUNTED` names a folder for it.
 
 A statement counts once for each test file that asks it, however often and at how many states. Each
 process writes a file of its own; `counted` puts them together.
@@ -19,7 +19,7 @@ _WORD = re.compile(r"[\s(]*([A-Za-z]*)")
 
 def begin() -> None:
     """From here on statements are counted, if they are to be."""
-    folder = os.environ.get("ACCELERATOR_COUNTED")
+    folder = os.environ.get("TESTS_COUNTED")
     if not folder:
         return
     from accelerator.session import Accelerator

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 _T = TypeVar("_T")
 
-FULL = bool(os.environ.get("ACCELERATOR_FULL"))
+FULL = bool(os.environ.get("TESTS_FULL"))
 """As `make test-full` sets it."""
 
 

@@ -32,7 +32,7 @@ class SuiteFile(pytest.File):
                 yield item
 
     def setup(self) -> None:
-        self.run = Run(read(self.path), by_spark=bool(os.environ.get("ACCELERATOR_FULL")))
+        self.run = Run(read(self.path), by_spark=bool(os.environ.get("TESTS_FULL")))
 
     def teardown(self) -> None:
         if self.run is not None:

@@ -136,7 +136,7 @@ def _write_segments(
         live.register_functions()
         with ExitStack() as made:
             texts = [spark.engine.staged_text(text, made) for text in sources]
-            folder = Path(made.enter_context(TemporaryDirectory(prefix="segments-")))
+            folder = Path(made.enter_context(TemporaryDirectory(prefix="segments-"))) / "cells"
             own = folder.as_uri()
             try:
                 _WRITE(live.session, cube, texts, segments, own, partitions, frozenset(small))

@@ -36,8 +36,8 @@ _MEANS = ("properties", "refs", "schemas", "current-schema-id", "partition-specs
 
 
 def root() -> Path:
-    """Where records are kept; `ACCELERATOR_RECORDS` names another folder."""
-    given = os.environ.get("ACCELERATOR_RECORDS")
+    """Where records are kept; `TESTS_RECORDS` names another folder."""
+    given = os.environ.get("TESTS_RECORDS")
     return Path(given) if given else Path(__file__).parents[3] / "build" / "records"
 
 

@@ -38,9 +38,9 @@ def digest(*parts: object) -> str:
 
 def mode() -> str:
     """`keep`: read, and write what's missing; `scratch`: only read; `anew`: only compare."""
-    found = os.environ.get("ACCELERATOR_RECORDS_MODE", "keep")
+    found = os.environ.get("TESTS_RECORDS_MODE", "keep")
     if found not in MODES:
-        raise ValueError(f"ACCELERATOR_RECORDS_MODE is {found!r}, and may be {', '.join(MODES)}")
+        raise ValueError(f"TESTS_RECORDS_MODE is {found!r}, and may be {', '.join(MODES)}")
     return found
 
 
