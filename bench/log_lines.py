@@ -6,6 +6,8 @@ parts are everywhere. Incidents are told of in the lines of some files alone, as
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -106,9 +108,9 @@ def _filled(template: str, random: np.random.Generator, rows: int) -> pa.Array:
             words = random.integers(0, 1 << 62, rows).astype(np.uint64)
             pieces.append(hex_texts(mixed(words)))
         elif piece == "{p":
-            pieces.append(_stock(_PEOPLE, random, rows))
+            pieces.append(_stock(_people(), random, rows))
         elif piece == "{j":
-            pieces.append(_stock(_JOBS, random, rows))
+            pieces.append(_stock(_jobs(), random, rows))
         elif piece:
             pieces.append(pa.scalar(piece))
     found: pa.Array = pc.binary_join_element_wise(*pieces, "")
@@ -119,5 +121,11 @@ def _stock(stock: pa.Array, random: np.random.Generator, rows: int) -> pa.Array:
     return stock.take(pa.array(random.integers(0, len(stock), rows)))
 
 
-_PEOPLE = pa.array([person(number) for number in range(NAMES)])
-_JOBS = pa.array([job(number) for number in range(JOBS)])
+@cache
+def _people() -> pa.Array:
+    return pa.array([person(number) for number in range(NAMES)])
+
+
+@cache
+def _jobs() -> pa.Array:
+    return pa.array([job(number) for number in range(JOBS)])

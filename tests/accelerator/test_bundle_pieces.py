@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -29,21 +30,23 @@ def _blob(kind, number: int, rows: int, **options) -> Blob:
     return blob
 
 
-LIGHT = [
-    [_blob(BLOOM, 0, ROWS)],
-    [_blob(RANGE, 1, ROWS, mode="bucket")],
-    [],
-    [_blob(BLOOM, 3, 50, filter="pybloom")],
-    [_blob(BLOOM, 4, ROWS)],
-    [_blob(RANGE, 5, ROWS, mode="bloomrf")],
-    [_blob(BLOOM, 6, 40 * ROWS)],
-    [_blob(RANGE, 7, ROWS, mode="bucket")],
-    [_blob(BLOOM, 8, 50, filter="pybloom")],
-]
+@cache
+def _light():
+    return [
+        [_blob(BLOOM, 0, ROWS)],
+        [_blob(RANGE, 1, ROWS, mode="bucket")],
+        [],
+        [_blob(BLOOM, 3, 50, filter="pybloom")],
+        [_blob(BLOOM, 4, ROWS)],
+        [_blob(RANGE, 5, ROWS, mode="bloomrf")],
+        [_blob(BLOOM, 6, 40 * ROWS)],
+        [_blob(RANGE, 7, ROWS, mode="bucket")],
+        [_blob(BLOOM, 8, 50, filter="pybloom")],
+    ]
 
 
 def _written():
-    drafts = pieces.drafts(LIGHT)
+    drafts = pieces.drafts(_light())
     data, places = puffin.write([(draft.blob, 0) for draft in drafts], ROWS)
     made = [draft.placed(place) for draft, place in zip(drafts, places, strict=True)]
     return drafts, made, data
@@ -70,10 +73,10 @@ def test_pieces_answer_as_their_blobs(kind, holds, question) -> None:
                 answered |= dict(zip(draft.files, may.tolist(), strict=True))
         mine = [
             n
-            for n, blobs in enumerate(LIGHT)
+            for n, blobs in enumerate(_light())
             if blobs and ("range" in blobs[0].type) == (kind is RANGE)
         ]
-        assert answered == {n: holds(LIGHT[n][0], asked) for n in mine}
+        assert answered == {n: holds(_light()[n][0], asked) for n in mine}
 
 
 def test_records_of_before_range_filters() -> None:
@@ -86,7 +89,7 @@ def test_records_of_before_range_filters() -> None:
 
 
 def test_pieces_come_apart_into_their_blobs() -> None:
-    light = [*LIGHT, [_blob(BOUNDS, 9, 30)], [_blob(BOUNDS, 10, 7)], *_gaps()]
+    light = [*_light(), [_blob(BOUNDS, 9, 30)], [_blob(BOUNDS, 10, 7)], *_gaps()]
     drafts = pieces.drafts(light)
     data, places = puffin.write([(draft.blob, 0) for draft in drafts], ROWS)
     found = 0

@@ -23,6 +23,7 @@ from accelerator.maintenance.daemon import Round, Schedule, Vacuumed
 from accelerator.maintenance.exporter import Exporter, _parsed, served
 from accelerator.store import Line, Store
 from tests.accelerator.store.samples import TABLE, cube, segment
+from tests.support.extent import sized
 
 HOME = Path(__file__).parents[2]
 NAME = "accelerator_maintenance_"
@@ -163,7 +164,8 @@ def test_addresses_that_are_none(address):
         raise AssertionError("it listens")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+# Either signal ends the command: test_maintenance.
+@pytest.mark.parametrize("number", sized([signal.SIGTERM], full=[signal.SIGTERM, signal.SIGINT]))
 def test_the_server_of_the_command_ends_with_it(tmp_path, number):
     fill(tmp_path / ".accelerator")
     port = free_port()

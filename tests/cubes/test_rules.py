@@ -20,8 +20,9 @@ from cubes.match import match
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.reason import REASONS, Declined, DeclinedError
-from tests.cubes.cases import Case, fetch, filled, in_duckdb, rule_cases
+from tests.cubes.cases import SEEDS, Case, fetch, filled, in_duckdb, rule_cases
 from tests.cubes.star import block, cells, connection_of, cube
+from tests.support.extent import FULL
 
 
 def _decision(query: str, definition: CubeDefinition) -> tuple[Block, Match] | str:
@@ -95,6 +96,8 @@ def _run(case: Case, definition: CubeDefinition, bound: Block, found: Match, see
             [SegmentSource(f"({rolled[1]}) r", "")],
             RawSource(tuple(names)),
         )
+    if seed != SEEDS[0] and not FULL:  # segments and rows side by side are read as either alone
+        ways = {way: of for way, of in ways.items() if way.endswith("and rows")}
     for way, (segments, raw) in ways.items():
         answer = fetch(connection, answer_sql(bound, found, "duckdb", segments, raw))
         assert answer == wanted, (way, seed)

@@ -182,7 +182,7 @@ def record(
         more = {"COVERAGE_PROCESS_START": str(config), "MUTANTS_TOLD": str(work / "told")}
         more["MUTANTS_RECORDS_MODE"] = "keep"  # no fault is planted: Spark's answers are anybody's
         with tempfile.TemporaryDirectory(prefix="acc-map-") as scratch:
-            command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.told", "-q"]
+            command = [sys.executable, "-m", "tests.mutants.told", "-q"]
             command += ["-p", "no:cacheprovider", "-n", str(workers), *PARTS[part], *paths]
             with (folder / f"{part}.log").open("w") as log:
                 environment = tree.environment(Path(scratch), more)
@@ -238,7 +238,7 @@ def collected(tree: Tree, mapped: CoverageMap) -> dict[str, int]:
         return {name: test.place for name, test in mapped.tests.items()}
     with tempfile.TemporaryDirectory(prefix="acc-map-") as scratch:
         told = Path(scratch) / "told"
-        command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.told", "-q", "--co"]
+        command = [sys.executable, "-m", "tests.mutants.told", "-q", "--co"]
         done = subprocess.run(
             [*command, "-p", "no:cacheprovider", "-m", "not slow", "tests"],
             cwd=tree.folder,

@@ -28,7 +28,7 @@ from tests.mutants import coverage_map
 from tests.mutants.choice import Chosen, chosen
 from tests.mutants.coverage_map import Case, CoverageMap, MapError
 from tests.mutants.planted import Mutant, MutantError, check, read
-from tests.mutants.running import Failed, Runner, StoppedError
+from tests.mutants.running import EndedError, Failed, Runner, StoppedError
 from tests.mutants.tree import BUILD, HERE, Tree, sources
 
 MUTANT_S = 600.0
@@ -36,6 +36,7 @@ MUTANT_S = 600.0
 _EACH_S, _SLOWER = 120.0, 10.0
 """A test may take that long, or so many times longer than recorded."""
 _HANGS_S = 60.0
+_TRIES = 3
 KILLED, SURVIVED, UNFINISHED, UNCOVERED = "killed", "survived", "unfinished", "uncovered"
 
 
@@ -157,6 +158,14 @@ class Hunt:
                 return True
             self._known.bad[name] = "it takes too long" if fails is None else fails.said
         return False
+
+
+def _once_more(hunt: Hunt, mutant: Mutant) -> Verdict:
+    """The verdict; asked for anew where somebody has ended a run."""
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(EndedError):
+            return hunt.verdict(mutant)
+    return hunt.verdict(mutant)
 
 
 @contextlib.contextmanager
@@ -290,7 +299,7 @@ def _all(
         hunt = Hunt(Runner(tree, scratch / tree.folder.name, stop), mapped, there, known)
         try:
             while not stop.is_set():
-                done.put(hunt.verdict(waiting.get_nowait()))
+                done.put(_once_more(hunt, waiting.get_nowait()))
         except (queue.Empty, StoppedError):
             done.put(None)
         except BaseException as error:  # told in the main thread

@@ -25,8 +25,15 @@ _ENDS_S = 10.0
 _TIMED_OUT = ("Timeout (>", "Failed: Timeout")
 
 
+_ENDED = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, -signal.SIGKILL)
+
+
 class StoppedError(Exception):
     """Somebody wants no more of it."""
+
+
+class EndedError(RuntimeError):
+    """Somebody else has ended a run, which says nothing of the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class Runner:
         """Runs these tests in this order up to the first that fails.
 
         `seconds` is how long all may take, `each` how long one may. StoppedError where it's stopped
-        meanwhile.
+        meanwhile, EndedError where somebody else ends it.
         """
         self._number += 1
         work = self._scratch / f"run-{self._number}"
@@ -72,7 +79,7 @@ class Runner:
         (work / "tmp").mkdir(parents=True)
         listed = work / "tests.txt"
         listed.write_text("\n".join(tests) + "\n")
-        command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.told", "-q", "-x"]
+        command = [sys.executable, "-m", "tests.mutants.told", "-q", "-x"]
         command += ["-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
         command += ["-o", f"timeout={each:.0f}", "--tb=short", f"@{listed}"]
         environment = self.tree.environment(
@@ -133,6 +140,8 @@ def _read(told: Path, log: str, status: int | None, over: bool) -> Ran:
         return Ran(tuple(failed.values()))
     if over:
         return Ran((), None if begun is None else (begun[0], time.time() - begun[1]))
+    if status in _ENDED:
+        raise EndedError(f"pytest was ended from outside, with {status}")
     if status not in (0, None):
         # The process itself has ended: inside of a test, or before there was one.
         name = "" if begun is None else begun[0]

@@ -1,10 +1,10 @@
-"""A plugin of pytest: writes down how each test ended, and under which test lines were run.
+"""Runs pytest with a plugin, this module: it writes down how each test ended, and under which test lines were run.
 
 Does nothing unless told by the environment. `MUTANTS_RECORDS` is the folder where Spark's answers
 are recorded, which stays as it is unless `MUTANTS_RECORDS_MODE` is `keep`. `MUTANTS_TOLD` is a
 folder that gets a file of JSON lines from each process: a test, its phase, outcome and seconds.
 Where coverage is measured (`coverage_map.py` sees to that), each test is a context of its own,
-apart for its setup. Imported by name with `-p`, before anything of the product is.
+apart for its setup.
 """
 
 from __future__ import annotations
@@ -178,3 +178,8 @@ def _within(name: str) -> Iterator[None]:
     finally:
         for contexts in _CONTEXTS:
             contexts.enter("")
+
+
+if __name__ == "__main__":
+    # By its name, so that further processes of the run have it too.
+    sys.exit(pytest.main(["-p", "tests.mutants.told", *sys.argv[1:]]))

@@ -93,7 +93,7 @@ def _delete(draw: st.DrawFn) -> dict[str, Any]:
     return own
 
 
-@settings(max_examples=sized(80, full=300), deadline=None)
+@settings(max_examples=sized(40, full=300), deadline=None)
 @given(st.lists(manifests(), max_size=6))
 def test_deletes_are_those_of_each_file_by_itself(drawn: list[Manifest]) -> None:
     with tempfile.TemporaryDirectory() as folder:
