@@ -1,4 +1,4 @@
-"""Runs pytest with a plugin, this module: it writes down how each test ended, and under which test lines were run.
+"""Runs pytest with this module as a plugin: it tells how each test ended, and which lines it ran.
 
 Does nothing unless told by the environment. `MUTANTS_RECORDS` is the folder where Spark's answers
 are recorded, which stays as it is unless `MUTANTS_RECORDS_MODE` is `keep`. `MUTANTS_TOLD` is a

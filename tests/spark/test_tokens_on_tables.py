@@ -12,6 +12,7 @@ from accelerator.errors import DefinitionError, FunctionArgumentError
 from accelerator.session import Accelerator
 from indexes.tokens import tokens_of
 from tests.spark.conftest import SparkWarehouse
+from tests.support.warehouse import live_warehouse
 
 pytestmark = pytest.mark.spark
 
@@ -180,9 +181,9 @@ def test_not_in_cubes(acc: Accelerator, table: str) -> None:
 
 
 def test_a_function_that_a_user_has_stays(
-    acc: Accelerator, live_acc: Accelerator, table: str, tmp_path
+    acc: Accelerator, spark_warehouse: SparkWarehouse, table: str, tmp_path
 ) -> None:
-    spark = live_acc.spark.newSession()
+    spark = spark_warehouse.live_session()
     spark.udf.register("match", lambda s, words: "mine", "string")
     with accelerator.attach(spark, store=str(tmp_path)) as theirs:
         query = f"SELECT match(s, 'get') m, has_token(s, 'GET') h FROM {table} WHERE id = 0"
@@ -199,8 +200,11 @@ def test_a_function_that_a_user_has_stays(
     assert acc.query(f"SELECT id FROM {table} WHERE match(s, 'get 17')").metrics.rewritten
 
 
-def test_a_function_of_the_catalog_stays(live_acc: Accelerator, table: str, tmp_path) -> None:
-    spark = live_acc.spark.newSession()
+def test_a_function_of_the_catalog_stays(tmp_path) -> None:
+    wh = live_warehouse()
+    table = f"lake.d.{wh.table('id INT, s STRING')}"
+    wh.sql(f"INSERT INTO {table} VALUES (1, 'get 17'), (2, 'put')")
+    spark = wh.spark.newSession()
     spark.sql("USE spark_catalog.default")
     spark.sql("CREATE FUNCTION match AS 'their.own.Match'")  # looked for when it's called
     try:

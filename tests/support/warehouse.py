@@ -83,9 +83,13 @@ class SparkWarehouse:
         """A session of the layer over this warehouse; `store` names its folder."""
         return accelerator.attach(self.spark, **settings)
 
+    def live_session(self) -> Any:
+        """A session of real Spark over this warehouse, which is nobody else's."""
+        return self.spark.newSession()
+
     def live(self, **settings: Any) -> Accelerator:
         """As `attach`, over real Spark in a session of its own."""
-        return accelerator.attach(self.spark.newSession(), **settings)
+        return accelerator.attach(self.live_session(), **settings)
 
 
 class RecordedWarehouse(SparkWarehouse):
@@ -98,9 +102,8 @@ class RecordedWarehouse(SparkWarehouse):
     def step(self, text: str, run: Callable[[SparkEngine], object]) -> None:
         self.recorded.step(text, run)
 
-    def live(self, **settings: Any) -> Accelerator:
-        session = LIVE.over(self.root, self.recorded.catalog).session
-        return accelerator.attach(session, **settings)
+    def live_session(self) -> Any:
+        return LIVE.over(self.root, self.recorded.catalog).session
 
     def attach(self, **settings: Any) -> Accelerator:
         conf = {"spark.sql.session.timeZone": "UTC"} | settings.pop("spark_conf", {})
