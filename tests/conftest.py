@@ -32,10 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
         AGAIN.seed = str(seed)
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """How the same records can be asked again."""
-    seed = config.getoption("again")
-    return f"a part of the records is asked again: --again={seed}" if seed else ""
+    if seed := config.getoption("again"):
+        terminalreporter.write_line(f"a part of the records was asked again: --again={seed}")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -18,7 +18,7 @@ from accelerator.constraints.property import PREFIX, Constraint
 from accelerator.errors import ConstraintError, UnknownColumnError, UnknownTableError
 from accelerator.iceberg import CatalogSettings, Lake
 from rewrite.facts import At
-from tests.support.pristine import Pristine, catalog_of, properties_of
+from tests.support.pristine import catalog_of, properties_of
 
 FACT = pa.table(
     {
@@ -64,11 +64,6 @@ class Warehouse:
     def validate(self, name: str, table="fact") -> check.Validation:
         found = declared.find(self.lake, (table,), name)
         return check.validate(self.lake, (table,), found, self.run)
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
-    return Pristine(tmp_path_factory.mktemp("lakes"))
 
 
 def _fill(catalog):

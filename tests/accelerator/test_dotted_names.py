@@ -15,15 +15,10 @@ from accelerator.errors import StatementError, UnknownTableError
 from accelerator.maintenance.daemon import Schedule
 from accelerator.store import CoveredFile
 from tests.accelerator.store.samples import segment
-from tests.support.pristine import Pristine, catalog_of
+from tests.support.pristine import catalog_of
 
 ROWS = pa.table({"a": pa.array([1, 2, 3], pa.int64())})
 NAMES = [("d", "my.table"), ("n.s", "t"), ("d", "a`.b"), ("d", "my-table")]
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
-    return Pristine(tmp_path_factory.mktemp("lakes"))
 
 
 def _fill(catalog, name):

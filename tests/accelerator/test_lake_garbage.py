@@ -20,15 +20,10 @@ from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.store import CoveredFile
 from accelerator.store.cube_state import CubeState
 from tests.accelerator.store.samples import cube, segment
-from tests.support.pristine import Pristine, catalog_of
+from tests.support.pristine import catalog_of
 
 CUBE = "c" * 32
 ROWS = pa.table({"a": pa.array([1, 2, 3], pa.int64())})
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
-    return Pristine(tmp_path_factory.mktemp("lakes"))
 
 
 def _fill(catalog):

@@ -37,11 +37,6 @@ def test_statistics_that_a_text_names() -> None:
     assert _named_stats("column_stats.b", ["a", "é", "b"]) == ["é", "b"]
 
 
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
-    return Pristine(tmp_path_factory.mktemp("lakes"))
-
-
 def _fill(catalog: SqlCatalog) -> None:
     catalog.create_namespace("d")
     rows = pa.table({"a": [3, None, 9], "day": [date(2026, 1, 2), None, date(2026, 3, 4)]})

@@ -16,14 +16,8 @@ from accelerator.errors import (
     UnknownTableError,
 )
 from tests.accelerator.store.samples import segment
-from tests.support.pristine import Pristine
 
 SELECT = "SELECT a, count(*) AS n FROM lake.d.t GROUP BY a"
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
-    return Pristine(tmp_path_factory.mktemp("lakes"))
 
 
 def _fill(catalog):

@@ -46,11 +46,6 @@ _ON = "ON d.f.k = d.d.k"
 _CHAIN = "ON d.f.k = d.d.k AND d.d.ok = d.o.ok"
 
 
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
-    return Pristine(tmp_path_factory.mktemp("lakes"))
-
-
 def _fill(catalog: SqlCatalog) -> None:
     catalog.create_namespace("d")
     for name, rows in TABLES.items():

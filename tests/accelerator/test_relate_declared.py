@@ -50,11 +50,6 @@ TABLES = {
 }
 
 
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
-    return Pristine(tmp_path_factory.mktemp("lakes"))
-
-
 def _fill(catalog: SqlCatalog) -> None:
     for namespace in ("d", "e"):
         catalog.create_namespace(namespace)

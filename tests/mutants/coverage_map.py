@@ -180,7 +180,7 @@ def record(
         source = "\n".join(f"    {root}/{one}" for one in PRODUCT)
         config.write_text(_CONFIG.format(data=work / "data", source=source))
         more = {"COVERAGE_PROCESS_START": str(config), "MUTANTS_TOLD": str(work / "told")}
-        more["MUTANTS_RECORDS_MODE"] = "keep"  # no fault is planted: Spark's answers are anybody's
+        more["TESTS_RECORDS_MODE"] = "keep"  # no fault is planted: Spark's answers are anybody's
         with tempfile.TemporaryDirectory(prefix="acc-map-") as scratch:
             command = [sys.executable, "-m", "tests.mutants.told", "-q"]
             command += ["-p", "no:cacheprovider", "-n", str(workers), *PARTS[part], *paths]

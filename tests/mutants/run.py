@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutants import coverage_map
-from tests.mutants.choice import Chosen, chosen
+from tests.mutants.choice import chosen
 from tests.mutants.coverage_map import Case, CoverageMap, MapError
 from tests.mutants.planted import Mutant, MutantError, check, read
 from tests.mutants.running import EndedError, Failed, Runner, StoppedError
@@ -326,8 +326,6 @@ def _all(
             thread.join()
         shutil.rmtree(scratch, ignore_errors=True)
 
-
-__all__ = ["Chosen", "main", "run"]
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -1,10 +1,8 @@
 """Runs pytest with this module as a plugin: it tells how each test ended, and which lines it ran.
 
-Does nothing unless told by the environment. `MUTANTS_RECORDS` is the folder where Spark's answers
-are recorded, which stays as it is unless `MUTANTS_RECORDS_MODE` is `keep`. `MUTANTS_TOLD` is a
-folder that gets a file of JSON lines from each process: a test, its phase, outcome and seconds.
-Where coverage is measured (`coverage_map.py` sees to that), each test is a context of its own,
-apart for its setup.
+Does nothing unless told by the environment. `MUTANTS_TOLD` is a folder that gets a file of JSON
+lines from each process: a test, its phase, outcome and seconds. Where coverage is measured
+(`coverage_map.py` sees to that), each test is a context of its own, apart for its setup.
 """
 
 from __future__ import annotations
@@ -68,9 +66,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The tests that were found, each with its marks and place, from whoever collects."""
-    folder = os.environ.get("MUTANTS_RECORDS")
-    if folder and any(item.get_closest_marker("spark") for item in items):
-        _keep_records(Path(folder), os.environ.get("MUTANTS_RECORDS_MODE", "scratch"))
     if _CONTEXTS:
         _draw_little(items)
     for teller in _TELLER:
@@ -149,25 +144,6 @@ def _draw_little(items: list[pytest.Item]) -> None:
         if own is not None and own.max_examples > _EXAMPLES:
             shown = settings(own, max_examples=_EXAMPLES, phases=few.phases)
             test._hypothesis_internal_use_settings = shown
-
-
-def _keep_records(folder: Path, how: str) -> None:
-    """Records of Spark's answers are those of that folder, in a mode as `records.py` has it.
-
-    Not by the environment: a variable of that prefix is a setting to the product.
-    """
-    import tests.support.recording.engine
-    import tests.support.recording.lake  # noqa: F401 - looked up below
-
-    changed = set()
-    for name, module in list(sys.modules.items()):
-        if name.startswith("tests.support.recording."):
-            for attribute, value in (("mode", lambda: how), ("root", lambda: folder)):
-                if hasattr(module, attribute):
-                    setattr(module, attribute, value)
-                    changed.add(attribute)
-    if changed != {"mode", "root"}:
-        raise pytest.UsageError(f"records can't be kept as they are: only {changed} is there")
 
 
 def _within(name: str) -> Iterator[None]:

@@ -77,7 +77,8 @@ class Tree:
         return {
             **own,
             "PYTHONPATH": str(self.folder),
-            "MUTANTS_RECORDS": str(HERE / "build" / "records"),
+            "TESTS_RECORDS": str(HERE / "build" / "records"),
+            "TESTS_RECORDS_MODE": "scratch",
             "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch / "hypothesis"),
             "TMPDIR": str(scratch),
             **more,

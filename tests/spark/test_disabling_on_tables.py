@@ -9,28 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pytest
 
 import accelerator
 from accelerator.session import Accelerator
-from accelerator.store import local_path
 from tests.spark.conftest import SparkWarehouse
+from tests.spark.spoiled import spoil_cube
 
 pytestmark = pytest.mark.spark
 
 NONE: tuple[str, ...] = ()
-
-
-def spoil_cube(session: Accelerator, cube: str, replaced: str) -> None:
-    """Puts other states into the files of a cube's segments."""
-    record = session.store.registry().cubes[cube]
-    for path in {local_path(s.path) for s in session.store.table(record.table_uuid).of(record.id)}:
-        with duckdb.connect() as connection:
-            cells = connection.execute(f"SELECT * REPLACE ({replaced}) FROM '{path}'")
-            connection.register("cells", cells.to_arrow_table())
-            connection.execute(f"COPY cells TO '{path}' (FORMAT parquet)")
 
 
 def spoil_index(session: Accelerator, index: str) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import duckdb
 import pytest
 
-from accelerator.session import Accelerator
-from accelerator.store import local_path
 from tests.spark.conftest import SparkWarehouse
+from tests.spark.spoiled import spoil_cube
 
 pytestmark = pytest.mark.spark
 
@@ -17,16 +15,6 @@ def sampled(spark_warehouse: SparkWarehouse, tmp_path):
     store = str(tmp_path / "store")
     with spark_warehouse.attach(store=store, verify_sample=1.0) as session:
         yield session
-
-
-def rewrite_cells(session: Accelerator, cube: str, replaced: str) -> None:
-    """Puts other states into the files of a cube's segments."""
-    record = session.store.registry().cubes[cube]
-    for path in {local_path(s.path) for s in session.store.table(record.table_uuid).of(record.id)}:
-        with duckdb.connect() as connection:
-            cells = connection.execute(f"SELECT * REPLACE ({replaced}) FROM '{path}'")
-            connection.register("cells", cells.to_arrow_table())
-            connection.execute(f"COPY cells TO '{path}' (FORMAT parquet)")
 
 
 def test_equal_answers_are_counted(sampled, spark_warehouse: SparkWarehouse) -> None:
@@ -92,7 +80,7 @@ def test_floating_sums_are_no_verdict(sampled, spark_warehouse: SparkWarehouse) 
     table = f"lake.d.{spark_warehouse.table('k INT, x DOUBLE')}"
     spark_warehouse.sql(f"INSERT INTO {table} SELECT id % 3, id / 8 FROM range(0, 30, 1, 1)")
     sampled.query(f"CREATE CUBE floats AS SELECT k, sum(x), count(*) FROM {table} GROUP BY k")
-    rewrite_cells(sampled, "floats", "s0 + 1 AS s0, s1 + 1 AS s1")
+    spoil_cube(sampled, "floats", "s0 + 1 AS s0, s1 + 1 AS s1")
     for what in ("sum(x) AS s", "max(k) AS m, sum(x) AS s", "sum(x) > 17.5 AS s"):
         found = sampled.verify(f"SELECT k, {what} FROM {table} GROUP BY k")
         assert (found.equal, found.undecided) == (None, "Only floating values differ."), what
@@ -106,7 +94,7 @@ def test_a_wrong_cube_is_switched_off(sampled, spark_warehouse: SparkWarehouse) 
     table = f"lake.d.{spark_warehouse.table('k INT, v INT')}"
     spark_warehouse.sql(f"INSERT INTO {table} SELECT id % 3, id FROM range(0, 30, 1, 1)")
     sampled.query(f"CREATE CUBE off AS SELECT k, sum(v) FROM {table} GROUP BY k")
-    rewrite_cells(sampled, "off", "s1 + 1 AS s1")
+    spoil_cube(sampled, "off", "s1 + 1 AS s1")
     sql = f"SELECT k, sum(v) AS s FROM {table} GROUP BY k ORDER BY k"
     wrong = sampled.query(sql)
     assert wrong.metrics.rewritten

@@ -5,11 +5,11 @@ A test is called `LINE-STATE`, as in `tests/statements/traps.slt::12-covered`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.support.extent import FULL
 from tests.support.statements import Block, Run, Suite, expected_of, read
 from tests.support.worlds import FOLDER, statements
 
@@ -32,7 +32,7 @@ class SuiteFile(pytest.File):
                 yield item
 
     def setup(self) -> None:
-        self.run = Run(read(self.path), by_spark=bool(os.environ.get("TESTS_FULL")))
+        self.run = Run(read(self.path), by_spark=FULL)
 
     def teardown(self) -> None:
         if self.run is not None:

@@ -23,7 +23,7 @@ import accelerator.store.store
 import cubes.spark
 from accelerator.engines.selection import empty_relation, selection_sql
 from accelerator.engines.spark import SparkEngine, Staged
-from accelerator.errors import CancelledError, EngineError
+from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.iceberg import LiveFile, PinnedTable
 from cubes.build_sql import SEGMENT
 from cubes.definition import CubeDefinition, to_dict
@@ -33,6 +33,9 @@ from tests.support.recording.lake import RecordedLake
 from tests.support.recording.records import digest
 from tests.support.recording.spark import RecordedFrame, RecordedSession
 
+_FAILURES = (AcceleratorError, ArithmeticError, LookupError, OSError, RuntimeError, TypeError)
+_FAILURES += (ValueError, pa.ArrowException)
+"""What a task may raise, which fails its job."""
 _STAGED = re.compile(r"pruned\.`(acc_[0-9a-f]{32})`")
 
 
@@ -89,9 +92,9 @@ class RecordedEngine(SparkEngine):
     def run_tasks(self, task: Callable[[Any], Any], items: Sequence[Any], tag: str) -> list[Any]:
         try:
             return [task_(item) for task_, item in _sent(task, items)]
-        except (CancelledError, KeyboardInterrupt):
+        except CancelledError:
             raise
-        except Exception as error:
+        except _FAILURES as error:
             raise EngineError(
                 f"a Spark job failed: {type(error).__name__}: {error}",
                 hint="its workers need this package, of the same release; the log says more",

@@ -1,0 +1,18 @@
+"""Cubes whose cells are made wrong, so that somebody can find it."""
+
+from __future__ import annotations
+
+import duckdb
+
+from accelerator.session import Accelerator
+from accelerator.store import local_path
+
+
+def spoil_cube(session: Accelerator, cube: str, replaced: str) -> None:
+    """Puts other states into the files of a cube's segments."""
+    record = session.store.registry().cubes[cube]
+    for path in {local_path(s.path) for s in session.store.table(record.table_uuid).of(record.id)}:
+        with duckdb.connect() as connection:
+            cells = connection.execute(f"SELECT * REPLACE ({replaced}) FROM '{path}'")
+            connection.register("cells", cells.to_arrow_table())
+            connection.execute(f"COPY cells TO '{path}' (FORMAT parquet)")
