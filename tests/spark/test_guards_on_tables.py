@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
     store = str(tmp_path / "store")
-    acc = spark_warehouse.attach(store=store, guard_partitions=True, guard_files_max=2)
+    acc = spark_warehouse.live(store=store, guard_partitions=True, guard_files_max=2)
     yield acc
     acc.close()
 
@@ -40,7 +40,7 @@ def test_a_table_by_days(spark_warehouse, acc: Accelerator) -> None:
     state = f"VERSION AS OF {first}"
     assert acc.query(late.format(state) + " AND ts < '2023-11-19'").arrow().num_rows == 2
     assert acc.sql(late.format("")).count() == 0
-    spark = wh.spark
+    spark = acc.spark
     spark.sql(f"CREATE TEMPORARY VIEW {name} AS SELECT 1 AS k")
     try:
         assert acc.query(f"SELECT k FROM {name}").arrow().num_rows == 1

@@ -47,8 +47,8 @@ def test_large_statements_are_answered(table: str, acc: Accelerator) -> None:
 
 def test_deep_statements_end_as_sparks(table: str, acc: Accelerator) -> None:
     statements = [
-        f"SELECT count(*) FROM {table} WHERE " + _deep("(", "k = 1", ")", 10_000),
-        f"SELECT {_deep('CASE WHEN k = 1 THEN ', '1', ' END', 3_000)} AS x FROM {table}",
+        f"SELECT count(*) FROM {table} WHERE " + _deep("(", "k = 1", ")", 3_000),
+        f"SELECT {_deep('CASE WHEN k = 1 THEN ', '1', ' END', 1_000)} AS x FROM {table}",
         f"SELECT count(*) FROM {table} WHERE " + _deep("NOT ", "k = 1", "", 5_000),
         "SELECT count(*) FROM " + _deep("(SELECT * FROM ", table, ")", 2_000),
         f"WITH c0 AS (SELECT k FROM {table} GROUP BY k), {_chain(4)} SELECT * FROM c4 ORDER BY k",

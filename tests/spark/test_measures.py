@@ -7,6 +7,7 @@ Invariant: names, types, NULLs and exact values are equal; floats within law 1's
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import random
 import threading
@@ -151,7 +152,14 @@ def _rows(r: random.Random, groups: range) -> pa.Table:
 
 
 def _append(warehouse: SparkWarehouse, name: str, rows: pa.Table) -> None:
-    warehouse.spark.createDataFrame(rows).coalesce(1).writeTo(f"lake.d.{name}").append()
+    """One file of them."""
+    about = hashlib.sha256(repr(rows.to_pylist()).encode()).hexdigest()
+    warehouse.step(
+        f"rows {about} into {name}",
+        lambda engine: (
+            engine.session.createDataFrame(rows).coalesce(1).writeTo(f"lake.d.{name}").append()
+        ),
+    )
 
 
 def _select(keys: str, aggregates: list[str], name: str, where: str = "") -> str:

@@ -42,7 +42,7 @@ class Trips:
             f" LIMIT {limit}"
         )
         mine = self.acc.query(sql)
-        assert differ(mine.arrow(), self.wh.spark.sql(sql).toArrow()) == [], sql
+        assert differ(mine.arrow(), self.acc.spark.sql(sql).toArrow()) == [], sql
         return mine.metrics
 
 
@@ -115,19 +115,20 @@ def test_a_cube_with_a_filter_is_matched_by_value(trips: Trips, searches) -> Non
     assert used == [("trips",), ("near",), ("trips",), ("near",)]
 
 
-def test_a_temporary_view_takes_the_name(trips: Trips) -> None:
+def test_a_temporary_view_takes_the_name(spark_warehouse, live_acc: Accelerator) -> None:
+    trips = Trips(spark_warehouse, live_acc)
     name = trips.table.rpartition(".")[2]
-    trips.wh.sql("USE lake.d")
+    live_acc.spark.sql("USE lake.d")
     for km in range(4):
         assert trips.ask("2024-01-05", "Bern", km, table=name).rewritten
-    trips.wh.sql(
+    live_acc.spark.sql(
         f"CREATE TEMPORARY VIEW {name} AS SELECT DATE '2024-02-01' AS day, 'Bern' AS city,"
         " 1 AS km, CAST(1 AS DECIMAL(9,2)) AS c"
     )
     try:
         assert not trips.ask("2024-01-05", "Bern", 5, table=name).rewritten
     finally:
-        trips.wh.sql(f"DROP VIEW {name}")
+        live_acc.spark.sql(f"DROP VIEW {name}")
     assert trips.ask("2024-01-05", "Bern", 6, table=name).rewritten
 
 

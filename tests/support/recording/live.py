@@ -15,7 +15,7 @@ from pathlib import Path
 
 from accelerator.engines.spark import SparkEngine, SparkSettings
 
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m -XX:-UsePerfData"
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 CONF = {
     "spark.driver.extraJavaOptions": JVM,
     "spark.sql.shuffle.partitions": "2",
