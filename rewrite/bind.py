@@ -11,7 +11,7 @@ from typing import TypeGuard
 
 from sqlglot import exp
 
-from rewrite.bind_check import check_alias
+from rewrite.bind_check import check_alias, check_structure
 from rewrite.bind_expr import bind, bind_condition
 from rewrite.bind_from import From, bind_from, occurrence_of
 from rewrite.block import Block, Occurrence, Output, SortKey
@@ -98,6 +98,7 @@ def bind_where(
     where, names = tree.args.get("where"), source.names
     if where is None:
         return source.tables, ()
+    check_structure(where)
     check_alias(where.this)
     plain, joining = semi_terms(where.this)
     if not joining:
@@ -121,6 +122,7 @@ def _having(
     having, order = tree.args.get("having"), tree.args.get("order")
     if having is None:
         return None
+    check_structure(having)
     check_alias(having.this)
     bound = bind_condition(having.this, scope, void=True)
     if order is not None and _needs_more(bound, outputs):
@@ -228,10 +230,12 @@ def bind_order(
     order = tree.args.get("order")
     if order is None:
         return ()
+    check_structure(order)
     keys = []
     for item in order.expressions:
-        if not isinstance(item, exp.Ordered) or item.args.get("with_fill"):
+        if not isinstance(item, exp.Ordered):
             raise DeclinedError("block_unsupported", "ORDER BY with options.")
+        check_structure(item)
         expr = _position(item.this, outputs)
         if expr is None:
             expr = bind(item.this, scope)
@@ -271,6 +275,7 @@ def bind_limit(tree: exp.Select) -> int | None:
         return None
     if not isinstance(limit, exp.Limit):
         raise DeclinedError("block_unsupported", "FETCH.")
+    check_structure(limit)
     return whole_number(limit.expression, "LIMIT")
 
 

@@ -37,6 +37,15 @@ _BESIDE: dict[type[exp.Expression], frozenset[str]] = {
     exp.TsOrDsToDate: _SAFE,
 }
 """What the binder reads, or declines by itself, beside the operands."""
+_CLAUSES: dict[type[exp.Expression], frozenset[str]] = {
+    exp.Having: frozenset({"this"}),
+    exp.Limit: frozenset({"expression"}),
+    exp.Offset: frozenset({"expression"}),
+    exp.Order: frozenset({"expressions"}),
+    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
+    exp.Where: frozenset({"this"}),
+}
+"""What is read of clauses."""
 _READ = {kind: _OPERANDS | more for kind, more in _BESIDE.items()}
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg)
@@ -52,6 +61,19 @@ def check_read(node: exp.Expression) -> None:
     if unread:
         raise DeclinedError(
             "expression_unsupported", f"Its {', '.join(unread)}: {node.sql(dialect='spark')[:80]}."
+        )
+
+
+def check_structure(node: exp.Expression) -> None:
+    """DeclinedError where a clause has something that the binder doesn't read.
+
+    `LIMIT 2 BY k` and `LIMIT 10 WITH TIES` are such; Spark has neither.
+    """
+    known = _CLAUSES[type(node)]
+    unread = [k for k, v in node.args.items() if v and k not in known]
+    if unread:
+        raise DeclinedError(
+            "block_unsupported", f"Its {', '.join(unread)}: {node.sql(dialect='spark')[:80]}."
         )
 
 

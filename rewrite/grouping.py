@@ -44,6 +44,10 @@ def grouping_of(group: exp.Group, key: Callable[[exp.Expression], Expr]) -> Grou
             raise DeclinedError("block_unsupported", "An aggregate in GROUP BY.")
         return found
 
+    if group.args.get("all") is not None:
+        raise DeclinedError("block_unsupported", "GROUP BY ALL or DISTINCT.")
+    if any(isinstance(item, exp.Tuple) for item in group.expressions):
+        raise DeclinedError("block_unsupported", "GROUP BY (a, b) is one struct.")
     if not behind and not any(map(_is_several, group.expressions)):
         return Grouping(tuple(dict.fromkeys(map(bound, group.expressions))))
     if behind:

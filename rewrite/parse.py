@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import cast
+from itertools import pairwise
 
-import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects import Dialect
 from sqlglot.errors import ParseError
 
-_MATCH = re.compile(r"\bmatch\b", re.IGNORECASE)
+from rewrite.conserved import lost
+
 _CHARACTERS_MAX = 1_000_000
 """Of a text that is read at all: the tree of a longer one takes gigabytes, and tens of seconds."""
 _MARK = "acc_word_"
 _WORDS = frozenset({"VAR", "IDENTIFIER", "MATCH"})
+_KEPT = frozenset(
+    {"collate", "date_sub", "from_utc_timestamp", "instr", "listagg", "log10", "log2", "ltrim"}
+    | {"map_from_arrays", "named_struct", "overlay", "parse_json", "position"}
+    | {"rtrim", "sequence", "space", "str_to_map", "string_agg", "to_char", "to_number"}
+    | {"to_utc_timestamp", "trim", "unix_date", "unix_timestamp"}
+)
+"""Functions that the parser would write otherwise, with arguments moved, added or left out; nothing
+here looks into them."""
 # The parser reads `double(a, b)` as CAST(a AS DOUBLE) and forgets b.
 _OF_ONE = re.compile(r"\s*\(\s*(?:'[^'\\]*'|[\w.`]+)\s*\)")
 _UNKNOWN = re.compile(r"\b(?:convert|safe_cast)\s*\(", re.IGNORECASE)
@@ -34,6 +42,9 @@ _TESTS = ("null", "true", "false", "unknown")
 # The parser writes units out, which Spark doesn't know short: trunc(d, 'W') is NULL.
 _FIRST_UNIT = re.compile(r"\s*\(\s*'([a-z]+)'\s*,", re.IGNORECASE)
 _LAST_UNIT = re.compile(r",\s*'([a-z]+)'\s*\)", re.IGNORECASE)
+_HINT = re.compile(
+    r"/\*\+(?:[\s,]*\w+(?:\s*\(\s*[\w.`'-]+(?:\s*,\s*[\w.`'-]+)*\s*\))?)+\s*\*/", re.ASCII
+)
 _CONTINUED = re.compile(r"--[^\r\n]*\\\r?\n")
 
 
@@ -50,16 +61,10 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     'var_samp'
     """
     check_text(sql)
-    matching = "match" in sql.lower() and _MATCH.search(sql)
     try:
-        tree = (
-            _of_tokens(sql, dialect)
-            if matching
-            else sqlglot.parse_one(sql, read=dialect_of(dialect))
-        )
+        tree = _of_tokens(sql, dialect)
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # `date_trunc()`
         raise ParseError(f"The parser fails inside: {error}") from error
-    tree = cast(exp.Expression, tree)
     if dialect == "spark" and not sql.isascii():
         _check_letters(tree)
     for node in tree.find_all(exp.Func):
@@ -81,20 +86,35 @@ def _check_letters(tree: exp.Expression) -> None:
             raise UnsureError(f"Spark takes the name {name.this} only in backticks.")
 
 
-def _of_tokens(sql: str, dialect: str) -> exp.Expression | None:
-    """A statement that has the word `match`, which the parser takes for MATCH … AGAINST."""
+def _of_tokens(sql: str, dialect: str) -> exp.Expression:
+    """The tree of one statement; the parser would take the word `match` for MATCH … AGAINST."""
     parser = dialect_of(dialect)
     tokens = parser.tokenize(sql)
-    for token in tokens:
-        if token.text.lower() == "match" and token.token_type.name in _WORDS:
-            token.text = _MARK + token.text
+    marked = False
+    for token, behind in pairwise(tokens):
+        if token.token_type is TokenType.HINT and not _HINT.fullmatch(token.text):
+            raise UnsureError(f"To Spark this is no hint: {token.text[:40]}")
+        word = token.text.lower()
+        called = token.token_type is TokenType.VAR and behind.token_type is TokenType.L_PAREN
+        if (word == "match" and token.token_type.name in _WORDS) or (called and word in _KEPT):
+            token.text, marked = _MARK + token.text, True
     trees: list[exp.Expression | None] = list(parser.parser().parse(tokens, sql))
     if len(trees) != 1 or trees[0] is None:
         raise ParseError("It isn't one statement.")
-    for node in trees[0].find_all(exp.Anonymous, exp.Identifier):
+    if dialect == "spark" and isinstance(trees[0], exp.Query):
+        _check_conserved(tokens, trees[0], parser)
+    for node in trees[0].find_all(exp.Anonymous, exp.Identifier) if marked else ():
         if isinstance(node.this, str) and node.this.startswith(_MARK):
             node.set("this", node.this.removeprefix(_MARK))
     return trees[0]
+
+
+def _check_conserved(tokens: list[Token], tree: exp.Expression, parser: Dialect) -> None:
+    """UnsureError where the tree lacks what the text has, or has it elsewhere."""
+    back = parser.tokenize(parser.generate(tree, comments=False))
+    missing = lost(tokens, back)
+    if missing is not None:
+        raise UnsureError(f"The parser reads it otherwise than it's written, at: {missing[:40]}")
 
 
 class UnsureError(ParseError):

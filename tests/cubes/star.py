@@ -21,7 +21,8 @@ from rewrite.bind import bind_block
 from rewrite.block import Block
 from rewrite.expr import Column
 from rewrite.facts import At, ColumnFacts, TableFacts
-from rewrite.parse import parse
+from rewrite.parse import UnsureError, parse
+from rewrite.reason import DeclinedError
 from rewrite.render import Renderer, duckdb_type
 
 _SCHEMAS = {
@@ -59,7 +60,10 @@ class Star:
 
 def block(sql: str, zone: str | None = None) -> Block:
     """The normal form of a statement over the star."""
-    return bind_block(parse(sql), Star(), zone)
+    try:
+        return bind_block(parse(sql), Star(), zone)
+    except UnsureError as error:
+        raise DeclinedError("parse_failed", str(error)) from error
 
 
 @lru_cache(64)

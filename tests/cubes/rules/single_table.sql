@@ -253,7 +253,7 @@ SELECT count(*) n FROM f WHERE k + 1 > 3;
 SELECT k, mean(v) a, stddev_samp(v) c, var_samp(v) d FROM f GROUP BY k;
 
 -- title: words for aggregates that the parser knows and Spark doesn't
--- expect: expression_unsupported
+-- expect: parse_failed
 SELECT approx_distinct(v) a FROM f;
 
 -- title: a path behind an alias
