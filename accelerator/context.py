@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,71 @@ _USUAL = {
 }
 """Settings under which a statement's text means something else than what is parsed here, or its
 answer has other types or values."""
+JUDGED_APART = frozenset(
+    {
+        *_USUAL,
+        "spark.sql.ansi.enabled",
+        "spark.sql.caseSensitive",
+        "spark.sql.defaultCatalog",
+        "spark.sql.globalTempDatabase",
+        "spark.sql.session.timeZone",
+    }
+)
+"""Settings that planning asks for by name."""
+HARMLESS = (
+    "spark.sql.adaptive.",
+    "spark.sql.artifact.",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.broadcastTimeout",
+    "spark.sql.cache.",
+    "spark.sql.catalog.",
+    "spark.sql.catalogImplementation",
+    "spark.sql.cbo.",
+    "spark.sql.codegen.",
+    "spark.sql.debug.",
+    "spark.sql.defaultSizeInBytes",
+    "spark.sql.event.",
+    "spark.sql.exchange.",
+    "spark.sql.execution.",
+    "spark.sql.extensions",
+    "spark.sql.files.",
+    "spark.sql.hive.",
+    "spark.sql.iceberg.",
+    "spark.sql.inMemoryColumnarStorage.",
+    "spark.sql.inMemoryTableScanStatistics.",
+    "spark.sql.join.",
+    "spark.sql.leafNodeDefaultParallelism",
+    "spark.sql.limit.",
+    "spark.sql.maxPlanStringLength",
+    "spark.sql.metadataCacheTTLSeconds",
+    "spark.sql.objectHashAggregate.",
+    "spark.sql.optimizer.",
+    "spark.sql.orc.",
+    "spark.sql.parquet.",
+    "spark.sql.planChangeLog.",
+    "spark.sql.planner.",
+    "spark.sql.pyspark.",
+    "spark.sql.queryExecutionListeners",
+    "spark.sql.redaction.",
+    "spark.sql.repl.",
+    "spark.sql.shuffle.",
+    "spark.sql.shuffledHashJoinFactor",
+    "spark.sql.sources.",
+    "spark.sql.statistics.",
+    "spark.sql.storeAssignmentPolicy",
+    "spark.sql.streaming.",
+    "spark.sql.subexpressionElimination.",
+    "spark.sql.thriftServer.",
+    "spark.sql.thriftserver.",
+    "spark.sql.ui.",
+    "spark.sql.warehouse.dir",
+    "spark.sql.windowExec.",
+)
+"""Settings, and beginnings of their names, that say how a query is run, not what it means.
+
+Any other of `spark.sql.` that isn't at Spark's default leaves it to Spark. Catalogs and extensions
+are judged elsewhere.
+"""
 _SHARED_VIEWS = ("spark.sql.globalTempDatabase", "global_temp")
 
 
@@ -81,7 +146,7 @@ class SessionContext:
             "case_sensitive": given.get("spark.sql.caseSensitive", "false").lower(),
             "time_zone": time_zone(config),
             "branch": given.get("spark.wap.branch", ""),
-            "unusual": _unusual(given.get),
+            "unusual": _unusual(given.get) or _unknown(given),
             "hiding": "",
         }
         shared = given.get(*_SHARED_VIEWS).lower()
@@ -176,6 +241,7 @@ def _read(state: SessionState) -> _Read:
 def _settings(state: SessionState) -> Mapping[str, str]:
     conf = state.conf
     unusual = _unusual(lambda name, usual: str(conf.getConfString(name, usual)))
+    unusual = unusual or _unknown(state.changed(is_judged))
     replaced = state.replaced()
     return {
         "ansi": str(conf.ansiEnabled()).lower(),
@@ -190,6 +256,18 @@ def _settings(state: SessionState) -> Mapping[str, str]:
 def _unusual(read: Callable[[str, str], str]) -> str:
     """The first setting that isn't as `_USUAL` has it."""
     return next((n for n, usual in _USUAL.items() if read(n, usual).lower() != usual), "")
+
+
+def is_judged(name: str) -> bool:
+    """Whether a setting may change what a statement means, and isn't asked for by its name."""
+    return (
+        name.startswith("spark.sql.") and name not in JUDGED_APART and not name.startswith(HARMLESS)
+    )
+
+
+def _unknown(given: Iterable[str]) -> str:
+    """The first of the settings that may change what a statement means."""
+    return min(filter(is_judged, given), default="")
 
 
 def refusal(settings: Mapping[str, str], sql: str = "") -> Declined | None:

@@ -31,6 +31,7 @@ class SessionState:
         state = session.sessionState()
         self._catalogs, self._views = state.catalogManager(), state.catalog()
         self.conf = state.conf()
+        self._entries = jvm.scala_object("org.apache.spark.sql.internal.SQLConf")
         views = jvm.bound("getTempViewNames", self._views)
         self._registry = state.functionRegistry()
         identifier = "org.apache.spark.sql.catalyst.FunctionIdentifier"
@@ -80,6 +81,16 @@ class SessionState:
     def _is_other(self, name: str) -> bool:
         found = self._registry.lookupFunction(self._identifiers[name])
         return not found.isDefined() or str(found.get().getUsage()) != OWN[name]
+
+    def changed(self, asked: Callable[[str], bool]) -> list[str]:
+        """Those of the settings that are set, and to other than Spark's default."""
+        return [name for name in map(str, self.conf.settings()) if asked(name) and self._set(name)]
+
+    def _set(self, name: str) -> bool:
+        entry = self._entries.getConfigEntry(name)
+        if entry is None:
+            return True
+        return str(self.conf.getConfString(name)) != str(entry.defaultValueString())
 
     @contextmanager
     def active(self) -> Iterator[None]:

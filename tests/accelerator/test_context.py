@@ -38,6 +38,9 @@ class _State:
     def replaced(self) -> str:
         return ""
 
+    def changed(self, _asked: Callable[[str], bool]) -> list[str]:
+        return []
+
     def hiding(self) -> str:
         return "match"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from accelerator.context import HARMLESS, JUDGED_APART, is_judged
 from accelerator.engines.jvm import Java, Jvm
 from accelerator.engines.jvm_line import Line
 from accelerator.session import Accelerator
@@ -26,6 +27,51 @@ def query(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[str]:
     acc.query(f"CREATE CUBE state_{name} AS SELECT k, sum(v) s FROM lake.d.{name} GROUP BY k")
     yield f"SELECT k, sum(v) s FROM lake.d.{name} GROUP BY k ORDER BY k"
     acc.query(f"DROP CUBE state_{name} FORCE")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.legacy.setopsPrecedence.enabled", "true"),
+        ("spark.sql.legacy.parser.havingWithoutGroupByAsWhere", "true"),
+        ("spark.sql.legacy.literal.pickMinimumPrecision", "false"),
+        ("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "true"),
+        ("spark.sql.stableDerivedColumnAlias.enabled", "true"),
+        ("spark.sql.crossJoin.enabled", "false"),
+        ("spark.sql.decimalOperations.allowPrecisionLoss", "false"),
+        ("spark.sql.nobodyKnows", "1"),
+    ],
+)
+def test_a_setting_that_may_change_the_meaning_leaves_it_to_spark(
+    live_acc: Accelerator, query: str, name: str, value: str
+) -> None:
+    conf = live_acc.spark.conf
+    assert live_acc.query(query).metrics.rewritten
+    usual = conf.get(name, None)
+    conf.set(name, value)
+    assert (live_acc.query(query).metrics.fallback or "").startswith("settings_unsupported")
+    if usual is not None:
+        conf.set(name, usual)  # as it is by default, said aloud
+        assert live_acc.query(query).metrics.rewritten
+    conf.unset(name)
+    conf.set("spark.sql.shuffle.partitions", "3")
+    assert live_acc.query(query).metrics.rewritten
+
+
+def test_harmless_settings_are_ones_that_spark_has(live_acc: Accelerator) -> None:
+    """A name that is misspelt, or that Spark has no more, would let another pass."""
+    internal = live_acc.spark._jvm.org.apache.spark.sql.internal
+    entries = getattr(getattr(internal, "SQLConf$"), "MODULE$").getConfigEntries().toArray()
+    known = {str(entry.key()) for entry in entries}
+    known |= {"spark.sql.catalog.lake", "spark.sql.iceberg.vectorization.enabled"}
+    unmatched = [one for one in HARMLESS if not any(name.startswith(one) for name in known)]
+    assert unmatched == []
+    judged = [name for name in known if is_judged(name)]
+    assert 100 < len(judged) < len(known)
+    assert {name for name in known if name.startswith("spark.sql.legacy.")} <= {
+        *judged,
+        *JUDGED_APART,
+    }
 
 
 def test_a_call_between_a_question_and_its_answer_disturbs_neither(
