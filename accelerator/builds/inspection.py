@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from accelerator.builds.segment_records import Written
-from accelerator.engines.duckdb import DuckDBEngine, path_list
+from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, path_list
 from accelerator.errors import BuildError
 from accelerator.store import Job, Store, local_path
 from cubes.build_sql import SEGMENT
@@ -23,7 +23,7 @@ def inspect(store: Store, duckdb: DuckDBEngine, job: Job) -> dict[int, Written]:
     paths = sorted(uris)
     sql = (
         f"SELECT filename, {SEGMENT} AS id, COUNT(*) AS cells, CAST(SUM(s0) AS BIGINT) AS n"
-        f" FROM read_parquet({path_list(paths)}, filename = true) GROUP BY ALL"
+        f" FROM {parquet_scan(paths, named=True)} GROUP BY ALL"
     )
     rows = duckdb.run(sql).to_pylist()
     columns = _column_bytes(duckdb, paths)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import threading
 import time
 import uuid
@@ -247,11 +248,19 @@ def text_literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+_WILD = re.compile(r"[*?\[]")
+
+
 def path_list(paths: list[str]) -> str:
-    """A list of those paths, as functions over files take it."""
-    return f"[{', '.join(text_literal(p) for p in paths)}]"
+    """A list of those very paths, as functions over files take it: to them `*` is any name."""
+    listed = [text_literal(_WILD.sub(r"[\g<0>]", path)) for path in paths]
+    return f"[{', '.join(listed)}]"
 
 
-def parquet_scan(paths: list[str]) -> str:
-    """Text for FROM that reads those Parquet files."""
-    return f"read_parquet({path_list(paths)})"
+def parquet_scan(paths: list[str], *, named: bool = False) -> str:
+    """Text for FROM that reads those Parquet files; `k=1` in their paths means nothing.
+
+    `named` adds the column `filename`.
+    """
+    more = ", filename = true" if named else ""
+    return f"read_parquet({path_list(paths)}, hive_partitioning = false{more})"

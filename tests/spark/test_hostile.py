@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -66,6 +68,18 @@ def test_a_chain_that_doubles_is_planned_once_a_link(table: str, acc: Accelerato
     assert result.metrics.rewritten
     assert sorted(row["k"] for row in result.arrow().to_pylist()) == list(range(7))
     assert acc.explain(sql).startswith("1 SELECT on its own; what stands above them by duckdb\n")
+
+
+def test_paths_that_mean_something_to_duckdb(
+    spark_warehouse: SparkWarehouse, table: str, tmp_path: Path
+) -> None:
+    """Hive's `segment=1` would be the column of that name; stars and brackets match siblings."""
+    folder = tmp_path / "segment=1" / "k=2" / "a[b]*?"
+    with spark_warehouse.attach(store=str(folder)) as there:
+        there.query(f"CREATE CUBE elsewhere AS SELECT k, count(*) FROM {table} GROUP BY k")
+        query = f"SELECT k, count(*) AS n FROM {table} GROUP BY k"
+        Differential(there).check([query])
+        assert there.query(query).metrics.cubes == ("elsewhere",)
 
 
 def _outcome(run) -> object:
