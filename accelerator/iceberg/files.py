@@ -14,10 +14,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from pyiceberg.avro.file import AvroFile
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
     MANIFEST_ENTRY_SCHEMAS,
+    MANIFEST_LIST_FILE_SCHEMAS,
     DataFile,
     DataFileContent,
     FileFormat,
@@ -25,11 +25,12 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
-    read_manifest_list,
+    PartitionFieldSummary,
 )
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
+from accelerator.iceberg.avro_records import records
 from accelerator.iceberg.io import Inputs
 from accelerator.recent import Recent
 
@@ -212,17 +213,19 @@ def live_entries(inputs: Inputs, manifest: ManifestFile) -> list[ManifestEntry]:
 
     Nothing that an entry inherits is filled in.
     """
-    with AvroFile[ManifestEntry](
-        inputs.new_input(manifest.manifest_path),
+    entries = records(
+        inputs,
+        manifest.manifest_path,
         MANIFEST_ENTRY_SCHEMAS[3],
-        read_types={-1: ManifestEntry, 2: DataFile},
-        read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
-    ) as reader:
-        return [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
+        {-1: ManifestEntry, 2: DataFile},
+        {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+    )
+    return [entry for entry in entries if entry.status != ManifestEntryStatus.DELETED]
 
 
 def _listed(inputs: Inputs, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
-    return tuple(read_manifest_list(inputs.new_input(snapshot.manifest_list)))
+    schema, types = MANIFEST_LIST_FILE_SCHEMAS[2], {-1: ManifestFile, 508: PartitionFieldSummary}
+    return tuple(records(inputs, snapshot.manifest_list, schema, types, {517: ManifestContent}))
 
 
 def _decode_manifest(inputs: Inputs, manifest: ManifestFile) -> _Manifest:

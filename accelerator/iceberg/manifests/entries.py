@@ -10,7 +10,6 @@ is damaged. `avro` then says which of both it is.
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -20,7 +19,6 @@ import pyarrow as pa
 from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.avro.reader import OptionReader, Reader
 from pyiceberg.avro.resolver import ReadSchemaResolver, SchemaPartnerAccessor
-from pyiceberg.exceptions import ResolveError
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
     MANIFEST_ENTRY_SCHEMAS,
@@ -32,6 +30,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import IcebergType, NestedField
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
+from accelerator.iceberg.avro_records import FAULTS, Decoder
 from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
     KINDS,
@@ -64,8 +63,6 @@ _FILE_IDS = {
 }
 _MAP_IDS = (109, 110, 137, 125, 128)  # in the order of MAPS
 _PLAIN = frozenset({"boolean", "int", "long", "float", "double", "string", "bytes"})
-_VARINT_BYTES_MAX = 10
-_INT64 = 1 << 64
 _COUNT_MAX = (1 << 63) - 2
 
 
@@ -78,15 +75,7 @@ def decode_small(container: Container, manifest: ManifestFile) -> ManifestColumn
     program = program_for(container.schema)
     try:
         return assemble(_raw(program, _entries(container)), manifest)
-    except (
-        ArithmeticError,
-        EOFError,
-        LookupError,
-        ResolveError,
-        TypeError,
-        ValueError,
-        struct.error,
-    ) as error:
+    except FAULTS as error:
         raise UnfitError(str(error)) from error
 
 
@@ -96,7 +85,7 @@ def _entries(container: Container) -> list[Record]:
     found = []
     data = bytes(container.data)
     for block in container.blocks:
-        decoder = _Decoder(data, block.start, block.end)
+        decoder = Decoder(data, block.start, block.end)
         for _ in range(block.rows):
             entry = reader.read(decoder)
             if entry[_ENTRY[0]] != ManifestEntryStatus.DELETED:
@@ -150,55 +139,6 @@ def _bounds(values: Sequence[bytes | None]) -> pa.Array:
         return pa.nulls(len(values))
     width = bound_width(map(len, there))
     return pa.array(values, pa.binary(width) if width else pa.binary())
-
-
-class _Decoder(BinaryDecoder):
-    """Reads a part of bytes; IndexError or EOFError where a value goes beyond it."""
-
-    def __init__(self, data: bytes, start: int, end: int) -> None:
-        self._data = data
-        self._at = start
-        self._end = end
-
-    def tell(self) -> int:
-        return self._at
-
-    def read(self, n: int) -> bytes:
-        self.skip(n)
-        return self._data[self._at - n : self._at]
-
-    def skip(self, n: int) -> None:
-        if not 0 <= n <= self._end - self._at:
-            raise EOFError("an entry is cut off")
-        self._at += n
-
-    def read_int(self) -> int:
-        at = self._at
-        byte = self._data[at]
-        at += 1
-        value = byte & 127
-        shift = 7
-        while byte > 127:
-            byte = self._data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-        if at > self._end or value >= _INT64:
-            raise EOFError("a number is cut off or too long")
-        self._at = at
-        return (value >> 1) ^ -(value & 1)
-
-    def read_boolean(self) -> bool:
-        byte = self.read(1)[0]
-        if byte > 1:
-            raise ValueError("a boolean is neither 0 nor 1")
-        return byte == 1
-
-    def read_bytes(self) -> bytes:
-        return self.read(self.read_int())
-
-    def skip_int(self) -> None:
-        self.read_int()
 
 
 class _StrictOptionReader(OptionReader):
