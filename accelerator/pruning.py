@@ -356,7 +356,11 @@ def like_question(pattern: str) -> Like:
 
     >>> like_question("a%b_c%")
     Like(runs=('a', 'b', 'c'), starts=True, ends=False, exact=False, folded=False)
+    >>> like_question("").runs  # the empty text alone, and not every one
+    ('',)
     """
+    if not pattern:
+        return Like(("",), starts=True, ends=True)
     runs = tuple(run for run in re.split("[%_]", pattern) if run)
     starts, ends = pattern[:1] not in ("%", "_", ""), pattern[-1:] not in ("%", "_", "")
     return Like(runs, starts, ends, exact="_" not in pattern)
