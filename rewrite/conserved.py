@@ -94,6 +94,10 @@ def lost(written: Sequence[Token], back: Sequence[Token]) -> str | None:
     mine, theirs = _Account(written), _Account(back)
     if mine.nested and _bag(mine.words) == _bag(theirs.words):
         theirs.words = mine.words  # WITH is written back before the whole
+    elif (
+        written and written[0].text.upper() == "FROM" and sorted(mine.words) == sorted(theirs.words)
+    ):
+        theirs.words = mine.words  # FROM t SELECT k: SELECT is written back first
     for place, (a, b) in enumerate(zip(mine.words, theirs.words, strict=False)):
         if a != b:
             return mine.shown(place)

@@ -18,6 +18,8 @@ LOST = (
     "SELECT k FROM t GROUP BY +1",
     "SELECT 1 - +k FROM t",
     "SELECT k, FROM t",
+    "FROM t SELECT k,",
+    "FROM t SELECT +k",
     "SELECT k FROM t GROUP BY k,",
     "SELECT k FROM t ORDER BY k,",
     "SELECT count(k,) FROM t",
@@ -51,6 +53,7 @@ KEPT = (
     "SELECT 'a' 'b', current_date(), trim(s), instr(s, 'x'), log10(v), named_struct('a', 1) FROM t",
     "SELECT /*+ BROADCAST(t), MERGE(u, w) */ k FROM t FOR VERSION AS OF 3",
     "SELECT k FROM t; ",
+    "FROM t SELECT k, s WHERE k = 1",
     "(SELECT k FROM t)",
     "SELECT ((k)) FROM t WHERE (((k = 1)))",
 )
