@@ -6,6 +6,7 @@ constant in a cell. Floating dimensions serve only bare, and in =, <>, IN and IS
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Set
 
 from cubes.definition import CubeDefinition
@@ -24,12 +25,14 @@ from rewrite.expr import (
     walk,
 )
 from rewrite.reason import DeclinedError
-from rewrite.types import FLOATING, widens
+from rewrite.types import COMPARISONS, EXACT, FLOATING, is_numeric, widens
 
 RAISING = frozenset({"+", "-", "*", "/", "div", "%", "neg"})
 """Operators that raise on some values of their types."""
 CAST_LIKE = frozenset({"cast", "substring"})
 """More of them, which cells are asked for, since what a cell holds came of rows that Spark saw."""
+_NUMERAL = re.compile(r"-?\d{1,9}(\.\d{1,9})?", re.ASCII), re.compile(r"-?\d{1,9}", re.ASCII)
+"""What any decimal or floating type takes without raising, and what any whole one does."""
 _FLOAT_SAFE = frozenset({"=", "<>", "in", "is_null"})
 
 
@@ -108,7 +111,9 @@ class Expressed:
     def predicate(self, expr: Expr) -> Expr:
         """As `expression`, for a condition on rows: one that can raise isn't moved to cells."""
         changed = self.expression(expr)
-        if any(isinstance(n, Call) and n.op in RAISING for n in walk(changed)):
+        if any(
+            isinstance(n, Call) and (n.op in RAISING or compares_by_cast(n)) for n in walk(changed)
+        ):
             raise DeclinedError("may_raise")
         return changed
 
@@ -124,12 +129,40 @@ def check_delta(conditions: Iterable[Expr], delta: Set[int]) -> None:
         if occurrences(condition).isdisjoint(delta):
             continue
         for node in walk(condition):
-            if isinstance(node, Call) and node.op in RAISING | CAST_LIKE and not _widens(node):
+            if isinstance(node, Call) and (_raises(node) or compares_by_cast(node)):
                 raise DeclinedError("may_raise")
 
 
-def _widens(call: Call) -> bool:
-    return call.op == "cast" and widens(call.args[0].type, call.type)
+def compares_by_cast(call: Call) -> bool:
+    """Whether operands are compared after a cast that raises on some value: a text beside others.
+
+    A text that is written as a number, beside a number, is none: its cast is the same on all rows.
+    """
+    if call.op not in COMPARISONS and call.op != "in":
+        return False
+    types = {arg.type for arg in call.args if not _is_null(arg)}
+    if len(types) < 2 or types <= {"string", None}:
+        return False
+    own = call.args[0].type
+    if is_numeric(own):
+        return not all(is_numeric(a.type) or _is_null(a) or _numeral(a, own) for a in call.args[1:])
+    return "string" in types or None in types
+
+
+def _is_null(expr: Expr) -> bool:
+    return expr.type == "void"
+
+
+def _numeral(expr: Expr, type_: str | None) -> bool:
+    if not isinstance(expr, Literal) or expr.type != "string":
+        return False
+    return _NUMERAL[type_ in EXACT].fullmatch(expr.value) is not None
+
+
+def _raises(call: Call) -> bool:
+    if call.op == "cast" and widens(call.args[0].type, call.type):
+        return False
+    return call.op in RAISING | CAST_LIKE
 
 
 def _check_floats(expr: Expr) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from cubes.definition import CubeDefinition, Dimension, State, Table
-from cubes.express import CAST_LIKE, RAISING
+from cubes.express import CAST_LIKE, RAISING, compares_by_cast
 from cubes.itself import itself
 from cubes.match import match
 from cubes.plan import Match
@@ -96,7 +96,9 @@ def unsafe(exprs: Sequence[Expr], sure: Sure = lambda _: False) -> Declined | No
 
 def may_raise(exprs: Iterable[Expr], sure: Sure = lambda _: False) -> bool:
     """Whether an expression can raise on some row."""
-    return any(call.op in _RAISING and not sure(call) for call in _calls(exprs))
+    return any(
+        (call.op in _RAISING and not sure(call)) or compares_by_cast(call) for call in _calls(exprs)
+    )
 
 
 def _calls(exprs: Iterable[Expr]) -> list[Call]:

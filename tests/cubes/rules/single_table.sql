@@ -12,6 +12,31 @@ SELECT g, k, dt, count(*) n, sum(v) s FROM f GROUP BY g, k, dt;
 -- expect: answers
 SELECT g, sum(v) s, count(v) c, min(v) l, max(w) h FROM f GROUP BY g;
 
+-- title: a text compared with a number is cast, which may raise on a row
+-- expect: may_raise
+SELECT k, count(*) n FROM f WHERE g = 1 GROUP BY k;
+
+-- title: and a list of numbers
+-- expect: may_raise
+SELECT k, count(*) n FROM f WHERE g IN (1, 2) OR k = 3 GROUP BY k;
+
+-- title: a number compared with a text that is one
+-- engine: spark
+-- expect: answers
+SELECT g, count(*) n FROM f WHERE k = '1' GROUP BY g;
+
+-- title: a number compared with a text that is none
+-- expect: may_raise
+SELECT g, count(*) n FROM f WHERE k = 'x' GROUP BY g;
+
+-- title: a text compared with a number inside FILTER
+-- expect: may_raise
+SELECT k, count(*) FILTER (WHERE g = 1) n FROM f GROUP BY k;
+
+-- title: a text compared with a number inside CASE
+-- expect: may_raise
+SELECT k, count(CASE WHEN g = 1 THEN v END) n FROM f GROUP BY k;
+
 -- title: T3 a scalar aggregate over nothing is one row, counts 0, sums NULL
 -- expect: answers
 SELECT count(*) n, count(v) c, sum(v) s, min(v) l, avg(v) a, count(DISTINCT v) d FROM f WHERE g = 'none';
