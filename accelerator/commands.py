@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from accelerator.builds.handle import Build
 from accelerator.constraints import check, declared
 from accelerator.errors import (
     AcceleratorError,
+    BuildError,
+    CancelledError,
     CubeExistsError,
     CubeNotFoundError,
     DefinitionError,
@@ -198,7 +201,15 @@ def _create(statement: CreateCube, session: Accelerator) -> pa.Table:
         publishing.drop_published(session, existing)
     if statement.deferred:
         return _built_table(Built(statement.name))
-    return _built_table(start_build(session, statement.name, wait=True, progress=None).wait())
+    try:
+        build = start_build(session, statement.name, wait=True, progress=None)
+    except BuildError:
+        # Nothing stays, as of a table; but what has cells already can be gone on with.
+        if existing is None and not session.store.table(record.table_uuid).of(record.id):
+            with suppress(AcceleratorError):
+                session.store.drop_cube(statement.name)
+        raise
+    return _built_table(build.wait())
 
 
 def _record(statement: CreateCube, session: Accelerator, cube: CubeDefinition) -> CubeRecord:
@@ -225,9 +236,28 @@ def _build_all(statement: BuildAll, session: Accelerator) -> pa.Table:
         raise no_such_table(session, joined(statement.table))
     records = [record for record, _ in session.planner.cubes_of(facts.uuid)]
     names = [record.name for record in session.builder.finest_first(records)]
-    built = [start_build(session, n, wait=True, progress=None).wait() for n in names]
+    built: list[Built] = []
+    failed: dict[str, AcceleratorError] = {}
+    for name in names:
+        try:
+            built.append(start_build(session, name, wait=True, progress=None).wait())
+        except CancelledError:
+            raise
+        except AcceleratorError as error:  # the others are built first
+            failed[name] = error
     made = indexing.build_all(session, facts.uuid)
+    if failed:
+        raise _failed(failed, len(names))
     return _built_table(*built, *(Built(b.index, b.files, 0, b.rows, b.bytes) for b in made))
+
+
+def _failed(failed: Mapping[str, AcceleratorError], of: int) -> AcceleratorError:
+    """The one error, or one that names all cubes that weren't built."""
+    first = next(iter(failed.values()))
+    if len(failed) == 1:
+        return first
+    told = "; ".join(f"{name}: {error.message}" for name, error in failed.items())
+    return BuildError(f"{len(failed)} of {of} cubes were not built: {told}", hint=first.hint)
 
 
 def _create_index(statement: CreateIndex, session: Accelerator) -> pa.Table:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Literal
 
 from sqlglot.errors import TokenError
@@ -128,8 +129,19 @@ def _create_index(reader: Reader, or_replace: bool) -> Statement | None:
     except StatementError:
         return None
     if kind not in INDEX_KINDS:
+        if _is_meant(kind):
+            raise StatementError(
+                f"{kind} is no kind of index; there are {', '.join(sorted(INDEX_KINDS))}",
+                hint=f"for example: {EXAMPLES['CREATE INDEX']}",
+            )
         return None
     return _index(reader, CreateIndex(name, table, kind, (), (), or_replace, if_not_exists))
+
+
+def _is_meant(kind: str) -> bool:
+    """Whether a kind is one of ours misspelt, or a part of one's name."""
+    words = {word for one in INDEX_KINDS for word in one.split("_")}
+    return kind in words or bool(get_close_matches(kind, [*INDEX_KINDS, *words], 1, 0.75))
 
 
 def _index(reader: Reader, created: CreateIndex) -> Statement:

@@ -245,6 +245,11 @@ def test_index_statements():
         made = parse_statement(f"CREATE INDEX i ON t USING {kind.lower()} (c)")
         assert made == CreateIndex("i", ("t",), kind, ("c",))
     assert set(KINDS) == INDEX_KINDS
+    for kind in ("NGRAM", "token", "BITMAPS", "BLOM", "TOKEN_BITMP"):
+        with pytest.raises(StatementError, match=f"{kind.upper()} is no kind .* NGRAM_BLOOM"):
+            parse_statement(f"CREATE INDEX i ON t USING {kind} (c)")
+    for kind in ("BTREE", "HASH", "bloomfilter"):
+        assert isinstance(parse_statement(f"CREATE INDEX i ON t USING {kind} (c)"), Other)
     assert parse_statement("BUILD INDEX i") == BuildIndex("i")
     assert parse_statement("DROP INDEX IF EXISTS i") == DropIndex("i", if_exists=True)
     assert parse_statement("SHOW INDEXES IN d.t") == ShowIndexes(("d", "t"))

@@ -245,6 +245,19 @@ def test_a_name_in_use_and_a_build_that_fails(shop: Shop) -> None:
     overflow = f"CREATE CUBE big AS SELECT g, sum(v * 2000000000) AS s FROM {shop.table} GROUP BY g"
     with pytest.raises(BuildError, match=r"big failed in Spark.*OVERFLOW"):
         shop.acc.query(overflow)
+    assert sorted(shop.acc.store.registry(fresh=True).cubes) == ["shop"]  # as a table that fails
+
+
+def test_one_that_fails_keeps_none_of_the_others_from_being_built(shop: Shop) -> None:
+    shop.create(rest="DEFERRED")
+    big = "CREATE CUBE {} DEFERRED AS SELECT g, sum(v * 2000000000) AS s FROM {} GROUP BY g"
+    shop.acc.query(big.format("a_big", shop.table))
+    with pytest.raises(BuildError, match="a_big failed"):
+        shop.acc.query(f"BUILD ALL ON {shop.table}")
+    assert shop.acc.query(shop.select).metrics.rewritten
+    shop.acc.query(big.format("b_big", shop.table))
+    with pytest.raises(BuildError, match=r"2 of 3 cubes.*a_big.*b_big"):
+        shop.acc.query(f"BUILD ALL ON {shop.table}")
 
 
 def test_stores_that_cannot_be_written(shop: Shop, tmp_path: Path) -> None:
