@@ -29,6 +29,7 @@ from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import file_io
 from accelerator.iceberg.position_deletes import PositionDeletes
 from accelerator.iceberg.readable import check_readable
+from accelerator.iceberg.stored_types import check_types
 
 if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
@@ -45,7 +46,9 @@ def read_rows(pinned: PinnedTable, columns: Sequence[str], files: Sequence[LiveF
     # Batches may differ in string width from file to file; the answer's schema may not.
     target = schema_to_pyarrow(schema, include_field_ids=False)
     try:
-        pieces = _Reader(pinned, schema).read(files)
+        reader = _Reader(pinned, schema)
+        check_types(reader.io, files, schema_to_pyarrow(schema))
+        pieces = reader.read(files)
         table = pa.concat_tables([target.empty_table(), *(piece.cast(target) for piece in pieces)])
         for column in table.columns:
             # DuckDB takes texts for UTF-8, which they need not be.
@@ -83,12 +86,12 @@ class _Reader:
     """Reads files of one pinned table."""
 
     def __init__(self, pinned: PinnedTable, schema: Schema) -> None:
-        self._io = file_io(pinned.metadata_location, pinned.io_properties)
+        self.io = file_io(pinned.metadata_location, pinned.io_properties)
         # ArrowScan asks the current schema about the table: make it the pinned one.
         update = {"current_schema_id": pinned.schema.schema_id}
         metadata = pinned.metadata.model_copy(update=update)
-        self._scan = ArrowScan(metadata, self._io, schema, AlwaysTrue())
-        self._deletes = PositionDeletes(self._io)
+        self._scan = ArrowScan(metadata, self.io, schema, AlwaysTrue())
+        self._deletes = PositionDeletes(self.io)
 
     def read(self, files: Sequence[LiveFile]) -> list[pa.Table]:
         """One table of the files without deletes, and one for each file with some."""
