@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from accelerator.arrow_types import conform, is_known
+from accelerator.builds.checksums import check
 from accelerator.cover_plan import fields_used, segment_condition, types_now, used_columns
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.hot_segments import Copy
@@ -39,6 +40,7 @@ def run_duckdb(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Tabl
     """The answer from DuckDB, with Spark's names and types, and what was read if it was counted."""
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
+    check(plan.segments)
     cells = None if plan.manifests is None else plan.manifests.cells
     tables = {} if cells is None else {CELLS: cells}
     counted: Counted | None = None
@@ -206,6 +208,7 @@ def _frame(
     plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
     types = types_now(plan.block, plan.match)
     sources = []
+    check(plan.segments)
     filled = [s for s in plan.segments if s.rows]
     if filled:
         view = f"acc_{uuid.uuid4().hex}"

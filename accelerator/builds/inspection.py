@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from accelerator.builds.checksums import checksum
 from accelerator.builds.segment_records import Written
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, path_list
 from accelerator.errors import BuildError
@@ -37,7 +38,14 @@ def inspect(store: Store, duckdb: DuckDBEngine, job: Job) -> dict[int, Written]:
         uri, all_ = uris[path], cells[path]
         shares = {column: n * own // all_ for column, n in columns[path].items()}
         found[row["id"]] = Written(
-            uri, own, row["n"], sizes[uri] * own // all_, segments[path], sizes[uri], shares
+            uri,
+            own,
+            row["n"],
+            sizes[uri] * own // all_,
+            segments[path],
+            sizes[uri],
+            shares,
+            checksum(path),
         )
     if len(found) != len(rows):
         raise BuildError("a segment was written to two files", hint="this is a fault of the build")

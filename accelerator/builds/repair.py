@@ -1,8 +1,8 @@
 """Segments whose artifact is gone, cut or damaged: found, and forgotten, to be built anew.
 
-A build looks at names and sizes. A query looks at nothing: it falls back when an artifact fails it,
-and only then are its artifacts read from end to end. One that can't be looked at (the store is out
-of reach, or elsewhere than its records say) is never taken for broken.
+A build looks at names and sizes. A query looks at checksums, once a process: it falls back when an
+artifact fails it, and only then are its artifacts decoded from end to end. One that can't be looked
+at (the store is out of reach, or elsewhere than its records say) is never taken for broken.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from accelerator.builds.checksums import altered
 from accelerator.builds.segment_records import FILE_BYTES
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan
 from accelerator.errors import EngineError, StoreError
@@ -24,9 +25,10 @@ def broken_segments(store: Store, segments: Iterable[SegmentRecord]) -> list[int
 
 
 def unreadable_segments(duckdb: DuckDBEngine, segments: Iterable[SegmentRecord]) -> list[int]:
-    """Ids of segments whose file is there and can't be read."""
+    """Ids of segments whose file is there and can't be read, or isn't what was written."""
     filled = [s for s in segments if s.rows]
-    broken = {path for path in {s.path for s in filled} if not _is_readable(duckdb, path)}
+    broken = {s.path for s in altered(filled)}
+    broken |= {p for p in {s.path for s in filled} - broken if not _is_readable(duckdb, p)}
     return [s.id for s in filled if s.path in broken]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from accelerator.builds.checksums import CHECKSUM
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store import CoveredFile, EdgeCount, SegmentRecord
 from cubes.definition import FORMAT, CubeDefinition
@@ -33,9 +34,10 @@ class Written:
     file_segments: int
     file_bytes: int
     columns: Mapping[str, int]
+    checksum: str
 
 
-NOTHING = Written("", 0, 0, 0, 0, 0, {})
+NOTHING = Written("", 0, 0, 0, 0, 0, {}, "")
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def built_segment(
             "file_segments": written.file_segments,
             FILE_BYTES: written.file_bytes,
             COLUMN_BYTES: dict(written.columns),
+            **({CHECKSUM: written.checksum} if written.checksum else {}),
             "bounds": _bounds(cube, pinned[0], file),
             **(facts or {}),
         },
@@ -124,6 +127,7 @@ def merged_segment(
             "file_segments": written.file_segments,
             FILE_BYTES: written.file_bytes,
             COLUMN_BYTES: dict(written.columns),
+            **({CHECKSUM: written.checksum} if written.checksum else {}),
             "bounds": _merged_bounds(segments),
         },
     )

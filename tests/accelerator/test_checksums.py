@@ -1,0 +1,56 @@
+"""Artifacts beside their checksums: any altered bit is noticed, and nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelerator.builds.checksums import CHECKSUM, altered, check, checksum
+from accelerator.errors import EngineError
+from accelerator.store import SegmentRecord
+
+
+def _segment(path: Path, recorded: str | None, number: int = 1, rows: int = 5) -> SegmentRecord:
+    facts = {} if recorded is None else {CHECKSUM: recorded}
+    return SegmentRecord(number, "c", f"file://{path}", rows, 1, (), facts=facts)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("artifacts")
+
+
+@given(st.binary(min_size=1, max_size=200), st.data())
+def test_one_bit_is_noticed(folder: Path, content: bytes, data: st.DataObject) -> None:
+    path = folder / f"{crc32(content)}-{len(content)}"
+    path.write_bytes(content)
+    sound = _segment(path, checksum(str(path)))
+    check([sound])
+    bit = data.draw(st.integers(0, 8 * len(content) - 1))
+    harmed = bytearray(content)
+    harmed[bit // 8] ^= 1 << bit % 8
+    other = path.with_suffix(".harmed")
+    other.write_bytes(harmed)
+    wrong = _segment(other, sound.facts[CHECKSUM])
+    assert altered([sound, wrong]) == [wrong]
+    with pytest.raises(EngineError, match="checksum") as raised:
+        check([sound, wrong])
+    assert "BUILD CUBE" in raised.value.hint
+
+
+def test_what_cannot_be_told_is_not_altered(folder: Path) -> None:
+    path = folder / "file"
+    path.write_bytes(b"abc")
+    missing = _segment(folder / "missing", "00000000")
+    assert altered([_segment(path, None), _segment(path, "00000000", rows=0), missing]) == []
+
+
+def test_a_large_file_is_read_in_pieces(folder: Path) -> None:
+    path = folder / "large"
+    content = bytes(range(256)) * 10_000
+    path.write_bytes(content)
+    assert checksum(str(path)) == f"{crc32(content):08x}"
