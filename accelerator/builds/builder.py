@@ -275,10 +275,9 @@ class Builder:
     def _compact(self, record: CubeRecord, tag: str) -> Built:
         target = self.target(record)
         self._repair(target)
+        while wrong := [s.id for s in altered(self.coverage(target).segments)]:
+            self._store.remove_segments(record.table_uuid, wrong)  # merged, they'd look sound
         segments = self.coverage(target, exactly=True).segments
-        while wrong := [s.id for s in altered(segments)]:  # a merge would make them look sound
-            self._store.remove_segments(record.table_uuid, wrong)
-            segments = self.coverage(target, exactly=True).segments
         if len(segments) < 2:
             return Built(record.name)
         job = self._store.begin_job(record.table_uuid, record.id)
