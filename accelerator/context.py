@@ -84,6 +84,7 @@ HARMLESS = (
     "spark.sql.queryExecutionListeners",
     "spark.sql.redaction.",
     "spark.sql.repl.",
+    "spark.sql.requireAllClusterKeysFor",
     "spark.sql.shuffle.",
     "spark.sql.shuffledHashJoinFactor",
     "spark.sql.sources.",

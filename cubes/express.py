@@ -140,23 +140,17 @@ def compares_by_cast(call: Call) -> bool:
     """
     if call.op not in COMPARISONS and call.op != "in":
         return False
-    types = {arg.type for arg in call.args if not _is_null(arg)}
-    if len(types) < 2 or types <= {"string", None}:
+    texts = [arg for arg in call.args if arg.type == "string"]
+    others = {arg.type for arg in call.args if arg.type not in ("string", "void")}
+    if not others or (others == {None} and texts) or (not texts and None not in others):
         return False
-    own = call.args[0].type
-    if is_numeric(own):
-        return not all(is_numeric(a.type) or _is_null(a) or _numeral(a, own) for a in call.args[1:])
-    return "string" in types or None in types
+    if not all(map(is_numeric, others)):
+        return len(others) > 1 or bool(texts)
+    return not all(_numeral(text, whole=bool(others & set(EXACT))) for text in texts)
 
 
-def _is_null(expr: Expr) -> bool:
-    return expr.type == "void"
-
-
-def _numeral(expr: Expr, type_: str | None) -> bool:
-    if not isinstance(expr, Literal) or expr.type != "string":
-        return False
-    return _NUMERAL[type_ in EXACT].fullmatch(expr.value) is not None
+def _numeral(expr: Expr, *, whole: bool) -> bool:
+    return isinstance(expr, Literal) and _NUMERAL[whole].fullmatch(expr.value) is not None
 
 
 def _raises(call: Call) -> bool:

@@ -132,10 +132,27 @@ def leaf(dice: Dice, expr: Expr, others: Sequence[Expr] = ()) -> str:
         forms += [x, f"NOT {x}", f"{x} IS TRUE", f"{x} IS NOT FALSE"] * 2
     if values.is_number(expr.type) and expr.type not in values.FLOATS:
         forms += [f"{x} = {dice.constants.randrange(5)}.0", f"{x} > -1", f"{x} <= 2.5D"]
+    if r.random() < 0.03:
+        forms = _odd(dice, expr, one)
     alike = [o for o in others if o.type == expr.type and o.text != x]
     if alike and r.random() < 0.1:
         return f"{x} {r.choice(('=', '<', '<>', '<=>'))} {r.choice(alike).text}"
     return r.choice(forms)
+
+
+def _odd(dice: Dice, expr: Expr, one: str) -> list[str]:
+    """What the parser could lose, and comparisons that need a cast."""
+    x = expr.text
+    forms = [f"({x}, {x}) IN (({one}, {one}))", f"({x}, 1) = ({one}, 1)", f"({x}) IN (({one}))"]
+    if values.is_number(expr.type):
+        whole = dice.constants.randrange(5)
+        forms += [f"+{x} = {one}", f"{x} = +({one})", f"{x} = '{whole}'", f"{x} < ' {whole} '"]
+        forms += [f"{x} IN ('{whole}', '7')", f"{x} = 'x'"]
+    if expr.type == "STRING":
+        forms += [f"+{x} = {one}", f"{x} = {dice.constants.randrange(5)}", f"{x} IN (0, 1)"]
+    if expr.type == "DATE":
+        forms += [f"{x} = 'none'", f"{x} >= '2020'", f"{x} < TIMESTAMP'2020-03-01 00:00:01'"]
+    return forms
 
 
 def predicate(dice: Dice, exprs: Sequence[Expr], depth: int = 2) -> str:

@@ -12,8 +12,8 @@ import random
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,23 @@ QUICK = {
     "spark.sql.codegen.wholeStage": "false",
 }
 """Of a Spark session for hundreds of statements over few rows; no answer depends on these."""
+
+_SET = 0.08
+_SETTINGS = (
+    ("spark.sql.crossJoin.enabled", "false"),
+    ("spark.sql.decimalOperations.allowPrecisionLoss", "false"),
+    ("spark.sql.groupByAliases", "false"),
+    ("spark.sql.groupByOrdinal", "false"),
+    ("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "true"),
+    ("spark.sql.legacy.literal.pickMinimumPrecision", "false"),
+    ("spark.sql.legacy.parser.havingWithoutGroupByAsWhere", "true"),
+    ("spark.sql.legacy.setopsPrecedence.enabled", "true"),
+    ("spark.sql.orderByOrdinal", "false"),
+    ("spark.sql.optimizer.dynamicPartitionPruning.enabled", "false"),
+    ("spark.sql.parquet.filterPushdown", "false"),
+    ("spark.sql.stableDerivedColumnAlias.enabled", "true"),
+)
+"""Of Spark: some change what a statement means, some only how it runs."""
 
 Tell = Callable[[str], None]
 
@@ -108,13 +125,31 @@ class Run:
             for number in range(_ROUNDS):
                 if number:
                     self._change(world, seed, asked)
-                self._round(world, seed, asked)
+                with self._setting(world):
+                    self._round(world, seed, asked)
                 if self._over():
                     return
         except BrokenError as broken:
             self._differs(world, seed, str(broken))
         finally:
             world.drop()
+
+    @contextmanager
+    def _setting(self, world: World) -> Iterator[None]:
+        """At times a setting of Spark's that isn't its default; the answers are still plain's."""
+        name, value = world.r.choice(_SETTINGS)
+        if world.r.random() >= _SET:
+            yield
+            return
+        conf = self.acc.spark.conf
+        usual = conf.get(name)
+        conf.set(name, value)
+        world.script.append(f"SET {name} = {value}")
+        try:
+            yield
+        finally:
+            conf.set(name, usual)
+            world.script.append(f"SET {name} = {usual}")
 
     def _change(self, world: World, seed: int, asked: deque[Select]) -> None:
         """One or two changes, earlier statements over what is covered yet, a build mostly."""
@@ -216,6 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0, help="at most so long (default 5)")
     parser.add_argument("--queries", type=int, help="at most so many statements")
+    parser.add_argument("--json", type=Path, help="where the figures go")
     parser.add_argument("--seed", type=int, help="of the first world; a random one by default")
     options = parser.parse_args(arguments)
     seed = random.randrange(10**6) if options.seed is None else options.seed
@@ -237,4 +273,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = run.outcome
         run.run()
     print(outcome.line(), flush=True)
+    if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        figures = {"figures": json.loads(outcome.line()), "complete": outcome.queries > 0}
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
     return 1 if outcome.differences else 0

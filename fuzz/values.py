@@ -42,7 +42,8 @@ def pool(r: Random, type_: str, size: int) -> list[Any]:
         return r.sample(TEXTS, min(size, len(TEXTS)))
     if type_ == "DATE":
         days = [0, 1, 30, 31, 59, 60, 90, 365, 366, -1, -18262, 730, *range(100, 160)]
-        return [_DAY + timedelta(d) for d in _some(r, days, size)]
+        found = [_DAY + timedelta(d) for d in _some(r, days, size)]
+        return [*found, date.min, date.max] if r.random() < 0.06 else found
     if type_ in TIMES:
         minutes = [0, 1, 690, 691, 1440, 2130, 44640, -90000, 525600, *range(2000, 2100, 3)]
         return [_NOON + timedelta(minutes=m, microseconds=m % 7) for m in _some(r, minutes, size)]

@@ -94,21 +94,17 @@ def test_files_of_all_kinds(spark_warehouse, acc: Accelerator) -> None:
         assert "b 2" in _check(wh, acc, name)[0].column_stats.asDict()
 
 
-def test_types_of_statistics(spark_warehouse, acc: Accelerator) -> None:
+def test_types_of_statistics(spark_warehouse, acc: Accelerator, live_acc: Accelerator) -> None:
     wh = spark_warehouse
     name = wh.table(COLUMNS)
     wh.sql(f"INSERT INTO lake.d.{name} {ROW.format(0, 4)}")
-    before = wh.spark.conf.get("spark.sql.session.timeZone")
-    wh.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    try:
-        answer = acc.query(
-            "SELECT max(column_stats.t.upper_bound) t, max(column_stats.n.upper_bound) n,"
-            " max(column_stats.c.upper_bound) c, max(column_stats.`r.y z`.lower_bound) y,"
-            f" sum(record_count) r FROM lake.d.`{name}$logical_iceberg_metadata`"
-        )
-        [row] = answer.arrow().to_pylist()
-    finally:
-        wh.spark.conf.set("spark.sql.session.timeZone", before)
+    live_acc.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    answer = live_acc.query(
+        "SELECT max(column_stats.t.upper_bound) t, max(column_stats.n.upper_bound) n,"
+        " max(column_stats.c.upper_bound) c, max(column_stats.`r.y z`.lower_bound) y,"
+        f" sum(record_count) r FROM lake.d.`{name}$logical_iceberg_metadata`"
+    )
+    [row] = answer.arrow().to_pylist()
     assert row["t"].timestamp() == 15000
     assert row["n"] == datetime(2024, 1, 1)
     assert (row["c"], row["y"], row["r"]) == (Decimal("0.38"), "q", 4)
@@ -172,17 +168,17 @@ def test_states_and_joins(spark_warehouse, acc: Accelerator) -> None:
     assert not [v for v in wh.sql("SHOW VIEWS IN lake.d") if v.viewName.startswith("acc_")]
 
 
-def test_errors(spark_warehouse, acc: Accelerator) -> None:
-    wh = spark_warehouse
+def test_errors(spark_warehouse, live_acc: Accelerator) -> None:
+    wh, acc = spark_warehouse, live_acc
     name = wh.table("a INT")
     with pytest.raises(UnknownTableError):
         acc.query("SELECT * FROM lake.d.`nowhere$logical_iceberg_metadata`")
-    wh.sql("CREATE TEMPORARY VIEW of_no_table AS SELECT 1 AS a")
+    acc.spark.sql("CREATE TEMPORARY VIEW of_no_table AS SELECT 1 AS a")
     try:
         with pytest.raises(NotIcebergError):
             acc.sql("SELECT * FROM `of_no_table$logical_iceberg_metadata`")
     finally:
-        wh.spark.catalog.dropTempView("of_no_table")
+        acc.spark.catalog.dropTempView("of_no_table")
     files = f"lake.d.`{name}$logical_iceberg_metadata`"
     with pytest.raises(AnalysisException, match="bytes_size"):
         acc.query(f"SELECT bytes_size FROM {files}")

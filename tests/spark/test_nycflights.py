@@ -176,7 +176,7 @@ def test_partial_coverage_and_counters_per_segment(flights: Differential) -> Non
     acc.spark.sql("DELETE FROM lake.nyc.flights WHERE month <= 3 AND tailnum IS NULL").collect()
     acc.spark.sql(
         "INSERT INTO lake.nyc.flights SELECT * FROM lake.nyc.flights"
-        " WHERE month = 12 AND day = 25 AND tailnum IN (SELECT tailnum FROM lake.nyc.planes)"
+        " WHERE month = 12 AND day = 5 AND tailnum IN (SELECT tailnum FROM lake.nyc.planes)"
     ).collect()
     flights.changed()
     flights.check(_ANSWERED, spark=_ANSWERED[1:3], where="partial coverage")

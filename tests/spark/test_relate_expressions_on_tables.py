@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.errors import ArithmeticException
 
 from accelerator.errors import AcceleratorError
@@ -214,12 +215,14 @@ def test_columns_that_change(shop: Shop) -> None:
     # A state is read under its own names.
     assert shop.ask(_AREA.replace("{d} d", f"{{d}} VERSION AS OF {snapshot} d")) > 0
     shop.sql("UPDATE {d} SET tall = 5 WHERE k = 5000")
-    with pytest.raises(ArithmeticException):  # plain Spark's own
+    # Plain Spark's own; where the thread fails that makes a broadcast, it isn't told apart.
+    with pytest.raises((ArithmeticException, Py4JError), match="ARITHMETIC_OVERFLOW"):
         shop.acc.query(query)
     with pytest.raises(AcceleratorError, match="area can't be computed"):
         shop.acc.execute("BUILD INDEX area_RANGE")
     shop.sql("DELETE FROM {d} WHERE k = 5000")
-    (row,) = shop.acc.execute(shop.text("OPTIMIZE {f} SORT BY (area DESC)")).to_pylist()
+    with shop.wh.live(store=shop.acc.config.store) as live:  # what rewrites files sets settings
+        (row,) = live.execute(shop.text("OPTIMIZE {f} SORT BY (area DESC)")).to_pylist()
     assert (row["files_before"], row["rows"]) == (FILES, FILES * 120)
     assert set(shop.built()) >= {"area_RANGE", "place_BITMAP"}
     shop.ask(area)

@@ -295,7 +295,10 @@ def test_one_file_appended_twice(
         f"SELECT file_path FROM lake.d.{star.f}.files ORDER BY record_count LIMIT 1"
     )
     folder = f"file://{spark_warehouse.root}/twice_{star.f}"
-    spark_warehouse.spark.read.parquet(path).write.parquet(folder)
+    spark_warehouse.step(
+        f"a copy of {star.f}'s file under {folder}",
+        lambda engine: engine.session.read.parquet(path).write.parquet(folder),
+    )
     add = (
         f"CALL lake.system.add_files(table => 'd.{star.f}', check_duplicate_files => false,"
         f" source_table => '`parquet`.`{folder}`')"
@@ -316,8 +319,10 @@ def test_added_files_have_columns_by_names(
     """Without field ids a file's `v` is whichever column the name mapping says it is by now."""
     table, warehouse = spark_warehouse.table("k INT, v INT"), spark_warehouse
     folder = f"file://{warehouse.root}/added_{table}"
-    rows = warehouse.spark.sql("SELECT CAST(id % 3 AS INT) k, CAST(id AS INT) v FROM range(30)")
-    rows.write.parquet(folder)
+    rows = "SELECT CAST(id % 3 AS INT) k, CAST(id AS INT) v FROM range(30)"
+    warehouse.step(
+        f"{rows} under {folder}", lambda engine: engine.session.sql(rows).write.parquet(folder)
+    )
     warehouse.sql(
         f"CALL lake.system.add_files(table => 'd.{table}', source_table => '`parquet`.`{folder}`')"
     )

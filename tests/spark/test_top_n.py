@@ -198,7 +198,7 @@ def test_what_spark_must_read_is_read_by_spark(spark_warehouse, acc) -> None:
     answer = acc.query(sql)
     assert answer.arrow().column("k").to_pylist() == [247, 246, 245]
     assert answer.metrics.engine == "spark" and answer.metrics.rewritten
-    assert acc.sql(sql).toPandas()["k"].tolist() == [247, 246, 245]
+    assert acc.sql(sql).toArrow()["k"].to_pylist() == [247, 246, 245]
     few = wh.attach(store=str(acc.config.store) + "2", duckdb_bytes_max=1)
     answer = few.query(f"SELECT k, s FROM {table} WHERE s = 'x' ORDER BY k LIMIT 70 OFFSET 2")
     assert answer.metrics.engine == "spark" and answer.metrics.rewritten

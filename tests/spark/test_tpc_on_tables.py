@@ -22,6 +22,7 @@ from bench.tpc.outcome import Outcome
 from bench.tpc.run import PAGE, SCALE, answered_in
 from tests.spark.conftest import SparkWarehouse
 
+LIVE = True
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 _EVERY = 5
 

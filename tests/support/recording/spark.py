@@ -260,7 +260,7 @@ class RecordedSession:
 
     def createDataFrame(self, rows: Any, schema: Any = None) -> RecordedFrame:
         if isinstance(rows, pa.Table):
-            told = digest(rows.schema.to_string(), *sorted(map(repr, rows.to_pylist())))
+            told = digest(rows.schema.to_string(), *_told(rows))
         else:
             told = digest(repr(rows))
         ddl = schema.json() if isinstance(schema, DataType) else str(schema)
@@ -338,6 +338,17 @@ def first_word(text: str) -> str:
 def rows_of(table: pa.Table, schema: StructType) -> list[Row]:
     """The rows as `collect` gives them."""
     return ArrowTableToRowsConversion.convert(table, schema)
+
+
+def _told(rows: pa.Table) -> list[str]:
+    """The rows, in an order of their own; as they stand where Python has no such day."""
+    try:
+        return sorted(map(repr, rows.to_pylist()))
+    except OverflowError:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as stream:
+            stream.write_table(rows.combine_chunks())
+        return [sink.getvalue().to_pybytes().hex()]
 
 
 def _content(path: str) -> str:
