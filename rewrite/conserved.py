@@ -91,6 +91,8 @@ _TEXTS = frozenset({TokenType.STRING, TokenType.RAW_STRING})
 
 def lost(written: Sequence[Token], back: Sequence[Token]) -> str | None:
     """The first token of a statement that its tree has otherwise; None where all are conserved."""
+    if _plain(written) == _plain(back):
+        return None  # as most are
     mine, theirs = _Account(written), _Account(back)
     if mine.nested and _bag(mine.words) == _bag(theirs.words):
         theirs.words = mine.words  # WITH is written back before the whole
@@ -111,9 +113,18 @@ def lost(written: Sequence[Token], back: Sequence[Token]) -> str | None:
     return None
 
 
+def _plain(tokens: Sequence[Token]) -> list[tuple[TokenType, str]]:
+    """The tokens but for AS, which may always stand or not."""
+    return [
+        (token.token_type, token.text if token.token_type in _TEXTS else token.text.upper())
+        for token in tokens
+        if token.token_type is not TokenType.ALIAS
+    ]
+
+
 def _bag(words: Sequence[str]) -> Counter[str]:
-    """The words without those that a WITH before another's items needs not."""
-    return Counter(word for word in words if word not in ("WITH", ","))
+    """The words in any order; a WITH that joins another's items becomes a comma."""
+    return Counter("," if word == "WITH" else word for word in words)
 
 
 @dataclass(slots=True)

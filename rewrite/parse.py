@@ -42,8 +42,10 @@ _TESTS = ("null", "true", "false", "unknown")
 # The parser writes units out, which Spark doesn't know short: trunc(d, 'W') is NULL.
 _FIRST_UNIT = re.compile(r"\s*\(\s*'([a-z]+)'\s*,", re.IGNORECASE)
 _LAST_UNIT = re.compile(r",\s*'([a-z]+)'\s*\)", re.IGNORECASE)
+# Possessive, so that a word is never tried in pieces.
 _HINT = re.compile(
-    r"/\*\+(?:[\s,]*\w+(?:\s*\(\s*[\w.`'-]+(?:\s*,\s*[\w.`'-]+)*\s*\))?)+\s*\*/", re.ASCII
+    r"/\*\+(?:[\s,]*+\w++(?:\s*+\(\s*+[\w.`'-]++(?:\s*+,\s*+[\w.`'-]++)*+\s*+\))?+)++\s*+\*/",
+    re.ASCII,
 )
 _CONTINUED = re.compile(r"--[^\r\n]*\\\r?\n")
 
@@ -102,17 +104,20 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
     if len(trees) != 1 or trees[0] is None:
         raise ParseError("It isn't one statement.")
     if dialect == "spark" and isinstance(trees[0], exp.Query):
-        _check_conserved(tokens, trees[0], parser)
+        _check_conserved(tokens, sql, parser)
     for node in trees[0].find_all(exp.Anonymous, exp.Identifier) if marked else ():
         if isinstance(node.this, str) and node.this.startswith(_MARK):
             node.set("this", node.this.removeprefix(_MARK))
     return trees[0]
 
 
-def _check_conserved(tokens: list[Token], tree: exp.Expression, parser: Dialect) -> None:
-    """UnsureError where the tree lacks what the text has, or has it elsewhere."""
-    back = parser.tokenize(parser.generate(tree, comments=False))
-    missing = lost(tokens, back)
+def _check_conserved(tokens: list[Token], sql: str, parser: Dialect) -> None:
+    """UnsureError where the tree lacks what the text has, or has it elsewhere.
+
+    Writing a tree back changes it; a second one is made sooner than a copy.
+    """
+    (tree,) = parser.parser().parse(tokens, sql)
+    missing = lost(tokens, parser.tokenize(parser.generate(tree, copy=False, comments=False)))
     if missing is not None:
         raise UnsureError(f"The parser reads it otherwise than it's written, at: {missing[:40]}")
 
