@@ -17,6 +17,7 @@ from accelerator.engines.jvm_line import Line
 from rewrite.functions import FUNCTIONS, OURS
 
 _BUILT_IN = "built-in"
+_BETWEEN = "\0"
 OWN = {
     "has_token": "has_token(text, token) - Returns true if the token is one of the text's.",
     "match": "match(text, words) - Returns true if the text has all tokens of words.",
@@ -84,7 +85,9 @@ class SessionState:
 
     def changed(self, asked: Callable[[str], bool]) -> list[str]:
         """Those of the settings that are set, and to other than Spark's default."""
-        return [name for name in map(str, self.conf.settings()) if asked(name) and self._set(name)]
+        keys = self.conf.settings().keySet()
+        names = str(self._jvm.static("java.lang.String", "join", _BETWEEN, keys)).split(_BETWEEN)
+        return [name for name in names if asked(name) and self._set(name)]
 
     def _set(self, name: str) -> bool:
         entry = self._entries.getConfigEntry(name)
