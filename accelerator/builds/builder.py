@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelerator.builds.checksums import altered, check
+from accelerator.builds.checksums import check
 from accelerator.builds.from_cubes import Source, definitions, finer, sources
 from accelerator.builds.inspection import inspect
 from accelerator.builds.repair import broken_segments, unreadable_segments
@@ -274,9 +274,7 @@ class Builder:
 
     def _compact(self, record: CubeRecord, tag: str) -> Built:
         target = self.target(record)
-        self._repair(target)
-        while wrong := [s.id for s in altered(self.coverage(target).segments)]:
-            self._store.remove_segments(record.table_uuid, wrong)  # merged, they'd look sound
+        self._repair(target, contents=True)  # merged, altered ones would look sound
         segments = self.coverage(target, exactly=True).segments
         if len(segments) < 2:
             return Built(record.name)
@@ -301,10 +299,15 @@ class Builder:
             self._store.remove_segments(table_uuid, broken)
         return broken
 
-    def _repair(self, target: Target) -> None:
-        """Forgets segments whose artifact is gone or cut, merged ones before their inputs."""
+    def _repair(self, target: Target, *, contents: bool = False) -> None:
+        """Forgets segments whose artifact is gone or cut, merged ones before their inputs.
+
+        `contents`: altered ones too, whose artifacts are read for that.
+        """
         table = target.record.table_uuid
-        while broken := broken_segments(self._store, self.coverage(target).segments):
+        while broken := broken_segments(
+            self._store, self.coverage(target).segments, contents=contents
+        ):
             self._store.remove_segments(table, broken)
 
     def _merge(

@@ -32,6 +32,7 @@ def inspect(store: Store, duckdb: DuckDBEngine, job: Job) -> dict[int, Written]:
     for row in rows:
         cells[row["filename"]] += row["cells"]
     segments = Counter(row["filename"] for row in rows)
+    sums = {path: checksum(path) for path in segments}
     found = {}
     for row in rows:
         path, own = row["filename"], row["cells"]
@@ -45,7 +46,7 @@ def inspect(store: Store, duckdb: DuckDBEngine, job: Job) -> dict[int, Written]:
             segments[path],
             sizes[uri],
             shares,
-            checksum(path),
+            sums[path],
         )
     if len(found) != len(rows):
         raise BuildError("a segment was written to two files", hint="this is a fault of the build")

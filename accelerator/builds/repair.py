@@ -17,11 +17,17 @@ from accelerator.errors import EngineError, StoreError
 from accelerator.store import SegmentRecord, Store, local_path
 
 
-def broken_segments(store: Store, segments: Iterable[SegmentRecord]) -> list[int]:
-    """Ids of segments whose file is missing, or of another size than was recorded."""
+def broken_segments(
+    store: Store, segments: Iterable[SegmentRecord], *, contents: bool = False
+) -> list[int]:
+    """Ids of segments whose file is missing, or of another size than was recorded.
+
+    `contents`: or isn't what was written.
+    """
     filled = [s for s in segments if s.rows]
     sizes = {path: _size(store, path) for path in {s.path for s in filled}}
-    return [s.id for s in filled if _is_broken(s, sizes[s.path])]
+    wrong = {s.id for s in altered(filled)} if contents else set[int]()
+    return [s.id for s in filled if s.id in wrong or _is_broken(s, sizes[s.path])]
 
 
 def unreadable_segments(duckdb: DuckDBEngine, segments: Iterable[SegmentRecord]) -> list[int]:

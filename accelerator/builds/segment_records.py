@@ -36,6 +36,16 @@ class Written:
     columns: Mapping[str, int]
     checksum: str
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a segment's record says of its artifact."""
+        found: dict[str, object] = {
+            "file_segments": self.file_segments,
+            FILE_BYTES: self.file_bytes,
+            COLUMN_BYTES: dict(self.columns),
+        }
+        return found | ({CHECKSUM: self.checksum} if self.checksum else {})
+
 
 NOTHING = Written("", 0, 0, 0, 0, 0, {}, "")
 
@@ -95,10 +105,7 @@ def built_segment(
         settings=tuple(sorted(settings.items())),
         format=FORMAT,
         facts={
-            "file_segments": written.file_segments,
-            FILE_BYTES: written.file_bytes,
-            COLUMN_BYTES: dict(written.columns),
-            **({CHECKSUM: written.checksum} if written.checksum else {}),
+            **written.facts,
             "bounds": _bounds(cube, pinned[0], file),
             **(facts or {}),
         },
@@ -124,10 +131,7 @@ def merged_segment(
         format=FORMAT,
         inputs=tuple(s.id for s in segments),
         facts={
-            "file_segments": written.file_segments,
-            FILE_BYTES: written.file_bytes,
-            COLUMN_BYTES: dict(written.columns),
-            **({CHECKSUM: written.checksum} if written.checksum else {}),
+            **written.facts,
             "bounds": _merged_bounds(segments),
         },
     )
