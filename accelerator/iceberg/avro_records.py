@@ -14,13 +14,14 @@ from enum import Enum
 from typing import Any
 
 from pyiceberg.avro.decoder import BinaryDecoder
+from pyiceberg.avro.reader import Reader
 from pyiceberg.avro.resolver import resolve_reader
 from pyiceberg.exceptions import ResolveError
 from pyiceberg.schema import Schema
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from accelerator.iceberg.io import Inputs
-from accelerator.iceberg.manifests.container import damaged, read_container
+from accelerator.iceberg.manifests.container import Container, damaged, read_container, unsupported
 
 _INT64 = 1 << 64
 FAULTS = (
@@ -84,6 +85,17 @@ class Decoder(BinaryDecoder):
         self.read_int()
 
 
+def decoded(container: Container, reader: Reader) -> Iterator[Any]:
+    """What PyIceberg's reader makes of each record; one of `FAULTS` where bytes are damaged."""
+    data = bytes(container.data)
+    for block in container.blocks:
+        decoder = Decoder(data, block.start, block.end)
+        for _ in range(block.rows):
+            yield reader.read(decoder)
+        if decoder.tell() != block.end:
+            raise ValueError("a block has bytes behind its last entry")
+
+
 def records(
     inputs: Inputs,
     location: str,
@@ -94,19 +106,16 @@ def records(
     """The records of the file at that location, under the schema, in its order.
 
     `types` and `enums` are what PyIceberg makes of a field's id. ManifestError where the file is
-    damaged, or has other fields than the schema can be read from.
+    damaged, or has types that PyIceberg doesn't know.
     """
     with inputs.new_input(location).open() as opened:
         container = read_container(opened.read())
-    data = bytes(container.data)
     try:
         written = AvroSchemaConversion().avro_to_iceberg(json.loads(container.schema))
         reader = resolve_reader(written, schema, dict(types), dict(enums))
-        for block in container.blocks:
-            decoder = Decoder(data, block.start, block.end)
-            for _ in range(block.rows):
-                yield reader.read(decoder)
-            if decoder.tell() != block.end:
-                raise ValueError("a block has bytes behind its last entry")
+    except FAULTS as error:
+        raise unsupported(f"{location}: {error}") from error
+    try:
+        yield from decoded(container, reader)
     except FAULTS as error:
         raise damaged(f"{location}: {error}") from error

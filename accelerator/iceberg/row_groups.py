@@ -27,6 +27,7 @@ from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.position_deletes import PositionDeletes, Positions
 from accelerator.iceberg.statistics import arrow_kind, is_ordered
+from accelerator.iceberg.stored_types import FIELD_ID
 from indexes.bounds import UNKNOWN, ColumnBounds
 from rewrite.expr import Column
 from rewrite.types import decimal_parts
@@ -37,7 +38,6 @@ _OPEN_MAX = 100
 """Files that stay open; of more only the footers are kept. Processes may open 1,024 at once."""
 _FEW = 4
 """Where so many times fewer rows stand before the last wanted one, only those are decoded."""
-_ID = b"PARQUET:field_id"
 _FLOATING = frozenset({"float", "double"})
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
@@ -380,7 +380,7 @@ def stored_names(
     """The file's names of the columns, without those it lacks; None where it must be read whole."""
     by_id: dict[int, pa.Field] = {}
     for each in parquet.schema_arrow:
-        number = (each.metadata or {}).get(_ID)
+        number = (each.metadata or {}).get(FIELD_ID)
         if number is None:
             return None
         by_id[int(number)] = each

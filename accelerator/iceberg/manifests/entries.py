@@ -30,7 +30,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import IcebergType, NestedField
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
-from accelerator.iceberg.avro_records import FAULTS, Decoder
+from accelerator.iceberg.avro_records import FAULTS, decoded
 from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
     KINDS,
@@ -81,18 +81,11 @@ def decode_small(container: Container, manifest: ManifestFile) -> ManifestColumn
 
 def _entries(container: Container) -> list[Record]:
     """The live entries."""
-    reader = _reader_for(container.schema)
-    found = []
-    data = bytes(container.data)
-    for block in container.blocks:
-        decoder = Decoder(data, block.start, block.end)
-        for _ in range(block.rows):
-            entry = reader.read(decoder)
-            if entry[_ENTRY[0]] != ManifestEntryStatus.DELETED:
-                found.append(entry)
-        if decoder.tell() != block.end:
-            raise UnfitError("a block has bytes behind its last entry")
-    return found
+    return [
+        entry
+        for entry in decoded(container, _reader_for(container.schema))
+        if entry[_ENTRY[0]] != ManifestEntryStatus.DELETED
+    ]
 
 
 def _raw(program: Program, entries: Sequence[Record]) -> Raw:
