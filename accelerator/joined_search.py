@@ -284,9 +284,7 @@ class JoinedSearch:
         if not any(key.startswith(PREFIX) for key in table.properties):
             return {}
         indexed = {one.field_id for one in scene.stored.indexes_of(table.facts.uuid)}
-        known = self._relates.get_or(
-            (table.metadata_location,), lambda: relate_columns(table.properties)
-        )
+        known = self._relates.get_or(table.version, lambda: relate_columns(table.properties))
         return {one.id: one for one in known if one.id in indexed}
 
 

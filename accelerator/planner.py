@@ -167,7 +167,7 @@ class Planner:
         pinned = [scene.pin.pinned(parts, at) for parts, at in names]
         states = tuple(
             [
-                (p.metadata_location, p.parts) if p else scene.pin.view(parts)
+                (p.version, p.parts) if p else scene.pin.view(parts)
                 for p, (parts, _) in zip(pinned, names, strict=True)
             ]
         )

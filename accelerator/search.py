@@ -496,9 +496,7 @@ class CubeSearch:
     ) -> Coverage:
         """The cover of the fact's live files; `pinned` is by the cube's occurrences."""
         version = scene.stored.table(record.table_uuid)
-        states = tuple(
-            (o, p.metadata_location, p.facts.snapshot_id) for o, p in sorted(pinned.items())
-        )
+        states = tuple((o, p.version, p.facts.snapshot_id) for o, p in sorted(pinned.items()))
         asked = tuple([one.id for one in scene.stored.indexes_of(record.table_uuid)])
         settings = tuple(scene.settings.values())
         key = (record.id, version.number, states, found.needs, settings, asked)

@@ -106,9 +106,7 @@ def cover(
     refused: Counter[str] = Counter()
     chosen: list[Segment] = []
     taken: set[tuple[str, int]] = set()
-    fields = {
-        (t.uuid, c.field_id): (read_as(c), c.required) for t in pinned.values() for c in t.columns
-    }
+    fields = _fields(pinned.values())
     sensitive = zone_sensitive(cube)
     for segment in sorted(segments, key=lambda s: (-len(s.files), s.id)):
         reason = _invalid(segment, live, pinned, fields, needs, holds)
@@ -126,11 +124,24 @@ def cover(
     return Coverage(tuple(chosen), uncovered, dict(refused))
 
 
+def _fields(
+    pinned: Iterable[TableFacts],
+) -> dict[tuple[str, int], tuple[str, bool] | None]:
+    """How each field is read; None where tables of one uuid, such as two states, differ in it."""
+    found: dict[tuple[str, int], tuple[str, bool] | None] = {}
+    for table in pinned:
+        for column in table.columns:
+            read = read_as(column), column.required
+            name = table.uuid, column.field_id
+            found[name] = read if found.setdefault(name, read) == read else None
+    return found
+
+
 def _invalid(
     segment: Segment,
     live: Mapping[tuple[str, int], tuple[str, int]],
     pinned: Mapping[int, TableFacts],
-    fields: Mapping[tuple[str, int], tuple[str, bool]],
+    fields: Mapping[tuple[str, int], tuple[str, bool] | None],
     needs: Needs,
     holds: Holds | None,
 ) -> str | None:
@@ -177,11 +188,12 @@ def _bounded(bounds: Mapping[str, Any], left: int, right: int, step: str) -> boo
 
 
 def read_as(column: ColumnFacts) -> str:
-    """How a segment's `fields` tell a column's type, and by which names files without ids have it.
+    """How a segment's `fields` tell a column: its type, and its layout where it has one.
 
-    After a rename and a new column of the old name, such files' values are another column's.
+    After a rename and a new column of the old name, files without ids have another column's values,
+    and a struct's field that was dropped and added anew has a type that reads the same.
     """
-    return f"{column.type} {column.mapping}" if column.mapping else column.type
+    return f"{column.type} {column.layout}" if column.layout else column.type
 
 
 def integer_bounds(

@@ -14,14 +14,16 @@ from typing import Protocol
 class ColumnFacts:
     """A top-level column. `type` is Spark's own text: `int`, `decimal(10,2)`, `timestamp_ntz`.
 
-    `mapping` tells the names by which files without field ids have it; empty where there is none.
+    `layout` tells what else decides which values a file gives: ids, nullability and defaults of
+    nested fields, its own default, the names by which files without field ids have it. Empty for a
+    column of a plain type without these.
     """
 
     field_id: int
     name: str
     type: str
     required: bool
-    mapping: str = ""
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,10 +97,16 @@ def pinned_metadata(jvm: Jvm, current: Java, pinned: PinnedTable) -> Java:
 
 def _metadata(jvm: Jvm, current: Java, pinned: PinnedTable) -> Java:
     known = current.operations().current()
-    if known.metadataFileLocation() == pinned.metadata_location:
+    if (known.metadataFileLocation(), known.uuid()) == pinned.version:
         return known
     parser = f"{_CORE}.TableMetadataParser"
-    return jvm.static(parser, "read", current.io(), pinned.metadata_location)
+    read = jvm.static(parser, "read", current.io(), pinned.metadata_location)
+    if read.uuid() != pinned.facts.uuid:
+        raise EngineError(
+            f"{pinned.facts.name} was made anew since it was pinned",
+            hint="the statement runs as plain Spark SQL instead",
+        )
+    return read
 
 
 def file_tasks(jvm: Jvm, table: Java, pinned: PinnedTable, files: Sequence[LiveFile]) -> Java:

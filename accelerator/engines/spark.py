@@ -207,17 +207,19 @@ class SparkEngine:
         sql = selection_sql(f"{self.selection_catalog()}.`{name}`", pinned)
         return Staged(sql, lambda: unstage_selection(self.jvm, staged, name))
 
-    def metadata_location(self, parts: tuple[str, ...]) -> str | None:
-        """The newest metadata file of a table, by the JVM; None where it isn't an Iceberg table."""
+    def metadata_location(self, parts: tuple[str, ...]) -> tuple[str, str] | None:
+        """The newest metadata file of a table, by the JVM, and the table's uuid.
+
+        None where it isn't an Iceberg table.
+        """
         try:
             with java_errors():
                 table = self.load(parts)
                 # A session's catalog may cache tables: refresh reads the catalog itself.
-                found = (
-                    table.operations().refresh().metadataFileLocation()
-                    if self._is_itself(table, parts)
-                    else None
-                )
+                if not self._is_itself(table, parts):
+                    return None
+                found = table.operations().refresh()
+                return str(found.metadataFileLocation()), str(found.uuid())
         except (JvmError, PySparkException) as error:
             if isinstance(error, JvmError) and _means_no_table(error):
                 return None
@@ -225,7 +227,6 @@ class SparkEngine:
                 f"Spark can't load {'.'.join(parts)}: {error}",
                 hint="check that the catalog works in Spark itself",
             ) from error
-        return str(found) if found else None
 
     def catalog_settings(self) -> list[CatalogSettings]:
         """Each Iceberg catalog of the session, in PyIceberg's words or as type `jvm`."""

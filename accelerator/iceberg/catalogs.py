@@ -1,7 +1,8 @@
 """Where tables' newest metadata is, asked of PyIceberg's catalogs or of the JVM.
 
 A reader answers one question on every pin: which metadata file is the table's newest. What stands
-in a metadata file never changes, so its parsed form is the caller's to keep.
+in a metadata file never changes as long as its table lives, so its parsed form is the caller's to
+keep, under the pointer's location and uuid.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ SWAP = (
 )
 
 
+JvmLocated = Callable[[tuple[str, ...]], tuple[str, str] | None]
+"""The newest metadata file of a table by its full name, and the table's uuid."""
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
     """One catalog: the name that statements use, what sort it is, PyIceberg's own properties."""
@@ -50,11 +55,16 @@ class CatalogSettings:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """The newest metadata of a table; `metadata` where finding it has parsed it already."""
+    """The newest metadata of a table; `metadata` where finding it has parsed it already.
+
+    `uuid` is the table's where the location alone doesn't name the content for good: a Hadoop
+    catalog that makes a table anew calls its file `v1.metadata.json` again.
+    """
 
     location: str
     properties: Mapping[str, str]
     metadata: TableMetadata | None = None
+    uuid: str = ""
 
     def parse(self) -> TableMetadata:
         """The metadata file's content."""
@@ -63,7 +73,13 @@ class Pointer:
         hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
         with read_errors(f"the table metadata at {self.location}", hint):
             inputs = inputs_for(self.location, self.properties)
-            return FromInputFile.table_metadata(inputs.new_input(self.location))
+            found = FromInputFile.table_metadata(inputs.new_input(self.location))
+        if self.uuid not in ("", str(found.table_uuid)):
+            raise CatalogError(
+                f"the table metadata at {self.location} is another table's by now",
+                hint="a table was dropped and made anew; ask again, or REFRESH TABLE in Spark",
+            )
+        return found
 
 
 class CatalogReader(Protocol):
@@ -232,13 +248,9 @@ class PyIcebergCatalog:
 class JvmCatalog:
     """A catalog that only the JVM knows (hadoop, Spark's session catalog): it gives pointers."""
 
-    def __init__(
-        self,
-        settings: CatalogSettings,
-        location: Callable[[tuple[str, ...]], str | None] | None,
-    ) -> None:
+    def __init__(self, settings: CatalogSettings, located: JvmLocated | None) -> None:
         self._settings = settings
-        self._location = location
+        self._located = located
 
     def pointer(
         self,
@@ -246,8 +258,11 @@ class JvmCatalog:
         moment: object = None,  # noqa: ARG002 - the Protocol's
     ) -> Pointer | None:
         """The newest metadata of namespace + name, or None where it isn't a table."""
-        found = self._location((self._settings.name, *identifier)) if self._location else None
-        return Pointer(found, self._settings.properties) if found else None
+        found = self._located((self._settings.name, *identifier)) if self._located else None
+        if found is None:
+            return None
+        location, uuid = found
+        return Pointer(location, self._settings.properties, uuid=uuid)
 
     def view(
         self,

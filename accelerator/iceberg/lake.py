@@ -27,6 +27,7 @@ from accelerator.iceberg.catalogs import (
     CatalogReader,
     CatalogSettings,
     JvmCatalog,
+    JvmLocated,
     Pointer,
     PyIcebergCatalog,
 )
@@ -131,6 +132,14 @@ class PinnedTable:
     _files: FileCache
     _columns: _Columns
     _identity: Identity
+
+    @property
+    def version(self) -> tuple[str, str]:
+        """What names the table's metadata for good: the file, and the table that it's of.
+
+        A table that is made anew under its old name may have a file of its old one's name.
+        """
+        return self.metadata_location, self.facts.uuid
 
     @property
     def snapshot_ms(self) -> int | None:
@@ -493,13 +502,13 @@ class Lake:
         default_namespace: Callable[[], tuple[str, ...]],
         *,
         metadata_max_age_s: float = 0,
-        jvm_metadata_location: Callable[[tuple[str, ...]], str | None] | None = None,
+        jvm_located: JvmLocated | None = None,
         other_catalogs: Collection[str] = ("spark_catalog",),
         manifest_cache: ManifestCacheSettings = _MANIFEST_CACHE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`other_catalogs` are names that the engine knows as catalogs without Iceberg tables."""
-        self._catalogs = {each.name: _reader(each, jvm_metadata_location) for each in catalogs}
+        self._catalogs = {each.name: _reader(each, jvm_located) for each in catalogs}
         self._others = frozenset(other_catalogs) - self._catalogs.keys()
         self._default_catalog = default_catalog
         self._default_namespace = default_namespace
@@ -550,7 +559,7 @@ class Lake:
         if pointer is None:
             return None
         # The name belongs to the key: two names may be registered over one metadata file.
-        key = (pointer.location, *full)
+        key = (pointer.location, pointer.uuid, *full)
         return self._loaded.get_or(key, lambda: _Loaded(pointer, pointer.parse()))
 
     def view(self, full: tuple[str, ...], moment: object) -> ViewFacts | None:
@@ -634,12 +643,10 @@ class Lake:
                 yield (name, *identifier)
 
 
-def _reader(
-    settings: CatalogSettings, jvm_location: Callable[[tuple[str, ...]], str | None] | None
-) -> CatalogReader:
+def _reader(settings: CatalogSettings, jvm_located: JvmLocated | None) -> CatalogReader:
     """The cheapest reader for those settings; touches nothing yet."""
     if settings.type == "jvm":
-        return JvmCatalog(settings, jvm_location)
+        return JvmCatalog(settings, jvm_located)
     file = sqlite_file(settings)
     return PyIcebergCatalog(settings) if file is None else SqliteCatalog(settings, file)
 

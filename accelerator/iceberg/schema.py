@@ -12,7 +12,15 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.types import DecimalType, FixedType, IcebergType, ListType, MapType, StructType
+from pyiceberg.types import (
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
 
 from accelerator.errors import UnknownTableError
 from rewrite.facts import At, ColumnFacts, TableFacts
@@ -43,17 +51,47 @@ def spark_type(kind: IcebergType) -> str:
     return _SPARK_WORDS.get(str(kind), str(kind))
 
 
+def layout(field: NestedField) -> str:
+    """What of a column's type and default Spark's text of the type doesn't tell; "" for nothing.
+
+    Two columns of equal types and layouts have the same values in every file, once the files'
+    names are the same: a nested field that was dropped and added anew has another id.
+    """
+    nested = field.field_type
+    told = _tree(nested) if isinstance(nested, (StructType, ListType, MapType)) else ""
+    given = "" if field.initial_default is None else f"default {field.initial_default!r}"
+    return " ".join(filter(None, (told, given)))
+
+
+def _tree(kind: IcebergType) -> str:
+    """The ids, nullability and defaults of every field inside, by Iceberg's own words of types."""
+    if isinstance(kind, StructType):
+        return f"struct<{', '.join(map(_inner, kind.fields))}>"
+    if isinstance(kind, ListType):
+        return f"list<{_inner(kind.element_field)}>"
+    if isinstance(kind, MapType):
+        return f"map<{_inner(kind.key_field)}, {_inner(kind.value_field)}>"
+    return str(kind)
+
+
+def _inner(field: NestedField) -> str:
+    needed = "!" if field.required else ""
+    given = "" if field.initial_default is None else f" = {field.initial_default!r}"
+    return f"{field.field_id}{needed} {_tree(field.field_type)}{given}"
+
+
 def table_facts(name: str, metadata: TableMetadata, state: tuple[int | None, Schema]) -> TableFacts:
     """What the rewriter may know of the table in that state."""
     snapshot_id, schema = state
     mapped = {m.field_id: m.model_dump_json() for m in metadata.name_mapping() or ()}
+    layouts = {field.field_id: layout(field) for field in schema.fields}
     columns = tuple(
         ColumnFacts(
             field.field_id,
             field.name,
             spark_type(field.field_type),
             field.required,
-            mapped.get(field.field_id, ""),
+            " ".join(filter(None, (layouts[field.field_id], mapped.get(field.field_id)))),
         )
         for field in schema.fields
     )

@@ -363,11 +363,13 @@ def test_a_catalog_known_only_to_the_jvm_reads_but_does_not_write(warehouse: War
     table = warehouse.table()
     asked: list[tuple[str, ...]] = []
 
-    def location(parts: tuple[str, ...]) -> str | None:
+    def located(parts: tuple[str, ...]) -> tuple[str, str] | None:
         asked.append(parts)
-        return table.metadata_location if parts[-1] == "t" else None
+        if parts[-1] != "t":
+            return None
+        return table.metadata_location, str(table.metadata.table_uuid)
 
-    lake = Lake([CatalogSettings("h", "jvm")], "h", lambda: ("x",), jvm_metadata_location=location)
+    lake = Lake([CatalogSettings("h", "jvm")], "h", lambda: ("x",), jvm_located=located)
     pinned = lake.pin().pinned(("t",), At())
     assert pinned is not None
     assert pinned.arrow(["id"]).num_rows == 3
@@ -375,6 +377,37 @@ def test_a_catalog_known_only_to_the_jvm_reads_but_does_not_write(warehouse: War
     assert lake.pin().table(("u",), At()) is None
     with pytest.raises(CatalogReadOnlyError):
         lake.set_properties(("t",), {"a": "1"})
+
+
+def test_a_table_made_anew_may_call_its_metadata_file_as_before(warehouse: Warehouse) -> None:
+    """A Hadoop catalog begins at `v1.metadata.json` again."""
+    tables = [warehouse.table("t"), warehouse.table("u", ROWS.slice(1))]
+    newest = warehouse.root / "v1.metadata.json"
+
+    def make(which: int) -> str:
+        shutil.copy(local_path(tables[which].metadata_location), newest)
+        return str(tables[which].metadata.table_uuid)
+
+    uuid = make(0)
+    lake = Lake(
+        [CatalogSettings("h", "jvm")],
+        "h",
+        lambda: ("x",),
+        jvm_located=lambda _: (f"file://{newest}", uuid),
+    )
+
+    def ids() -> list[int]:
+        pinned = lake.pin().pinned(("t",), At())
+        assert pinned is not None
+        return pinned.arrow(["id"])["id"].to_pylist()
+
+    assert ids() == [1, 2, 3]
+    uuid = make(1)
+    assert ids() == [2, 3]
+    make(0)
+    uuid = str(tables[1].metadata.table_uuid) + "0"  # the JVM kept an older one than the file
+    with pytest.raises(CatalogError, match="another table's by now"):
+        ids()
 
 
 def test_tables_lists_every_table(warehouse: Warehouse) -> None:

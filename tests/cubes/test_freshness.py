@@ -132,12 +132,24 @@ def test_each_reason_to_refuse() -> None:
 def test_names_in_files_without_field_ids() -> None:
     """After a rename and a new column of the old name, such a file has the column of the other."""
     table = _PINNED[0]
-    columns = tuple(replace(c, mapping="[v, w]" if c.field_id == 5 else "") for c in table.columns)
+    columns = tuple(replace(c, layout="[v, w]" if c.field_id == 5 else "") for c in table.columns)
     pinned = {0: replace(table, columns=columns), 1: _PINNED[1]}
     for read, refused in (("int", 1), ("int [v]", 1), ("int [v, w]", 0)):
         built = replace(_WHOLE[0], fields=(("uuid-f", 5, read, True),))
         found = cover(_CUBE, [built], [File("a")], pinned, Needs(), {})
         assert found.refused.get("schema_changed", 0) == refused
+
+
+def test_two_states_of_one_table_that_read_a_field_otherwise() -> None:
+    """Tables made from one metadata file have one uuid, and so have two states of a table."""
+    table = _PINNED[0]
+    other = tuple(replace(c, layout="default 1") for c in table.columns)
+    pinned = {0: table, 1: _PINNED[1], 2: replace(table, columns=other)}
+    assert cover(_CUBE, _WHOLE[:1], [File("a")], pinned, Needs(), {}).refused == {
+        "schema_changed": 1
+    }
+    pinned[2] = table
+    assert not cover(_CUBE, _WHOLE[:1], [File("a")], pinned, Needs(), {}).refused
 
 
 def test_sums_of_sums_need_bounds() -> None:

@@ -18,6 +18,7 @@ from accelerator.engines.spark import SparkEngine
 from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg import EqualityDeletesError, Lake, PinnedTable
 from accelerator.iceberg.io import local_path
+from accelerator.verification import differ
 from rewrite.facts import At
 from tests.support.equality_deletes import write_equality_delete
 
@@ -286,7 +287,7 @@ def attached_lake(wh, current: str) -> Lake:
         engine.catalog_settings(),
         current,
         lambda: ("d",),
-        jvm_metadata_location=engine.metadata_location,
+        jvm_located=engine.metadata_location,
         other_catalogs=engine.other_catalogs(),
     )
 
@@ -327,6 +328,36 @@ def test_attached_to_a_hadoop_catalog(spark_warehouse) -> None:
         ("no", "x"),
     ):
         assert lake.pin().table(parts, At()) is None
+
+
+def test_a_hadoop_table_that_is_dropped_and_made_anew(spark_warehouse, tmp_path) -> None:
+    """Its metadata file has the old one's name, and is another table's."""
+    wh = spark_warehouse
+    conf = wh.spark.conf
+    conf.set("spark.sql.catalog.anew", "org.apache.iceberg.spark.SparkCatalog")
+    conf.set("spark.sql.catalog.anew.type", "hadoop")
+    conf.set("spark.sql.catalog.anew.warehouse", f"file://{wh.root}/anew")
+    queries = [
+        "SELECT k, count(*) AS n FROM anew.d.h GROUP BY k ORDER BY k",
+        "SELECT max(k) AS m, count(*) AS n FROM anew.d.h",
+        "SELECT k FROM anew.d.h WHERE k > 1 ORDER BY k LIMIT 3",
+    ]
+    with wh.attach(store=str(tmp_path)) as session:
+        for rows in ("(1), (2)", "(3), (4)", "(4), (5)"):
+            wh.sql("CREATE TABLE anew.d.h (k INT) USING iceberg")
+            wh.sql(f"INSERT INTO anew.d.h VALUES {rows}")
+            assert wh.sql("SELECT file FROM anew.d.h.metadata_log_entries")[-1][0].endswith(
+                "/v2.metadata.json"
+            )
+            for query in (*queries, *queries):
+                assert not list(differ(session.query(query).arrow(), session.plain_table(query)))
+            session.query("CREATE CUBE anew AS SELECT k, count(*) FROM anew.d.h GROUP BY k")
+            assert session.query(queries[0]).metrics.rewritten
+            assert not list(
+                differ(session.query(queries[0]).arrow(), session.plain_table(queries[0]))
+            )
+            session.query("DROP CUBE anew")
+            wh.sql("DROP TABLE anew.d.h")
 
 
 def test_a_session_without_a_jvm_is_refused() -> None:
