@@ -1,45 +1,53 @@
-"""Are artifacts what was written? Their bytes beside the checksum that their records keep.
+"""Are artifacts what was written? Their bytes and cells beside what their records say.
 
 A bit that turned on a disk decodes to other numbers, which neither Parquet's readers nor sizes
-tell. Promises: a file is read once a process, and again where its size or time has changed. A
-record of an earlier release has no checksum, and is taken as it is.
+tell, and a segment that isn't in its file would be read as one without cells. Promises: a file is
+read once a process, and again where its size or time has changed. A record of an earlier release
+has no checksum: of its file only the cells are counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from zlib import crc32
 
 from accelerator.errors import EngineError
 from accelerator.recent import Recent
 from accelerator.store import SegmentRecord, local_path
+from cubes.build_sql import SEGMENT
 
 CHECKSUM = "crc32"
 """The fact that has the checksum of the whole artifact: CRC-32, as eight hexadecimal digits."""
 _CHUNK = 1 << 20
 _KNOWN: Recent[str] = Recent(1 << 16)
-"""By path, size and time."""
+"""Checksums by path, size and time."""
+_CELLS: Recent[Mapping[int, int] | None] = Recent(1 << 16)
+"""By the same, how many cells the file has of each segment; None where that can't be read."""
 
 
 def checksum(path: str) -> str:
     """Of a file's bytes; OSError where it can't be read."""
+    return _KNOWN.get_or(_state(path), lambda: _computed(path))
+
+
+def _state(path: str) -> tuple[str, int, int]:
     found = Path(path).stat()
-    return _KNOWN.get_or((path, found.st_size, found.st_mtime_ns), lambda: _computed(path))
+    return path, found.st_size, found.st_mtime_ns
 
 
 def altered(segments: Iterable[SegmentRecord]) -> list[SegmentRecord]:
-    """Those whose artifact is there, and isn't what was written."""
-    wrong: dict[tuple[str, str], bool] = {}
+    """Those whose artifact is there, and isn't what was written or hasn't their cells."""
+    wrong: dict[tuple[str, str | None], bool] = {}
     found = []
     for segment in segments:
-        recorded = segment.facts.get(CHECKSUM) if segment.rows else None
-        if recorded is None:
+        if not segment.rows:
             continue
-        key = (segment.path, str(recorded))
+        path, told = local_path(segment.path), segment.facts.get(CHECKSUM)
+        key = (path, None if told is None else str(told))
         if key not in wrong:
-            wrong[key] = _differs(local_path(segment.path), str(recorded))
-        if wrong[key]:
+            wrong[key] = key[1] is not None and _differs(path, key[1])
+        if wrong[key] or not _has_cells(path, segment):
             found.append(segment)
     return found
 
@@ -48,7 +56,7 @@ def check(segments: Iterable[SegmentRecord]) -> None:
     """EngineError where an artifact isn't what was written."""
     for segment in altered(segments):
         raise EngineError(
-            f"{segment.path} isn't what was written: its checksum differs",
+            f"{segment.path} isn't what was written: its checksum differs, or cells aren't there",
             hint="it's forgotten, and the next BUILD CUBE makes its cells anew",
         )
 
@@ -58,6 +66,28 @@ def _differs(path: str, recorded: str) -> bool:
         return checksum(path) != recorded
     except OSError:
         return False  # who opens it says so
+
+
+def _has_cells(path: str, segment: SegmentRecord) -> bool:
+    try:
+        cells = _CELLS.get_or(_state(path), lambda: _counted(path))
+    except OSError:
+        return True  # who opens it says so
+    return cells is None or cells.get(segment.id) == segment.rows
+
+
+def _counted(path: str) -> Mapping[int, int] | None:
+    # Both are slow to import.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            counted = file.read([SEGMENT]).column(SEGMENT).value_counts()
+    except (pa.ArrowException, KeyError):
+        return None
+    values, counts = counted.field("values"), counted.field("counts")
+    return dict(zip(values.to_pylist(), counts.to_pylist(), strict=True))
 
 
 def _computed(path: str) -> str:

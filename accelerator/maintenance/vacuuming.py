@@ -7,17 +7,19 @@ whatever it has done; the next vacuum goes on from there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from accelerator.builds.checksums import CHECKSUM, altered
 from accelerator.config import Config
 from accelerator.iceberg import PinnedTable
 from accelerator.indexing.statements import end_left
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
-from accelerator.store import Report, Retention
+from accelerator.store import Report, Retention, SegmentRecord
 
 if TYPE_CHECKING:
     from accelerator.session import Accelerator
@@ -64,6 +66,7 @@ def vacuum(
         check = partial(session.check, tag)
         if not scope.dry_run:
             end_left(session, table.facts.uuid)
+        damaged = _damaged(session, table.facts.uuid, scope, check) if scope.full else 0
         report = session.store.vacuum(
             table.facts.uuid,
             retention_of(session.config, scope.hours),
@@ -75,7 +78,26 @@ def vacuum(
             check=check,
         )
     served.tell(report)
+    report.deleted("segment", "its file isn't what was written", damaged)
     return report
+
+
+def _damaged(session: Accelerator, table_uuid: str, scope: Scope, check: Callable[[], None]) -> int:
+    """Reads every artifact that has a checksum, and forgets the segments of those that differ.
+
+    The next BUILD CUBE makes them anew.
+    """
+    by_path: dict[str, list[SegmentRecord]] = {}
+    for segment in session.store.table(table_uuid).segments.values():
+        if CHECKSUM in segment.facts:
+            by_path.setdefault(segment.path, []).append(segment)
+    found: list[int] = []
+    for segments in by_path.values():
+        check()
+        found += [one.id for one in altered(segments)]
+    if found and not scope.dry_run:
+        session.store.remove_segments(table_uuid, found)
+    return len(found)
 
 
 def vacuum_stored(

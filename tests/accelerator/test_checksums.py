@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from zlib import crc32
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,3 +56,17 @@ def test_a_large_file_is_read_in_pieces(folder: Path) -> None:
     content = bytes(range(256)) * 10_000
     path.write_bytes(content)
     assert checksum(str(path)) == f"{crc32(content):08x}"
+
+
+@given(st.lists(st.integers(1, 5), max_size=30), st.integers(1, 6), st.integers(1, 30))
+def test_a_segment_that_is_not_in_its_file_is_noticed(
+    folder: Path, ids: list[int], number: int, rows: int
+) -> None:
+    """Read by its condition, it would be a segment without cells."""
+    path = folder / f"{crc32(repr(ids).encode())}.parquet"
+    pq.write_table(pa.table({"segment": pa.array(ids, pa.int64()), "s0": ids}), path)
+    segment = _segment(path, checksum(str(path)), number, rows)
+    assert altered([segment]) == ([] if ids.count(number) == rows else [segment])
+    assert altered([_segment(path, None, number, rows)]) == (
+        [] if ids.count(number) == rows else [_segment(path, None, number, rows)]
+    )
