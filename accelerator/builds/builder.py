@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accelerator.builds.checksums import check
+from accelerator.builds.checksums import altered, check
 from accelerator.builds.from_cubes import Source, definitions, finer, sources
 from accelerator.builds.inspection import inspect
 from accelerator.builds.repair import broken_segments, unreadable_segments
@@ -291,10 +291,15 @@ class Builder:
         )
 
     def forget_unreadable(self, table_uuid: str, segments: Sequence[SegmentRecord]) -> list[int]:
-        """Forgets those of the segments that can't be read; each is looked at once a session."""
+        """Forgets those of the segments that can't be read, or aren't what was written.
+
+        Each is decoded once a session; what a file is written over with later is told by its
+        checksum, which is computed again where its size or time has changed.
+        """
         unseen = [s for s in segments if s.id not in self._looked_at]
+        seen = [s for s in segments if s.id in self._looked_at]
         self._looked_at |= {s.id for s in unseen}
-        broken = unreadable_segments(self._duckdb, unseen)
+        broken = [*unreadable_segments(self._duckdb, unseen), *(s.id for s in altered(seen))]
         if broken:
             self._store.remove_segments(table_uuid, broken)
         return broken

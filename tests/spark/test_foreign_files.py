@@ -26,7 +26,7 @@ def test_times_of_other_writers(spark_warehouse: SparkWarehouse, acc: Accelerato
         usual = engine.session.conf.get(conf)
         engine.session.conf.set(conf, kind)
         try:
-            engine.session.sql(_ROWS).coalesce(1).write.parquet(str(folder))
+            engine.session.sql(_ROWS).coalesce(1).write.parquet(str(folder), "overwrite")
         finally:
             engine.session.conf.set(conf, usual)
 

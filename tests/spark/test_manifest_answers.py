@@ -147,7 +147,7 @@ def test_a_value_that_contradicts_its_partition_is_left_to_spark(spark_warehouse
     path = wh.sql(f"SELECT file_path FROM {source}.files")[0][0]
     folder = Path(path.removeprefix("file:")).parent
     moved = folder.parent / "added" / "p=7"
-    moved.mkdir(parents=True)
+    moved.mkdir(parents=True, exist_ok=True)
     (moved / "x.parquet").write_bytes(Path(path.removeprefix("file:")).read_bytes())
     wh.sql(
         f"CALL lake.system.add_files(table => '{target.removeprefix('lake.')}',"
@@ -273,7 +273,7 @@ def test_a_partition_that_no_bound_proves_is_left_to_spark(spark_warehouse, acc)
     rows = "SELECT CAST(id AS INT) AS a, CAST(id % 2 + 5 AS INT) AS p FROM range(9)"
     wh.step(
         f"files of {rows} under {folder}",
-        lambda engine: engine.session.sql(rows).coalesce(1).write.parquet(str(folder)),
+        lambda engine: engine.session.sql(rows).coalesce(1).write.parquet(str(folder), "overwrite"),
     )
     wh.sql(
         f"CALL lake.system.add_files(table => 'd.{name}',"

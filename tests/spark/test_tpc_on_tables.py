@@ -73,6 +73,9 @@ def world(
     suite.load(SqlCatalog("lake", uri=uri, warehouse=f"file://{root}"), lambda _: None)
     spark = spark_warehouse.spark.newSession()
     spark.sql(f"USE lake.{suite.name}")
+    # These rows are so many that plans are worth compiling.
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
     store = str(tmp_path_factory.mktemp(f"{suite.name}_store"))
     with accelerator.attach(spark, store=store) as acc:
         for cube in suite.cubes.values():
