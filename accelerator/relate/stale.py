@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -48,12 +49,18 @@ def dimensions_of(path: Path) -> tuple[tuple[int, str, int | None], ...]:
 
 @dataclass(frozen=True)
 class PinnedRelate:
-    """A relate column as a statement sees it: its fact, and its dimensions as they're pinned."""
+    """A relate column as a statement sees it: its fact, and its dimensions as they're pinned.
+
+    `known` is by the statistics, since a statement may ask about all files of the fact, and then
+    about those that a cube lacks.
+    """
 
     path: Path
     fact: PinnedTable
     dimensions: Dimensions
-    known: dict[Snapshots, Flags] = field(default_factory=dict)
+    known: WeakKeyDictionary[FileStatistics, dict[Snapshots, Flags]] = field(
+        default_factory=WeakKeyDictionary
+    )
 
     @property
     def column(self) -> ColumnFacts:
@@ -68,7 +75,8 @@ class PinnedRelate:
     @property
     def stale(self) -> int:
         """Files for which some of what was built doesn't hold any more, as far as was asked."""
-        return max((int((~flags).sum()) for flags in self.known.values()), default=0)
+        every = [flags for known in list(self.known.values()) for flags in known.values()]
+        return max((int((~flags).sum()) for flags in every), default=0)
 
     @property
     def key(self) -> tuple[int, Snapshots, str]:
@@ -82,10 +90,10 @@ class PinnedRelate:
         light: Mapping[int, Sequence[Absent]],
     ) -> Flags:
         """Files of the statistics for which the record holds if it tells of them."""
-        before = snapshots_of(record)
-        if before not in self.known:
-            self.known[before] = self._holds(before, statistics, light)
-        return self.known[before]
+        before, known = snapshots_of(record), self.known.setdefault(statistics, {})
+        if before not in known:
+            known[before] = self._holds(before, statistics, light)
+        return known[before]
 
     def _holds(
         self,
