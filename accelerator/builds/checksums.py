@@ -36,18 +36,21 @@ def _state(path: str) -> tuple[str, int, int]:
     return path, found.st_size, found.st_mtime_ns
 
 
-def altered(segments: Iterable[SegmentRecord]) -> list[SegmentRecord]:
-    """Those whose artifact is there, and isn't what was written or hasn't their cells."""
-    wrong: dict[tuple[str, str | None], bool] = {}
+def altered(segments: Iterable[SegmentRecord], *, anew: bool = False) -> list[SegmentRecord]:
+    """Those whose artifact is there, and isn't what was written or hasn't their cells.
+
+    `anew`: files are read whatever was read of them, as a disk loses bits without a word.
+    """
+    files: dict[tuple[str, object], Mapping[int, int] | None] = {}
     found = []
     for segment in segments:
         if not segment.rows:
             continue
-        path, told = local_path(segment.path), segment.facts.get(CHECKSUM)
-        key = (path, None if told is None else str(told))
-        if key not in wrong:
-            wrong[key] = key[1] is not None and _differs(path, key[1])
-        if wrong[key] or not _has_cells(path, segment):
+        file = local_path(segment.path), segment.facts.get(CHECKSUM)
+        if file not in files:
+            files[file] = _cells(*file, anew=anew)
+        cells = files[file]
+        if cells is not None and cells.get(segment.id) != segment.rows:
             found.append(segment)
     return found
 
@@ -61,19 +64,21 @@ def check(segments: Iterable[SegmentRecord]) -> None:
         )
 
 
-def _differs(path: str, recorded: str) -> bool:
-    try:
-        return checksum(path) != recorded
-    except OSError:
-        return False  # who opens it says so
+def _cells(path: str, recorded: object, *, anew: bool) -> Mapping[int, int] | None:
+    """How many cells a file has of each segment, one that was altered of none.
 
-
-def _has_cells(path: str, segment: SegmentRecord) -> bool:
+    None where it can't be read: who opens it says so.
+    """
     try:
-        cells = _CELLS.get_or(_state(path), lambda: _counted(path))
+        state = _state(path)
+        if recorded is not None:
+            if anew:
+                _KNOWN.put(state, _computed(path))
+            if _KNOWN.get_or(state, lambda: _computed(path)) != recorded:
+                return {}
+        return _CELLS.get_or(state, lambda: _counted(path))
     except OSError:
-        return True  # who opens it says so
-    return cells is None or cells.get(segment.id) == segment.rows
+        return None
 
 
 def _counted(path: str) -> Mapping[int, int] | None:

@@ -94,7 +94,7 @@ def _damaged(session: Accelerator, table_uuid: str, scope: Scope, check: Callabl
     found: list[int] = []
     for segments in by_path.values():
         check()
-        found += [one.id for one in altered(segments)]
+        found += [one.id for one in altered(segments, anew=True)]
     if found and not scope.dry_run:
         session.store.remove_segments(table_uuid, found)
     return len(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from zlib import crc32
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelerator.builds import checksums
 from accelerator.builds.checksums import CHECKSUM, altered, check, checksum
 from accelerator.errors import EngineError
 from accelerator.store import SegmentRecord
@@ -49,6 +51,29 @@ def test_what_cannot_be_told_is_not_altered(folder: Path) -> None:
     path.write_bytes(b"abc")
     missing = _segment(folder / "missing", "00000000")
     assert altered([_segment(path, None), _segment(path, "00000000", rows=0), missing]) == []
+
+
+def test_a_bit_that_a_disk_lost_is_found_by_reading_anew(folder: Path) -> None:
+    """It changes neither size nor time, by which a process knows what it has read."""
+    path = folder / "lost"
+    path.write_bytes(b"abc")
+    segment = _segment(path, checksum(str(path)))
+    times = path.stat()
+    path.write_bytes(b"abb")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert altered([segment]) == []
+    assert altered([segment], anew=True) == altered([segment]) == [segment]
+
+
+@pytest.mark.parametrize("several", [1, 1000])
+def test_a_file_is_looked_at_once_for_all_its_segments(folder: Path, several, monkeypatch) -> None:
+    path = folder / "shared.parquet"
+    pq.write_table(pa.table({"segment": pa.array(range(several), pa.int64())}), path)
+    recorded, looked = checksum(str(path)), []
+    state = checksums._state
+    monkeypatch.setattr(checksums, "_state", lambda one: looked.append(one) or state(one))
+    assert altered(_segment(path, recorded, number, 1) for number in range(several)) == []
+    assert len(looked) == 1
 
 
 def test_a_large_file_is_read_in_pieces(folder: Path) -> None:
