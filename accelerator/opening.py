@@ -92,7 +92,7 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
         context.namespace,
         metadata_max_age_s=loaded.metadata_max_age_s,
         manifest_cache=_manifest_cache(loaded),
-        jvm_located=engine.metadata_location,
+        jvm_located=engine.newest_metadata,
         other_catalogs=engine.other_catalogs(),
     )
     return Accelerator(loaded, lake, _store(loaded), source, context)

@@ -207,19 +207,20 @@ class SparkEngine:
         sql = selection_sql(f"{self.selection_catalog()}.`{name}`", pinned)
         return Staged(sql, lambda: unstage_selection(self.jvm, staged, name))
 
-    def metadata_location(self, parts: tuple[str, ...]) -> tuple[str, str] | None:
+    def newest_metadata(self, parts: tuple[str, ...]) -> tuple[str, str] | None:
         """The newest metadata file of a table, by the JVM, and the table's uuid.
 
-        None where it isn't an Iceberg table.
+        None where it isn't an Iceberg table, or has no uuid, as format 1 allows: Spark plans none.
         """
         try:
             with java_errors():
                 table = self.load(parts)
-                # A session's catalog may cache tables: refresh reads the catalog itself.
                 if not self._is_itself(table, parts):
                     return None
+                # A session's catalog may cache tables: refresh reads the catalog itself.
                 found = table.operations().refresh()
-                return str(found.metadataFileLocation()), str(found.uuid())
+                location, uuid = found.metadataFileLocation(), found.uuid()
+                return (str(location), str(uuid)) if location and uuid else None
         except (JvmError, PySparkException) as error:
             if isinstance(error, JvmError) and _means_no_table(error):
                 return None
