@@ -51,8 +51,10 @@ def spark_type(kind: IcebergType) -> str:
     return _SPARK_WORDS.get(str(kind), str(kind))
 
 
-def layout(field: NestedField) -> str:
-    """What of a column's type and default Spark's text of the type doesn't tell; "" for nothing.
+def layout(field: NestedField, names: str = "") -> str:
+    """What decides a column's values beside Spark's text of its type; "" for nothing.
+
+    `names` are those by which files without field ids have it.
 
     Two columns of equal types and layouts have the same values in every file, once the files'
     names are the same: a nested field that was dropped and added anew has another id.
@@ -60,7 +62,7 @@ def layout(field: NestedField) -> str:
     nested = field.field_type
     told = _tree(nested) if isinstance(nested, (StructType, ListType, MapType)) else ""
     given = "" if field.initial_default is None else f"default {field.initial_default!r}"
-    return " ".join(filter(None, (told, given)))
+    return " ".join(filter(None, (told, given, names)))
 
 
 def _tree(kind: IcebergType) -> str:
@@ -84,14 +86,13 @@ def table_facts(name: str, metadata: TableMetadata, state: tuple[int | None, Sch
     """What the rewriter may know of the table in that state."""
     snapshot_id, schema = state
     mapped = {m.field_id: m.model_dump_json() for m in metadata.name_mapping() or ()}
-    layouts = {field.field_id: layout(field) for field in schema.fields}
     columns = tuple(
         ColumnFacts(
             field.field_id,
             field.name,
             spark_type(field.field_type),
             field.required,
-            " ".join(filter(None, (layouts[field.field_id], mapped.get(field.field_id)))),
+            layout(field, mapped.get(field.field_id, "")),
         )
         for field in schema.fields
     )

@@ -11,6 +11,13 @@ from accelerator.session import Accelerator
 from accelerator.store import local_path
 
 
+def flip_bit(file: Path) -> None:
+    """Another number, for all that Parquet's reader sees."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+
+
 def spoil_cube(session: Accelerator, cube: str, replaced: str) -> None:
     """Puts other states into the files of a cube's segments, as if a build had made them so."""
     record = session.store.registry().cubes[cube]

@@ -23,6 +23,7 @@ from accelerator.session import Accelerator
 from accelerator.store import local_path
 from accelerator.verification import differ
 from tests.spark.processes import environment
+from tests.spark.spoiled import flip_bit
 
 pytestmark = pytest.mark.spark
 LIVE = True
@@ -266,7 +267,7 @@ def test_a_dimension_that_changes_during_a_build(case: Case) -> None:
 def test_harmed_segments_fall_back_and_are_built_again(case: Case) -> None:
     acc, cube = case.acc, case.cube
     acc.query(f"BUILD CUBE {cube}")
-    for harm in (_gone, _cut, _zeroed, _flipped):
+    for harm in (_gone, _cut, _zeroed, flip_bit):
         harm(Path(local_path(case.segments[0].path)))
         answer = acc.query(case.query)
         assert differ(answer.arrow(), acc.plain_table(case.query)) == []
@@ -287,13 +288,6 @@ def _cut(victim: Path) -> None:
 
 def _zeroed(victim: Path) -> None:
     victim.write_bytes(bytes(victim.stat().st_size))
-
-
-def _flipped(victim: Path) -> None:
-    """Another number, for all that Parquet's reader sees."""
-    data = bytearray(victim.read_bytes())
-    data[len(data) // 3] ^= 1
-    victim.write_bytes(data)
 
 
 def test_a_harmed_merge_gives_way_to_its_inputs(case: Case) -> None:

@@ -11,10 +11,10 @@ from tests.spark.differential import Differential
 pytestmark = pytest.mark.spark
 
 _SHAPES = {
-    "struct": ("STRUCT<a: INT, b: INT>", "named_struct('a', k, 'b', k + 1)", "s"),
+    "struct": ("STRUCT<b: INT, a: INT>", "named_struct('b', k + 1, 'a', k)", "s"),
     "array": (
-        "ARRAY<STRUCT<a: INT, b: INT>>",
-        "array(named_struct('a', k, 'b', k + 1))",
+        "ARRAY<STRUCT<b: INT, a: INT>>",
+        "array(named_struct('b', k + 1, 'a', k))",
         "s.element",
     ),
     "deep": (
@@ -40,14 +40,13 @@ def test_a_nested_field_is_made_anew(
         f"SELECT count(DISTINCT s) AS n FROM lake.d.{name}",
     ]
     before = wh.pinned(name).facts
+    assert acc.query(queries[0]).metrics.cubes
     Differential(acc).check(queries, rewritten=None, spark=queries)
     wh.sql(f"ALTER TABLE lake.d.{name} DROP COLUMN {parent}.b")
     wh.sql(f"ALTER TABLE lake.d.{name} ADD COLUMN {parent}.b INT FIRST")
-    if shape == "struct":
-        wh.sql(f"ALTER TABLE lake.d.{name} ALTER COLUMN {parent}.b AFTER a")
-        after = wh.pinned(name).facts
-        assert [c.type for c in after.columns] == [c.type for c in before.columns]
-        assert after.columns[1].layout != before.columns[1].layout
+    after = wh.pinned(name).facts
+    assert [c.type for c in after.columns] == [c.type for c in before.columns]
+    assert after.columns[1].layout != before.columns[1].layout
     for _ in range(2):
         Differential(acc).check(queries, rewritten=None, spark=queries)
         acc.query(f"BUILD CUBE nested_{shape}")

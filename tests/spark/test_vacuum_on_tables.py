@@ -15,6 +15,7 @@ from accelerator.session import Accelerator
 from accelerator.store import local_path
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential
+from tests.spark.spoiled import flip_bit
 
 pytestmark = pytest.mark.spark
 LIVE = True
@@ -95,8 +96,5 @@ def _harm(acc: Accelerator, cube: str) -> int:
     record = acc.store.registry().cubes[cube]
     segments = acc.store.table(record.table_uuid).of(record.id)
     for uri in {one.path for one in segments}:
-        path = Path(local_path(uri))
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
+        flip_bit(Path(local_path(uri)))
     return len(segments)
