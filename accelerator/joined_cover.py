@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accelerator.cover_plan import Candidate
-from accelerator.float_order import float_order, joined_float_order
 from accelerator.indexing.probing import SELECTED_MAX
+from accelerator.plain_pruning import joined_pruning_doubt, pruning_doubt
 from accelerator.plan import MANIFESTS, Manifests, Tried, UsedRelate
 from accelerator.pruning import judge
 from accelerator.relate.expressions import shown
@@ -51,7 +51,7 @@ def joined_candidate(
     `Tried` with a reason where no file is left out, unless `always`, or where the rows that are
     selected aren't known.
     """
-    doubt = joined_float_order(block.tested, lambda i: pinned[i].statistics())
+    doubt = joined_pruning_doubt(block.tested, pinned)
     found = itself(block, fact) if doubt is None else doubt
     if isinstance(found, Declined):
         return Tried(MANIFESTS, found)
@@ -63,7 +63,7 @@ def joined_candidate(
         verdict = judge(own, statistics)
     else:
         verdict, skipped = indexes.judged(own, statistics)
-    doubt = float_order(own, statistics)
+    doubt = pruning_doubt(own, statistics)
     used = [
         statistics.column(c.field_id, c.type or "unknown")
         for c in sorted({c for e in own for c in columns(e)}, key=lambda c: c.field_id)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
 from accelerator.cover_plan import Candidate, duckdb_run, fields_used
-from accelerator.float_order import joined_float_order
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.number_ranges import range_of
+from accelerator.plain_pruning import joined_pruning_doubt
 from accelerator.plan import MANIFESTS, Tried
 from accelerator.recent import Recent
 from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
@@ -314,7 +314,7 @@ def _is_sound(block: Block, pinned: Sequence[PinnedTable], told: Reduced) -> boo
 
     It may leave out a file by its bounds, or take a partition's value instead of the file's.
     """
-    if joined_float_order(block.tested, lambda i: pinned[i].statistics()) is not None:
+    if joined_pruning_doubt(block.tested, pinned) is not None:
         return False
     gone = [i for i in range(len(pinned)) if i not in told.kept]
     return not any(

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type, typed
 from accelerator.cover_plan import Candidate
-from accelerator.float_order import float_order
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from accelerator.indexing.answers import Fixed, IndexAnswers
 from accelerator.indexing.probing import SELECTED_MAX
+from accelerator.plain_pruning import pruning_doubt
 from accelerator.plan import MANIFESTS, Manifests, Tried
 from accelerator.pruning import judge
 from cubes.definition import CubeDefinition, State
@@ -62,7 +62,7 @@ def manifest_candidate(
         verdict = judge(block.conjuncts, statistics)
     else:
         verdict, skipped = indexes.judged(block.conjuncts, statistics)
-    doubt = float_order(block.tested, statistics)
+    doubt = pruning_doubt(block.tested, statistics)
     if doubt is not None:
         return Tried(MANIFESTS, doubt, 0, 0, count)
     left_out = verdict.none_true | (alive == 0)

@@ -15,8 +15,8 @@ from sqlglot import exp
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
 from accelerator.cover_plan import has_equality_deletes
-from accelerator.float_order import float_order_above, has_zero_or_nan
 from accelerator.iceberg import Pin
+from accelerator.plain_pruning import may_be_doubtful, pruning_doubt_above
 from accelerator.plan import CoverPlan, DuckDBRun, NestedPlan, PlainPlan, Plan, RowsPlan, Tried
 from cubes.cover_sql import RawSource, answer_sql
 from cubes.itself import itself
@@ -30,7 +30,7 @@ from rewrite.row_block import RowBlock
 from rewrite.types import FLOATING
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.statistics import FileStatistics
+    from accelerator.iceberg.lake import PinnedTable
 
 _FIRST_MAX = 100_000
 """First rows that are kept as an answer to go on with."""
@@ -182,25 +182,24 @@ def _over(
         raise DeclinedError(refused.code, refused.detail)
     _check_floats(block, plans)
     inputs = [plans[o.table.name] for o in block.occurrences]
-    doubt = float_order_above(block.tested, lambda c: _sources(inputs[c.occurrence], c))
+    doubt = pruning_doubt_above(block.tested, lambda c: _sources(inputs[c.occurrence], c))
     if doubt is not None:
         raise DeclinedError(doubt.code, doubt.detail)
     return over_answers(block, inputs, tried)
 
 
 def may_be_doubted(plan: CoverPlan | RowsPlan | NestedPlan) -> bool:
-    """Whether an answer's column is a float of a table, with zeros or NaN that a test may miss."""
+    """Whether an answer's column is one of a table of which some test is doubtful."""
     columns_ = (
         Column(0, place, output.name or "", output.expr.type)
         for place, output in enumerate(plan.block.outputs)
-        if output.expr.type in FLOATING
     )
-    return any(has_zero_or_nan(*one) for column in columns_ for one in _sources(plan, column))
+    return any(may_be_doubtful(*one) for column in columns_ for one in _sources(plan, column))
 
 
 def _sources(
     plan: CoverPlan | RowsPlan | NestedPlan, column: Column
-) -> Iterator[tuple[Column, FileStatistics]]:
+) -> Iterator[tuple[Column, PinnedTable]]:
     """The tables' columns that an answer's column is, where Spark tests it before it answers."""
     block = plan.block
     own = block.outputs[column.field_id].expr
@@ -211,7 +210,7 @@ def _sources(
         for one in plan.inputs if plan.branches else (plan.inputs[own.occurrence],):
             yield from _sources(one, own)
     else:
-        yield own, plan.pinned[own.occurrence].statistics()
+        yield own, plan.pinned[own.occurrence]
 
 
 def over_answers(

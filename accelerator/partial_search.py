@@ -47,7 +47,7 @@ def plan_partial(
         return plain
     if tree.find(exp.TableSample) is not None:  # what is drawn goes by how the rows lie
         return plain
-    if "null" in text.sql.lower() and has_null_in_test(tree):  # of which plain Spark may fail
+    if has_null_in_test(tree):  # of which plain Spark may fail
         return plain
     found: dict[str, Input] = {}
     refused: set[int] = set()  # SELECTs of groups, by identity: what reads them isn't answered

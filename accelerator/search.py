@@ -25,12 +25,12 @@ from accelerator.cover_plan import (
     read_beside,
     types_now,
 )
-from accelerator.float_order import joined_float_order
 from accelerator.iceberg import LiveFile, Pin, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
 from accelerator.nested_search import plan_nested, rows_beside
 from accelerator.partial_search import has_inner, plan_partial
+from accelerator.plain_pruning import joined_pruning_doubt
 from accelerator.plan import (
     MANIFESTS,
     CoverPlan,
@@ -414,7 +414,7 @@ class CubeSearch:
         found: list[Candidate] = []
         doubt: Declined | None = None
         if cubes:
-            doubt = joined_float_order(block.tested, lambda i: pinned[i].statistics())
+            doubt = joined_pruning_doubt(block.tested, pinned)
         raw = _RawFiles(block, pinned, lambda fact: self._judge(block, fact, pinned, scene))
         for record, cube in cubes:
             if scene.only is not None and record.name != scene.only:

@@ -27,6 +27,7 @@ from rewrite.expr import (
     occurrences,
 )
 from rewrite.facts import Facts
+from rewrite.folded import check_folded
 from rewrite.grouping import Grouping, grouping_of, told_by_sets
 from rewrite.names import AliasNames, Names, OutputNames
 from rewrite.output_name import output_name
@@ -77,7 +78,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     having = _having(tree, over, outputs, grouping.keys)
     order = bind_order(tree, over, outputs)
     _check_order(tree, over, grouping)
-    return Block(
+    block = Block(
         occurrences=tables,
         left_edges=source.left,
         conjuncts=inner,
@@ -89,6 +90,8 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
         grouped=grouped,
         sets=grouping.sets,
     )
+    check_folded(block.tested, (*block.keys, *block.aggregates))
+    return block
 
 
 def bind_where(

@@ -6,12 +6,10 @@ flag of LIKE), and takes some operators in another order. Such nodes raise `Decl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from sqlglot import exp
 
-from rewrite.expr import Expr, Literal, walk
 from rewrite.reason import DeclinedError
+from rewrite.types import literal_number_type
 
 _OPERANDS = frozenset({"this", "expression", "expressions"})
 _SAFE = frozenset({"safe"})
@@ -47,6 +45,7 @@ _CLAUSES: dict[type[exp.Expression], frozenset[str]] = {
 }
 """What is read of clauses."""
 _READ = {kind: _OPERANDS | more for kind, more in _BESIDE.items()}
+_TESTS_OF_NUMBERS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg)
 _TESTS = (exp.Is, exp.In, exp.Like, exp.ILike, exp.RegexpLike, exp.Between)
@@ -100,26 +99,16 @@ def check_alias(condition: exp.Expression) -> None:
         raise DeclinedError("expression_unsupported", "A bare name in parentheses as condition.")
 
 
-def check_nulls(node: exp.Expression, operands: Iterable[Expr]) -> None:
-    """DeclinedError where AND, OR or BETWEEN has a NULL, unless it's of a condition.
-
-    There Spark takes the NULL for FALSE. Of any other test it hands the NULL to the source, and
-    fails inside. What may come to a constant NULL counts as one.
-    """
-    if not _is_of_condition(node) and any(map(_has_null, operands)):
-        raise DeclinedError(
-            "expression_unsupported",
-            f"A NULL inside another test: {node.sql(dialect='spark')[:80]}.",
-        )
-
-
 def has_null_in_test(tree: exp.Expression) -> bool:
-    """Whether `check_nulls` may decline a part of a statement, which needn't be bound.
+    """Whether `rewrite.folded` may decline a part of a statement, which needn't be bound.
+
+    Of the constants only the types are known: one with a fraction, or beyond an int, may be no
+    value of the column's type.
 
     >>> from rewrite.parse import parse
-    >>> conditions = ("a OR NULL", "(a OR NULL) IS NULL")
+    >>> conditions = ("a OR NULL", "(a OR NULL) IS NULL", "a = 1.5", "(a = 1.5) IS NULL")
     >>> [has_null_in_test(parse(f"SELECT 1 FROM t WHERE {c}")) for c in conditions]
-    [False, True]
+    [False, True, False, True]
     """
     for null in tree.find_all(exp.Null):
         if null.arg_key == "expression" and isinstance(null.parent, exp.Is):
@@ -127,11 +116,12 @@ def has_null_in_test(tree: exp.Expression) -> bool:
         test = null.find_ancestor(exp.And, exp.Or, exp.Between, exp.Query)
         if test is not None and not isinstance(test, exp.Query) and not _is_of_condition(test):
             return True
+    for number in tree.find_all(exp.Literal):
+        if not number.is_string and literal_number_type(number.this) != "int":
+            test = number.find_ancestor(*_TESTS_OF_NUMBERS, exp.Query)
+            if isinstance(test, _TESTS_OF_NUMBERS) and not _is_of_condition(test):
+                return True
     return False
-
-
-def _has_null(operand: Expr) -> bool:
-    return any(type(part) is Literal and part.type == "void" for part in walk(operand))
 
 
 def _is_of_condition(node: exp.Expr) -> bool:

@@ -12,7 +12,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from rewrite import types
-from rewrite.bind_check import check_nulls, check_operands, check_read
+from rewrite.bind_check import check_operands, check_read
 from rewrite.expr import UNIT, Aggregate, Call, Expr, Literal, Parameter, has_aggregate
 from rewrite.functions import OURS, check_word
 from rewrite.instant import is_utc
@@ -205,7 +205,6 @@ def _logical(kind: type[exp.Expression], node: exp.Expression, scope: Scope) -> 
             stack += (current.expression, current.this)
         else:
             terms.append(bind_condition(current, scope, void=True))
-    check_nulls(node, terms)
     return boolean("and" if kind is exp.And else "or", *terms)
 
 
@@ -305,7 +304,6 @@ def _between(node: exp.Expression, scope: Scope) -> Expr:
         raise DeclinedError("expression_unsupported", "BETWEEN SYMMETRIC.")
     value = bind(node.this, scope)
     low, high = bind(node.args["low"], scope), bind(node.args["high"], scope)
-    check_nulls(node, (value, low, high))
     return boolean("and", _binary(">=", value, low, scope), _binary("<=", value, high, scope))
 
 

@@ -23,6 +23,7 @@ from rewrite.bind_from import From, bind_from
 from rewrite.block import Occurrence, Output
 from rewrite.expr import Column, conjuncts, has_aggregate
 from rewrite.facts import Facts
+from rewrite.folded import check_folded
 from rewrite.names import OutputNames
 from rewrite.reason import DeclinedError
 from rewrite.row_block import RowBlock
@@ -62,6 +63,7 @@ def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Ro
     exprs = (*conditions, *(o.expr for o in outputs), *(k.expr for k in order))
     if any(has_aggregate(e) for e in exprs):
         raise DeclinedError("block_unsupported", "An aggregate among rows.")
+    check_folded(conditions, (k.expr for k in order))
     limit, offset = bind_limit(tree), _offset(tree)
     if (limit or 0) + offset > LIMIT_MAX:  # Spark raises for it
         raise DeclinedError("block_unsupported", "LIMIT and OFFSET beyond an int.")

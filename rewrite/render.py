@@ -102,15 +102,15 @@ class Renderer:
         if op in ("date_trunc", "trunc"):
             return self._truncated(call)
         if op in types.TIME_PARTS:
-            inner = self.text(call.args[0])
+            inner = self._finite(call.args[0])
             return f"{op}({inner if self.dialect == 'spark' else _clock(inner)})"
         if op == "cast" and call.type == "date" and self.dialect == "duckdb":
-            return f"CAST({_clock(self.text(call.args[0]))} AS DATE)"
+            return f"CAST({_clock(self._finite(call.args[0]))} AS DATE)"
         if op == "cast":
             target = call.args[1].value if isinstance(call.args[1], Literal) else ""
             shown = target if self.dialect == "spark" else duckdb_type(target)
             return f"CAST({self.text(call.args[0])} AS {shown})"
-        args = [self.text(a) for a in call.args]
+        args = [self._finite(a) if op in types.DATE_PARTS else self.text(a) for a in call.args]
         if self.dialect == "duckdb" and op in _EXACT and types.decimal_parts(call.type):
             return self._decimal(call, args)
         return self._operator(op, args)
@@ -129,9 +129,19 @@ class Renderer:
         )
         return f"CAST(({left} * {right}) AS {result})"
 
+    def _finite(self, expr: Expr) -> str:
+        """A date or time of which something is made.
+
+        The first and last ones are infinite to DuckDB. An error makes the plain statement run.
+        """
+        text = self.text(expr)
+        if self.dialect == "spark" or not isinstance(expr, Column):
+            return text
+        return f"CASE WHEN isinf({text}) THEN error('infinite') ELSE {text} END"
+
     def _truncated(self, call: Call) -> str:
         unit = f"'{getattr(call.args[0], 'value', '')}'"
-        inner = self.text(call.args[1])
+        inner = self._finite(call.args[1])
         if self.dialect == "spark":
             return (
                 f"trunc({inner}, {unit})" if call.op == "trunc" else f"date_trunc({unit}, {inner})"

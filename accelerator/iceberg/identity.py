@@ -38,6 +38,12 @@ def identity_of(metadata: TableMetadata) -> Identity:
     }
 
 
+def truncated_fields(metadata: TableMetadata) -> frozenset[int]:
+    """Ids of the fields that some spec of the table truncates."""
+    fields = (field for spec in metadata.specs().values() for field in spec.fields)
+    return frozenset(f.source_id for f in fields if isinstance(f.transform, TruncateTransform))
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionField:
     """A field of the current spec: the source's names from the column inwards, and its transform.

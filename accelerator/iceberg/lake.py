@@ -39,6 +39,7 @@ from accelerator.iceberg.identity import (
     decimal_fields,
     identity_of,
     partition_fields,
+    truncated_fields,
     unpartitioned,
 )
 from accelerator.iceberg.io import inputs_for
@@ -185,6 +186,11 @@ class PinnedTable:
     def fixed_fields(self) -> frozenset[int]:
         """Ids of the fields by which some spec of the table partitions it as they are."""
         return frozenset().union(*self._identity.values())
+
+    @property
+    def valued_fields(self) -> frozenset[int]:
+        """Those, and the ones by whose truncated values some spec partitions it."""
+        return self.fixed_fields | truncated_fields(self.metadata)
 
     def has_doubtful(self, fields: Iterable[tuple[int, str]]) -> bool:
         """Whether a file may hold another value than its partition says, which is what Spark takes.

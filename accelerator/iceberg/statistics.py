@@ -27,6 +27,7 @@ from accelerator.iceberg.transforms import (
     Derived,
     bucketed,
     buckets_of,
+    may_have_wrapped,
     range_of,
 )
 from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, flags
@@ -47,6 +48,7 @@ _WHOLE = {
 """Widths of a bound in bytes; an int's is four after the column became a bigint, too."""
 _FLOATING = {"float": (4,), "double": (4, 8)}
 _ORDERED = frozenset({*_WHOLE, *_FLOATING, "string"})
+NULL_PARTITION, CUT_TEXTS, WRAPPED = "null partition", "cut texts", "wrapped numbers"
 _FILE_BYTES = 1024  # what Python keeps of a file that is listed by itself, about
 
 
@@ -200,6 +202,10 @@ class ColumnStatistics:
     don't hold the value that its partition fixes. `unproven`: a partition fixes the value, and no
     tight bounds say that the file's own is the same. `buckets`: by their number, the bucket of each
     file's values, -1 where it isn't known; no such file has a NULL.
+
+    `oddities` of its partitions, on which Iceberg's own choice of files may stumble: a text's value
+    is NULL (`NULL_PARTITION`) or was cut off (`CUT_TEXTS`), or the least numbers may have been
+    truncated to the largest (`WRAPPED`).
     """
 
     bounds: ColumnBounds
@@ -209,6 +215,7 @@ class ColumnStatistics:
     unproven: Flags
     buckets: Mapping[int, Buckets] = field(default_factory=dict)
     absences: Sequence[Absences] = ()
+    oddities: frozenset[str] = frozenset()
 
     def run(self, files: slice) -> ColumnStatistics:
         """Those of some files, one after the other."""
@@ -220,7 +227,9 @@ class ColumnStatistics:
         bounds = ColumnBounds(lower, upper, rows, nulls, nans, old.floating)
         tight, fixed, unproven = self.tight[files], self.fixed[files], self.unproven[files]
         buckets = {number: known[files] for number, known in self.buckets.items()}
-        return ColumnStatistics(bounds, tight, fixed, self.contradicts, unproven, buckets)
+        return ColumnStatistics(
+            bounds, tight, fixed, self.contradicts, unproven, buckets, oddities=self.oddities
+        )
 
     @property
     def nbytes(self) -> int:
@@ -305,7 +314,7 @@ class FileStatistics:
         earlier = None if self._earlier is None else self._earlier()
         # Its lock isn't taken: two states may be made after each other.
         known = None if earlier is None else earlier._columns.get(key)
-        if known is None or known.contradicts:  # the files that contradict may be gone
+        if known is None or known.contradicts or known.oddities:  # these files may be gone
             return None
         pieces = [
             known.run(piece) if isinstance(piece, slice) else self._made(key, piece)
@@ -326,6 +335,7 @@ class FileStatistics:
             any(piece.contradicts for piece in pieces),
             joined([piece.unproven for piece in pieces]),
             _joined_buckets(pieces),
+            oddities=frozenset().union(*(piece.oddities for piece in pieces)),
         )
 
     def _made(self, key: tuple[int, str], source: Source) -> ColumnStatistics:
@@ -367,7 +377,8 @@ class FileStatistics:
             upper = pc.if_else(mask, constant, upper)
             nulls = np.where(given, np.where(is_null, rows, 0), nulls)
             nans = np.where(given, 0, nans)
-        so_far = _Known(lower, upper, nulls, nans, np.ones(files, dtype=bool), contradicts)
+        own, odd = np.ones(files, dtype=bool), _fixed_oddities(given, constant, type_)
+        so_far = _Known(lower, upper, nulls, nans, own, contradicts, odd)
         buckets: dict[int, Buckets] = {}
         if field_id not in misnamed and field_id not in uuids:
             for derived in source.derived(field_id, type_):
@@ -383,8 +394,10 @@ class FileStatistics:
         same = bounds.bounded & flags(pc.equal(lower, upper)) & bounds.never_null
         fixed = given | bounds.always_null | (same & tight)
         unproven = slim(unproven)
-        contradicts = so_far.contradicts
-        return ColumnStatistics(bounds, slim(tight), slim(fixed), contradicts, unproven, buckets)
+        contradicts, odd = so_far.contradicts, so_far.oddities
+        return ColumnStatistics(
+            bounds, slim(tight), slim(fixed), contradicts, unproven, buckets, oddities=odd
+        )
 
 
 @dataclass(frozen=True)
@@ -454,6 +467,7 @@ class _Known:
     nans: Numbers
     own: Flags
     contradicts: bool
+    oddities: frozenset[str]
 
     def with_partition(self, derived: Derived, rows: Numbers, type_: str) -> _Known:
         """With what the values of a transform say as well."""
@@ -478,7 +492,29 @@ class _Known:
             lower = _further(lower, between.lower, "greater")
             upper = _further(upper, between.upper, "less")
         found = self.contradicts or bool(wrong.any())
-        return _Known(lower, upper, nulls, nans, own, found)
+        odd = self.oddities | _oddities(derived, type_)
+        return _Known(lower, upper, nulls, nans, own, found, odd)
+
+
+def _fixed_oddities(given: Flags, constant: pa.Array, type_: str) -> frozenset[str]:
+    """Of values that partitions keep as they are."""
+    is_odd = type_ == "string" and bool((given & flags(constant.is_null())).any())
+    return frozenset({NULL_PARTITION} if is_odd else ())
+
+
+def _oddities(derived: Derived, type_: str) -> set[str]:
+    """Of the values of one transform."""
+    if derived.transform.kind not in ("identity", "truncate") or not derived.given.any():
+        return set()
+    found = set()
+    if type_ == "string" and (derived.given & flags(derived.values.is_null())).any():
+        found.add(NULL_PARTITION)
+    if derived.transform.kind == "truncate":
+        if type_ == "string":
+            found.add(CUT_TEXTS)
+        elif may_have_wrapped(derived, type_):
+            found.add(WRAPPED)
+    return found
 
 
 def _further(bound: pa.Array, other: pa.Array, how: str) -> pa.Array:

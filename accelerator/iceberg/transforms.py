@@ -144,11 +144,21 @@ def _starts(numbers: Numbers, unit: str, own: str) -> Numbers:
 
 
 def _numbers(values: pa.Array, width: int, type_: str) -> Range:
-    largest = _LARGEST.get(type_, 2**63 - 1)
-    # Below the smallest number the arithmetic goes round to the largest ones.
-    known = pc.less_equal(values, largest - width)
-    lower = pc.if_else(known, values, pa.scalar(None, pa.int64()))
+    lower = pc.if_else(_is_certain(values, width, type_), values, pa.scalar(None, pa.int64()))
     return Range(lower, pc.add(lower, width - 1))
+
+
+def _is_certain(values: pa.Array, width: int, type_: str) -> pa.BooleanArray:
+    """Of truncated numbers: below the smallest one the arithmetic goes round to the largest."""
+    return pc.less_equal(values, _LARGEST.get(type_, 2**63 - 1) - width)
+
+
+def may_have_wrapped(derived: Derived, type_: str) -> bool:
+    """Whether the least numbers may be among those truncated to some of the largest."""
+    if type_ not in _LARGEST:
+        return False
+    certain = pc.fill_null(_is_certain(derived.values, derived.transform.width, type_), True)
+    return bool((derived.given & ~flags(certain)).any())
 
 
 def _texts(values: pa.Array, width: int) -> Range:

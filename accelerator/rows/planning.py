@@ -16,11 +16,11 @@ import numpy as np
 
 from accelerator.arrow_types import arrow_type
 from accelerator.config import Config
-from accelerator.float_order import float_order
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.iceberg.statistics import FileStatistics, is_ordered
 from accelerator.indexing.probing import SELECTED_MAX, RowSelection, Skipped, TableIndexes
+from accelerator.plain_pruning import pruning_doubt
 from accelerator.plan import MANIFESTS, PlainPlan, RowsPlan, Tried
 from accelerator.pruning import judge
 from cubes.manifest import may_raise, unsafe
@@ -206,7 +206,7 @@ def _reading(
     else:
         statistics = indexes.filled(statistics)
         verdict, skipped = indexes.judged(block.conjuncts, statistics)
-    doubt = float_order(block.conjuncts, statistics)
+    doubt = pruning_doubt(block.conjuncts, statistics)
     if doubt is not None:
         return doubt
     chosen = ~(verdict.none_true | (alive == 0))

@@ -1,0 +1,101 @@
+"""Statements that Spark may fail inside for are left to it; what is no such value isn't.
+
+What plain Spark does with each kind stands in `plain_pruning.slt`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter
+from rewrite.folded import check_folded
+from rewrite.reason import DeclinedError
+
+NULL = Literal("NULL", "void")
+
+
+def column(type_: str) -> Column:
+    return Column(0, 1, "c", type_)
+
+
+def call(op: str, *args: Expr) -> Call:
+    return Call(op, args, "boolean")
+
+
+def declines(*conditions: Expr, computed: tuple[Expr, ...] = ()) -> bool:
+    try:
+        check_folded(conditions, computed)
+    except DeclinedError as error:
+        assert error.declined.code == "folded_null"
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("type_", "constant", "equal", "order"),
+    [
+        ("int", Literal("1.5", "decimal(2,1)"), True, False),
+        ("int", Literal("1.0", "decimal(2,1)"), False, False),
+        ("int", Literal("3000000000", "bigint"), True, True),
+        ("int", Literal("2147483647", "bigint"), False, True),
+        ("int", Literal("-2147483648", "bigint"), False, True),
+        ("int", Literal("7", "bigint"), False, False),
+        ("int", Literal("7", "int"), False, False),
+        ("int", Literal("1e300", "double"), True, True),
+        ("bigint", Literal("7", "int"), False, False),
+        ("bigint", Literal("9223372036854775808", "decimal(19,0)"), True, True),
+        ("decimal(5,2)", Literal("1.25", "decimal(3,2)"), False, False),
+        ("decimal(5,2)", Literal("1.234", "decimal(4,3)"), True, False),
+        ("decimal(5,2)", Literal("1000", "int"), True, True),
+        ("decimal(38,0)", Literal("1.5", "decimal(2,1)"), True, False),
+        ("float", Literal("1.5", "double"), True, True),
+        ("double", Literal("1.5", "double"), False, False),
+        ("date", Literal("2020-01-01 12:00:00", "timestamp"), True, True),
+        ("string", Literal("a", "string"), False, False),
+        ("int", Parameter(0, "int"), False, False),
+        ("int", Parameter(0, "decimal(2,1)"), True, True),
+        ("bigint", Parameter(0, "int"), False, False),
+        ("int", NULL, False, False),
+    ],
+)
+def test_a_constant_beside_what_the_type_holds(
+    type_: str, constant: Expr, equal: bool, order: bool
+) -> None:
+    for op, fails in (("=", equal), ("<>", equal), ("in", equal), ("<", order), (">=", order)):
+        for args in ((column(type_), constant), (constant, column(type_))):
+            test = call(op, *args)
+            assert not declines(test)
+            assert not declines(call("or", call("not", test), column("boolean")))
+            assert declines(call("is_null", test)) is fails, (op, args)
+            assert declines(computed=(test,)) is fails
+
+
+def test_below_casts() -> None:
+    wide = Call("cast", (column("int"), Literal("bigint", "type")), "bigint")
+    assert declines(call("is_null", call("=", wide, Literal("3000000000", "bigint"))))
+    assert not declines(call("is_null", call("=", wide, Literal("3", "bigint"))))
+
+
+def test_conditions_of_case() -> None:
+    test = call("=", column("int"), Literal("1.5", "decimal(2,1)"))
+    one, two = Literal("1", "int"), Literal("2", "int")
+    shown = Call("case", (test, one, two), "int")
+    assert not declines(computed=(shown, Aggregate("sum", (shown,), False, None, "bigint")))
+    assert declines(call("=", shown, two))  # Spark compares in its branches
+    assert not declines(call("case", test, column("boolean"), column("boolean")))
+    assert declines(call("case", column("boolean"), test, column("boolean")))
+    assert declines(computed=(Call("case", (column("boolean"), test, NULL), "boolean"),))
+
+
+def test_arguments_of_aggregates() -> None:
+    test = call("or", column("boolean"), NULL)
+    assert declines(computed=(Aggregate("max", (test,), False, None, "boolean"),))
+    assert not declines(
+        computed=(Aggregate("count", (Literal("1", "int"),), False, test, "bigint"),)
+    )
+
+
+def test_many_terms() -> None:
+    terms = [call("=", column("int"), Literal(str(i), "int")) for i in range(5000)]
+    assert not declines(call("is_null", call("or", *terms)))
+    assert declines(call("is_null", call("or", *terms, NULL)))
