@@ -21,6 +21,7 @@ from rewrite.bind_check import has_null_in_test
 from rewrite.dialects import SPARK
 from rewrite.embedded import Place, Text, replaced
 from rewrite.facts import At, Facts
+from rewrite.functions import may_aggregate
 from rewrite.located import Located, is_defined, visible_to
 from rewrite.nested import Answers, defined, meant, relations, with_visible
 from rewrite.parse import parse
@@ -135,7 +136,7 @@ def _reads(select: exp.Select, refused: Set[int]) -> bool:
 def _is_grouped(select: exp.Select) -> bool:
     """Whether it isn't one of rows, of which others may be SELECTs of its tables."""
     grouped = any(select.args.get(key) for key in ("group", "having", "distinct"))
-    return grouped or any(item.find(exp.AggFunc) for item in select.expressions)
+    return grouped or any(map(may_aggregate, select.expressions))
 
 
 def _is_answer(plan: Plan) -> bool:

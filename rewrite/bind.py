@@ -28,6 +28,7 @@ from rewrite.expr import (
 )
 from rewrite.facts import Facts
 from rewrite.folded import check_folded
+from rewrite.functions import is_aggregate, may_aggregate
 from rewrite.grouping import Grouping, grouping_of, told_by_sets
 from rewrite.names import AliasNames, Names, OutputNames
 from rewrite.output_name import output_name
@@ -50,8 +51,6 @@ _ALLOWED = frozenset(
 )
 
 LIMIT_MAX = 2**31 - 1
-_AGGREGATES = (exp.AggFunc, exp.Anonymous, exp.Any)
-"""What the parser makes of aggregates."""
 
 
 def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Block:
@@ -131,7 +130,7 @@ def _having(
     if order is not None and _needs_more(bound, outputs):
         shown = {*keys, *(output.expr for output in outputs)}
         found = (bind(column, scope) for column in order.find_all(exp.Column))
-        if order.find(*_AGGREGATES) or any(isinstance(c, Column) and c not in shown for c in found):
+        if may_aggregate(order) or any(isinstance(c, Column) and c not in shown for c in found):
             raise DeclinedError("block_unsupported", "HAVING and ORDER BY by what no output is.")
     return bound
 
@@ -146,8 +145,16 @@ def _check_order(tree: exp.Select, scope: OutputNames, grouping: Grouping) -> No
         return
     made = {c for key in grouping.keys if not isinstance(key, Column) for c in columns(key)}
     for column in order.find_all(exp.Column) if made else ():
-        if column.find_ancestor(exp.AggFunc) is None and bind(column, scope) in made:
+        if not _is_aggregated(column) and bind(column, scope) in made:
             raise DeclinedError("block_unsupported", "ORDER BY by what a key is made of.")
+
+
+def _is_aggregated(column: exp.Expr) -> bool:
+    """Whether it stands in an aggregate."""
+    around = column.parent
+    while around is not None and not is_aggregate(around):
+        around = around.parent
+    return around is not None
 
 
 def _needs_more(expr: Expr, outputs: tuple[Output, ...]) -> bool:
@@ -267,7 +274,7 @@ def _check_left_by_distinct(
         by_alias = not named.table and named.name.lower() in aliases
         if not by_alias and bind(named, scope) not in bare:
             raise DeclinedError("block_unsupported", "ORDER BY what DISTINCT has left out.")
-    if node.find(*_AGGREGATES):
+    if may_aggregate(node):
         raise DeclinedError("block_unsupported", "ORDER BY an aggregate over DISTINCT.")
 
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from rewrite import types
 from rewrite.bind_check import check_operands, check_read
 from rewrite.expr import UNIT, Aggregate, Call, Expr, Literal, Parameter, has_aggregate
-from rewrite.functions import OURS, check_word
+from rewrite.functions import AGGREGATE_WORDS, OURS, check_word
 from rewrite.instant import is_utc
 from rewrite.literals import (
     cast_literal,
@@ -82,14 +82,6 @@ _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.VariancePop: "var_pop",
     exp.ApproxDistinct: "approx_count_distinct",
 }
-_SYNONYMS: dict[str, type[exp.Expression]] = {
-    "any": exp.LogicalOr,
-    "every": exp.LogicalAnd,
-    "mean": exp.Avg,
-    "some": exp.LogicalOr,
-    "std": exp.Stddev,
-}
-"""Spark's words that the parser has no aggregate for."""
 _SPARKS_WORDS = frozenset(
     {
         *("approx_count_distinct", "approx_percentile", "avg", "bool_and", "bool_or", "count"),
@@ -473,7 +465,7 @@ def _by_word(node: exp.Expression, scope: Scope) -> Expr:
     """What the parser doesn't know: ours, or an aggregate under another of Spark's words."""
     if written_name(node) in OURS:
         return _token_test(node, scope)
-    kind = _SYNONYMS.get(written_name(node) or "")
+    kind = AGGREGATE_WORDS.get(written_name(node) or "")
     arguments = [node.this] if isinstance(node, exp.Any) else node.expressions
     if kind is None or len(arguments) != 1:
         raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")

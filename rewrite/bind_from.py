@@ -13,7 +13,7 @@ from sqlglot import exp
 from rewrite.bind_expr import bind, bind_condition, boolean
 from rewrite.block import LeftEdge, Occurrence
 from rewrite.dotted import joined
-from rewrite.expr import Call, Column, Expr, conjuncts, walk
+from rewrite.expr import Call, Column, Expr, conjuncts, has_aggregate, walk
 from rewrite.facts import At, Facts, TableFacts
 from rewrite.flattened import unread
 from rewrite.instant import instant_ms
@@ -82,7 +82,7 @@ def _check_unread(expr: Expr) -> None:
 
     Of a condition the type says nothing of them.
     """
-    if expr.type is None and not isinstance(expr, Column):
+    if has_aggregate(expr) or (expr.type is None and not isinstance(expr, Column)):
         raise DeclinedError("expression_not_proven", "What Spark says of an unread column.")
     for node in walk(expr):
         if isinstance(node, Call) and node.type == "boolean":

@@ -15,6 +15,7 @@ from rewrite.bind_from import From, bind_from
 from rewrite.block import Block, Occurrence, Output
 from rewrite.expr import Column, Expr, has_aggregate
 from rewrite.facts import Facts
+from rewrite.functions import has_aggregate_call
 from rewrite.names import OutputNames
 from rewrite.reason import DeclinedError
 from rewrite.semi import semi_terms
@@ -34,7 +35,7 @@ def joins_rows(tree: exp.Expression) -> bool:
         return False
     if any(v and k not in _ALLOWED for k, v in tree.args.items()):
         return False
-    if any(item.find(exp.AggFunc) for item in tree.expressions):
+    if any(has_aggregate_call(item) for item in tree.expressions):
         return False
     where = tree.args.get("where")
     return bool(tree.args.get("joins")) or (where is not None and bool(semi_terms(where.this)[1]))
@@ -93,7 +94,7 @@ def bind_above(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     if not isinstance(tree, exp.Select):
         raise DeclinedError("block_unsupported")
     grouped = any(tree.args.get(key) for key in ("group", "having", "distinct"))
-    if grouped or any(item.find(exp.AggFunc) for item in tree.expressions):
+    if grouped or any(has_aggregate_call(item) for item in tree.expressions):
         return bind_block(tree, facts, zone)
     try:
         return bind_row_block(tree, facts, zone)

@@ -24,6 +24,7 @@ from rewrite.block import Occurrence, Output
 from rewrite.expr import Column, conjuncts, has_aggregate
 from rewrite.facts import Facts
 from rewrite.folded import check_folded
+from rewrite.functions import has_aggregate_call
 from rewrite.names import OutputNames
 from rewrite.reason import DeclinedError
 from rewrite.row_block import RowBlock
@@ -42,7 +43,7 @@ def selects_rows(tree: exp.Expression) -> bool:
     if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
         return False
     known = all(k in _ALLOWED for k, v in tree.args.items() if v)
-    return known and not any(item.find(exp.AggFunc) for item in tree.expressions)
+    return known and not any(has_aggregate_call(item) for item in tree.expressions)
 
 
 def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> RowBlock:

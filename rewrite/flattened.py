@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from rewrite.functions import may_aggregate
 from rewrite.nested import copied, defined, meant, names_in, relations
 from rewrite.output_name import output_name
 from rewrite.reason import DeclinedError
@@ -23,7 +24,7 @@ _OUTER = frozenset(
 )
 _INNER = frozenset({"expressions", "from_", "joins", "where"})
 _UNREAD = "acc_unread"
-_NOT_ROWS = (exp.AggFunc, exp.Window, exp.UDTF, exp.Star, exp.Query)
+_NOT_ROWS = (exp.Window, exp.UDTF, exp.Star, exp.Query)
 
 
 def flattened(tree: exp.Expression) -> exp.Expression:
@@ -89,9 +90,9 @@ def _named(inner: exp.Select) -> dict[str, exp.Expression] | None:
     """What each of its names stands for; None where its rows aren't just rows of its tables."""
     named: dict[str, exp.Expression] = {}
     for item in inner.expressions:
-        if any(True for _ in item.find_all(*_NOT_ROWS)) or not isinstance(
-            item, (exp.Alias, exp.Column)
-        ):
+        if may_aggregate(item) or any(True for _ in item.find_all(*_NOT_ROWS)):
+            return None
+        if not isinstance(item, (exp.Alias, exp.Column)):
             return None
         name = item.alias_or_name.lower()
         if name in named:

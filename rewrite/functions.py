@@ -47,7 +47,38 @@ FUNCTIONS = (
 )
 OURS = ("has_token", "match")
 """Functions of our own, as long as the session has no others under these words."""
+AGGREGATE_WORDS: dict[str, type[exp.Expression]] = {
+    "any": exp.LogicalOr,
+    "every": exp.LogicalAnd,
+    "mean": exp.Avg,
+    "some": exp.LogicalOr,
+    "std": exp.Stddev,
+}
+"""Spark's words for aggregates that the parser has no aggregate for, and what they mean."""
 _OF_TWO = frozenset({"ifnull", "nvl"})
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether the call is one of an aggregate, maybe of a window."""
+    if isinstance(node, (exp.Anonymous, exp.Any)):
+        return written_name(node) in AGGREGATE_WORDS
+    return isinstance(node, exp.AggFunc)
+
+
+def has_aggregate_call(item: exp.Expr) -> bool:
+    """Whether an aggregate is called in it.
+
+    >>> [has_aggregate_call(parse(f"SELECT {call} FROM t").expressions[0])
+    ...  for call in ("1 + mean(v)", "any(b)", "sum(v)", "upper(s)", "theirs(v)")]
+    [True, True, True, False, False]
+    """
+    return any(is_aggregate(n) for n in item.find_all(exp.AggFunc, exp.Anonymous, exp.Any))
+
+
+def may_aggregate(item: exp.Expr) -> bool:
+    """The same, or a function is called that isn't known, and may be a user's aggregate."""
+    calls = item.find_all(exp.Anonymous)
+    return has_aggregate_call(item) or any(written_name(call) not in OURS for call in calls)
 
 
 def constant_needles(tree: exp.Expression) -> Iterator[str]:

@@ -15,6 +15,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from rewrite.embedded import Text
+from rewrite.functions import is_aggregate
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 
@@ -163,7 +164,7 @@ class _Fragment:
         while waiting:
             node = waiting.pop()
             inner = node.this if isinstance(node, exp.Filter) else node
-            if isinstance(inner, (exp.AggFunc, exp.Grouping, exp.GroupingId)):
+            if is_aggregate(inner) or isinstance(inner, (exp.Grouping, exp.GroupingId)):
                 self._changes.append(self._value(inner, filtered=node is not inner))
                 continue
             if not isinstance(node, _ABOVE):

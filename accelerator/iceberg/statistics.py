@@ -394,9 +394,14 @@ class FileStatistics:
         same = bounds.bounded & flags(pc.equal(lower, upper)) & bounds.never_null
         fixed = given | bounds.always_null | (same & tight)
         unproven = slim(unproven)
-        contradicts, odd = so_far.contradicts, so_far.oddities
         return ColumnStatistics(
-            bounds, slim(tight), slim(fixed), contradicts, unproven, buckets, oddities=odd
+            bounds,
+            slim(tight),
+            slim(fixed),
+            so_far.contradicts,
+            unproven,
+            buckets,
+            oddities=so_far.oddities,
         )
 
 
