@@ -195,6 +195,11 @@ class SessionContext:
             if not holds() and self._known is known:
                 self._known = None
 
+    def parses(self, sql: str) -> bool:
+        """Whether Spark takes the statement's grammar; where it doesn't run nobody is asked."""
+        state = self._state()
+        return state is None or state.parses(sql)
+
     def catalog(self) -> str:
         """The current catalog."""
         return self._now().catalog

@@ -63,6 +63,7 @@ class Planner:
         self._forms: Recent[_Form] = Recent()
         self._shaped: Recent[Names] = Recent()
         self._templates: Recent[Template] = Recent()
+        self._parsed: Recent[bool] = Recent()
 
     def plan(
         self, sql: str, *, only: str | None = None, by_spark: bool = False
@@ -101,6 +102,9 @@ class Planner:
             except SqlglotError as error:
                 return PlainPlan(Declined("parse_failed", str(error).splitlines()[0])), False
             found = self._search.plan(sql, tree, scene)
+            if not isinstance(found.plan, PlainPlan) and not self._parses(sql, shape):
+                declined = Declined("parse_failed", "Spark's own parser refuses the statement.")
+                found = Found(PlainPlan(declined), found.names)
             if shape is not None and isinstance(found.plan, CoverPlan):
                 self._learn(shape, _Form() if form is None else _Form(()), scene)
         self._names.put(sql, found.names)
@@ -110,6 +114,11 @@ class Planner:
         if key is not None:
             self._plans.put(key, found.plan)
         return found.plan, False
+
+    def _parses(self, sql: str, shape: Shape | None) -> bool:
+        """Whether Spark's parser takes the statement, where it runs; asked once for each shape."""
+        name = sql if shape is None else shape.key
+        return self._parsed.get_or(name, lambda: self._context.parses(sql))
 
     def _form(self, shape: Shape | None, scene: Scene) -> _Form | None:
         return None if shape is None else self._forms.get(_form_key(shape, scene))

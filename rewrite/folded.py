@@ -19,6 +19,15 @@ from rewrite.reason import DeclinedError
 _LOGICAL = frozenset({"and", "or"})
 _ORDERING = frozenset({"<", "<=", ">", ">="})
 _COMPARED = frozenset({"=", "<>", "in", *_ORDERING})
+_DENIALS = {
+    "=": ("=", False),
+    "<>": ("=", False),
+    "<": ("<", False),
+    ">=": ("<", False),
+    ">": ("<", True),
+    "<=": ("<", True),
+}
+"""The operator by which a comparison and its denial are told, and whether its operands change."""
 _EXACT = Context(prec=100)
 _RANGES = {"int": (-(2**31), 2**31 - 1), "bigint": (-(2**63), 2**63 - 1)}
 
@@ -68,7 +77,9 @@ def _operands(call: Call, place: _Place) -> list[tuple[Expr, _Place]]:
 def _may_hold_null(call: Call) -> bool:
     """Whether Spark may make of it an AND or OR that has a bare NULL below it."""
     if call.op in _LOGICAL:
-        return any(_may_be_null(arg) for arg in call.args)
+        return any(_may_be_null(arg) for arg in call.args) or _repeats(call)
+    if call.op == "case" and call.type == "boolean":
+        return any(map(_may_be_null, (*call.args[1:-1:2], call.args[-1])))
     if call.op not in _COMPARED:
         return False
     values = [arg for arg in call.args if not _is_constant(arg)]
@@ -82,6 +93,29 @@ def _may_be_null(expr: Expr) -> bool:
         return expr.type != "boolean"
     nodes = walk(expr)
     return _is_constant(expr) or any(isinstance(n, Literal) and n.type == "void" for n in nodes)
+
+
+def _repeats(call: Call) -> bool:
+    """Whether a test stands in it twice, maybe denied: `a AND NOT a` is FALSE, or NULL if a is."""
+    seen: set[Expr] = set()
+    stack: list[Expr] = [call]
+    while stack:
+        expr = stack.pop()
+        if isinstance(expr, Call) and (expr.op in _LOGICAL or expr.op == "not"):
+            stack += expr.args
+        elif (test := _undenied(expr)) in seen:
+            return True
+        else:
+            seen.add(test)
+    return False
+
+
+def _undenied(expr: Expr) -> Expr:
+    """The test, or its denial: one of both, whichever is given."""
+    if not isinstance(expr, Call) or expr.op not in _DENIALS:
+        return expr
+    op, flipped = _DENIALS[expr.op]
+    return Call(op, expr.args[::-1] if flipped else expr.args, expr.type)
 
 
 def _is_constant(expr: Expr) -> bool:

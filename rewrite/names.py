@@ -53,8 +53,14 @@ class Names:
         found = self.find(qualifier, name)
         if len(found) == 1:
             return found[0]
+        written = ".".join((*qualifier, name))
+        for place, part in enumerate(qualifier if not found else ()):
+            for column in self.find(qualifier[:place], part):
+                raise DeclinedError(
+                    "expression_unsupported", f"A field of the column {column.name}: {written}."
+                )
         code = "name_ambiguous" if found else "expression_unsupported"
-        raise DeclinedError(code, f"The column name {'.'.join((*qualifier, name))}.")
+        raise DeclinedError(code, f"The column name {written}.")
 
 
 def _qualifies(occurrence: Occurrence, qualifier: tuple[str, ...]) -> bool:

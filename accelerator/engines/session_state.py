@@ -28,10 +28,13 @@ OWN = {
 class SessionState:
     """The state of one Spark session; its Java objects live as long as the session."""
 
-    def __init__(self, jvm: Jvm, session: Java) -> None:
+    def __init__(self, jvm: Jvm, session: Java, raised: type[Exception]) -> None:
+        """`raised` is what PySpark makes of exceptions that it knows."""
+        self._raised = raised
         state = session.sessionState()
         self._catalogs, self._views = state.catalogManager(), state.catalog()
         self.conf = state.conf()
+        self._parser = state.sqlParser()
         self._entries = jvm.scala_object("org.apache.spark.sql.internal.SQLConf")
         views = jvm.bound("getTempViewNames", self._views)
         self._registry = state.functionRegistry()
@@ -132,6 +135,16 @@ class SessionState:
         except JvmError:
             return _no
         return lambda: _is_true(answer)
+
+    def parses(self, sql: str) -> bool:
+        """Whether Spark's own parser takes the statement, which nothing runs."""
+        with self.active():
+            try:
+                with java_errors():
+                    self._parser.parsePlan(sql)
+            except (JvmError, self._raised):
+                return False
+        return True
 
     def catalog(self) -> str:
         """The current catalog."""

@@ -148,7 +148,7 @@ class SparkEngine:
 
     def state(self) -> SessionState:
         """What the session's names and settings are now."""
-        return SessionState(self.jvm, self.session._jsparkSession)
+        return SessionState(self.jvm, self.session._jsparkSession, PySparkException)
 
     def activate(self) -> None:
         """Make the session this thread's active one in the JVM, as Spark's own calls do."""

@@ -99,3 +99,26 @@ def test_many_terms() -> None:
     terms = [call("=", column("int"), Literal(str(i), "int")) for i in range(5000)]
     assert not declines(call("is_null", call("or", *terms)))
     assert declines(call("is_null", call("or", *terms, NULL)))
+
+
+def test_a_test_beside_its_denial() -> None:
+    b, k, five = column("boolean"), column("int"), Literal("5", "int")
+    for pair in (
+        (b, call("not", b)),
+        (call("<", k, five), call(">=", k, five)),
+        (call("<", k, five), call("<=", five, k)),
+        (call("=", k, five), call("or", call("<>", k, five), b)),
+    ):
+        for op in ("and", "or"):
+            assert not declines(call(op, *pair))
+            assert declines(call("is_null", call(op, *pair)))
+    assert not declines(call("is_null", call("and", b, call("<", k, five))))
+    assert not declines(call("is_null", call("and", call("<", k, five), call(">", k, five))))
+
+
+def test_a_null_of_case() -> None:
+    b, true = column("boolean"), Literal("true", "boolean")
+    assert declines(call("is_null", call("case", b, true, NULL)))
+    assert declines(computed=(call("case", b, NULL, true),))
+    assert not declines(call("case", b, true, NULL))
+    assert not declines(computed=(Call("case", (b, Literal("1", "int"), NULL), "int"),))

@@ -6,11 +6,14 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from pyspark.errors import ParseException
 
 from accelerator.context import HARMLESS, JUDGED_APART, is_judged
 from accelerator.engines.jvm import Java, Jvm
 from accelerator.engines.jvm_line import Line
+from accelerator.plan import PlainPlan
 from accelerator.session import Accelerator
+from rewrite.parse import parse
 from tests.spark.conftest import SparkWarehouse
 
 pytestmark = pytest.mark.spark
@@ -180,3 +183,30 @@ def test_a_line_is_made_anew_under_the_session(acc: Accelerator, query: str) -> 
     for _ in range(3):
         assert ask()()
         state._lines.line.close()
+
+
+def test_sparks_own_parser_is_asked_once_for_each_shape(
+    live_acc: Accelerator, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where everything of ours would let a statement pass."""
+    planner, context, asked = live_acc.planner, live_acc._context, list[str]()
+    real = context.parses
+
+    def parses(sql: str) -> bool:
+        asked.append(sql)
+        return real(sql)
+
+    monkeypatch.setattr(context, "parses", parses)
+    table = query.split(" FROM ")[1].split(maxsplit=1)[0]
+    shown = f"SELECT k, sum(v) AS s FROM {table} WHERE k > %d GROUP BY k"
+    for number in (1, 2, 3, 2):
+        assert live_acc.query(shown % number).metrics.rewritten
+    assert asked == [shown % 1]
+    refused, taken = f"SELECT k, sum(v) FROM {table} GROUP BY k LIMIT 2 BY k", shown % 7
+    monkeypatch.setattr(planner, "_parse", lambda _: parse(taken))
+    for _ in range(2):
+        plan, _ = live_acc.plan(refused)
+        assert isinstance(plan, PlainPlan) and plan.declined.code == "parse_failed"
+    assert asked[1:] == [refused]
+    with pytest.raises(ParseException):
+        live_acc.query(refused)
