@@ -307,9 +307,10 @@ def _job(session: Accelerator, rewriting: Rewriting, tag: str) -> Iterator[None]
         session.check(tag)
         if error.cancelled:
             raise CancelledError("the statement was cancelled") from error
+        mend = session.engine.lacking(error) or "mend what Spark says"
         raise ClusteringError(
             f"{rewriting.name}: the rewrite failed in Spark: {error}",
-            hint="the table is as it was; mend what Spark says, then OPTIMIZE again",
+            hint=f"the table is as it was; {mend}, then OPTIMIZE again",
         ) from error
 
 

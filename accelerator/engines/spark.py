@@ -53,6 +53,7 @@ _NOT_A_TABLE = (
     "IllegalArgument",
 )
 
+_LACKING = re.compile(r"No module named|PYTHON_VERSION_MISMATCH|ImportError|Cannot run program")
 _NEEDLE = re.compile(r"NeedleError: (.*)")
 _TEXTS_HINT = "cast the arguments to STRING"
 _INTERRUPT = "spark.job.interruptOnCancel"
@@ -315,11 +316,19 @@ class SparkEngine:
             with job_errors(), self.tagged(tag):
                 found: list[Any] = context.parallelize(items, len(items)).map(task).collect()
         except JobError as error:
-            raise EngineError(
-                f"a Spark job failed: {error}",
-                hint="its workers need this package, of the same release; the log says more",
-            ) from error
+            raise self.job_failed(error) from error
         return found
+
+    def job_failed(self, error: JobError) -> EngineError:
+        """What is to be said of a job of ours, whose workers need packages."""
+        return EngineError(
+            f"a Spark job failed: {error}",
+            hint=self.lacking(error) or "the log says more",
+        )
+
+    def lacking(self, error: JobError) -> str:
+        """What is to be done where workers lack a package; empty where they don't."""
+        return workers_hint(str(error), str(self._running_context().pythonExec))
 
     def rows_of(
         self, task: Callable[[Any], Iterable[pa.RecordBatch]], items: Sequence[Any], schema: str
@@ -367,6 +376,19 @@ class SparkEngine:
 
     def _conf(self) -> dict[str, str]:
         return {str(key): str(value) for key, value in self.session.conf.getAll.items()}
+
+
+def workers_hint(error: str, interpreter: str) -> str:
+    """What is to be done if a job failed for what workers of that interpreter lack; else empty."""
+    from accelerator import __version__
+
+    if not _LACKING.search(error):
+        return ""
+    return (
+        f"Spark's Python workers run {interpreter}: before the session starts, have PYSPARK_PYTHON"
+        f" or spark.pyspark.python name one that has lakehouse-accelerator {__version__} and"
+        " pyarrow"
+    )
 
 
 def _start(master: str, conf: Mapping[str, str]) -> SparkSession:

@@ -284,7 +284,7 @@ class IndexBuilder:
                     raise _cancelled(names) from error
                 raise BuildError(
                     f"the build of {names} failed: {error.message}",
-                    hint="what it had committed stays; BUILD INDEX goes on from there",
+                    hint=f"{error.hint}; what it had committed stays, and BUILD INDEX goes on",
                 ) from error
             finally:
                 shown.finish()

@@ -60,10 +60,7 @@ def index_joined(
             build = _builds(engine, source, wanted, files, held)
             found = ordered.mapInArrow(build, "answer BINARY").collect()
     except JobError as error:
-        raise EngineError(
-            f"a Spark job failed: {error}",
-            hint="its workers need this package, of the same release; the log says more",
-        ) from error
+        raise engine.job_failed(error) from error
     answers = [pickle.loads(row[0]) for row in found]
     if sorted(one.path for one in answers) != sorted(file.path for file in files):
         raise EngineError(

@@ -97,7 +97,7 @@ class RecordedEngine(SparkEngine):
         except _FAILURES as error:
             raise EngineError(
                 f"a Spark job failed: {type(error).__name__}: {error}",
-                hint="its workers need this package, of the same release; the log says more",
+                hint="the log says more",
             ) from error
 
     def rows_of(
