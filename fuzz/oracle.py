@@ -52,12 +52,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Asked:
-    """One statement's outcome; `found` says how the answers differ, if they do."""
+    """One statement's outcome; `found` says how the answers differ, if they do.
+
+    `declined` is the code of the reason where it's left to plain Spark.
+    """
 
     rewritten: bool
     found: str = ""
     mine: Answer | None = None
     plain: Answer | None = None
+    declined: str = ""
 
     @property
     def raised(self) -> tuple[bool, ...]:
@@ -82,10 +86,11 @@ class Oracle:
         sql, failed = made.text, ""
         plan = self.acc.plan(sql)[0]
         rewritten = not isinstance(plan, PlainPlan)
+        declined = plan.declined.code if isinstance(plan, PlainPlan) else ""
         if isinstance(plan, PlainPlan) and plan.declined.code in _FAILED:
             failed = plan.declined.sentence
         if not (rewritten or failed or always):
-            return Asked(False)
+            return Asked(False, declined=declined)
         try:
             if by_spark:
                 mine = Answer(self.acc.sql(sql).toArrow())
@@ -97,7 +102,7 @@ class Oracle:
         except FAILURES as error:
             mine = Answer(None, _said(error))
         plain = self._plain(sql)
-        return Asked(rewritten, _differ(made, mine, plain) or failed, mine, plain)
+        return Asked(rewritten, _differ(made, mine, plain) or failed, mine, plain, declined)
 
     def partition(self, source: str, where: str) -> str:
         """The sentence of what doesn't hold between counts of a predicate's rows, or nothing.

@@ -11,7 +11,7 @@ import json
 import random
 import tempfile
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -71,6 +71,8 @@ class Outcome:
     queries: int = 0
     rewritten: int = 0
     differences: int = 0
+    declined: Counter[str] = field(default_factory=Counter)
+    """By the reason's code, statements that were left to plain Spark."""
 
     def line(self) -> str:
         """As one line of JSON."""
@@ -191,6 +193,8 @@ class Run:
         found = self.oracle.ask(made, by_spark=by_spark, always=always)
         outcome.queries += 1
         outcome.rewritten += found.rewritten
+        if found.declined:
+            outcome.declined[found.declined] += 1
         if found.found:
             self._differs(world, seed, found.found, (made, found), by_spark=by_spark)
         self._progress(seed)
@@ -275,6 +279,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(outcome.line(), flush=True)
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        figures = {"figures": json.loads(outcome.line()), "complete": outcome.queries > 0}
-        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+        told = {
+            "figures": json.loads(outcome.line()),
+            "declined": dict(outcome.declined.most_common()),
+            "complete": outcome.queries > 0,
+        }
+        options.json.write_text(json.dumps(told, indent=1) + "\n")
     return 1 if outcome.differences else 0
