@@ -106,6 +106,7 @@ def judge(conjuncts: Sequence[Expr], statistics: Statistics) -> Verdict:
         conjuncts,
         lambda value: Verdict.constant(files, value),
         lambda expr: _compare(expr, statistics),
+        lambda _: True,
     )
 
 
@@ -126,18 +127,19 @@ def _conjunction(
     conjuncts: Sequence[Expr],
     constant: Callable[[bool | None], _P],
     leaf: Callable[[Expr], _P],
-    settles: Callable[[_P], bool] = lambda _: False,
+    settles: Callable[[_P], bool],
 ) -> _P:
     """What all of them are together: `leaf` tells of what is no constant, AND, OR or NOT.
 
-    A range is what its two sides are together; these aren't asked where what's told `settles` it.
+    A range is asked as one where what's told `settles` it, else its two sides are.
     """
 
     def together(exprs: Sequence[Expr]) -> list[_P]:
         found, done = list[_P](), set[int]()
         for ranged in _ranges(exprs):
-            found.append(leaf(ranged))
-            if settles(found[-1]) and isinstance(ranged, Call):
+            told = leaf(ranged)
+            if settles(told):
+                found.append(told)
                 done.update(map(id, ranged.args))
         return [*(proof(one) for one in exprs if id(one) not in done), *found]
 
@@ -160,7 +162,7 @@ def _conjunction(
     return reduce(and_, together(conjuncts), constant(True))
 
 
-def _ranges(conjuncts: Sequence[Expr]) -> list[Expr]:
+def _ranges(conjuncts: Sequence[Expr]) -> list[Call]:
     """What follows of columns that are compared on both sides: both at once, as `_WITHIN`.
 
     Each alone may be so of many rows where both are of none.
@@ -205,7 +207,10 @@ def _compare(expr: Expr, statistics: Statistics) -> Verdict:
             return _same(column, literal, statistics)
         case Column(type="boolean") as column:
             return _compared(column, "=", Literal("true", "boolean"), statistics)
-        case Call(op=op) if op == _WITHIN or op in types.TOKEN_TESTS:
+        case Call(op=op, args=(low, high)) if op == _WITHIN:
+            both = _compare(low, statistics) & _compare(high, statistics)
+            return both.also(_asked(expr, statistics))
+        case Call(op=op) if op in types.TOKEN_TESTS:
             return _asked(expr, statistics)
         case Call(op=op, args=(Column() as column, Literal() as literal)) if op in _FLIPPED:
             return _compared(column, op, literal, statistics)

@@ -79,7 +79,9 @@ def _may_hold_null(call: Call) -> bool:
     if call.op in _LOGICAL:
         return any(_may_be_null(arg) for arg in call.args) or _repeats(call)
     if call.op == "case" and call.type == "boolean":
-        return any(map(_may_be_null, (*call.args[1:-1:2], call.args[-1])))
+        given = (*call.args[1:-1:2], call.args[-1])
+        constants = [one for one in given if _is_constant(one)]
+        return len(constants) > 1 and any(map(_may_be_null, constants))
     if call.op not in _COMPARED:
         return False
     values = [arg for arg in call.args if not _is_constant(arg)]

@@ -121,4 +121,5 @@ def test_a_null_of_case() -> None:
     assert declines(call("is_null", call("case", b, true, NULL)))
     assert declines(computed=(call("case", b, NULL, true),))
     assert not declines(call("case", b, true, NULL))
+    assert not declines(computed=(call("case", b, b, NULL),))
     assert not declines(computed=(Call("case", (b, Literal("1", "int"), NULL), "int"),))
