@@ -195,10 +195,10 @@ class SessionContext:
             if not holds() and self._known is known:
                 self._known = None
 
-    def parses(self, sql: str) -> bool:
-        """Whether Spark takes the statement's grammar; where it doesn't run nobody is asked."""
+    def parses(self, sql: str) -> bool | None:
+        """Whether Spark takes the statement's grammar; None where it doesn't run, or can't tell."""
         state = self._state()
-        return state is None or state.parses(sql)
+        return None if state is None else state.parses(sql)
 
     def catalog(self) -> str:
         """The current catalog."""

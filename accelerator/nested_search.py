@@ -8,6 +8,7 @@ proven for it leaves the whole statement to Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -17,13 +18,23 @@ from accelerator.config import Config
 from accelerator.cover_plan import has_equality_deletes
 from accelerator.iceberg import Pin
 from accelerator.plain_pruning import may_be_doubtful, pruning_doubt_above
-from accelerator.plan import CoverPlan, DuckDBRun, NestedPlan, PlainPlan, Plan, RowsPlan, Tried
+from accelerator.plan import (
+    CoverPlan,
+    DuckDBRun,
+    Input,
+    NestedPlan,
+    PlainPlan,
+    Plan,
+    RowsPlan,
+    Tried,
+)
 from cubes.cover_sql import RawSource, answer_sql
 from cubes.itself import itself
 from cubes.manifest import may_raise, unsafe
 from rewrite.bind_joined import bind_above
 from rewrite.block import Block
-from rewrite.expr import Aggregate, Column, columns, walk
+from rewrite.expr import Aggregate, Column, Expr, columns, transform, walk
+from rewrite.folded import check_folded
 from rewrite.nested import Answer, Answers, Beside, Nested
 from rewrite.reason import Declined, DeclinedError
 from rewrite.row_block import RowBlock
@@ -140,7 +151,7 @@ def answer_of(block: Block | RowBlock) -> Answer:
     return Answer(columns, frozenset(shown.index(key) for key in block.keys))
 
 
-def is_inexact(plan: CoverPlan | RowsPlan | NestedPlan) -> bool:
+def is_inexact(plan: Input) -> bool:
     """Whether an output's last digits may go by the order in which rows were added."""
     seen: dict[int, CoverPlan | RowsPlan | NestedPlan] = {}
     waiting = [plan]
@@ -182,13 +193,62 @@ def _over(
         raise DeclinedError(refused.code, refused.detail)
     _check_floats(block, plans)
     inputs = [plans[o.table.name] for o in block.occurrences]
+    for tests in _meant(block.tested, inputs):
+        check_folded(tests, ())
     doubt = pruning_doubt_above(block.tested, lambda c: _sources(inputs[c.occurrence], c))
     if doubt is not None:
         raise DeclinedError(doubt.code, doubt.detail)
     return over_answers(block, inputs, tried)
 
 
-def may_be_doubted(plan: CoverPlan | RowsPlan | NestedPlan) -> bool:
+def _meant(exprs: Sequence[Expr], inputs: Sequence[Input]) -> list[list[Expr]]:
+    """The expressions with what the inputs' outputs are in their place, as Spark sees them.
+
+    A set operation's outputs are those of each of its branches: so there are several lists.
+    """
+    given = [_outputs(plan) for plan in inputs]
+    branches = range(max([1, *map(len, given)]))
+    return [
+        _put(exprs, [known[min(branch, len(known) - 1)] if known else None for known in given])
+        for branch in branches
+    ]
+
+
+def _put(exprs: Sequence[Expr], given: Sequence[Sequence[Expr] | None]) -> list[Expr]:
+    """The expressions with those by occurrence and place for their columns."""
+
+    def meant(expr: Expr) -> Expr | None:
+        if not isinstance(expr, Column):
+            return None
+        outputs = given[expr.occurrence]
+        return expr if outputs is None else outputs[expr.field_id]
+
+    return [transform(expr, meant) for expr in exprs]
+
+
+def _outputs(plan: Input) -> list[list[Expr]]:
+    """What an input's outputs are, for each branch; empty where no test goes below it.
+
+    Columns of two inputs are told apart by occurrences that no statement has.
+    """
+    block, apart = plan.block, id(plan)
+    if block.limit is not None:
+        return []
+    own = [output.expr for output in block.outputs]
+    if isinstance(plan, NestedPlan) and plan.branches:
+        return [_put(own, [found]) for one in plan.inputs for found in _outputs(one)]
+    if isinstance(plan, NestedPlan):
+        return _meant(own, plan.inputs)
+
+    def moved(expr: Expr) -> Expr | None:
+        if not isinstance(expr, Column):
+            return None
+        return replace(expr, occurrence=expr.occurrence + apart)
+
+    return [[transform(expr, moved) for expr in own]]
+
+
+def may_be_doubted(plan: Input) -> bool:
     """Whether an answer's column is one of a table of which some test is doubtful."""
     columns_ = (
         Column(0, place, output.name or "", output.expr.type)
@@ -197,9 +257,7 @@ def may_be_doubted(plan: CoverPlan | RowsPlan | NestedPlan) -> bool:
     return any(may_be_doubtful(*one) for column in columns_ for one in _sources(plan, column))
 
 
-def _sources(
-    plan: CoverPlan | RowsPlan | NestedPlan, column: Column
-) -> Iterator[tuple[Column, PinnedTable]]:
+def _sources(plan: Input, column: Column) -> Iterator[tuple[Column, PinnedTable]]:
     """The tables' columns that an answer's column is, where Spark tests it before it answers."""
     block = plan.block
     own = block.outputs[column.field_id].expr

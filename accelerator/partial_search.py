@@ -16,14 +16,14 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.nested_search import answer_of, is_inexact, may_be_doubted, refused_input
-from accelerator.plan import CoverPlan, NestedPlan, PartialPlan, PlainPlan, Plan, RowsPlan
-from rewrite.bind_check import has_null_in_test
+from accelerator.plan import Input, PartialPlan, PlainPlan, Plan
 from rewrite.dialects import SPARK
 from rewrite.embedded import Place, Text, replaced
 from rewrite.facts import At, Facts
 from rewrite.functions import may_aggregate
 from rewrite.located import Located, is_defined, visible_to
 from rewrite.nested import Answers, defined, meant, relations, with_visible
+from rewrite.null_tests import has_null_in_test
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.set_operation import sorts_by_table
@@ -33,7 +33,6 @@ _TRAVEL = ("version", "when")
 _PARSED_TIMES, _PARSED_AT_LEAST = 3, 20_000
 """Of a statement's characters so many times as many are parsed to look for SELECTs in it."""
 _TESTS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between)
-Input = CoverPlan | RowsPlan | NestedPlan
 
 
 def plan_partial(

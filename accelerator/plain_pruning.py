@@ -7,8 +7,10 @@
   there alone: `i < 0` misses them.
 - It counts a partition's texts in code points and the prefix that is sought in UTF-16, so that
   `s LIKE '😀%'` may miss files.
-- A file whose partition is NULL has no prefix, and makes Iceberg fail (`ResidualEvaluator`, 1.10)
-  where a test for one stands under OR.
+- To Iceberg a partition that is NULL lies below all values and differs from each: `i <> 5 OR j = 3`
+  gives its rows, where Spark has no test of its own left. A test for a prefix fails
+  (`ResidualEvaluator`, `Evaluator`; 1.10, 1.12). A condition of its own is asked with NOT NULL.
+- It truncates the constant as well: `i >= -2147483648` asks for the largest partitions alone.
 
 What plain Spark answers then can't be had but by asking it.
 """
@@ -16,7 +18,8 @@ What plain Spark answers then can't be had but by asking it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from rewrite import types
@@ -37,8 +40,9 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _AT_ZERO = frozenset({"=", "<=>", "in", ">="})
 """Of zero they are TRUE, where Iceberg may look no further: its −0.0 isn't 0.0, nor above it."""
 _ABOVE = frozenset({">", ">="})
-_CUT = frozenset({"string", "int", "bigint"})
-"""Types that `truncate` is odd for."""
+_BELOW = frozenset({"<", "<=", "<>"})
+"""What Iceberg takes for TRUE of a partition that is NULL."""
+_HALF = {"int": -(2**30), "bigint": -(2**62)}
 _BASIC_PLANE = 0xFFFF
 
 
@@ -67,11 +71,11 @@ def pruning_doubt_above(conditions: Sequence[Expr], sources: Sources) -> Decline
 
 def may_be_doubtful(column: Column, table: PinnedTable) -> bool:
     """Whether some predicate of the column is doubtful."""
-    is_odd = column.type in _CUT and column.field_id in table.valued_fields
-    if column.type not in types.FLOATING and not is_odd:
+    valued = column.field_id in table.valued_fields
+    if column.type not in types.FLOATING and not valued:
         return False
     told = table.statistics().column(column.field_id, column.type or "")
-    if is_odd:
+    if column.type not in types.FLOATING or told.oddities:
         return bool(told.oddities)
     bounds = told.bounds
     return bool((~bounds.always_null & (_may_be_zero(bounds) | (bounds.nans != 0))).any())
@@ -94,28 +98,58 @@ def _of_floats(conditions: Sequence[Expr], files: _Files) -> Declined | None:
 
 
 def _of_partitions(conditions: Sequence[Expr], files: _Files) -> Declined | None:
-    from accelerator.iceberg.statistics import CUT_TEXTS, NULL_PARTITION, WRAPPED
-
-    alone = {id(own) for own in map(_positive, conditions)}
-    calls = (node for one in conditions for node in walk(one) if isinstance(node, Call))
-    for call in calls:
-        odd = set[str]()
-        prefix = _prefix(call)
-        if prefix is not None:
-            odd |= {NULL_PARTITION} if id(call) not in alone else set()
-            odd |= {CUT_TEXTS} if any(ord(c) > _BASIC_PLANE for c in prefix) else set()
-        elif call.op in types.COMPARISONS or call.op == "in":
-            odd.add(WRAPPED)
-        if not odd or not any(isinstance(arg, (Literal, Parameter)) for arg in call.args):
-            continue
-        for named in (arg for arg in call.args if isinstance(arg, Column)):
+    for condition in conditions:
+        own = _positive(condition)
+        nodes = [one for one in walk(condition) if isinstance(one, Call)]
+        negated = any(one.op == "not" for one in nodes)
+        for call in nodes:
+            alone = call is own or call is condition
+            named, odd = _doubted(call, alone=alone, negated=negated)
+            if named is None or not odd:
+                continue
             for column, statistics in files(named, True):
-                if column.type not in _CUT:
-                    continue
                 found = odd & statistics.column(column.field_id, column.type or "").oddities
                 if found:
                     return Declined("plain_pruning", f"The column {named.name}: {min(found)}.")
     return None
+
+
+def _doubted(call: Call, *, alone: bool, negated: bool) -> tuple[Column | None, Set[str]]:
+    """The column that's tested, and the oddities of its partitions that make plain Spark err.
+
+    `alone`: it's a condition of its own, or denied as one, so that Spark asks for no NULL.
+    """
+    from accelerator.iceberg.statistics import CUT_TEXTS, NULL_PARTITION, TRUNCATED, WRAPPED
+
+    column = next((arg for arg in call.args if isinstance(arg, Column)), None)
+    constants = [arg for arg in call.args if isinstance(arg, (Literal, Parameter))]
+    if column is None:
+        return None, set()
+    if call.op == "not" and column.type == "boolean":
+        return column, set() if alone else {NULL_PARTITION}
+    prefix = _prefix(call)
+    if prefix is not None:
+        cut = any(ord(char) > _BASIC_PLANE for char in prefix)
+        return column, ({CUT_TEXTS} if cut else set()) | (set() if alone else {NULL_PARTITION})
+    if not constants or (call.op not in types.COMPARISONS and call.op != "in"):
+        return None, set()
+    op = _FLIPPED.get(call.op, call.op) if call.args[0] in constants else call.op
+    odd = {WRAPPED}
+    if not alone and op != "<=>" and (negated or op in _BELOW):
+        odd.add(NULL_PARTITION)
+    if any(_is_least(one, column.type) for one in constants):
+        odd.add(TRUNCATED)
+    return column, odd
+
+
+def _is_least(constant: Literal | Parameter, type_: str | None) -> bool:
+    """Whether truncating it may go round: it's within half the type's numbers of the least."""
+    if isinstance(constant, Parameter) or type_ not in _HALF:
+        return type_ in _HALF
+    try:
+        return Decimal(constant.value) < _HALF[type_]
+    except InvalidOperation:
+        return False
 
 
 def _positive(condition: Expr) -> Expr:

@@ -252,6 +252,8 @@ class PlainPlan:
     tried: tuple[Tried, ...] = field(default=())
 
 
+Input = CoverPlan | RowsPlan | NestedPlan
+"""What a plan may read the answers of."""
 Plan = CoverPlan | RowsPlan | FilesPlan | NestedPlan | PartialPlan | PlainPlan
 
 

@@ -102,7 +102,9 @@ class Planner:
             except SqlglotError as error:
                 return PlainPlan(Declined("parse_failed", str(error).splitlines()[0])), False
             found = self._search.plan(sql, tree, scene)
-            if not isinstance(found.plan, PlainPlan) and not self._parses(sql, shape):
+            if not isinstance(found.plan, PlainPlan) and not self._parses(
+                sql, shape or shape_of(sql)
+            ):
                 declined = Declined("parse_failed", "Spark's own parser refuses the statement.")
                 found = Found(PlainPlan(declined), found.names)
             if shape is not None and isinstance(found.plan, CoverPlan):
@@ -116,9 +118,18 @@ class Planner:
         return found.plan, False
 
     def _parses(self, sql: str, shape: Shape | None) -> bool:
-        """Whether Spark's parser takes the statement, where it runs; asked once for each shape."""
+        """Whether Spark's parser takes the statement, where it runs.
+
+        Asked once for each shape that it takes: of a constant it may refuse some, as of INTERVAL.
+        """
+        shape = shape or shape_of(sql)
         name = sql if shape is None else shape.key
-        return self._parsed.get_or(name, lambda: self._context.parses(sql))
+        if self._parsed.get(name):
+            return True
+        taken = self._context.parses(sql)
+        if taken:
+            self._parsed.put(name, True)
+        return taken is not False
 
     def _form(self, shape: Shape | None, scene: Scene) -> _Form | None:
         return None if shape is None else self._forms.get(_form_key(shape, scene))

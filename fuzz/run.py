@@ -43,7 +43,7 @@ QUICK = {
 }
 """Of a Spark session for hundreds of statements over few rows; no answer depends on these."""
 
-_SET = 0.08
+_SET = 0.04
 _SETTINGS = (
     ("spark.sql.crossJoin.enabled", "false"),
     ("spark.sql.decimalOperations.allowPrecisionLoss", "false"),

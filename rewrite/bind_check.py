@@ -9,7 +9,6 @@ from __future__ import annotations
 from sqlglot import exp
 
 from rewrite.reason import DeclinedError
-from rewrite.types import literal_number_type
 
 _OPERANDS = frozenset({"this", "expression", "expressions"})
 _SAFE = frozenset({"safe"})
@@ -45,7 +44,6 @@ _CLAUSES: dict[type[exp.Expression], frozenset[str]] = {
 }
 """What is read of clauses."""
 _READ = {kind: _OPERANDS | more for kind, more in _BESIDE.items()}
-_TESTS_OF_NUMBERS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg)
 _TESTS = (exp.Is, exp.In, exp.Like, exp.ILike, exp.RegexpLike, exp.Between)
@@ -97,41 +95,3 @@ def check_alias(condition: exp.Expression) -> None:
         condition.this, (exp.Column, exp.Boolean, exp.Null)
     ):
         raise DeclinedError("expression_unsupported", "A bare name in parentheses as condition.")
-
-
-def has_null_in_test(tree: exp.Expression) -> bool:
-    """Whether `rewrite.folded` may decline a part of a statement, which needn't be bound.
-
-    Of the constants only the types are known: one with a fraction, or beyond an int, may be no
-    value of the column's type.
-
-    >>> from rewrite.parse import parse
-    >>> conditions = ("a OR NULL", "(a OR NULL) IS NULL", "a = 1.5", "(a = 1.5) IS NULL")
-    >>> [has_null_in_test(parse(f"SELECT 1 FROM t WHERE {c}")) for c in conditions]
-    [False, True, False, True]
-    """
-    for null in tree.find_all(exp.Null):
-        if null.arg_key == "expression" and isinstance(null.parent, exp.Is):
-            continue
-        test = null.find_ancestor(exp.And, exp.Or, exp.Between, exp.Query)
-        if test is not None and not isinstance(test, exp.Query) and not _is_of_condition(test):
-            return True
-    for number in tree.find_all(exp.Literal):
-        if not number.is_string and literal_number_type(number.this) != "int":
-            test = number.find_ancestor(*_TESTS_OF_NUMBERS, exp.Query)
-            if isinstance(test, _TESTS_OF_NUMBERS) and not _is_of_condition(test):
-                return True
-    return False
-
-
-def _is_of_condition(node: exp.Expr) -> bool:
-    """Whether nothing but AND, OR and NOT stands between it and a whole condition."""
-    around = node.parent
-    while isinstance(around, (exp.And, exp.Or, exp.Not, exp.Paren)):
-        node, around = around, around.parent
-    if isinstance(around, exp.If):
-        of_case = isinstance(around.parent, exp.Case) and around.parent.this is not None
-        return node.arg_key == "this" and not of_case
-    if isinstance(around, exp.Join):
-        return node.arg_key == "on"
-    return isinstance(around, (exp.Where, exp.Having))

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from rewrite import types
 from rewrite.bind_check import check_operands, check_read
-from rewrite.expr import UNIT, Aggregate, Call, Expr, Literal, Parameter, has_aggregate
+from rewrite.expr import UNIT, Aggregate, Call, Expr, Literal, Parameter, columns, has_aggregate
 from rewrite.functions import AGGREGATE_WORDS, OURS, check_word
 from rewrite.instant import is_utc
 from rewrite.literals import (
@@ -332,7 +332,15 @@ def _if(node: exp.Expression, scope: Scope) -> Expr:
     if node.args.get("false") is None:
         raise DeclinedError("expression_unsupported", f"Of two arguments: {_text(node)}.")
     args = [bind_condition(node.this, scope, void=True), bind(node.args["true"], scope)]
-    return _case_call(args, bind(node.args["false"], scope))
+    other = bind(node.args["false"], scope)
+    if {args[1].type, other.type} == {"boolean", "void"} and _is_constant(args[1], other):
+        raise DeclinedError("folded_null")  # Spark makes an AND or OR of it, as of no CASE
+    return _case_call(args, other)
+
+
+def _is_constant(*exprs: Expr) -> bool:
+    """Whether no column stands in any of them."""
+    return not any(columns(expr) for expr in exprs)
 
 
 def _case_call(args: list[Expr], default: Expr | None) -> Call:

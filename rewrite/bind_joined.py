@@ -15,6 +15,7 @@ from rewrite.bind_from import From, bind_from
 from rewrite.block import Block, Occurrence, Output
 from rewrite.expr import Column, Expr, has_aggregate
 from rewrite.facts import Facts
+from rewrite.folded import check_folded
 from rewrite.functions import has_aggregate_call
 from rewrite.names import OutputNames
 from rewrite.reason import DeclinedError
@@ -65,7 +66,7 @@ def bind_row_block(tree: exp.Expression, facts: Facts, zone: str | None = None) 
     exprs = (*conditions, *(o.expr for o in outputs), *(k.expr for k in order))
     if any(has_aggregate(e) for e in exprs):
         raise DeclinedError("block_unsupported", "An aggregate among rows.")
-    return Block(
+    block = Block(
         occurrences=tables,
         left_edges=source.left,
         conjuncts=conditions,
@@ -77,6 +78,8 @@ def bind_row_block(tree: exp.Expression, facts: Facts, zone: str | None = None) 
         grouped=False,
         rows=True,
     )
+    check_folded(block.tested, (k.expr for k in order))
+    return block
 
 
 def _aliases(tree: exp.Select, outputs: tuple[Output, ...]) -> dict[str, Expr | None]:

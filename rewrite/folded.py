@@ -3,31 +3,23 @@
 Spark turns `l = 1.5`, of a whole number l, into `l IS NULL AND NULL`. As a condition that is FALSE;
 as a value, `(l = 1.5) IS NULL`, it's handed to the table's scan, which takes no bare NULL under AND
 (`V2ExpressionBuilder`, Spark 4.1). Which of its rules comes first can't be told for certain here,
-so what may become such a value declines.
+so what may become such a value declines. One pass over the expressions, however deep they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
 from enum import Enum, auto
 
 from rewrite import types
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal, walk
+from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, children
 from rewrite.reason import DeclinedError
 
 _LOGICAL = frozenset({"and", "or"})
+_TREE = frozenset({"and", "or", "not"})
 _ORDERING = frozenset({"<", "<=", ">", ">="})
 _COMPARED = frozenset({"=", "<>", "in", *_ORDERING})
-_DENIALS = {
-    "=": ("=", False),
-    "<>": ("=", False),
-    "<": ("<", False),
-    ">=": ("<", False),
-    ">": ("<", True),
-    "<=": ("<", True),
-}
-"""The operator by which a comparison and its denial are told, and whether its operands change."""
 _EXACT = Context(prec=100)
 _RANGES = {"int": (-(2**31), 2**31 - 1), "bigint": (-(2**63), 2**63 - 1)}
 
@@ -45,17 +37,26 @@ class _Place(Enum):
 
 def check_folded(conditions: Iterable[Expr], computed: Iterable[Expr]) -> None:
     """DeclinedError where plain Spark may fail inside; `computed` are keys and arguments."""
-    stack = [(expr, _Place.CONDITION) for expr in conditions]
+    tests = list(conditions)
+    stack = [(expr, _Place.CONDITION) for expr in tests]
     stack += [(expr, _Place.COMPUTED) for expr in computed]
+    told = _Told(_equalled(tests))
     while stack:
         expr, place = stack.pop()
         if isinstance(expr, Aggregate):
             stack += [(arg, _Place.COMPUTED) for arg in expr.args]
         if not isinstance(expr, Call):
             continue
-        if place is not _Place.CONDITION and _may_hold_null(expr):
+        if place is _Place.CONDITION or expr.op not in _TREE:
+            if place is not _Place.CONDITION and told.may_hold_null(expr):
+                raise DeclinedError("folded_null")
+            stack += _operands(expr, place)
+            continue
+        leaves = _leaves(expr)
+        several = expr.op != "not" or len(leaves) > 1
+        if several and (any(map(told.may_be_null, leaves)) or told.repeats(leaves)):
             raise DeclinedError("folded_null")
-        stack += _operands(expr, place)
+        stack += [(leaf, place) for leaf in leaves]
 
 
 def _operands(call: Call, place: _Place) -> list[tuple[Expr, _Place]]:
@@ -67,76 +68,149 @@ def _operands(call: Call, place: _Place) -> list[tuple[Expr, _Place]]:
             for i, arg in enumerate(call.args)
         ]
     if place is _Place.CONDITION:
-        passed_on = call.op in _LOGICAL or call.op == "not"
-        place = _Place.CONDITION if passed_on else _Place.VALUE
+        place = _Place.CONDITION if call.op in _TREE else _Place.VALUE
     elif call.op in types.BOOLEAN_OPERATORS or call.op == "coalesce":
         place = _Place.VALUE
     return [(arg, place) for arg in call.args if isinstance(arg, (Call, Aggregate))]
 
 
-def _may_hold_null(call: Call) -> bool:
-    """Whether Spark may make of it an AND or OR that has a bare NULL below it."""
-    if call.op in _LOGICAL:
-        return any(_may_be_null(arg) for arg in call.args) or _repeats(call)
-    if call.op == "case" and call.type == "boolean":
-        given = (*call.args[1:-1:2], call.args[-1])
-        constants = [one for one in given if _is_constant(one)]
-        return len(constants) > 1 and any(map(_may_be_null, constants))
-    if call.op not in _COMPARED:
-        return False
-    values = [arg for arg in call.args if not _is_constant(arg)]
-    constants = [arg for arg in call.args if _is_constant(arg)]
-    return any(_may_fold(call.op, one, other) for one in values for other in constants)
-
-
-def _may_be_null(expr: Expr) -> bool:
-    """Whether it may come to NULL whatever the row."""
-    if isinstance(expr, Literal):
-        return expr.type != "boolean"
-    nodes = walk(expr)
-    return _is_constant(expr) or any(isinstance(n, Literal) and n.type == "void" for n in nodes)
-
-
-def _repeats(call: Call) -> bool:
-    """Whether a test stands in it twice, maybe denied: `a AND NOT a` is FALSE, or NULL if a is."""
-    seen: set[Expr] = set()
-    stack: list[Expr] = [call]
+def _leaves(expr: Call) -> list[Expr]:
+    """What stands below its AND, OR and NOT."""
+    found, stack = list[Expr](), list[Expr]([expr])
     while stack:
-        expr = stack.pop()
-        if isinstance(expr, Call) and (expr.op in _LOGICAL or expr.op == "not"):
-            stack += expr.args
-        elif (test := _undenied(expr)) in seen:
-            return True
+        one = stack.pop()
+        if isinstance(one, Call) and one.op in _TREE:
+            stack += one.args
         else:
-            seen.add(test)
-    return False
+            found.append(one)
+    return found
 
 
-def _undenied(expr: Expr) -> Expr:
-    """The test, or its denial: one of both, whichever is given."""
-    if not isinstance(expr, Call) or expr.op not in _DENIALS:
-        return expr
-    op, flipped = _DENIALS[expr.op]
-    return Call(op, expr.args[::-1] if flipped else expr.args, expr.type)
+def _equalled(tests: Iterable[Expr]) -> Mapping[Column, Literal]:
+    """Columns that a condition of its own equals to a constant, which Spark puts in their place."""
+    found: dict[Column, Literal] = {}
+    for test in tests:
+        if isinstance(test, Call) and test.op == "=":
+            sides = [_uncast(arg) for arg in test.args]
+            for one, other in (sides, sides[::-1]):
+                if isinstance(one, Column) and isinstance(other, Literal):
+                    found[one] = other
+    return found
 
 
-def _is_constant(expr: Expr) -> bool:
-    return not any(isinstance(node, (Column, Aggregate)) for node in walk(expr))
+class _Told:
+    """What is known of expressions, each looked at once."""
+
+    def __init__(self, equalled: Mapping[Column, Literal]) -> None:
+        self._equalled = equalled
+        self._seen: dict[int, tuple[bool, bool]] = {}
+
+    def _of(self, expr: Expr) -> tuple[bool, bool]:
+        """Whether no column or aggregate stands in it, and whether a NULL does."""
+        stack = [expr]
+        while stack:
+            one = stack[-1]
+            if id(one) in self._seen:
+                stack.pop()
+                continue
+            below = children(one)
+            waiting = [arg for arg in below if id(arg) not in self._seen]
+            if waiting:
+                stack += waiting
+                continue
+            known = [self._seen[id(arg)] for arg in below]
+            constant = not isinstance(one, (Column, Aggregate)) and all(k[0] for k in known)
+            null = isinstance(one, Literal) and one.type == "void"
+            self._seen[id(one)] = constant, null or any(k[1] for k in known)
+            stack.pop()
+        return self._seen[id(expr)]
+
+    def may_be_null(self, leaf: Expr) -> bool:
+        """Whether it may come to NULL, or to a constant, whatever the row."""
+        if isinstance(leaf, Literal):
+            return leaf.type != "boolean"
+        return any(self._of(leaf))
+
+    def may_hold_null(self, call: Call) -> bool:
+        """Whether Spark may make of a comparison an AND or OR that has a bare NULL below it."""
+        if call.op not in _COMPARED:
+            return False
+        constants = [arg for arg in call.args if self._of(arg)[0]]
+        values = [arg for arg in call.args if not self._of(arg)[0]]
+        if constants and any(self._gives_null(_uncast(value)) for value in values):
+            return True
+        bare = [one for one in map(_uncast, values) if isinstance(one, Column)]
+        constants += [self._equalled[one] for one in bare if one in self._equalled]
+        own = {type_ for value in values for type_ in _types(value)}
+        return any(_is_beside(call.op, type_, one) for one in set(constants) for type_ in own)
+
+    def _gives_null(self, value: Expr) -> bool:
+        """Whether it's a CASE of constants, NULL among them, in whose branches Spark compares."""
+        if not isinstance(value, Call) or value.op != "case":
+            return False
+        constants = [a for a in (*value.args[1:-1:2], value.args[-1]) if self._of(a)[0]]
+        return len(constants) > 1 and any(self._of(one)[1] for one in constants)
+
+    def repeats(self, leaves: Iterable[Expr]) -> bool:
+        """Whether a test is among them twice, maybe denied: `a AND NOT a` is FALSE, or NULL."""
+        seen = set[Expr]()
+        try:
+            for leaf in leaves:
+                test = _test_of(leaf)
+                if test in seen:
+                    return True
+                seen.add(test)
+        except RecursionError:  # so deep a test isn't compared
+            return True
+        return False
 
 
-def _may_fold(op: str, value: Expr, constant: Expr) -> bool:
-    """Whether Spark may find that no value of the type is the constant, or that all lie beside it.
+def _test_of(leaf: Expr) -> Expr:
+    """The test in a form that its denial has as well, and whatever Spark takes for the same."""
+    if not isinstance(leaf, Call):
+        return leaf
+    args = tuple(_plain(arg) for arg in leaf.args)
+    op = leaf.op
+    if op == "in" and len(args) == 2:
+        op = "="
+    if op == "like" and isinstance(args[1], Literal):
+        head = args[1].value.removesuffix("%")
+        if not {"%", "_", "\\"} & set(head):
+            op = "=" if head == args[1].value else "startswith"
+            args = (args[0], Literal(head, "string"))
+    found = canonical(Call(op, args, "boolean"))
+    if isinstance(found, Call) and found.op == "<>":
+        return Call("=", found.args, "boolean")
+    if isinstance(found, Call) and found.op == "<=":  # there is no > or >= in this form
+        return Call("<", found.args[::-1], "boolean")
+    return found
 
-    It looks below casts that lose nothing; here, below any.
-    """
-    own = {value.type}
+
+def _plain(expr: Expr) -> Expr:
+    """Without casts around it; a number by its value alone."""
+    expr = _uncast(expr)
+    if isinstance(expr, Literal) and types.is_numeric(expr.type):
+        return Literal(str(Decimal(expr.value).normalize(_EXACT)), "number")
+    return expr
+
+
+def _uncast(expr: Expr) -> Expr:
+    while isinstance(expr, Call) and expr.op == "cast":
+        expr = expr.args[0]
+    return expr
+
+
+def _types(value: Expr) -> set[str | None]:
+    """Its type and those below its casts: Spark looks below ones that lose nothing."""
+    found = {value.type}
     while isinstance(value, Call) and value.op == "cast":
         value = value.args[0]
-        own.add(value.type)
-    return any(_is_beside(op, type_, constant) for type_ in own)
+        found.add(value.type)
+    return found
 
 
 def _is_beside(op: str, type_: str | None, constant: Expr) -> bool:
+    """Whether Spark may find that no value of the type is the constant, or that all are beside."""
     given = constant.type
     if type_ == given or given in ("void", "string", None):
         return False

@@ -18,6 +18,7 @@ from rewrite.functions import FUNCTIONS, OURS
 
 _BUILT_IN = "built-in"
 _BETWEEN = "\0"
+_REFUSED = "ParseException"
 OWN = {
     "has_token": "has_token(text, token) - Returns true if the token is one of the text's.",
     "match": "match(text, words) - Returns true if the text has all tokens of words.",
@@ -136,14 +137,18 @@ class SessionState:
             return _no
         return lambda: _is_true(answer)
 
-    def parses(self, sql: str) -> bool:
-        """Whether Spark's own parser takes the statement, which nothing runs."""
-        with self.active():
-            try:
-                with java_errors():
-                    self._parser.parsePlan(sql)
-            except (JvmError, self._raised):
-                return False
+    def parses(self, sql: str) -> bool | None:
+        """Whether Spark's own parser takes the statement, which nothing runs; None if nobody knows.
+
+        Whatever else goes wrong there is for the statement itself to say.
+        """
+        try:
+            with java_errors(), self.active():
+                self._parser.parsePlan(sql)
+        except JvmError as error:
+            return False if error.class_name.endswith(_REFUSED) else None
+        except self._raised as error:
+            return False if type(error).__name__ == _REFUSED else None
         return True
 
     def catalog(self) -> str:

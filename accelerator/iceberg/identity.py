@@ -10,7 +10,12 @@ from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.transforms import IdentityTransform, TruncateTransform, VoidTransform
+from pyiceberg.transforms import (
+    BucketTransform,
+    IdentityTransform,
+    TruncateTransform,
+    VoidTransform,
+)
 from pyiceberg.types import DecimalType, NestedField, StructType
 
 
@@ -38,10 +43,11 @@ def identity_of(metadata: TableMetadata) -> Identity:
     }
 
 
-def truncated_fields(metadata: TableMetadata) -> frozenset[int]:
-    """Ids of the fields that some spec of the table truncates."""
+def ordered_fields(metadata: TableMetadata) -> frozenset[int]:
+    """Ids of the fields by which some spec partitions in their order, which a bucket doesn't."""
     fields = (field for spec in metadata.specs().values() for field in spec.fields)
-    return frozenset(f.source_id for f in fields if isinstance(f.transform, TruncateTransform))
+    unordered = (BucketTransform, VoidTransform)
+    return frozenset(f.source_id for f in fields if not isinstance(f.transform, unordered))
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ from accelerator.iceberg.identity import (
     PartitionField,
     decimal_fields,
     identity_of,
+    ordered_fields,
     partition_fields,
-    truncated_fields,
     unpartitioned,
 )
 from accelerator.iceberg.io import inputs_for
@@ -189,8 +189,8 @@ class PinnedTable:
 
     @property
     def valued_fields(self) -> frozenset[int]:
-        """Those, and the ones by whose truncated values some spec partitions it."""
-        return self.fixed_fields | truncated_fields(self.metadata)
+        """Ids of the fields by which some spec partitions it as they are, or in their order."""
+        return ordered_fields(self.metadata)
 
     def has_doubtful(self, fields: Iterable[tuple[int, str]]) -> bool:
         """Whether a file may hold another value than its partition says, which is what Spark takes.

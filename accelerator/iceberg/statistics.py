@@ -48,7 +48,8 @@ _WHOLE = {
 """Widths of a bound in bytes; an int's is four after the column became a bigint, too."""
 _FLOATING = {"float": (4,), "double": (4, 8)}
 _ORDERED = frozenset({*_WHOLE, *_FLOATING, "string"})
-NULL_PARTITION, CUT_TEXTS, WRAPPED = "null partition", "cut texts", "wrapped numbers"
+NULL_PARTITION, CUT_TEXTS = "null partition", "cut texts"
+TRUNCATED, WRAPPED = "truncated numbers", "wrapped numbers"
 _FILE_BYTES = 1024  # what Python keeps of a file that is listed by itself, about
 
 
@@ -203,9 +204,9 @@ class ColumnStatistics:
     tight bounds say that the file's own is the same. `buckets`: by their number, the bucket of each
     file's values, -1 where it isn't known; no such file has a NULL.
 
-    `oddities` of its partitions, on which Iceberg's own choice of files may stumble: a text's value
-    is NULL (`NULL_PARTITION`) or was cut off (`CUT_TEXTS`), or the least numbers may have been
-    truncated to the largest (`WRAPPED`).
+    `oddities` of its partitions, on which Iceberg's own choice of files may stumble: a value is
+    NULL (`NULL_PARTITION`), texts are cut off (`CUT_TEXTS`), numbers truncated (`TRUNCATED`), of
+    which the least may have come to the largest (`WRAPPED`).
     """
 
     bounds: ColumnBounds
@@ -356,7 +357,7 @@ class FileStatistics:
         # What doesn't count the file's rows says nothing of them.
         nulls, nans = np.where(told.values == rows, told.nulls, UNKNOWN), told.nans
         given, constant = source.fixed(field_id, type_)
-        contradicts, unproven = False, given
+        contradicts, unproven, odd = False, given, _fixed_oddities(given, constant)
         if type_ in (*_FLOATING, "boolean") or not ordered:
             # NaN and -0.0 as a partition's value, and types without bounds: nothing is claimed.
             if given.any():
@@ -377,8 +378,9 @@ class FileStatistics:
             upper = pc.if_else(mask, constant, upper)
             nulls = np.where(given, np.where(is_null, rows, 0), nulls)
             nans = np.where(given, 0, nans)
-        own, odd = np.ones(files, dtype=bool), _fixed_oddities(given, constant, type_)
-        so_far = _Known(lower, upper, nulls, nans, own, contradicts, odd)
+        so_far = _Known(
+            lower, upper, nulls, nans, np.ones(files, dtype=bool), contradicts, oddities=odd
+        )
         buckets: dict[int, Buckets] = {}
         if field_id not in misnamed and field_id not in uuids:
             for derived in source.derived(field_id, type_):
@@ -501,23 +503,21 @@ class _Known:
         return _Known(lower, upper, nulls, nans, own, found, odd)
 
 
-def _fixed_oddities(given: Flags, constant: pa.Array, type_: str) -> frozenset[str]:
-    """Of values that partitions keep as they are."""
-    is_odd = type_ == "string" and bool((given & flags(constant.is_null())).any())
-    return frozenset({NULL_PARTITION} if is_odd else ())
+def _fixed_oddities(given: Flags, constant: pa.Array) -> frozenset[str]:
+    """Of values that partitions keep as they are; what isn't told may be NULL."""
+    return frozenset({NULL_PARTITION} if (given & flags(constant.is_null())).any() else ())
 
 
 def _oddities(derived: Derived, type_: str) -> set[str]:
     """Of the values of one transform."""
-    if derived.transform.kind not in ("identity", "truncate") or not derived.given.any():
+    if derived.transform.kind == "bucket" or not derived.given.any():
         return set()
     found = set()
-    if type_ == "string" and (derived.given & flags(derived.values.is_null())).any():
+    if (derived.given & flags(derived.values.is_null())).any():
         found.add(NULL_PARTITION)
     if derived.transform.kind == "truncate":
-        if type_ == "string":
-            found.add(CUT_TEXTS)
-        elif may_have_wrapped(derived, type_):
+        found.add(CUT_TEXTS if type_ == "string" else TRUNCATED)
+        if may_have_wrapped(derived, type_):
             found.add(WRAPPED)
     return found
 

@@ -107,7 +107,7 @@ def test_a_test_beside_its_denial() -> None:
         (b, call("not", b)),
         (call("<", k, five), call(">=", k, five)),
         (call("<", k, five), call("<=", five, k)),
-        (call("=", k, five), call("or", call("<>", k, five), b)),
+        (call("=", k, five), call("or", call("<>", k, five), Column(0, 9, "o", "boolean"))),
     ):
         for op in ("and", "or"):
             assert not declines(call(op, *pair))
@@ -117,9 +117,48 @@ def test_a_test_beside_its_denial() -> None:
 
 
 def test_a_null_of_case() -> None:
-    b, true = column("boolean"), Literal("true", "boolean")
-    assert declines(call("is_null", call("case", b, true, NULL)))
-    assert declines(computed=(call("case", b, NULL, true),))
-    assert not declines(call("case", b, true, NULL))
-    assert not declines(computed=(call("case", b, b, NULL),))
-    assert not declines(computed=(Call("case", (b, Literal("1", "int"), NULL), "int"),))
+    """Of CASE alone Spark makes no AND; what is compared with it goes into its branches."""
+    b, true, one = column("boolean"), Literal("true", "boolean"), Literal("1", "int")
+    assert not declines(call("is_null", call("case", b, true, NULL)))
+    assert not declines(computed=(call("case", b, NULL, true),))
+    numbers = Call("case", (b, one, NULL), "int")
+    assert not declines(computed=(numbers,))
+    assert not declines(call("=", numbers, one))
+    assert declines(call("is_null", call("=", numbers, one)))
+
+
+def test_tests_that_mean_the_same() -> None:
+    v, s, five = column("int"), column("string"), Literal("5", "int")
+    wide = Call("cast", (v, Literal("bigint", "type")), "bigint")
+    text, prefix = Literal("abc", "string"), Literal("a%", "string")
+    same = (
+        (call("=", v, five), call("<>", five, v)),
+        (call("<", v, five), call(">=", v, Literal("5.0", "decimal(2,1)"))),
+        (call("<", v, five), call(">=", wide, Literal("5", "bigint"))),
+        (call("in", v, five), call("<>", v, five)),
+        (call("in", v, five, v), call("not", call("in", v, v, five))),
+        (call("like", s, text), call("<>", s, text)),
+        (call("like", s, prefix), call("not", call("startswith", s, Literal("a", "string")))),
+    )
+    for pair in same:
+        assert declines(call("is_null", call("and", *pair)))
+    assert not declines(call("is_null", call("and", call("=", v, five), call("=", v, v))))
+
+
+def test_a_constant_that_a_condition_puts_in_place() -> None:
+    v, k = Column(0, 1, "v", "bigint"), Column(0, 2, "k", "int")
+    equal = call("=", v, Literal("3000000000", "bigint"))
+    assert declines(equal, call("is_null", call("=", v, k)))
+    assert not declines(call("=", v, Literal("3", "int")), call("is_null", call("=", v, k)))
+
+
+def test_deep_and_wide() -> None:
+    """One pass: minutes would be noticed."""
+    expr: Expr = column("boolean")
+    for number in range(400):
+        test = call("=", Column(0, number, "c", "int"), Literal("1", "int"))
+        expr = call("and" if number % 2 else "or", call("is_null", expr), test)
+    declines(call("is_null", expr))  # or not: it comes to an end
+    items = [Literal(str(i), "int") for i in range(3000)]
+    computed = [Call("+", (Column(0, i, "c", "int"), items[0]), "int") for i in range(3000)]
+    assert not declines(call("is_null", call("in", column("int"), *items, *computed)))

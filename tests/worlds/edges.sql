@@ -24,4 +24,18 @@ CREATE TABLE lake.d.edge_points (s STRING, v INT) USING iceberg PARTITIONED BY (
 INSERT INTO lake.d.edge_points SELECT CAST(b AS STRING), v FROM VALUES (X'F09F988078', 1), (X'F09F9881', 2), (X'EFBD9E61', 3), (X'616263', 4), (X'F09F988061', 5) AS t(b, v);
 CREATE TABLE lake.d.edge_instants (t TIMESTAMP, n TIMESTAMP_NTZ, v INT) USING iceberg;
 INSERT INTO lake.d.edge_instants SELECT /*+ COALESCE(1) */ timestamp_micros(m), CAST(timestamp_micros(m) AS TIMESTAMP_NTZ), v FROM VALUES (9223372036854775807, 1), (9223372036854775806, 2), (-9223372036854775807, 3), (-9223372036854775806, 4), (1577880000000000, 5), (NULL, 6) AS t(m, v);
+CREATE TABLE lake.d.edge_pairs (i INT, j INT, b BOOLEAN, v INT) USING iceberg PARTITIONED BY (i, j);
+INSERT INTO lake.d.edge_pairs VALUES (NULL, 1, true, 1), (5, 1, true, 2), (5, 3, false, 3), (7, 3, NULL, 4), (7, NULL, NULL, 5);
+CREATE TABLE lake.d.edge_flags (b BOOLEAN, j INT, v INT) USING iceberg PARTITIONED BY (b, j);
+INSERT INTO lake.d.edge_flags VALUES (NULL, 1, 1), (true, 1, 2), (false, 3, 3), (NULL, 3, 4);
+CREATE TABLE lake.d.edge_uncounted (i INT, v INT) USING iceberg PARTITIONED BY (i) TBLPROPERTIES ('write.metadata.metrics.default'='none');
+INSERT INTO lake.d.edge_uncounted VALUES (NULL, 1), (5, 2), (7, 3), (12, 4);
+CREATE TABLE lake.d.edge_tens (i INT, l BIGINT, v INT) USING iceberg PARTITIONED BY (truncate(10, i));
+INSERT INTO lake.d.edge_tens VALUES (1, 1, 1), (NULL, NULL, 2), (15, 15, 3), (27, 27, 4);
+CREATE TABLE lake.d.edge_tens_long (i INT, l BIGINT, v INT) USING iceberg PARTITIONED BY (truncate(10, l));
+INSERT INTO lake.d.edge_tens_long VALUES (1, 1, 1), (NULL, NULL, 2), (15, 15, 3), (27, 27, 4);
+CREATE TABLE lake.d.edge_days (t TIMESTAMP, v INT) USING iceberg PARTITIONED BY (days(t)) TBLPROPERTIES ('write.metadata.metrics.default'='none');
+INSERT INTO lake.d.edge_days VALUES (NULL, 1), (TIMESTAMP'2020-01-01 12:00:00', 2), (TIMESTAMP'2020-01-03 12:00:00', 3);
+CREATE TABLE lake.d.edge_words (s STRING, j INT, v INT) USING iceberg PARTITIONED BY (s, j);
+INSERT INTO lake.d.edge_words VALUES (NULL, 1, 1), ('a', 1, 2), ('b', 3, 3), (NULL, 3, 4);
 -- state made

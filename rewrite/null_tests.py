@@ -1,0 +1,77 @@
+"""Tests of a statement that isn't bound for which plain Spark may fail inside.
+
+`rewrite.folded` says of bound expressions what this asks of a tree, of which less is known: any
+AND, OR or comparison that stands as a value, where Spark hands it to a scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from rewrite.functions import is_aggregate
+
+_LOGICAL = (exp.And, exp.Or)
+_COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
+_CONDITION, _COMPUTED, _VALUE = range(3)
+"""As `rewrite.folded` tells places apart."""
+
+
+def has_null_in_test(tree: exp.Expr) -> bool:
+    """Whether a part of the statement may be such.
+
+    What is only shown isn't handed on: outputs count where they're grouped by or aggregated.
+
+    >>> from rewrite.parse import parse
+    >>> conditions = ("a OR NULL", "(a OR NULL) IS NULL", "a = 1.5", "(a = 1.5) IS NULL")
+    >>> [has_null_in_test(parse(f"SELECT 1 FROM t WHERE {c}")) for c in conditions]
+    [False, True, False, True]
+    """
+    stack = [one for select in tree.find_all(exp.Select) for one in _roots(select)]
+    while stack:
+        node, place = stack.pop()
+        if isinstance(node, exp.Query):
+            continue  # its own clauses are among the roots
+        if place != _CONDITION and isinstance(node, (*_LOGICAL, *_COMPARED)):
+            return True
+        stack += _below(node, place)
+    return False
+
+
+def _roots(select: exp.Select) -> Iterator[tuple[exp.Expr, int]]:
+    for name in ("where", "having"):
+        clause = select.args.get(name)
+        if clause is not None:
+            yield clause.this, _CONDITION
+    for join in select.args.get("joins") or ():
+        if join.args.get("on") is not None:
+            yield join.args["on"], _CONDITION
+    group = select.args.get("group")
+    if group is not None:
+        yield from ((one, _COMPUTED) for one in group.iter_expressions())
+    grouped = group is not None or select.args.get("distinct") is not None
+    for item in select.expressions:
+        if grouped:
+            yield item, _COMPUTED
+        for call in item.find_all(exp.AggFunc, exp.Anonymous, exp.Any):
+            if is_aggregate(call):
+                yield from ((one, _COMPUTED) for one in call.iter_expressions())
+
+
+def _below(node: exp.Expr, place: int) -> Iterator[tuple[exp.Expr, int]]:
+    if isinstance(node, (exp.Paren, exp.Alias)) or (
+        place == _CONDITION and isinstance(node, (*_LOGICAL, exp.Not))
+    ):
+        yield from ((one, place) for one in node.iter_expressions())
+        return
+    if isinstance(node, exp.Case) and place != _VALUE and node.this is None:
+        yield from ((one, place) for one in node.iter_expressions())
+        return
+    if isinstance(node, exp.If) and place != _VALUE:
+        given = _VALUE if place == _CONDITION else place
+        yield node.this, _CONDITION
+        yield from ((one, given) for one in node.iter_expressions() if one is not node.this)
+        return
+    inside = place if place == _COMPUTED and not isinstance(node, exp.Predicate) else _VALUE
+    yield from ((one, inside) for one in node.iter_expressions())
