@@ -65,6 +65,9 @@ def _below(node: exp.Expr, place: int) -> Iterator[tuple[exp.Expr, int]]:
     ):
         yield from ((one, place) for one in node.iter_expressions())
         return
+    if isinstance(node, exp.Where):  # of FILTER
+        yield node.this, _CONDITION
+        return
     if isinstance(node, exp.Case) and place != _VALUE and node.this is None:
         yield from ((one, place) for one in node.iter_expressions())
         return
