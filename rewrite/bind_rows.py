@@ -64,8 +64,8 @@ def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Ro
     exprs = (*conditions, *(o.expr for o in outputs), *(k.expr for k in order))
     if any(has_aggregate(e) for e in exprs):
         raise DeclinedError("block_unsupported", "An aggregate among rows.")
-    check_folded(conditions, (k.expr for k in order))
     limit, offset = bind_limit(tree), _offset(tree)
+    check_folded(conditions, [k.expr for k in order if limit is not None])
     if (limit or 0) + offset > LIMIT_MAX:  # Spark raises for it
         raise DeclinedError("block_unsupported", "LIMIT and OFFSET beyond an int.")
     return RowBlock(source.tables[0], conditions, outputs, order, limit, offset)

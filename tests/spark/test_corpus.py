@@ -201,10 +201,9 @@ class Pair:
         states = []
         for session, name in ((self.ours.spark, "mine_a"), (self.plain, "mine_b")):
             settings = sorted(map(tuple, session.sql("SET").collect()))
-            # The catalog's answers can't be read by interpreting.
-            session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
-            tables = [t.name for t in session.catalog.listTables(f"lake.{name}")]
-            views = [t.name for t in session.catalog.listTables() if t.isTemporary]
+            # Not by the catalog's methods, each of whose answers Spark compiles code for.
+            tables = [t.tableName for t in session.sql(f"SHOW TABLES IN lake.{name}").collect()]
+            views = [v.viewName for v in session.sql("SHOW VIEWS").collect() if v.isTemporary]
             at = session.catalog.currentCatalog(), session.catalog.currentDatabase()
             states.append(repr((settings, tables, views, at)).replace(name, "mine"))
         if states[0] != states[1]:
