@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from rewrite.functions import is_aggregate
+from rewrite.types import literal_number_type
 
 _LOGICAL = (exp.And, exp.Or)
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
-_CONDITION, _COMPUTED, _VALUE = range(3)
-"""As `rewrite.folded` tells places apart."""
+_CONDITION, _COMPUTED, _VALUE, _PUSHED = range(4)
+"""As `rewrite.folded` tells places apart; the last are conditions of a CASE that is compared."""
 
 
 def has_null_in_test(tree: exp.Expr) -> bool:
@@ -33,7 +34,10 @@ def has_null_in_test(tree: exp.Expr) -> bool:
         node, place = stack.pop()
         if isinstance(node, exp.Query):
             continue  # its own clauses are among the roots
-        if place != _CONDITION and isinstance(node, (*_LOGICAL, *_COMPARED)):
+        if place == _PUSHED:
+            if isinstance(node, _COMPARED) and _is_beside(node):
+                return True
+        elif place != _CONDITION and isinstance(node, (*_LOGICAL, *_COMPARED)):
             return True
         stack += _below(node, place)
     return False
@@ -59,19 +63,31 @@ def _roots(select: exp.Select) -> Iterator[tuple[exp.Expr, int]]:
                 yield from ((one, _COMPUTED) for one in call.iter_expressions())
 
 
+def _is_beside(node: exp.Expr) -> bool:
+    """Whether it's compared with a NULL, or a number that an int may not be."""
+    return any(True for _ in node.find_all(exp.Null)) or any(
+        not one.is_string and literal_number_type(one.this) != "int"
+        for one in node.find_all(exp.Literal)
+    )
+
+
 def _below(node: exp.Expr, place: int) -> Iterator[tuple[exp.Expr, int]]:
     if isinstance(node, (exp.Paren, exp.Alias)) or (
-        place == _CONDITION and isinstance(node, (*_LOGICAL, exp.Not))
+        place in (_CONDITION, _PUSHED) and isinstance(node, (*_LOGICAL, exp.Not))
     ):
         yield from ((one, place) for one in node.iter_expressions())
         return
     if isinstance(node, exp.Where):  # of FILTER
         yield node.this, _CONDITION
         return
-    if isinstance(node, exp.Case) and place != _VALUE and node.this is None:
+    if isinstance(node, exp.Case) and node.this is None:
         yield from ((one, place) for one in node.iter_expressions())
         return
-    if isinstance(node, exp.If) and place != _VALUE:
+    if isinstance(node, exp.If) and place in (_VALUE, _PUSHED):
+        yield node.this, _PUSHED
+        yield from ((one, _VALUE) for one in node.iter_expressions() if one is not node.this)
+        return
+    if isinstance(node, exp.If):
         given = _VALUE if place == _CONDITION else place
         yield node.this, _CONDITION
         yield from ((one, given) for one in node.iter_expressions() if one is not node.this)
