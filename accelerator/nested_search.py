@@ -236,9 +236,10 @@ def _outputs(plan: Input) -> list[list[Expr]]:
         return []
     own = [output.expr for output in block.outputs]
     if isinstance(plan, NestedPlan) and plan.branches:
-        return [_put(own, [found]) for one in plan.inputs for found in _outputs(one)]
+        single = [one for one in plan.inputs if not isinstance(one, NestedPlan)]
+        return [_put(own, [found]) for one in single for found in _outputs(one)]
     if isinstance(plan, NestedPlan):
-        return _meant(own, plan.inputs)
+        return []  # a chain of them may double at each link
 
     def moved(expr: Expr) -> Expr | None:
         if not isinstance(expr, Column):
