@@ -23,7 +23,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from rewrite import types
-from rewrite.expr import Call, Column, Expr, Literal, Parameter, walk
+from rewrite.expr import Call, Column, Expr, Literal, Parameter, uncast, walk
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ def _doubted(call: Call, *, alone: bool, negated: bool) -> tuple[Column | None, 
     """
     from accelerator.iceberg.statistics import CUT_TEXTS, NULL_PARTITION, TRUNCATED, WRAPPED
 
-    column = next((arg for arg in call.args if isinstance(arg, Column)), None)
+    # Spark takes off a cast beside a constant.
+    column = next((arg for arg in map(uncast, call.args) if isinstance(arg, Column)), None)
     constants = [arg for arg in call.args if isinstance(arg, (Literal, Parameter))]
     if column is None:
         return None, set()

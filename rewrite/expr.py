@@ -154,6 +154,20 @@ def exact_digits(expr: Expr) -> tuple[int, int] | None:
     return types.as_decimal(expr.type)
 
 
+def below_casts(expr: Expr) -> Iterator[Expr]:
+    """The expression, and what stands below each of the casts around it."""
+    yield expr
+    while isinstance(expr, Call) and expr.op == "cast":
+        expr = expr.args[0]
+        yield expr
+
+
+def uncast(expr: Expr) -> Expr:
+    """The expression without the casts around it."""
+    *_, inner = below_casts(expr)
+    return inner
+
+
 def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
     """The operands of nested ANDs, left to right.
 

@@ -98,7 +98,7 @@ class Renderer:
     def _call(self, call: Call) -> str:
         op = call.op
         if op == "case":
-            return self._case(call)
+            return self._case(call, self.text)
         if op in ("date_trunc", "trunc"):
             return self._truncated(call)
         if op in types.TIME_PARTS:
@@ -134,6 +134,12 @@ class Renderer:
 
         The first and last ones are infinite to DuckDB. An error makes the plain statement run.
         """
+        if self.dialect == "duckdb" and isinstance(expr, Call):
+            check_duckdb(expr)
+            if expr.op == "case":
+                return self._case(expr, self._finite)
+            if expr.op == "coalesce":
+                return self._operator(expr.op, [self._finite(a) for a in expr.args])
         text = self.text(expr)
         if self.dialect == "spark" or not isinstance(expr, Column):
             return text
@@ -179,10 +185,11 @@ class Renderer:
             return f"({args[0]} {op.upper()} {args[1]})"
         return f"{op}({', '.join(args)})"
 
-    def _case(self, call: Call) -> str:
+    def _case(self, call: Call, given: Callable[[Expr], str]) -> str:
+        """`given` writes what the branches give."""
         pairs = zip(call.args[:-1:2], call.args[1:-1:2], strict=True)
-        branches = " ".join(f"WHEN {self.text(c)} THEN {self.text(v)}" for c, v in pairs)
-        return f"(CASE {branches} ELSE {self.text(call.args[-1])} END)"
+        branches = " ".join(f"WHEN {self.text(c)} THEN {given(v)}" for c, v in pairs)
+        return f"(CASE {branches} ELSE {given(call.args[-1])} END)"
 
 
 def literal(expr: Literal, dialect: Dialect) -> str:
