@@ -59,6 +59,8 @@ _TASK_BYTES = 64 * 1024 * 1024
 
 FileKey = tuple[str, int]
 """A data file's path and sequence number."""
+Offer = tuple[list[int], list[SegmentRecord]]
+"""Ids of records that go, and the records that stand in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +318,8 @@ class IndexBuilder:
                 self._discard(job, ())
                 return
             try:
-                lost = self._add(record, merged, [s.id for s in some], job)
+                gone = [s.id for s in some]
+                lost = self._add(record, job, partial(_offer, gone, merged))
             except StoreError as error:
                 _log.warning(_UNMERGED, record.name, error)
                 return
@@ -455,14 +458,14 @@ class IndexBuilder:
 
     def _keep(self, target: Target, kept: Mapping[FileKey, Snapshots]) -> None:
         """What was built from other states of the dimensions, and holds without a look at files."""
-        gone, segments = self._restamped(target, kept, frozenset())
+        _, segments = self._restamped(target, kept, frozenset())
         if segments:
             job = self._store.begin_job(target.record.table_uuid, target.record.id)
-            self._add(target.record, segments, gone, job)
+            self._add(target.record, job, lambda: self._restamped(target, kept, frozenset()))
 
     def _restamped(
         self, target: Target, same: Mapping[FileKey, Snapshots], again: Collection[FileKey]
-    ) -> tuple[list[int], list[SegmentRecord]]:
+    ) -> Offer:
         """Ids of records that go, and those that stand in their place.
 
         What was built of the `same` files from these states holds under the target's own; of these
@@ -503,14 +506,17 @@ class IndexBuilder:
         again = {keys[i] for i in new}
         same = {key: doubtful[key] for key in keys if key not in again}
         made = records.Made(tuple(made.files[i] for i in new), tuple(made.indexed[i] for i in new))
-        gone, restamped = self._restamped(target, same, again) if target.path else ([], [])
-        segments = []
+        segments = list[SegmentRecord]()
         if new:
             bundle = records.write_bundle(self._store, jobs[record.id], made)
             segments = records.segments(record, target.type, made, bundle, target.dimensions)
-        offered = [*restamped, *segments]
+
+        def offer() -> Offer:
+            gone, restamped = self._restamped(target, same, again) if target.path else ([], [])
+            return gone, [*restamped, *segments]
+
         job = jobs.pop(record.id)
-        lost = self._add(record, offered, gone, job)
+        lost = self._add(record, job, offer)
         kept = [s for s in segments if s.id not in lost]
         if lost:
             self._discard(job, kept)
@@ -523,25 +529,38 @@ class IndexBuilder:
             sum(not one.light and one.sidecar is None for one in made.indexed) if files else 0,
         )
 
-    def _add(
-        self, record: IndexRecord, made: Sequence[SegmentRecord], gone: Sequence[int], job: Job
-    ) -> tuple[int, ...]:
-        """Commits what a job made in the place of what goes; the ids of what lost.
+    def _add(self, record: IndexRecord, job: Job, offer: Callable[[], Offer]) -> tuple[int, ...]:
+        """Commits what is offered in the place of what goes; the ids of what lost.
 
-        What is refused is deleted. After any other failure it stays: the commit may have been made,
-        or be made yet by a request that is late.
+        Another build may have ended an earlier bundle that the offer goes on with: then the offer
+        is asked for again. What is refused is deleted. After any other failure it stays: the
+        commit may have been made, or be made yet by a request that is late.
         """
-        try:
-            return self._store.add_segments(record.table_uuid, made, replaces=gone, job=job).lost
-        except (StoreConflictError, CubeNotFoundError):
-            self._discard(job, ())
-            raise
+        gone, made = offer()
+        while True:
+            try:
+                return self._store.add_segments(
+                    record.table_uuid, made, replaces=gone, job=job
+                ).lost
+            except CubeNotFoundError:
+                self._discard(job, ())
+                raise
+            except StoreConflictError:
+                before = {one.path for one in made}
+                gone, made = offer()
+                if before <= {one.path for one in made}:
+                    self._discard(job, ())
+                    raise
 
     def _discard(self, job: Job, kept: Sequence[SegmentRecord]) -> None:
         """Deletes what the job wrote, except what is kept, and ends it."""
         needed = {s.path for s in kept}
         self._store.delete_artifacts(u for u in self._store.artifacts(job) if u not in needed)
         self._store.finish_job(job)
+
+
+def _offer(gone: list[int], made: list[SegmentRecord]) -> Offer:
+    return gone, made
 
 
 def _made(

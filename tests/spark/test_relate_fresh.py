@@ -279,6 +279,40 @@ def test_two_sessions_that_build_at_once(spark_warehouse, tmp_path: Path) -> Non
         assert shop.build() == 0
 
 
+def test_another_build_ends_a_bundle_while_this_one_commits(
+    spark_warehouse, tmp_path: Path
+) -> None:
+    """What the slower one offers of that bundle goes; what it has built stands."""
+    store = str(tmp_path / "store")
+    with (
+        spark_warehouse.attach(store=store, engine="duckdb") as acc,
+        spark_warehouse.attach(store=store, engine="duckdb") as other,
+    ):
+        shop = Shop(spark_warehouse, acc)
+        shop.sql("UPDATE {d} SET name = 'other' WHERE k IN (35, 71)")
+        record = other.store.registry(fresh=True).index("BITMAP")
+        early = other.index_builder.target(record)
+        shop.sql("UPDATE {d} SET name = 'n5' WHERE k IN (12, 71)")
+        other.index_builder.target = lambda _: early
+        add, built = other.store.add_segments, list[int]()
+
+        def late(*args: object, **named: object) -> object:
+            if not built:
+                built.append(shop.build())
+                built.append(shop.build())
+            return add(*args, **named)
+
+        other.store.add_segments = late
+        other.index_builder.build([record])
+        del other.index_builder.target
+        assert built == [3, 0]
+        for where in ("other", "n5", "n1", "n7", "n9"):
+            shop.ask(f"d.name = '{where}'")
+        shop.build()
+        assert [shop.read(f"d.name = '{name}'") for name in ("other", "n5", "n1")] == [1, 3, 1]
+        assert shop.build() == 0
+
+
 def test_dropped_with_its_indexes(shop) -> None:
     acc = shop.acc
     acc.execute(f"CREATE INDEX of_v ON {shop.f} USING BLOOM (v)")
