@@ -121,11 +121,10 @@ def _doubted(call: Call, *, alone: bool, negated: bool) -> tuple[Column | None, 
     """
     from accelerator.iceberg.statistics import CUT_TEXTS, NULL_PARTITION, TRUNCATED, WRAPPED
 
-    # Spark takes off a cast beside a constant.
-    column = next((arg for arg in map(uncast, call.args) if isinstance(arg, Column)), None)
-    constants = [arg for arg in call.args if isinstance(arg, (Literal, Parameter))]
-    if column is None:
+    columns, op, constants = _tested(call)
+    if not columns:
         return None, set()
+    column = columns[0]
     if call.op == "not" and column.type == "boolean":
         return column, set() if alone else {NULL_PARTITION}
     prefix = _prefix(call)
@@ -134,13 +133,21 @@ def _doubted(call: Call, *, alone: bool, negated: bool) -> tuple[Column | None, 
         return column, ({CUT_TEXTS} if cut else set()) | (set() if alone else {NULL_PARTITION})
     if not constants or (call.op not in types.COMPARISONS and call.op != "in"):
         return None, set()
-    op = _FLIPPED.get(call.op, call.op) if call.args[0] in constants else call.op
     odd = {WRAPPED}
     if not alone and op != "<=>" and (negated or op in _BELOW):
         odd.add(NULL_PARTITION)
     if any(_is_least(one, column.type) for one in constants):
         odd.add(TRUNCATED)
     return column, odd
+
+
+def _tested(call: Call) -> tuple[list[Column], str, list[Literal | Parameter]]:
+    """The columns that an operator tests, it as if they stood first, and its constants."""
+    # Spark takes off a cast beside a constant.
+    columns = [one for one in map(uncast, call.args) if isinstance(one, Column)]
+    constants = [one for one in call.args if isinstance(one, (Literal, Parameter))]
+    op = _FLIPPED.get(call.op, call.op) if call.args and call.args[0] in constants else call.op
+    return columns, op, constants
 
 
 def _is_least(constant: Literal | Parameter, type_: str | None) -> bool:
@@ -183,9 +190,7 @@ def _doubtful(conjuncts: Sequence[Expr]) -> Iterator[tuple[Column, bool, bool]]:
         for call in calls:
             if call.op not in types.COMPARISONS and call.op != "in":
                 continue
-            columns = [one for one in call.args if isinstance(one, Column)]
-            constants = [one for one in call.args if isinstance(one, (Literal, Parameter))]
-            op = _FLIPPED.get(call.op, call.op) if call.args[0] in constants else call.op
+            columns, op, constants = _tested(call)
             for column in columns:
                 if column.type in types.FLOATING and constants:
                     zero = any(_is_zero(one, "") for one in constants) and (

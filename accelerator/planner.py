@@ -102,9 +102,7 @@ class Planner:
             except SqlglotError as error:
                 return PlainPlan(Declined("parse_failed", str(error).splitlines()[0])), False
             found = self._search.plan(sql, tree, scene)
-            if not isinstance(found.plan, PlainPlan) and not self._parses(
-                sql, shape or shape_of(sql)
-            ):
+            if not isinstance(found.plan, PlainPlan) and not self._parses(sql, shape):
                 declined = Declined("parse_failed", "Spark's own parser refuses the statement.")
                 found = Found(PlainPlan(declined), found.names)
             if shape is not None and isinstance(found.plan, CoverPlan):

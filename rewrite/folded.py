@@ -13,15 +13,24 @@ from decimal import Context, Decimal
 from enum import Enum, auto
 
 from rewrite import types
-from rewrite.expr import Aggregate, Call, Column, Expr, Literal, canonical, children
+from rewrite.expr import (
+    Aggregate,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    below_casts,
+    canonical,
+    children,
+    uncast,
+)
+from rewrite.ranges import WHOLE
 from rewrite.reason import DeclinedError
 
-_LOGICAL = frozenset({"and", "or"})
 _TREE = frozenset({"and", "or", "not"})
 _ORDERING = frozenset({"<", "<=", ">", ">="})
 _COMPARED = frozenset({"=", "<>", "in", *_ORDERING})
 _EXACT = Context(prec=100)
-_RANGES = {"int": (-(2**31), 2**31 - 1), "bigint": (-(2**63), 2**63 - 1)}
 
 
 class _Place(Enum):
@@ -91,7 +100,7 @@ def _equalled(tests: Iterable[Expr]) -> Mapping[Column, Literal]:
     found: dict[Column, Literal] = {}
     for test in tests:
         if isinstance(test, Call) and test.op == "=":
-            sides = [_uncast(arg) for arg in test.args]
+            sides = [uncast(arg) for arg in test.args]
             for one, other in (sides, sides[::-1]):
                 if isinstance(one, Column) and isinstance(other, Literal):
                     found[one] = other
@@ -137,11 +146,11 @@ class _Told:
             return False
         constants = [arg for arg in call.args if self._of(arg)[0]]
         values = [arg for arg in call.args if not self._of(arg)[0]]
-        if constants and any(self._gives_null(_uncast(value)) for value in values):
+        if constants and any(self._gives_null(uncast(value)) for value in values):
             return True
-        bare = [one for one in map(_uncast, values) if isinstance(one, Column)]
+        bare = [one for one in map(uncast, values) if isinstance(one, Column)]
         constants += [self._equalled[one] for one in bare if one in self._equalled]
-        own = {type_ for value in values for type_ in _types(value)}
+        own = {one.type for value in values for one in below_casts(value)}
         return any(_is_beside(call.op, type_, one) for one in set(constants) for type_ in own)
 
     def _gives_null(self, value: Expr) -> bool:
@@ -188,25 +197,10 @@ def _test_of(leaf: Expr) -> Expr:
 
 def _plain(expr: Expr) -> Expr:
     """Without casts around it; a number by its value alone."""
-    expr = _uncast(expr)
+    expr = uncast(expr)
     if isinstance(expr, Literal) and types.is_numeric(expr.type):
         return Literal(str(Decimal(expr.value).normalize(_EXACT)), "number")
     return expr
-
-
-def _uncast(expr: Expr) -> Expr:
-    while isinstance(expr, Call) and expr.op == "cast":
-        expr = expr.args[0]
-    return expr
-
-
-def _types(value: Expr) -> set[str | None]:
-    """Its type and those below its casts: Spark looks below ones that lose nothing."""
-    found = {value.type}
-    while isinstance(value, Call) and value.op == "cast":
-        value = value.args[0]
-        found.add(value.type)
-    return found
 
 
 def _is_beside(op: str, type_: str | None, constant: Expr) -> bool:
@@ -216,7 +210,7 @@ def _is_beside(op: str, type_: str | None, constant: Expr) -> bool:
         return False
     if type_ == "date":
         return given in types.TIMESTAMPS
-    if type_ not in _RANGES and type_ != "float" and types.decimal_parts(type_) is None:
+    if type_ not in WHOLE and type_ != "float" and types.decimal_parts(type_) is None:
         return False
     if (type_, given) == ("bigint", "int"):
         return False
@@ -230,8 +224,8 @@ def _is_beside(op: str, type_: str | None, constant: Expr) -> bool:
 
 def _extent(type_: str) -> tuple[Decimal, Decimal, Decimal]:
     """The least and the most that the type holds, and the step between its values."""
-    if type_ in _RANGES:
-        least, most = _RANGES[type_]
+    if type_ in WHOLE:
+        least, most = WHOLE[type_]
         return Decimal(least), Decimal(most), Decimal(1)
     precision, scale = types.decimal_parts(type_) or (0, 0)
     most_ = Decimal(10**precision - 1).scaleb(-scale)

@@ -65,6 +65,11 @@ def is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc)
 
 
+def aggregate_calls(item: exp.Expr) -> Iterator[exp.Expr]:
+    """The calls of aggregates in it, those of windows too."""
+    return filter(is_aggregate, item.find_all(exp.AggFunc, exp.Anonymous, exp.Any))
+
+
 def has_aggregate_call(item: exp.Expr) -> bool:
     """Whether an aggregate is called in it.
 
@@ -72,7 +77,7 @@ def has_aggregate_call(item: exp.Expr) -> bool:
     ...  for call in ("1 + mean(v)", "any(b)", "sum(v)", "upper(s)", "theirs(v)")]
     [True, True, True, False, False]
     """
-    return any(is_aggregate(n) for n in item.find_all(exp.AggFunc, exp.Anonymous, exp.Any))
+    return any(True for _ in aggregate_calls(item))
 
 
 def may_aggregate(item: exp.Expr) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from rewrite.functions import is_aggregate
+from rewrite.functions import aggregate_calls
 from rewrite.types import literal_number_type
 
 _LOGICAL = (exp.And, exp.Or)
@@ -58,9 +58,8 @@ def _roots(select: exp.Select) -> Iterator[tuple[exp.Expr, int]]:
     for item in select.expressions:
         if grouped:
             yield item, _COMPUTED
-        for call in item.find_all(exp.AggFunc, exp.Anonymous, exp.Any):
-            if is_aggregate(call):
-                yield from ((one, _COMPUTED) for one in call.iter_expressions())
+        for call in aggregate_calls(item):
+            yield from ((one, _COMPUTED) for one in call.iter_expressions())
 
 
 def _is_beside(node: exp.Expr) -> bool:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from rewrite.bind_expr import bind_condition
 from rewrite.block import Occurrence
 from rewrite.expr import Expr, conjuncts
-from rewrite.functions import is_aggregate
+from rewrite.functions import aggregate_calls
 from rewrite.names import Names
 from rewrite.reason import DeclinedError
 
@@ -132,8 +132,7 @@ def _aggregates(item: exp.Expression) -> bool:
     return any(
         node.find_ancestor(exp.Select) is item.find_ancestor(exp.Select)
         and not _is_windowed(cast(exp.Expression, node))
-        for node in item.find_all(exp.AggFunc, exp.Anonymous, exp.Any)
-        if is_aggregate(node)
+        for node in aggregate_calls(item)
     )
 
 

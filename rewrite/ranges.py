@@ -16,10 +16,11 @@ Range = tuple[int, int]
 RangeOf = Callable[[Column], Range | None]
 """What a column holds; None where it isn't known."""
 
-_TYPES: dict[str | None, Range] = {
+WHOLE: dict[str | None, Range] = {
     "int": (-(2**31), 2**31 - 1),
     "bigint": (-(2**63), 2**63 - 1),
 }
+"""What the types of whole numbers hold."""
 _PARTS = {"year": (-6_000_000, 6_000_000), "month": (1, 12), "day": (1, 31), "quarter": (1, 4)}
 """Of dates, which have 32 bits of days."""
 
@@ -37,7 +38,7 @@ def raises_nothing(call: Call, range_of: RangeOf) -> bool:
 
 def _range(expr: Expr, range_of: RangeOf) -> Range | None:
     """What the expression holds; None where it isn't a whole number."""
-    own = _TYPES.get(expr.type)
+    own = WHOLE.get(expr.type)
     if own is None:
         return None
     if isinstance(expr, Literal):
@@ -52,7 +53,7 @@ def _range(expr: Expr, range_of: RangeOf) -> Range | None:
 
 def _computed(call: Call, range_of: RangeOf) -> Range | None:
     """What the call holds, as far as it's told; None where a value may not fit its type."""
-    own = _TYPES.get(call.type)
+    own = WHOLE.get(call.type)
     if own is None:
         return None
     if call.op in _PARTS:

@@ -38,4 +38,7 @@ CREATE TABLE lake.d.edge_days (t TIMESTAMP, v INT) USING iceberg PARTITIONED BY 
 INSERT INTO lake.d.edge_days VALUES (NULL, 1), (TIMESTAMP'2020-01-01 12:00:00', 2), (TIMESTAMP'2020-01-03 12:00:00', 3);
 CREATE TABLE lake.d.edge_words (s STRING, j INT, v INT) USING iceberg PARTITIONED BY (s, j);
 INSERT INTO lake.d.edge_words VALUES (NULL, 1, 1), ('a', 1, 2), ('b', 3, 3), (NULL, 3, 4);
+CREATE TABLE lake.d.edge_zeros (f FLOAT, x DOUBLE, v INT) USING iceberg;
+INSERT INTO lake.d.edge_zeros VALUES (CAST('-0.0' AS FLOAT), CAST('-0.0' AS DOUBLE), 1), (CAST('-0.0' AS FLOAT), CAST('-0.0' AS DOUBLE), 2);
+INSERT INTO lake.d.edge_zeros VALUES (1, 1, 3), (CAST('NaN' AS FLOAT), CAST('NaN' AS DOUBLE), 4);
 -- state made
