@@ -11,7 +11,7 @@ from dataclasses import replace
 from cubes.definition import CubeDefinition, Edge, State, state_key
 from cubes.states import STATES
 from rewrite.expr import Column, Expr, Literal, columns, transform
-from rewrite.render import Dialect, Renderer, duckdb_type
+from rewrite.render import Dialect, Renderer, duckdb_type, quote, spark_type
 from rewrite.types import FLOATING
 
 ColumnTypes = Mapping[tuple[int, int], str]
@@ -31,8 +31,7 @@ def alias(occurrence: int) -> str:
 
 
 def _renderer(dialect: Dialect) -> Renderer:
-    mark = "`" if dialect == "spark" else '"'
-    return Renderer(dialect, lambda c: f"{alias(c.occurrence)}.{mark}{c.name}{mark}")
+    return Renderer(dialect, lambda c: f"{alias(c.occurrence)}.{quote(c.name, dialect)}")
 
 
 def renamed(cube: CubeDefinition, names: Mapping[tuple[int, int], str]) -> CubeDefinition:
@@ -96,7 +95,7 @@ def segments_select(cube: CubeDefinition, sources: Sequence[str], *, placed: boo
         text += f" WHERE {' AND '.join(render.text(c) for c in cube.conjuncts)}"
     # A bare number in GROUP BY would be a position in the SELECT list.
     groups = [
-        f"CAST({key} AS {d.expr.type})" if isinstance(d.expr, Literal) else key
+        f"CAST({key} AS {spark_type(d.expr.type)})" if isinstance(d.expr, Literal) else key
         for d, key in zip(cube.dimensions, keys, strict=True)
     ]
     where = [f"{alias(0)}.{PART}"] if placed else []
@@ -123,7 +122,8 @@ def missing_select(cube: CubeDefinition, edges: Sequence[Edge], sources: Sequenc
     for edge in edges:
         own = edge.keys[0][0]
         items.append(
-            f"COUNT_IF({alias(edge.occurrence)}.`{own.name}` IS NULL) AS m{edge.occurrence}"
+            f"COUNT_IF({alias(edge.occurrence)}.{quote(own.name, 'spark')} IS NULL)"
+            f" AS m{edge.occurrence}"
         )
     joins = joined_from(cube, sources, all_left=True)
     return f"SELECT {', '.join(items)} FROM {joins} GROUP BY {alias(0)}._file"
@@ -131,7 +131,7 @@ def missing_select(cube: CubeDefinition, edges: Sequence[Edge], sources: Sequenc
 
 def unique_select(edge: Edge, source: str) -> str:
     """A dimension's rows `n` and distinct keys `k`, NULLs aside: equal where the key is unique."""
-    columns = [f"{alias(edge.occurrence)}.`{own.name}`" for own, _other in edge.keys]
+    columns = [f"{alias(edge.occurrence)}.{quote(o.name, 'spark')}" for o, _other in edge.keys]
     present = " AND ".join(f"{c} IS NOT NULL" for c in columns)
     tuple_ = ", ".join(columns)
     return (

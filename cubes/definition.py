@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from cubes import kll
 from cubes.measures import ROWS, Measure, measure_of, sketch_size
 from cubes.states import STATES
 from rewrite.block import Block, Classes, LeftEdge
@@ -26,14 +27,13 @@ from rewrite.expr import (
     Literal,
     canonical,
     columns,
-    from_json,
     has_aggregate,
     occurrences,
-    to_json,
     walk,
 )
 from rewrite.facts import At
 from rewrite.reason import DeclinedError
+from rewrite.stored import from_json, to_json
 
 FORMAT = 1
 """Version of stored definitions and segment files; raised when either's meaning changes."""
@@ -374,22 +374,73 @@ def _state_list(state: State) -> list[Any]:
 
 
 def from_dict(data: dict[str, Any]) -> CubeDefinition:
-    """The definition that `to_dict` wrote; ValueError for another format."""
+    """The definition that `to_dict` wrote; ValueError for anything else."""
     if data.get("format") not in (FORMAT, _FORMAT_SIZED):
         raise ValueError(f"cube definition of format {data.get('format')!r}")
+    try:
+        cube = CubeDefinition(
+            tables=tuple(_table(*t) for t in data["tables"]),
+            left_edges=tuple(
+                LeftEdge(_whole(o), tuple(_row(c) for c in on)) for o, on in data["left"]
+            ),
+            conjuncts=tuple(_row(c) for c in data["conjuncts"]),
+            dimensions=tuple(Dimension(_text(n), _row(e)) for n, e in data["dimensions"]),
+            measures=tuple(CubeMeasure(_text(n), _aggregate(a)) for n, a in data["measures"]),
+            states=tuple(_state(*one) for one in data["states"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"a cube definition that can't be read: {error!r}") from error
+    known = range(len(cube.tables))
+    if any(one not in known for one, _ in cube.fields()) or not cube.tables:
+        raise ValueError("a cube definition with a column of none of its tables")
+    joined = [edge.occurrence for edge in cube.left_edges]
+    if len({*joined}) < len(joined) or any(one not in known[1:] for one in joined):
+        raise ValueError("a cube definition with a join of none of its tables, or of one twice")
+    return cube
 
-    def optional(value: Any) -> Expr | None:
-        return None if value is None else from_json(value)
 
-    measures = [(name, from_json(aggregate)) for name, aggregate in data["measures"]]
-    return CubeDefinition(
-        tables=tuple(Table(*t) for t in data["tables"]),
-        left_edges=tuple(LeftEdge(o, tuple(from_json(c) for c in on)) for o, on in data["left"]),
-        conjuncts=tuple(from_json(c) for c in data["conjuncts"]),
-        dimensions=tuple(Dimension(n, from_json(e)) for n, e in data["dimensions"]),
-        measures=tuple(CubeMeasure(n, a) for n, a in measures if isinstance(a, Aggregate)),
-        states=tuple(
-            State(kind, optional(argument), optional(where), *rest)
-            for kind, argument, where, *rest in data["states"]
-        ),
+def _row(data: Any) -> Expr:
+    """An expression without aggregates."""
+    expr = from_json(data)
+    if has_aggregate(expr):
+        raise ValueError("an aggregate where rows are meant")
+    return expr
+
+
+def _aggregate(data: Any) -> Aggregate:
+    expr = from_json(data)
+    if not isinstance(expr, Aggregate):
+        raise ValueError("a measure that is no aggregate")
+    return expr
+
+
+def _table(name: Any, uuid: Any, alias: Any, ref: Any) -> Table:
+    return Table(_text(name), _text(uuid), _text(alias), None if ref is None else _text(ref))
+
+
+def _state(kind: Any, argument: Any, where: Any, type_: Any, size: Any = 0) -> State:
+    state = State(
+        _text(kind),
+        None if argument is None else _row(argument),
+        None if where is None else _row(where),
+        _text(type_),
+        _whole(size),
     )
+    known = STATES.get(state.kind)
+    if known is None or type_ != (known.stored(state.argument_type) or "bigint"):
+        raise ValueError(f"the state {state.kind[:200]} of type {state.type[:200]}")
+    if not 0 <= state.size <= kll.SIZE_MAX:
+        raise ValueError(f"a sketch of size {state.size}")
+    return state
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, found {type(value).__name__}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"expected a whole number, found {type(value).__name__}")
+    return value

@@ -16,7 +16,7 @@ from cubes.states import STATES
 from rewrite import types
 from rewrite.expr import Aggregate, Literal
 from rewrite.reason import DeclinedError
-from rewrite.render import Dialect, duckdb_type
+from rewrite.render import Dialect, duckdb_type, literal
 
 Finish = Callable[[list[str], Aggregate, Dialect], str]
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
@@ -143,13 +143,10 @@ def _hll_size(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> st
 
 def _percentile(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
     """By a function of ours in either engine: Spark's own wants a constant rank and drops NaN."""
-    share, accuracy = (a.value for a in aggregate.args[1:] if isinstance(a, Literal))
+    share, accuracy = (literal(a, dialect) for a in aggregate.args[1:] if isinstance(a, Literal))
     gather = "collect_list" if dialect == "spark" else "list"
     rows = f"CAST(SUM({columns[1]}) AS BIGINT)"
-    value = (
-        f"acc_kll_quantile({gather}({columns[0]}), CAST('{share}' AS DOUBLE),"
-        f" CAST({accuracy} AS BIGINT), {rows})"
-    )
+    value = f"acc_kll_quantile({gather}({columns[0]}), {share}, CAST({accuracy} AS BIGINT), {rows})"
     if _type(aggregate) == "bigint" and dialect == "duckdb":
         # As a double the largest bigint is 2^63, which Spark's own cast takes back to 2^63 - 1.
         # LEAST passes NULLs over, hence the CASE.

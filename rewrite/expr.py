@@ -250,38 +250,3 @@ def _sort_key(expr: Expr) -> tuple[Any, ...]:
     if isinstance(expr, Call):
         return (2, expr.op, len(expr.args), *map(_sort_key, expr.args))
     return (3, repr(expr))
-
-
-def to_json(expr: Expr | None) -> Any:
-    """Plain lists and texts, for a cube's stored definition."""
-    match expr:
-        case None:
-            return None
-        case Column():
-            return ["column", expr.occurrence, expr.field_id, expr.name, expr.type]
-        case Literal():
-            return ["literal", expr.value, expr.type]
-        case Parameter():
-            raise ValueError("a parameter has no stored form")
-        case Call():
-            return ["call", expr.op, [to_json(a) for a in expr.args], expr.type]
-        case Aggregate():
-            args = [to_json(a) for a in expr.args]
-            return ["agg", expr.function, args, expr.distinct, to_json(expr.where), expr.type]
-
-
-def from_json(data: Any) -> Expr:
-    """The tree that `to_json` wrote; ValueError for anything else."""
-    match data:
-        case ["column", occurrence, field_id, name, type_]:
-            return Column(occurrence, field_id, name, type_)
-        case ["literal", value, type_]:
-            return Literal(value, type_)
-        case ["call", op, args, type_]:
-            return Call(op, tuple(from_json(a) for a in args), type_)
-        case ["agg", function, args, distinct, where, type_]:
-            condition = None if where is None else from_json(where)
-            return Aggregate(
-                function, tuple(from_json(a) for a in args), distinct, condition, type_
-            )
-    raise ValueError(f"not an expression: {data!r}")

@@ -133,7 +133,7 @@ def cast_literal(literal: Literal, target: str, zone: str | None) -> Literal | N
         except InvalidOperation:
             return None
         same = value == Decimal(literal.value) and len(value.as_tuple().digits) <= parts[0]
-        return Literal(str(value), target) if same else None
+        return Literal(f"{value:f}", target) if same else None
     return None
 
 

@@ -6,18 +6,21 @@ suite has proven equal to Spark; anything else raises `DeclinedError`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal as Choice
 
 from rewrite import types
 from rewrite.expr import Aggregate, Call, Column, Expr, Literal, Parameter, exact_digits
 from rewrite.reason import DeclinedError
+from rewrite.times import UNITS
 
 Dialect = Choice["spark", "duckdb"]
 ColumnText = Callable[[Column], str]
 AggregateText = Callable[[Aggregate], str]
 
 _PLAIN_TYPES = frozenset({"string", "date", "timestamp", "timestamp_ntz", "boolean", "binary"})
+_WORD = re.compile("[a-z_]+", re.ASCII)
 _DUCKDB_TYPES = {
     "string": "VARCHAR",
     "tinyint": "TINYINT",
@@ -46,6 +49,13 @@ def duckdb_type(type_: str) -> str:
     if type_ not in _DUCKDB_TYPES:
         raise DeclinedError("expression_not_proven", f"The type {type_}.")
     return _DUCKDB_TYPES[type_]
+
+
+def spark_type(type_: str | None) -> str:
+    """A Spark type as it stands in a cast; DeclinedError for what isn't one of a single word."""
+    if type_ is None or not (types.decimal_parts(type_) or _WORD.fullmatch(type_)):
+        raise DeclinedError("expression_not_proven", f"The type {type_}.")
+    return type_
 
 
 _EXACT = frozenset({"+", "-", "*"})
@@ -108,7 +118,7 @@ class Renderer:
             return f"CAST({_clock(self._finite(call.args[0]))} AS DATE)"
         if op == "cast":
             target = call.args[1].value if isinstance(call.args[1], Literal) else ""
-            shown = target if self.dialect == "spark" else duckdb_type(target)
+            shown = spark_type(target) if self.dialect == "spark" else duckdb_type(target)
             return f"CAST({self.text(call.args[0])} AS {shown})"
         args = [self._finite(a) if op in types.DATE_PARTS else self.text(a) for a in call.args]
         if self.dialect == "duckdb" and op in _EXACT and types.decimal_parts(call.type):
@@ -146,7 +156,7 @@ class Renderer:
         return f"CASE WHEN isinf({text}) THEN error('infinite') ELSE {text} END"
 
     def _truncated(self, call: Call) -> str:
-        unit = f"'{getattr(call.args[0], 'value', '')}'"
+        unit = f"'{UNITS[getattr(call.args[0], 'value', '')]}'"
         inner = self._finite(call.args[1])
         if self.dialect == "spark":
             return (
@@ -193,7 +203,9 @@ class Renderer:
 
 
 def literal(expr: Literal, dialect: Dialect) -> str:
-    """A constant that has its own type in either dialect."""
+    """A constant that has its own type in either dialect; DeclinedError for what isn't one."""
+    if not types.is_constant(expr.value, expr.type):
+        raise DeclinedError("expression_not_proven", f"A constant of type {expr.type}.")
     if expr.type == "string":
         if dialect == "spark":
             escaped = expr.value.replace("\\", "\\\\").replace("'", "\\'")

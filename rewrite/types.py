@@ -39,6 +39,40 @@ OPERATORS = (
         *("substring", "concat", "date_trunc", "trunc", "cast", "grouping", "grouping_id"),
     }
 )
+AGGREGATES = frozenset(
+    {
+        *("count", "count_if", "sum", "avg", "min", "max", "bool_and", "bool_or"),
+        *("stddev", "stddev_pop", "var_samp", "var_pop"),
+        *("approx_count_distinct", "approx_percentile"),
+    }
+)
+_WHOLE = r"-?\d{1,38}"
+_EXACT_NUMBER = r"-?(\d{1,80}(\.\d{0,80})?|\.\d{1,80})([eE][+-]?\d{1,4})?"
+_DATE = r"[+-]?\d{4,7}-\d\d-\d\d"
+_TIME = rf"{_DATE}[ T]\d\d:\d\d(:\d\d(\.\d{{1,9}})?)?"
+_CONSTANTS = {
+    **dict.fromkeys(("tinyint", "smallint", *EXACT), _WHOLE),
+    **dict.fromkeys(FLOATING, rf"{_EXACT_NUMBER}|(?i:nan|-?inf(inity)?)"),
+    **dict.fromkeys(TIMESTAMPS, _TIME),
+    "decimal": _EXACT_NUMBER,
+    "date": _DATE,
+    "boolean": "(?i:true|false)",
+    "void": "(?i:null)",
+    "string": "[^\0]*",
+}
+_PATTERNS = {type_: re.compile(text, re.ASCII | re.DOTALL) for type_, text in _CONSTANTS.items()}
+
+
+def is_constant(text: str, type_: str) -> bool:
+    """Whether the text is a constant of the type and nothing else, so that it can stand in SQL.
+
+    A text may hold anything but NUL, which marks parameters; it's quoted where it's written.
+
+    >>> is_constant("-1.50", "decimal(3,2)"), is_constant("1); COPY", "int")
+    (True, False)
+    """
+    pattern = _PATTERNS.get(type_) or (_PATTERNS["decimal"] if decimal_parts(type_) else None)
+    return pattern is not None and pattern.fullmatch(text) is not None
 
 
 def decimal_parts(type_: str | None) -> tuple[int, int] | None:

@@ -174,6 +174,20 @@ def test_a_column_in_parentheses_is_an_attribute(acc, catalog) -> None:
     ]
 
 
+def _hostile(column: list[Any]) -> Iterator[list[Any]]:
+    """Operands that would be more than one if they were written as they are."""
+    sql = "1); COPY (SELECT 1) TO 'acc_hostile'; SELECT (1"
+    for type_ in ("int", "bigint", "double", "decimal(3,1)", "date", "timestamp", "boolean"):
+        yield ["literal", sql, type_]
+        yield ["literal", f"2020-01-01' || {sql} || '", type_]
+    yield ["literal", "1", sql]
+    yield ["call", "cast", [column, ["literal", sql, "type"]], "int"]
+    yield ["call", "trunc", [["literal", sql, "unit"], column], "date"]
+    yield ["call", "hour", [column, ["literal", sql, "zone"]], "int"]
+    yield ["call", sql, [column], "int"]
+    yield ["literal", "int", "type"]
+
+
 def _damaged(catalog: SqlCatalog) -> Iterator[str]:
     good = json.loads(_property(catalog, "area"))
     column, literal = ["column", 1, 4, "w", "int"], ["literal", "1", "int"]
@@ -192,6 +206,7 @@ def _damaged(catalog: SqlCatalog) -> Iterator[str]:
         ["call", "*", [column, ["literal", 1, "int"]], "int"],
         ["call", "*", [column, ["agg", "sum", [column], False, None, "int"]], "int"],
         ["call", "*", None, "int"],
+        *(["call", "*", [column, one], "int"] for one in _hostile(column)),
     ):
         yield json.dumps({**good, "expression": expression})
     yield json.dumps({**good, "version": 1})

@@ -8,13 +8,14 @@ from sqlglot.errors import ParseError
 from rewrite.bind import bind_block
 from rewrite.bind_rows import bind_rows
 from rewrite.block import Block
-from rewrite.expr import Aggregate, Call, Column, Literal, canonical, from_json, to_json
+from rewrite.expr import Aggregate, Call, Column, Literal, canonical
 from rewrite.facts import At
 from rewrite.instant import instant_ms
 from rewrite.output_name import output_name
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.render import Renderer
+from rewrite.stored import from_json, to_json
 from rewrite.types import aggregate_type, arithmetic, common, literal_number_type
 from tests.cubes.star import Star, block
 
