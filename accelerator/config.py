@@ -18,6 +18,10 @@ from accelerator.errors import ConfigError
 from rewrite.dialects import DIALECTS
 
 FILE_NAME = "accelerator.toml"
+CATALOG_FILE = "catalog.db"
+"""The embedded catalog, in its warehouse."""
+STORE_FOLDER = ".accelerator"
+"""The store of a warehouse, where none is named."""
 ENV_PREFIX = "ACCELERATOR_"
 ENV_FILE = "ACCELERATOR_CONFIG"
 
@@ -31,9 +35,14 @@ def _setting(
     *,
     kind: str,
     choices: tuple[str, ...] = (),
+    reaches_out: bool = False,
 ) -> Any:
-    """A field with its documentation, its kind (a key of `PARSERS`) and what it may be."""
-    metadata = {"doc": doc, "kind": kind, "choices": choices}
+    """A field with its documentation, its kind (a key of `PARSERS`) and what it may be.
+
+    `reaches_out`: it may run code, hand over credentials or write elsewhere, so that a file in the
+    warehouse can't set it: whoever writes tables could.
+    """
+    metadata = {"doc": doc, "kind": kind, "choices": choices, "reaches_out": reaches_out}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -54,12 +63,14 @@ class Config:
         "Root of the store: a path, `file:`, `s3:`, `gs:` or `az:` URI. "
         "By default `.accelerator` in the warehouse.",
         kind="text or none",
+        reaches_out=True,
     )
     store_options: Mapping[str, str] = _setting(
         {},
         "Options of the object store, in obstore's names, e.g. `aws_endpoint`. "
         "Credentials are better left to the environment.",
         kind="mapping",
+        reaches_out=True,
     )
     store_read_only: bool = _setting(
         False, "Answer from cubes but never build, merge or drop any.", kind="switch"
@@ -113,6 +124,7 @@ class Config:
         "Local folder where they are kept as well; it may be deleted at any time. By default"
         " `cache/manifests` in the store, where that is a local folder.",
         kind="text or none",
+        reaches_out=True,
     )
     manifest_cache_folder_bytes: int = _setting(
         4 * _GIB,
@@ -140,11 +152,16 @@ class Config:
         choices=("auto", "always", "never"),
     )
     spark_master: str = _setting(
-        "local[*]", "Master of the Spark that an embedded session starts.", kind="text"
+        "local[*]",
+        "Master of the Spark that an embedded session starts.",
+        kind="text",
+        reaches_out=True,
     )
-    spark_driver_memory: str = _setting("4g", "Memory of that Spark's driver.", kind="text")
+    spark_driver_memory: str = _setting(
+        "4g", "Memory of that Spark's driver.", kind="text", reaches_out=True
+    )
     spark_conf: Mapping[str, str] = _setting(
-        {}, "Further settings of that Spark; they win over ours.", kind="mapping"
+        {}, "Further settings of that Spark; they win over ours.", kind="mapping", reaches_out=True
     )
     session_time_zone: str | None = _setting(
         None,
@@ -238,7 +255,7 @@ class Config:
     @property
     def store_root(self) -> str:
         """The store's root, with its default resolved."""
-        return self.store or f"{self.warehouse.rstrip('/')}/.accelerator"
+        return self.store or f"{self.warehouse.rstrip('/')}/{STORE_FOLDER}"
 
     @classmethod
     def load(
@@ -250,30 +267,71 @@ class Config:
         """The settings from all sources; an argument that is None counts as not given.
 
         The file is `path`, else the one that $ACCELERATOR_CONFIG names, else `accelerator.toml` in
-        the warehouse if there is one.
+        the warehouse if there is one. What reaches out of the warehouse isn't taken from the last.
         """
-        env = os.environ if env is None else env
-        given = {key: value for key, value in arguments.items() if value is not None}
-        over = dict(_parsed(_from_environment(env), "the environment"))
-        over |= dict(_parsed(given, "the arguments"))
-        file = _find_file(path, env, over.get("warehouse", _default("warehouse")))
-        values = dict(_parsed(_from_file(file), str(file))) if file else {}
-        return cls(**(values | over))
-
-
-def _find_file(
-    path: str | os.PathLike[str] | None, env: Mapping[str, str], warehouse: str
-) -> Path | None:
-    named = path or env.get(ENV_FILE)
-    if named:
-        if not Path(named).is_file():
+        named = path or (os.environ if env is None else env).get(ENV_FILE)
+        if named and not Path(named).is_file():
             raise ConfigError(
                 f"configuration file {os.fspath(named)} isn't there",
                 hint=f"check the path, or unset {ENV_FILE}",
             )
-        return Path(named)
-    beside = Path(warehouse.removeprefix("file://")) / FILE_NAME
-    return beside if beside.is_file() else None
+        return cls._loaded(Path(named) if named else None, env, arguments)
+
+    @classmethod
+    def load_here(cls, env: Mapping[str, str] | None = None, **arguments: Any) -> Config:
+        """The same with `accelerator.toml` of the working directory, where there is one.
+
+        Nobody has named it: in a warehouse it's taken for the warehouse's own.
+        """
+        file = Path(FILE_NAME)
+        return cls._loaded(file if file.is_file() else None, env, arguments, found=True)
+
+    @classmethod
+    def _loaded(
+        cls,
+        file: Path | None,
+        env: Mapping[str, str] | None,
+        arguments: Mapping[str, Any],
+        *,
+        found: bool = False,
+    ) -> Config:
+        given = {key: value for key, value in arguments.items() if value is not None}
+        over = dict(
+            _parsed(_from_environment(os.environ if env is None else env), "the environment")
+        )
+        over |= dict(_parsed(given, "the arguments"))
+        own = file is None
+        if file is None:
+            file = _folder(over.get("warehouse", _default("warehouse"))) / FILE_NAME
+            if not file.is_file():
+                return cls(**over)
+        values = dict(_parsed(_from_file(file), str(file)))
+        loaded = cls(**(values | over))
+        if own or (found and _is_in_warehouse(file, _folder(loaded.warehouse))):
+            _check_own(file, values)
+        return loaded
+
+
+def _folder(warehouse: str) -> Path:
+    return Path(warehouse.removeprefix("file://"))
+
+
+def _is_in_warehouse(file: Path, warehouse: Path) -> bool:
+    """Whether those who write tables may have written it: it's in the warehouse, or in another."""
+    folder = file.absolute().parent.resolve()
+    own = any((folder / name).exists() for name in (CATALOG_FILE, STORE_FOLDER))
+    return own or folder.is_relative_to(warehouse.absolute().resolve())
+
+
+def _check_own(file: Path, values: Mapping[str, Any]) -> None:
+    """ConfigError where a warehouse's own file sets what reaches out of it."""
+    barred = [f.name for f in fields(Config) if f.metadata["reaches_out"] and f.name in values]
+    if barred:
+        raise ConfigError(
+            f"setting {barred[0]!r} can't stand in the file of a warehouse, {file}",
+            hint="whoever writes to the warehouse could set it: put it into a file elsewhere, and"
+            f" name that by --config or ${ENV_FILE} ({', '.join(barred)})",
+        )
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accelerator.config import Config
+from accelerator.config import CATALOG_FILE, Config
 from accelerator.context import SessionContext, time_zone
 from accelerator.engines.source import SparkSource
 from accelerator.errors import ConfigError
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from accelerator.engines.session_state import SessionState
     from accelerator.engines.spark import SparkEngine
-
-CATALOG_FILE = "catalog.db"
 
 
 def open(  # the public word for it
@@ -38,7 +36,11 @@ def open(  # the public word for it
     """
     if path is not None:
         settings["warehouse"] = os.fspath(path)
-    loaded = Config.load(config, **settings)
+    return open_loaded(Config.load(config, **settings))
+
+
+def open_loaded(loaded: Config) -> Accelerator:
+    """The same, of settings that are known."""
     folder = _folder(loaded.warehouse)
     catalog = folder / CATALOG_FILE
     warehouse = folder.as_uri()

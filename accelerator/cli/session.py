@@ -108,12 +108,13 @@ Opener = Callable[[str | None, str | None], Session]
 def open_session(warehouse: str | None, config_file: str | None) -> Session:
     """An embedded session; without a warehouse, the one that `accelerator.toml` here names."""
     import accelerator
-    from accelerator.config import ENV_FILE, FILE_NAME
+    from accelerator.config import ENV_FILE, FILE_NAME, Config
+    from accelerator.opening import open_loaded
 
     if warehouse is None and config_file is None:
         if Path(FILE_NAME).is_file():
-            config_file = FILE_NAME
-        elif ENV_FILE not in os.environ:
+            return open_loaded(Config.load_here())
+        if ENV_FILE not in os.environ:
             raise click.UsageError(
                 "which warehouse? give --warehouse or --config, set ACCELERATOR_WAREHOUSE or"
                 f" {ENV_FILE}, or work where an {FILE_NAME} is"

@@ -33,6 +33,57 @@ def test_a_named_file_replaces_the_one_in_the_warehouse(tmp_path):
         assert config.spark_conf == {"spark.x": "true", "spark.y": "8"}
 
 
+_OUTWARD = (
+    '[spark_conf]\n"spark.driver.extraJavaOptions" = "-javaagent:x.jar"',
+    'store = "s3://elsewhere/store"',
+    '[store_options]\naws_endpoint = "http://elsewhere"',
+    'spark_master = "spark://elsewhere:7077"',
+    'spark_driver_memory = "4g"',
+    'manifest_cache_folder = "/etc"',
+)
+
+
+@pytest.mark.parametrize("text", _OUTWARD)
+def test_the_file_of_a_warehouse_cant_reach_out_of_it(text, tmp_path, monkeypatch):
+    lake = tmp_path / "lake"
+    (lake / "d" / "t").mkdir(parents=True)
+    key = text.strip("[").split("]")[0].split(" ")[0]
+    for folder in (lake, lake / "d" / "t"):
+        (folder / "accelerator.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=f"'{key}' can't stand in") as caught:
+        Config.load(env={}, warehouse="lake")
+    assert "--config" in caught.value.hint
+    for folder in (lake, lake / "d" / "t"):
+        monkeypatch.chdir(folder)
+        with pytest.raises(ConfigError, match=f"'{key}' can't stand in"):
+            Config.load_here(env={"ACCELERATOR_WAREHOUSE": str(lake)})
+    # Named by the user, it's taken wherever it is.
+    assert Config.load(lake / "accelerator.toml", env={}, warehouse="x")
+    assert Config.load(env={"ACCELERATOR_CONFIG": str(lake / "accelerator.toml")})
+
+
+@pytest.mark.parametrize("mark", ["catalog.db", ".accelerator"])
+def test_a_directory_that_looks_like_a_warehouse_is_one(mark, tmp_path, monkeypatch):
+    """Whatever its file calls the warehouse."""
+    (tmp_path / "accelerator.toml").write_text('warehouse = "/elsewhere"\nspark_conf = {a = "b"}')
+    monkeypatch.chdir(tmp_path)
+    assert Config.load_here(env={}).spark_conf == {"a": "b"}
+    (tmp_path / mark).touch()
+    with pytest.raises(ConfigError, match="'spark_conf' can't stand in"):
+        Config.load_here(env={})
+
+
+def test_the_file_of_a_warehouse_cant_name_another_to_escape(tmp_path, monkeypatch):
+    (tmp_path / "warehouse").mkdir()
+    (tmp_path / "warehouse" / "accelerator.toml").write_text(
+        'warehouse = "/elsewhere"\nstore = "/elsewhere"'
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="'store' can't stand in"):
+        Config.load(env={})
+
+
 def test_a_file_uri_warehouse_finds_its_file(tmp_path):
     (tmp_path / "accelerator.toml").write_text("enabled = false")
     assert not Config.load(env={}, warehouse=f"file://{tmp_path}").enabled
