@@ -106,6 +106,18 @@ class Config:
     duckdb_memory: str | None = _setting(
         None, "Memory limit of DuckDB, e.g. `4GB`; by default DuckDB's own.", kind="text or none"
     )
+    duckdb_spill_folder: str | None = _setting(
+        None,
+        "Folder in which DuckDB has one for intermediate results that memory doesn't hold; by"
+        " default the system's for temporary files.",
+        kind="text or none",
+        reaches_out=True,
+    )
+    duckdb_spill_bytes_max: int = _setting(
+        16 * _GIB,
+        "At most so many of these bytes; a statement that needs more is left to Spark.",
+        kind="bytes",
+    )
     cache_bytes: int = _setting(
         _GIB // 2,
         "Memory for copies of small segment files, roll-ups of large ones and columns of dimensions"

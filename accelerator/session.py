@@ -64,7 +64,7 @@ from accelerator.statements.kinds import (
     Verify,
 )
 from accelerator.statements.text import first_word
-from accelerator.store import Report, Store
+from accelerator.store import Report, Store, local_folders
 from accelerator.translation import Translation
 from accelerator.uses import Uses
 from rewrite.dotted import parts_of
@@ -98,6 +98,9 @@ class Accelerator:
             threads=config.duckdb_threads,
             memory=config.duckdb_memory,
             cache_bytes=config.cache_bytes,
+            folders=local_folders(config.store_root),
+            spill_folder=config.duckdb_spill_folder,
+            spill_bytes=config.duckdb_spill_bytes_max,
         )
         parts = Parts(lambda: self.indexes, lambda: self.dimensions, lambda: self.duckdb)
         self.planner = Planner(lake, store, config, context, parts)

@@ -1,6 +1,8 @@
 """DuckDB in process: answers what is small after rewriting, merges and inspects segments.
 
-One in-memory database per session, one cursor per thread.
+One in-memory database per session, one cursor per thread. It's locked before the first statement:
+it reads and writes the folders that it was made for and its spill folder, nothing else, loads no
+extension, and runs one statement a call.
 """
 
 from __future__ import annotations
@@ -8,12 +10,14 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import shutil
+import tempfile
 import threading
 import time
 import uuid
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from inspect import Parameter, Signature
@@ -42,16 +46,36 @@ _OPTIMIZERS_OFF = (
 )
 
 
+SPILL_BYTES = 16 * 1024**3
 _CLOSE_S, _AGAIN_S = 10.0, 0.02  # a close waits so long for statements, and asks so often
 
 
 class DuckDBEngine:
-    """An in-process database that holds nothing but what a statement registers."""
+    """An in-process database that holds nothing but what a statement registers.
+
+    Args:
+        threads: 0 for one per core.
+        memory: its limit, e.g. `4GB`; None for DuckDB's own.
+        cache_bytes: of memory for what is read again and again.
+        folders: local ones, below which it may read and write.
+        spill_folder: where intermediate results go that memory doesn't hold, in a folder of its
+            own, 0700, that is gone when it's closed; None for the system's folder for such files.
+        spill_bytes: at most so many of them; a statement that needs more fails.
+    """
 
     def __init__(
-        self, *, threads: int = 0, memory: str | None = None, cache_bytes: int = 0
+        self,
+        *,
+        threads: int = 0,
+        memory: str | None = None,
+        cache_bytes: int = 0,
+        folders: Sequence[str] = (),
+        spill_folder: str | None = None,
+        spill_bytes: int = SPILL_BYTES,
     ) -> None:
         self._settings = {"threads": threads, "memory": memory}
+        self._folders, self._spill_bytes = tuple(folders), spill_bytes
+        self._spill_folder, self._spill = spill_folder, ""
         self._root: duckdb.DuckDBPyConnection | None = None
         self._local = threading.local()
         self._running: dict[str, set[duckdb.DuckDBPyConnection]] = {}
@@ -75,7 +99,7 @@ class DuckDBEngine:
                 for name, table in (tables or {}).items():
                     cursor.register(name, table)
                 # `execute` plans once; `sql` would bind the statement twice, 0.3 ms of a few.
-                return cursor.execute(sql).to_arrow_table()
+                return cursor.execute(_single(cursor, sql)).to_arrow_table()
             except duckdb.InterruptException as error:
                 raise CancelledError("the statement was cancelled") from error
             except duckdb.Error as error:
@@ -91,7 +115,7 @@ class DuckDBEngine:
             self._define_functions()
         with self._tracked(cursor, tag):
             try:
-                cursor.execute(sql)
+                cursor.execute(_single(cursor, sql))
             except duckdb.InterruptException as error:
                 raise CancelledError("the statement was cancelled") from error
             except duckdb.Error as error:
@@ -137,8 +161,11 @@ class DuckDBEngine:
             time.sleep(_AGAIN_S)
         with self._lock:
             root, self._root = self._root, None
+            spill, self._spill = self._spill, ""
         if root is not None:
             root.close()
+        if spill:
+            shutil.rmtree(spill, ignore_errors=True)
 
     def end(self) -> None:
         """Closes for good, at the interpreter's end: a statement that begins afterwards fails."""
@@ -183,8 +210,33 @@ class DuckDBEngine:
                     root.execute(f"SET threads = {self._settings['threads']}")
                 if self._settings["memory"]:
                     root.execute("SET memory_limit = ?", [self._settings["memory"]])
+                self._lock_down(root)
                 self._root = root
             return self._root
+
+    def _lock_down(self, root: duckdb.DuckDBPyConnection) -> None:
+        """Nothing can be set afterwards: of the folders and limits none could be while locked."""
+        try:
+            self._spill = tempfile.mkdtemp(prefix="accelerator-spill-", dir=self._spill_folder)
+        except OSError as error:
+            root.close()
+            raise EngineError(
+                f"DuckDB's folder for intermediate results can't be made: {error}",
+                hint="set duckdb_spill_folder to a folder that you may write to",
+            ) from error
+        allowed = ", ".join(map(text_literal, (*self._folders, self._spill)))
+        for setting in (
+            f"allowed_directories = [{allowed}]",
+            f"temp_directory = {text_literal(self._spill)}",
+            f"max_temp_directory_size = '{self._spill_bytes}B'",
+            "autoinstall_known_extensions = false",
+            "autoload_known_extensions = false",
+            "allow_community_extensions = false",
+            "python_enable_replacements = false",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            root.execute(f"SET {setting}")
 
     def _define_functions(self) -> None:
         root = self._open()
@@ -210,6 +262,16 @@ class DuckDBEngine:
                     null_handling=FunctionNullHandling.SPECIAL,
                 )
             self._has_functions = True
+
+
+def _single(cursor: duckdb.DuckDBPyConnection, sql: str) -> str | duckdb.Statement:
+    """The statement; EngineError where the text has several, of which DuckDB would run all."""
+    if ";" not in sql:
+        return sql
+    found = cursor.extract_statements(sql)
+    if len(found) != 1:
+        raise EngineError(f"DuckDB: {len(found)} statements where one is meant")
+    return found[0]
 
 
 def _close(engine: weakref.ref[DuckDBEngine], process: int) -> None:

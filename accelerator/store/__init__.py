@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accelerator.store.adding import Added
-from accelerator.store.files import local_path
+from accelerator.store.files import local_folders, local_path
 from accelerator.store.records import (
     CoveredFile,
     CubeRecord,
@@ -33,6 +33,7 @@ __all__ = [
     "SegmentRecord",
     "Store",
     "TableVersion",
+    "local_folders",
     "local_path",
     "segment_id",
 ]

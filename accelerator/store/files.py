@@ -7,6 +7,7 @@ missing file, which is Python's `FileNotFoundError`. Nothing else touches a stor
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -74,6 +75,12 @@ def open_files(root: str, options: Mapping[str, str] | None = None) -> Files:
             hint="use a local path, file:, s3:, gs:, az: or abfss:",
         )
     return ObjectFiles(root, options or {})
+
+
+def local_folders(root: str) -> tuple[str, ...]:
+    """The folder of a local root, without a link on the way; none of another root."""
+    path = local_path(root)
+    return () if "://" in path else (os.path.realpath(path),)
 
 
 def local_path(uri: str) -> str:

@@ -20,9 +20,9 @@ from accelerator.running import _answer
 
 
 @pytest.fixture
-def engine() -> Iterator[DuckDBEngine]:
+def engine(tmp_path: Path) -> Iterator[DuckDBEngine]:
     """An engine with room for three files of a thousand bytes."""
-    made = DuckDBEngine(cache_bytes=9_000)
+    made = DuckDBEngine(cache_bytes=9_000, folders=[str(tmp_path)])
     yield made
     made.close()
 
@@ -89,7 +89,7 @@ def test_copies_stay_within_the_budget(engine: DuckDBEngine, tmp_path: Path) -> 
 
 
 def test_no_budget_makes_no_copy(tmp_path: Path) -> None:
-    cold = DuckDBEngine(cache_bytes=0)
+    cold = DuckDBEngine(cache_bytes=0, folders=[str(tmp_path)])
     run = _file(cold, tmp_path, 1)
     for _ in range(5):
         assert _hot(cold, run) is None
