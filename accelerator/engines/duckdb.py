@@ -224,7 +224,9 @@ class DuckDBEngine:
                 f"DuckDB's folder for intermediate results can't be made: {error}",
                 hint="set duckdb_spill_folder to a folder that you may write to",
             ) from error
-        allowed = ", ".join(map(text_literal, (*self._folders, self._spill)))
+        # Patterns are compared as they're written, and `path_list` writes them.
+        patterns = {_literally(folder) for folder in self._folders}
+        allowed = ", ".join(map(text_literal, {*self._folders, *patterns, self._spill}))
         for setting in (
             f"allowed_directories = [{allowed}]",
             f"temp_directory = {text_literal(self._spill)}",
@@ -313,9 +315,14 @@ def text_literal(value: str) -> str:
 _WILD = re.compile(r"[*?\[]")
 
 
+def _literally(path: str) -> str:
+    """The pattern that matches that very path."""
+    return _WILD.sub(r"[\g<0>]", path)
+
+
 def path_list(paths: list[str]) -> str:
     """A list of those very paths, as functions over files take it: to them `*` is any name."""
-    listed = [text_literal(_WILD.sub(r"[\g<0>]", path)) for path in paths]
+    listed = [text_literal(_literally(path)) for path in paths]
     return f"[{', '.join(listed)}]"
 
 

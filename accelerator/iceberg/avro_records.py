@@ -20,7 +20,7 @@ from pyiceberg.exceptions import ResolveError
 from pyiceberg.schema import Schema
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
-from accelerator.iceberg.io import Inputs
+from accelerator.iceberg.io import METADATA_BYTES_MAX, Inputs, read_bytes
 from accelerator.iceberg.manifests.container import Container, damaged, read_container, unsupported
 
 _INT64 = 1 << 64
@@ -96,20 +96,33 @@ def decoded(container: Container, reader: Reader) -> Iterator[Any]:
             raise ValueError("a block has bytes behind its last entry")
 
 
+def sized(inputs: Inputs, location: str, size: int | None) -> bytes:
+    """The file's bytes; ManifestError where it hasn't so many, of which no more are read."""
+    most = METADATA_BYTES_MAX if size is None else min(max(size, 0), METADATA_BYTES_MAX)
+    try:
+        data = read_bytes(inputs, location, most)
+    except ValueError as error:
+        raise damaged(f"{error}") from error
+    if size is not None and len(data) != size:
+        raise damaged(f"{location} has {len(data):,} bytes, and {size:,} are told of it")
+    return data
+
+
 def records(
     inputs: Inputs,
     location: str,
     schema: Schema,
     types: Mapping[int, Callable[..., Any]],
     enums: Mapping[int, Callable[..., Enum]],
+    size: int | None = None,
 ) -> Iterator[Any]:
     """The records of the file at that location, under the schema, in its order.
 
-    `types` and `enums` are what PyIceberg makes of a field's id. ManifestError where the file is
-    damaged, or has types that PyIceberg doesn't know.
+    `types` and `enums` are what PyIceberg makes of a field's id, `size` how many bytes the file
+    has, where that is told. ManifestError where the file is damaged, or has types that PyIceberg
+    doesn't know.
     """
-    with inputs.new_input(location).open() as opened:
-        container = read_container(opened.read())
+    container = read_container(sized(inputs, location, size))
     try:
         written = AvroSchemaConversion().avro_to_iceberg(json.loads(container.schema))
         reader = resolve_reader(written, schema, dict(types), dict(enums))

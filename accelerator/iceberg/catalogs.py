@@ -20,11 +20,10 @@ from pyiceberg.exceptions import (
     NoSuchViewError,
     RESTError,
 )
-from pyiceberg.serializers import FromInputFile
-from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
 from accelerator.iceberg.errors import CatalogError, CatalogReadOnlyError, read_errors
-from accelerator.iceberg.io import inputs_for
+from accelerator.iceberg.io import gunzipped, inputs_for, read_bytes
 from accelerator.iceberg.properties import remove, write_edited
 from accelerator.iceberg.views import ViewPointer
 
@@ -72,8 +71,10 @@ class Pointer:
             return self.metadata
         hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
         with read_errors(f"the table metadata at {self.location}", hint):
-            inputs = inputs_for(self.location, self.properties)
-            found = FromInputFile.table_metadata(inputs.new_input(self.location))
+            content = read_bytes(inputs_for(self.location, self.properties), self.location)
+            if self.location.endswith(".gz.metadata.json"):
+                content = gunzipped(content)
+            found = TableMetadataUtil.parse_raw(content.decode())
         if self.uuid not in ("", str(found.table_uuid)):
             raise CatalogError(
                 f"the table metadata at {self.location} is another table's by now",

@@ -219,6 +219,7 @@ def live_entries(inputs: Inputs, manifest: ManifestFile) -> list[ManifestEntry]:
         MANIFEST_ENTRY_SCHEMAS[3],
         {-1: ManifestEntry, 2: DataFile},
         {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+        manifest.manifest_length,
     )
     return [entry for entry in entries if entry.status != ManifestEntryStatus.DELETED]
 

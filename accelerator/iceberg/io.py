@@ -7,11 +7,18 @@ are taken literally: Iceberg writes them as text and doesn't percent-decode them
 
 from __future__ import annotations
 
+import gzip
+import io
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, cast
+from typing import BinaryIO, Protocol, cast
 
 from pyiceberg.io import FileIO, InputFile, InputStream, load_file_io
+
+METADATA_BYTES_MAX = 1 << 29
+"""Of one file of a table's or view's metadata, or one list of manifests, decompressed as well."""
 
 
 class Inputs(Protocol):
@@ -44,6 +51,24 @@ def file_io(location: str, properties: Mapping[str, str]) -> FileIO:
     return load_file_io(properties=dict(properties), location=location)
 
 
+def read_bytes(inputs: Inputs, location: str, size_max: int = METADATA_BYTES_MAX) -> bytes:
+    """All bytes of the file; ValueError where it has more, of which no more are read."""
+    with inputs.new_input(location).open() as stream:
+        data = bytes(stream.read(size_max + 1))
+    if len(data) > size_max:
+        raise ValueError(f"{location} has more than {size_max:,} bytes")
+    return data
+
+
+def gunzipped(data: bytes, size_max: int = METADATA_BYTES_MAX) -> bytes:
+    """The bytes without gzip; ValueError where they are more."""
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        plain = stream.read(size_max + 1)
+    if len(plain) > size_max:
+        raise ValueError(f"more than {size_max:,} bytes when decompressed")
+    return plain
+
+
 class LocalInputs:
     """Opens local files; other schemes in the same table go to PyIceberg."""
 
@@ -63,4 +88,17 @@ class _LocalInput(InputFile):
         return Path(self.location).exists()
 
     def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 - PyIceberg's signature
-        return cast(InputStream, Path(self.location).open("rb"))
+        return cast(InputStream, open_file(self.location))
+
+
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """The local file, to be read; OSError for a pipe, which might never end, a device, a folder."""
+    return open(path, "rb", opener=_regular)
+
+
+def _regular(path: str, flags: int) -> int:
+    handle = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(f"{path} isn't a file")
+    return handle

@@ -1,4 +1,8 @@
-"""Which rows of data files position deletes and deletion vectors have deleted."""
+"""Which rows of data files position deletes and deletion vectors have deleted.
+
+Nothing in their files is trusted: before anything is expanded, its size is compared with what the
+manifests say. What doesn't fit is a ValueError.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.io import Inputs
 
 Positions = npt.NDArray[np.int64]
+_DV_BYTES = 1 << 16
+"""A bitmap of n rows has n / 8 bytes at most, and some around them."""
 _DV_MAGIC = b"\xd1\xd3\x39\x64"
 
 
@@ -28,24 +34,32 @@ class PositionDeletes:
 
     def of(self, file: LiveFile) -> Positions:
         """Positions of the file's deleted rows, in no order, some maybe twice."""
-        found = [self._positions(ref, file.path) for ref in file.deletes]
-        return np.concatenate([np.empty(0, dtype=np.int64), *found])
+        found = [self._positions(ref, file) for ref in file.deletes]
+        positions = np.concatenate([np.empty(0, dtype=np.int64), *found])
+        if len(positions) and not 0 <= positions.min() <= positions.max() < file.record_count:
+            raise ValueError(f"deletes of {file.path} name rows that it hasn't")
+        return positions
 
-    def _positions(self, ref: DeleteRef, path: str) -> Positions:
+    def _positions(self, ref: DeleteRef, file: LiveFile) -> Positions:
         if ref.content == "dv":
-            return self._vector(ref)
+            return self._vector(ref, file.record_count)
         with self._lock:
             if ref.path not in self._files:
-                self._files[ref.path] = self._position_file(ref.path)
+                self._files[ref.path] = self._position_file(ref)
             by_path = self._files[ref.path]
-        return by_path.get(path, np.empty(0, dtype=np.int64))
+        return by_path.get(file.path, np.empty(0, dtype=np.int64))
 
-    def _position_file(self, path: str) -> dict[str, Positions]:
+    def _position_file(self, ref: DeleteRef) -> dict[str, Positions]:
         """Deleted positions by data file path."""
+        path = ref.path
         if not path.endswith(".parquet"):
             raise ValueError(f"position deletes in {path} aren't Parquet")
-        with self._io.new_input(path).open() as stream:
-            table = pq.read_table(stream, columns=["file_path", "pos"])
+        with self._io.new_input(path).open() as stream, pq.ParquetFile(stream) as opened:
+            if opened.metadata.num_rows != ref.record_count:
+                raise ValueError(f"{path} hasn't as many rows as its manifest says")
+            table = opened.read(columns=["file_path", "pos"])
+        if table.schema.field("pos").type != pa.int64() or table.column("pos").null_count:
+            raise ValueError(f"{path} has positions that aren't whole numbers")
         paths = table.column("file_path").combine_chunks().dictionary_encode()
         if isinstance(paths, pa.ChunkedArray):
             paths = paths.combine_chunks()
@@ -56,16 +70,20 @@ class PositionDeletes:
         ends = np.cumsum(np.bincount(codes, minlength=len(names)))
         return dict(zip(names, np.split(positions, ends[:-1]), strict=True)) if names else {}
 
-    def _vector(self, ref: DeleteRef) -> Positions:
+    def _vector(self, ref: DeleteRef, rows: int) -> Positions:
         """A deletion vector: length, magic, 64-bit roaring bitmap, checksum (Puffin's framing)."""
         if ref.content_offset is None or ref.content_size is None:
             raise ValueError(f"the deletion vector in {ref.path} has no offset or no size")
+        if not (ref.content_offset >= 0 <= ref.content_size <= rows // 4 + _DV_BYTES):
+            raise ValueError(f"the deletion vector in {ref.path} is larger than its file's rows")
         with self._io.new_input(ref.path).open() as stream:
             stream.seek(ref.content_offset)
             blob = bytes(stream.read(ref.content_size))
-        length = int.from_bytes(blob[:4], "big")
-        payload = blob[4 : 4 + length]
-        checksum = int.from_bytes(blob[4 + length : 8 + length], "big")
-        if payload[:4] != _DV_MAGIC or zlib.crc32(payload) != checksum:
+        payload, checksum = blob[4:-4], int.from_bytes(blob[-4:], "big")
+        told = int.from_bytes(blob[:4], "big") == len(payload) == ref.content_size - 8
+        if not told or payload[:4] != _DV_MAGIC or zlib.crc32(payload) != checksum:
             raise ValueError(f"the deletion vector in {ref.path} is damaged")
-        return np.array(BitMap64.deserialize(payload[4:]).to_array(), dtype=np.int64)
+        bitmap = BitMap64.deserialize(payload[4:])
+        if not len(bitmap) == ref.record_count <= rows:
+            raise ValueError(f"the deletion vector in {ref.path} has another count than is told")
+        return np.array(bitmap.to_array(), dtype=np.int64)

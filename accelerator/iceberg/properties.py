@@ -7,7 +7,6 @@ else is left alone. Promises: nothing is overwritten; a swap that loses leaves n
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import time
@@ -16,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from accelerator.iceberg.io import file_io, inputs_for, local_path
+from accelerator.iceberg.io import file_io, gunzipped, inputs_for, local_path, read_bytes
 
 _LOG_MAX = "write.metadata.previous-versions-max"
 _LOG_MAX_DEFAULT = 100
@@ -26,9 +25,8 @@ def write_edited(
     location: str, io_properties: Mapping[str, str], updates: Mapping[str, str | None]
 ) -> str:
     """Write a successor of the metadata file with those properties; returns where it stands."""
-    with inputs_for(location, io_properties).new_input(location).open() as stream:
-        raw = bytes(stream.read())
-    metadata = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    raw = read_bytes(inputs_for(location, io_properties), location)
+    metadata = json.loads(gunzipped(raw) if raw[:2] == b"\x1f\x8b" else raw)
     edit(metadata, location, updates, time.time_ns() // 1_000_000)
     successor = successor_location(location, str(uuid.uuid4()))
     content = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()

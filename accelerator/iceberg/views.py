@@ -6,7 +6,6 @@ Iceberg's view spec, version 1.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from pydantic import ValidationError
 from pyiceberg.view.metadata import ViewMetadata
 
 from accelerator.iceberg.errors import read_errors
-from accelerator.iceberg.io import inputs_for
+from accelerator.iceberg.io import gunzipped, inputs_for, read_bytes
 from accelerator.iceberg.schema import spark_type
 
 _DIALECT = "spark"
@@ -41,11 +40,9 @@ class ViewPointer:
                 return ViewDefinition(None, (), None, ())
 
     def _read(self) -> ViewMetadata:
-        inputs = inputs_for(self.location, self.properties)
-        with inputs.new_input(self.location).open() as stream:
-            content = stream.read()
+        content = read_bytes(inputs_for(self.location, self.properties), self.location)
         if self.location.endswith(".gz.metadata.json"):
-            content = gzip.decompress(content)
+            content = gunzipped(content)
         return ViewMetadata.model_validate_json(content)
 
 

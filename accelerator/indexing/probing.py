@@ -89,8 +89,23 @@ class IndexFiles:
         if not uri.startswith("file://"):
             return lambda offset, length: self._store.read_range(uri, offset, length)
         # No mapping: who cuts a mapped file off kills the process that reads it.
-        file = self._open.get_or(uri, lambda: _opened(uri))
-        return lambda offset, length: os.pread(file.fileno(), length, offset)
+        return reads_of(self._open.get_or(uri, lambda: _opened(uri)))
+
+
+def reads_of(file: BinaryIO) -> Read:
+    """Reads of a local file, for as long as it's open.
+
+    However long a read is, no more memory is asked for than the file has bytes.
+    """
+    number = file.fileno()
+    size = os.fstat(number).st_size
+
+    def read(offset: int, length: int) -> bytes:
+        if offset < 0 or length < 0:
+            raise ValueError(f"{length} bytes at {offset} of a file of {size} bytes")
+        return os.pread(number, min(length, size - offset), offset) if offset < size else b""
+
+    return read
 
 
 def _opened(uri: str) -> BinaryIO:

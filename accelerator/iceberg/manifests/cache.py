@@ -1,8 +1,8 @@
 """Decoded manifests, kept: in memory under a budget of bytes, and in a folder where there is one.
 
-A manifest never changes under its path, so a copy is never stale. What the folder has is mapped,
-and only the columns that are used take memory. Threads that ask for one manifest at a time wait for
-one decode; different manifests are decoded side by side.
+A manifest never changes under its path, so a copy is never stale. Of what the folder has, only the
+columns that are used are read, and take memory. Threads that ask for one manifest at a time wait
+for one decode; different manifests are decoded side by side.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pyiceberg.manifest import ManifestFile
 
+from accelerator.iceberg.avro_records import sized
 from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.manifests.columns import ManifestColumns
@@ -105,7 +106,7 @@ class ManifestCache:
         found = read_file(folder, identity, renew)
         if found is None:
             decoded = renew()
-            # Mapped, it takes memory for the columns in use alone.
+            # Read from there, it takes memory for the columns in use alone.
             found = read_file(folder, identity, renew) or decoded
         return found
 
@@ -148,8 +149,7 @@ def read_manifest(inputs: Inputs, manifest: ManifestFile) -> ManifestColumns:
 
 def _bytes_of(inputs: Inputs, manifest: ManifestFile) -> bytes:
     try:
-        with inputs.new_input(manifest.manifest_path).open() as stream:
-            return bytes(stream.read())
+        return sized(inputs, manifest.manifest_path, manifest.manifest_length)
     except OSError as error:
         raise CatalogError(
             f"the manifest {manifest.manifest_path} can't be read: {error}",

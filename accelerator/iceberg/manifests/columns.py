@@ -234,6 +234,26 @@ def stats_column(field_id: int) -> str:
     return f"{_STATISTICS}{field_id}"
 
 
+def is_of(name: str, type_: pa.DataType) -> bool:
+    """Whether the type is one that the column of that name may have."""
+    if name in ALL_TYPES:
+        return bool(type_ == ALL_TYPES[name])
+    if not pa.types.is_struct(type_):
+        return False
+    kinds = [type_.field(place).type for place in range(type_.num_fields)]
+    if name == PARTITION:
+        return all(kind in KINDS.values() or pa.types.is_fixed_size_binary(kind) for kind in kinds)
+    counts, bounds = kinds[:COUNT_MAPS], kinds[COUNT_MAPS:]
+    return (
+        [type_.field(place).name for place in range(type_.num_fields)] == list(MAPS)
+        and all(kind in (*_WIDTHS, pa.null()) for kind in counts)
+        and all(
+            kind in (pa.binary(), pa.null()) or pa.types.is_fixed_size_binary(kind)
+            for kind in bounds
+        )
+    )
+
+
 def assemble(raw: Raw, manifest: ManifestFile) -> ManifestColumns:
     """Check what every entry must have, and fill in what it inherits from the manifest."""
     deletes = manifest.content == ManifestContent.DELETES

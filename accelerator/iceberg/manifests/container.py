@@ -1,8 +1,8 @@
 """The container of an Avro file, opened: its metadata, its schema and its decompressed blocks.
 
-Nothing in the file is trusted. What is cut off, altered or unknown raises `ManifestError`, and no
-length makes more memory be asked for than `BYTES_MAX`. A file that ends behind a block is whole, as
-the format has it: it doesn't say how many blocks there are.
+Nothing in the file is trusted. What is cut off, altered or unknown raises `ManifestError`. No file
+becomes more than `BYTES_MAX`, nor many times its own size: sound manifests shrink to a tenth or so.
+A file that ends behind a block is whole, as the format has it: it doesn't say how many there are.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _VARINT_BYTES_MAX = 10
 _CHUNK = 1 << 16
+_INFLATED = 256
+"""A file may become so many times larger, as one of entries that are all alike does."""
+_INFLATED_BYTES = 1 << 26
+"""And any file so large."""
+_ENTRY_BYTES_MIN = 4
+"""Of an entry of a manifest or of a list of them: two numbers, a path, what it's made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +64,15 @@ def read_container(data: bytes) -> Container:
         schema = metadata["avro.schema"].decode()
     except (KeyError, UnicodeDecodeError) as error:
         raise damaged("its header has no schema") from error
+    most = min(max(_INFLATED * len(data), _INFLATED_BYTES), BYTES_MAX)
     plain = bytearray()
     blocks: list[Block] = []
     while reader.left:
         rows = reader.varint()
-        part = decompress(reader.take(reader.varint()), BYTES_MAX - len(plain))
+        part = decompress(reader.take(reader.varint()), most - len(plain))
         if reader.take(_SYNC_BYTES) != sync:
             raise damaged("a block doesn't end where it should")
-        if not 0 <= rows <= len(part):  # a manifest entry takes a byte at least
+        if not 0 <= rows * _ENTRY_BYTES_MIN <= len(part):
             raise damaged(f"a block of {len(part)} bytes says that it has {rows} entries")
         blocks.append(Block(rows, len(plain), len(plain) + len(part)))
         plain += part
@@ -199,4 +206,6 @@ def _unzstd(block: bytes, size_max: int) -> bytes:
 
 
 def _too_large() -> ManifestError:
-    return unsupported(f"it has more than {BYTES_MAX:,} bytes when decompressed")
+    return unsupported(
+        f"decompressed it has more than {BYTES_MAX:,} bytes, or more than {_INFLATED} times its own"
+    )

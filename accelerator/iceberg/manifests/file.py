@@ -1,8 +1,9 @@
-"""A file of the manifest cache: one manifest's columns, mapped, each checked when it's used.
+"""A file of the manifest cache: one manifest's columns, each read and checked when it's used.
 
 The bytes are described in docs/formats/manifest-cache.md. A file is only ever a copy: what is
 missing, damaged, of another format or of another manifest is as none, and a full or read-only disk
-is no error. Nothing of a file is read before it's asked for but its directory.
+is no error. Nothing of a file is read before it's asked for but its directory. It's never mapped:
+of a mapped file that is cut short meanwhile the process would die.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyiceberg.manifest import ManifestFile
 
+from accelerator.iceberg.io import open_file
 from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
     DELETE_TYPES,
     PARTITION,
     TYPES,
     ManifestColumns,
+    is_of,
     stats_column,
 )
 
@@ -76,7 +79,7 @@ def write_file(folder: Path, identity: Identity, columns: ManifestColumns) -> bo
     draft = target.with_name(f"{target.name}#{secrets.randbits(63)}")
     data = encode(identity, columns)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with draft.open("xb") as out:
             out.write(data)
         draft.replace(target)
@@ -96,9 +99,9 @@ def read_file(
     """
     path = file_of(folder, identity)
     try:
-        with pa.memory_map(os.fspath(path)) as file:
-            data = file.read_buffer()
-        directory = _directory(data)
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            directory = _directory(file, size)
         if directory["manifest"] != identity.to_list():
             return None
         sections = {str(one[0]): _Section(*one[1:]) for one in directory["sections"]}
@@ -106,19 +109,21 @@ def read_file(
         deletes = any(name in sections for name in DELETE_TYPES)
         types = ALL_TYPES if deletes else TYPES
         names = {*types, PARTITION, *map(stats_column, field_ids)}
-        if names != sections.keys() or not all(one.fits(len(data)) for one in sections.values()):
+        if names != sections.keys() or not all(one.fits(size) for one in sections.values()):
             return None
         count = int(directory["count"])
+        if not 0 <= count <= size:  # a path takes an offset of four bytes at least
+            return None
     except (KeyError, OSError, TypeError, ValueError):
         return None
     _touch(path)
-    return ManifestColumns(count, field_ids, _Mapped(data, sections, path, decode), deletes)
+    return ManifestColumns(count, field_ids, _Kept(count, sections, path, decode), deletes)
 
 
 def trim(folder: Path, bytes_max: int) -> None:
     """Deletes files, those used longest ago first, until the folder holds no more than that.
 
-    What a dead writer left behind goes as well. Whoever has a file mapped keeps its bytes.
+    What a dead writer left behind goes as well. Whoever misses a file decodes its manifest anew.
     """
     now, total, found = time.time(), 0, []
     with suppress(OSError), os.scandir(folder) as entries:
@@ -179,17 +184,17 @@ class _Section:
         return 0 <= self.start <= self.start + self.size <= file_bytes
 
 
-class _Mapped:
+class _Kept:
     """Columns of a file, each read and checked when it's first asked for."""
 
     def __init__(
         self,
-        data: pa.Buffer,
+        count: int,
         sections: dict[str, _Section],
         path: Path,
         decode: Callable[[], ManifestColumns],
     ) -> None:
-        self._data = data
+        self._count = count
         self._sections = sections
         self._path = path
         self._decode = decode
@@ -204,7 +209,7 @@ class _Mapped:
             return found
         with self._lock:
             if self._decoded is None:
-                found = self._checked(self._sections[name])
+                found = self._checked(name, self._sections[name])
                 if found is not None:
                     self._found[name] = found
                     return found
@@ -220,27 +225,42 @@ class _Mapped:
         decoded = 0 if self._decoded is None else self._decoded.nbytes
         return used + decoded + _OBJECT_BYTES * len(self._sections)
 
-    def _checked(self, section: _Section) -> pa.Array | None:
-        data = self._data.slice(section.start, section.size)
-        if _digest(data).hex() != section.digest:
-            return None
+    def _checked(self, name: str, section: _Section) -> pa.Array | None:
         try:
+            with open_file(self._path) as file:
+                data = _part(file, section.start, section.size)
+            if _digest(data).hex() != section.digest:
+                return None
             with pa.ipc.open_stream(data) as stream:
-                return stream.read_next_batch().column(0)
-        except (OSError, StopIteration, ValueError):
+                found = stream.read_next_batch().column(0)
+            found.validate(full=True)  # its offsets may point anywhere
+        except (OSError, StopIteration, ValueError, TypeError):
             return None
+        fits = len(found) == self._count and is_of(name, found.type)
+        return found if fits else None
 
 
-def _directory(data: pa.Buffer) -> dict[str, Any]:
+def _part(file: BinaryIO, start: int, size: int) -> bytes:
+    """So many bytes of a file; ValueError where it has become shorter."""
+    file.seek(start)
+    data = file.read(size)
+    if len(data) != size:
+        raise ValueError("cut off")
+    return data
+
+
+def _directory(file: BinaryIO, file_bytes: int) -> dict[str, Any]:
     """What stands at the end of a file; ValueError or KeyError where it isn't sound."""
-    trailer = data.slice(max(len(data) - _TRAILER_BYTES, 0)).to_pybytes()
-    if len(trailer) < _TRAILER_BYTES or not trailer.endswith(_MAGIC):
+    end = file_bytes - _TRAILER_BYTES
+    if end < 0:
         raise ValueError("not a file of this format")
-    end = len(data) - _TRAILER_BYTES
+    trailer = _part(file, end, _TRAILER_BYTES)
+    if not trailer.endswith(_MAGIC):
+        raise ValueError("not a file of this format")
     size = int.from_bytes(trailer[:8], "little")
     if size > end:
         raise ValueError("cut off")
-    text = data.slice(end - size, size).to_pybytes()
+    text = _part(file, end - size, size)
     if _digest(text) != trailer[8 : 8 + _DIGEST_BYTES]:
         raise ValueError("altered")
     directory: dict[str, Any] = json.loads(text)
@@ -259,5 +279,5 @@ def _encode_column(column: pa.Array) -> bytes:
     return encoded
 
 
-def _digest(data: bytes | pa.Buffer) -> bytes:
+def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()

@@ -19,7 +19,7 @@ from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.manifests.columns import ManifestColumns
-from accelerator.iceberg.manifests.container import read_container
+from accelerator.iceberg.manifests.container import Container, damaged, read_container
 from accelerator.iceberg.manifests.entries import UnfitError, decode_small
 
 # Decompressed bytes of manifests that PyIceberg's reader takes before numba is worth its start.
@@ -54,6 +54,7 @@ def decode_manifest(data: bytes, manifest: ManifestFile) -> ManifestColumns:
     """
     try:
         container = read_container(data)
+        _check_rows(container, manifest)
         if _spent.affords(len(container.data)):
             try:
                 return decode_small(container, manifest)
@@ -65,3 +66,14 @@ def decode_manifest(data: bytes, manifest: ManifestFile) -> ManifestColumns:
     except ManifestError as error:
         message = error.message.replace("the manifest", f"the manifest {manifest.manifest_path}", 1)
         raise ManifestError(message, hint=error.hint) from error
+
+
+def _check_rows(container: Container, manifest: ManifestFile) -> None:
+    """ManifestError where there are more entries than the manifest list counts, if it does."""
+    counts = (
+        manifest.added_files_count,
+        manifest.existing_files_count,
+        manifest.deleted_files_count,
+    )
+    if None not in counts and container.rows > sum(one or 0 for one in counts):
+        raise damaged(f"it has {container.rows:,} entries, more than its list counts")

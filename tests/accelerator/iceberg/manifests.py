@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -95,8 +96,10 @@ def entries(draw: st.DrawFn, partition: tuple[str, ...] = ()) -> list[dict[str, 
     return draw(st.lists(entry, max_size=6))
 
 
-def listed(path: str = "m", sequence_number: int = 7, length: int = 1) -> ManifestFile:
-    """The manifest as a manifest list has it."""
+def listed(path: str = "m", sequence_number: int = 7, length: int | None = None) -> ManifestFile:
+    """The manifest as a manifest list has it; by default of the length that its file has."""
+    if length is None:
+        length = Path(path).stat().st_size if Path(path).is_file() else 1
     return ManifestFile.from_args(
         manifest_path=path,
         manifest_length=length,

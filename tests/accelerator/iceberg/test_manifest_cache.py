@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg.errors import CatalogError, ManifestError
 from accelerator.iceberg.manifests import file as manifest_file
@@ -72,6 +73,11 @@ class Served:
         return Input()
 
 
+def whole(path: str = "m", sequence_number: int = 7, rows: int = 3) -> ManifestFile:
+    """The manifest of so many rows, as a list has it; its name has one letter."""
+    return listed(path, sequence_number, len(manifest_bytes(rows)))
+
+
 def plainly(path: str = "m") -> ManifestColumns:
     return decode_manifest(manifest_bytes(), listed(path))
 
@@ -83,7 +89,7 @@ def test_a_manifest_is_decoded_once_however_many_ask() -> None:
 
     def ask(_: int) -> ManifestColumns:
         asked.wait()
-        return cache.columns(served, listed())
+        return cache.columns(served, whole())
 
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(ask, range(8)))
@@ -99,11 +105,11 @@ def test_what_was_used_least_recently_goes_first() -> None:
     size = plainly().nbytes
     cache = ManifestCache(2 * size + size // 2)
     for name in "abac":
-        cache.columns(served, listed(name))
+        cache.columns(served, whole(name))
     assert cache.nbytes <= 2 * size + size // 2
     served.opened.clear()
     for name in "acb":
-        cache.columns(served, listed(name))
+        cache.columns(served, whole(name))
     assert served.opened == ["b"]
 
 
@@ -111,7 +117,7 @@ def test_one_that_is_larger_than_the_budget_is_not_kept() -> None:
     served = Served(m=manifest_bytes())
     cache = ManifestCache(10)
     for _ in range(2):
-        assert cache.columns(served, listed()).count == 3
+        assert cache.columns(served, whole()).count == 3
     assert served.opened == ["m", "m"]
     assert cache.nbytes == 0
 
@@ -120,13 +126,13 @@ def test_a_failure_is_not_kept() -> None:
     served = Served()
     cache = ManifestCache(1 << 20)
     with pytest.raises(CatalogError, match="the manifest m can't be read"):
-        cache.columns(served, listed())
+        cache.columns(served, whole())
     served.files["m"] = b"Obj"
     with pytest.raises(ManifestError):
-        cache.columns(served, listed())
+        cache.columns(served, whole())
     assert not cache._entries
     served.files["m"] = manifest_bytes()
-    assert cache.columns(served, listed()).count == 3
+    assert cache.columns(served, whole()).count == 3
 
 
 def test_what_the_list_says_is_part_of_what_is_kept(tmp_path: Path) -> None:
@@ -134,7 +140,7 @@ def test_what_the_list_says_is_part_of_what_is_kept(tmp_path: Path) -> None:
     served = Served(m=manifest_bytes())
     cache = ManifestCache(1 << 20, tmp_path)
     for number in (7, 8, 7):
-        columns = cache.columns(served, listed(sequence_number=number))
+        columns = cache.columns(served, whole(sequence_number=number))
         assert columns.sequence_number.to_pylist() == [number] * 3
 
 
@@ -143,8 +149,8 @@ def test_what_the_list_says_is_part_of_what_is_kept(tmp_path: Path) -> None:
 
 def test_another_process_reads_the_file_alone(tmp_path: Path) -> None:
     served = Served(m=manifest_bytes())
-    ManifestCache(1 << 20, tmp_path / "a" / "b").columns(served, listed())
-    again = ManifestCache(1 << 20, tmp_path / "a" / "b").columns(served, listed())
+    ManifestCache(1 << 20, tmp_path / "a" / "b").columns(served, whole())
+    again = ManifestCache(1 << 20, tmp_path / "a" / "b").columns(served, whole())
     assert served.opened == ["m"]
     assert told(again) == told(plainly())
     assert again.stats(99).lower.null_count == 3
@@ -153,23 +159,32 @@ def test_another_process_reads_the_file_alone(tmp_path: Path) -> None:
 def test_only_columns_in_use_take_memory(tmp_path: Path) -> None:
     served = Served(m=manifest_bytes(1000))
     cache = ManifestCache(1 << 30, tmp_path)
-    columns = cache.columns(served, listed())
+    columns = cache.columns(served, whole(rows=1000))
     untouched = columns.nbytes
     columns.record_count  # noqa: B018 - a property that reads
     assert 8000 < columns.nbytes - untouched < 10_000
-    cache.columns(served, listed())
+    cache.columns(served, whole(rows=1000))
     assert cache.nbytes == columns.nbytes
 
 
 def test_a_file_may_go_at_any_time(tmp_path: Path) -> None:
     served = Served(m=manifest_bytes())
     cache = ManifestCache(1 << 20, tmp_path)
-    columns = cache.columns(served, listed())
-    file_of(tmp_path, Identity.of(listed())).unlink()
+    columns = cache.columns(served, whole())
+    file_of(tmp_path, Identity.of(whole())).unlink()
     assert told(columns) == told(plainly())
-    assert served.opened == ["m"]
-    ManifestCache(1 << 20, tmp_path).columns(served, listed())
     assert served.opened == ["m", "m"]
+    ManifestCache(1 << 20, tmp_path).columns(served, whole())
+    assert served.opened == ["m", "m"]  # it was written anew
+
+
+def test_a_file_may_be_cut_short_at_any_time(tmp_path: Path) -> None:
+    """Of a mapped one the process would die, by SIGBUS."""
+    served = Served(m=manifest_bytes(1000))
+    columns = ManifestCache(1 << 20, tmp_path).columns(served, whole(rows=1000))
+    os.truncate(file_of(tmp_path, Identity.of(whole(rows=1000))), 100)
+    assert columns.record_count.to_pylist() == list(range(10, 1010))
+    assert columns.stats(1).lower.null_count == 0
 
 
 def _damages() -> dict[str, Callable[[bytes], bytes]]:
@@ -188,11 +203,11 @@ def _damages() -> dict[str, Callable[[bytes], bytes]]:
 @pytest.mark.parametrize("name", _damages())
 def test_a_file_that_is_not_sound_is_replaced(name: str, tmp_path: Path) -> None:
     served = Served(m=manifest_bytes())
-    ManifestCache(1 << 20, tmp_path).columns(served, listed())
-    path = file_of(tmp_path, Identity.of(listed()))
+    ManifestCache(1 << 20, tmp_path).columns(served, whole())
+    path = file_of(tmp_path, Identity.of(whole()))
     sound = path.read_bytes()
     path.write_bytes(_damages()[name](sound))
-    assert told(ManifestCache(1 << 20, tmp_path).columns(served, listed())) == told(plainly())
+    assert told(ManifestCache(1 << 20, tmp_path).columns(served, whole())) == told(plainly())
     assert served.opened == ["m", "m"]
     assert path.read_bytes() == sound
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
@@ -201,15 +216,15 @@ def test_a_file_that_is_not_sound_is_replaced(name: str, tmp_path: Path) -> None
 def test_no_altered_byte_changes_an_answer(tmp_path: Path) -> None:
     """Every 37th byte of the file, one at a time."""
     served = Served(m=manifest_bytes())
-    ManifestCache(1 << 20, tmp_path).columns(served, listed())
-    path = file_of(tmp_path, Identity.of(listed()))
+    ManifestCache(1 << 20, tmp_path).columns(served, whole())
+    path = file_of(tmp_path, Identity.of(whole()))
     sound = path.read_bytes()
     right = told(plainly())
     noticed = 0
     for at in range(0, len(sound), 37):
         path.write_bytes(sound[:at] + bytes([sound[at] ^ 0x55]) + sound[at + 1 :])
         served.opened.clear()
-        assert told(ManifestCache(1 << 20, tmp_path).columns(served, listed())) == right
+        assert told(ManifestCache(1 << 20, tmp_path).columns(served, whole())) == right
         if served.opened:
             noticed += 1
             assert path.read_bytes() == sound
@@ -219,16 +234,16 @@ def test_no_altered_byte_changes_an_answer(tmp_path: Path) -> None:
 def test_a_file_of_another_manifest_is_not_used(tmp_path: Path) -> None:
     served = Served(m=manifest_bytes(), n=manifest_bytes(2))
     cache = ManifestCache(1 << 20, tmp_path)
-    cache.columns(served, listed("m"))
-    files = [file_of(tmp_path, Identity.of(listed(name))) for name in "mn"]
+    cache.columns(served, whole("m"))
+    files = [file_of(tmp_path, Identity.of(whole(name))) for name in "mn"]
     files[0].rename(files[1])
-    assert cache.columns(served, listed("n")).count == 2
+    assert cache.columns(served, whole("n", rows=2)).count == 2
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     served = Served(m=manifest_bytes())
-    columns = ManifestCache(1 << 20, tmp_path / "file").columns(served, listed())
+    columns = ManifestCache(1 << 20, tmp_path / "file").columns(served, whole())
     assert told(columns) == told(plainly())
 
 
@@ -240,7 +255,7 @@ def test_a_full_disk_is_no_error_and_leaves_nothing(
 
     monkeypatch.setattr(Path, "replace", full)
     served = Served(m=manifest_bytes())
-    columns = ManifestCache(1 << 20, tmp_path).columns(served, listed())
+    columns = ManifestCache(1 << 20, tmp_path).columns(served, whole())
     assert told(columns) == told(plainly())
     assert list(tmp_path.iterdir()) == []
 
@@ -266,7 +281,7 @@ def write_golden() -> None:
 
 def test_every_column_has_a_section(tmp_path: Path) -> None:
     served = Served(m=manifest_bytes())
-    columns = ManifestCache(1 << 20, tmp_path).columns(served, listed())
+    columns = ManifestCache(1 << 20, tmp_path).columns(served, whole())
     assert set(TYPES) <= set(ManifestColumns.__dict__)
     for name, type_ in TYPES.items():
         assert getattr(columns, name).type == type_
