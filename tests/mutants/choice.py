@@ -2,7 +2,8 @@
 
 Unit tests come before those of recorded Spark, and these before those that start a real one. A
 test of the file's own name comes first, then those that say the same texts, then files of which
-the largest part runs the lines.
+the largest part runs the lines. The few files that say most of these texts don't wait for the other
+tests of their engine.
 Recorded answers go by all that a test file has done before, so of such a file all tests up to the
 last wanted one are run, in their order; so are a suite's. Others are run by themselves.
 """
@@ -21,6 +22,7 @@ from tests.mutants.planted import Mutant
 _TEXTS = re.compile(r"\"([^\"\\]{2,60})\"|'([^'\\]{2,60})'")
 _OWN = "tests/mutants/"
 """Tests of the faults' own: to them a planted fault is one that can't be planted any more."""
+_NEAREST = 3
 _BEGIN_S, _GROWTH = 15.0, 3.0
 """The first run of pytest takes so long, as recorded, each further one so many times longer."""
 
@@ -31,6 +33,8 @@ class Chosen:
 
     tests: tuple[Case, ...]
     how: str
+    nearest: frozenset[str] = frozenset()
+    """Test files that say most of what the fault's code says."""
 
     def chunks(self) -> Iterator[list[Case]]:
         """Parts for one run of pytest each; none has both unit tests and others.
@@ -39,8 +43,12 @@ class Chosen:
         """
         parts: list[tuple[int, int, list[Case]]] = []
         for phase in sorted({_phase(test) for test in self.tests}):
-            own = _parts([test for test in self.tests if _phase(test) == phase])
-            parts += [(number + 2 * phase, phase, part) for number, part in enumerate(own)]
+            own = [test for test in self.tests if _phase(test) == phase]
+            near = [test for test in own if test.file in self.nearest]
+            if near:
+                parts.append((0, phase, near))
+            rest = _parts([test for test in own if test.file not in self.nearest])
+            parts += [(number + 2 * phase, phase, part) for number, part in enumerate(rest)]
         for *_, part in sorted(parts, key=lambda one: one[:2]):
             yield part
 
@@ -74,7 +82,16 @@ def chosen(mutant: Mutant, root: Path, known: CoverageMap, there: Mapping[str, i
         told = path.read_text(encoding="utf-8") if said and path.is_file() else ""
         return sum(word in told for word in said)
 
-    return Chosen(tuple(ordered(mutant.file, ran, known.tests, there, hits)), how)
+    found = tuple(ordered(mutant.file, ran, known.tests, there, hits))
+    return Chosen(found, how, nearest(found, hits))
+
+
+def nearest(tests: Iterable[Case], hits: Callable[[str], int]) -> frozenset[str]:
+    """The files that say most of the fault's texts, where these are few: they cost little."""
+    said = {file: hits(file) for file in {test.file for test in tests}}
+    most = max(said.values(), default=0)
+    found = [file for file, number in said.items() if number == most]
+    return frozenset(found) if most and len(found) <= _NEAREST else frozenset()
 
 
 def words(mutant: Mutant) -> set[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from coverage import CoverageData
 
-from tests.mutants.choice import Chosen, ordered, statement_lines
+from tests.mutants.choice import Chosen, nearest, ordered, statement_lines
 from tests.mutants.coverage_map import Case, CoverageMap, Ran, checksum, functions, imports
 from tests.mutants.planted import Mutant, MutantError, check, read
 from tests.mutants.run import Hunt, Known, _wanted
@@ -181,6 +181,12 @@ def test_cheap_and_specific_tests_come_first():
         ["s/test_s.py::a", "s/test_s.py::b"],
         ["s/test_live.py::a"],
     ]
+    said = {"u/test_x.py": 1, "s/test_live.py": 2}
+    near = nearest(found, lambda file: said.get(file, 0))
+    assert near == {"s/test_live.py"}
+    soon = [[t.name for t in part] for part in Chosen(tuple(found), "lines", near).chunks()]
+    assert soon[1] == ["s/test_live.py::a"]
+    assert nearest(found, lambda _: 0) == nearest(found, lambda _: 1) == frozenset()
     shared = Ran(frozenset(), frozenset({"s/test_s.py::a"}))
     assert len(list(ordered("rewrite/x.py", shared, tests, there))) == 3
     assert not list(ordered("rewrite/x.py", ran, tests, {}))
