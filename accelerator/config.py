@@ -175,6 +175,13 @@ class Config:
     spark_conf: Mapping[str, str] = _setting(
         {}, "Further settings of that Spark; they win over ours.", kind="mapping", reaches_out=True
     )
+    trusted_extensions: tuple[str, ...] = _setting(
+        (),
+        "Extensions of Spark that neither filter nor mask rows, by their classes or packages:"
+        " sessions with others are left to Spark.",
+        kind="texts",
+        reaches_out=True,
+    )
     session_time_zone: str | None = _setting(
         None,
         "Time zone of the session, e.g. `Europe/Paris`; by default Spark's own, the machine's.",

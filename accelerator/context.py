@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accelerator.config import Config
+from accelerator.extensions import foreign, listed
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -141,13 +142,14 @@ class SessionContext:
 
     def __init__(self, config: Config, state: Callable[[], SessionState | None]) -> None:
         self._state = state
-        given = config.spark_conf
+        given, self._trusted = config.spark_conf, config.trusted_extensions
         settings = {
             "ansi": given.get("spark.sql.ansi.enabled", "true").lower(),
             "case_sensitive": given.get("spark.sql.caseSensitive", "false").lower(),
             "time_zone": time_zone(config),
             "branch": given.get("spark.wap.branch", ""),
             "unusual": _unusual(given.get) or _unknown(given),
+            "extended": foreign(listed(given.get("spark.sql.extensions", "")), self._trusted),
             "hiding": "",
         }
         shared = given.get(*_SHARED_VIEWS).lower()
@@ -159,7 +161,8 @@ class SessionContext:
         """`ansi`, `case_sensitive`, `time_zone` and `branch` (to read first), as Spark's texts.
 
         `unusual` names a setting or function by which a statement's text is read otherwise, if any,
-        `hiding` the words for functions of our own that mean others.
+        `extended` a class whose rules may filter or mask rows, `hiding` the words for functions of
+        our own that mean others.
         """
         return self._now().settings
 
@@ -228,15 +231,15 @@ class SessionContext:
         known = self._known
         if known is None or not known.ask()():
             with state.active():
-                known = self._known = _read(state)
+                known = self._known = _read(state, self._trusted)
         return known
 
 
-def _read(state: SessionState) -> _Read:
+def _read(state: SessionState, trusted: Sequence[str]) -> _Read:
     ask = state.watch()
     return _Read(
         ask=ask,
-        settings=_settings(state),
+        settings=_settings(state, trusted),
         catalog=state.catalog(),
         namespace=state.namespace(),
         views=frozenset(state.views()),
@@ -244,7 +247,7 @@ def _read(state: SessionState) -> _Read:
     )
 
 
-def _settings(state: SessionState) -> Mapping[str, str]:
+def _settings(state: SessionState, trusted: Sequence[str]) -> Mapping[str, str]:
     conf = state.conf
     unusual = _unusual(lambda name, usual: str(conf.getConfString(name, usual)))
     unusual = unusual or _unknown(state.changed(is_judged))
@@ -255,6 +258,7 @@ def _settings(state: SessionState) -> Mapping[str, str]:
         "time_zone": str(conf.sessionLocalTimeZone()),
         "branch": str(conf.getConfString("spark.wap.branch", "")),
         "unusual": unusual or (f"The function {replaced}" if replaced else ""),
+        "extended": state.extended(trusted),
         "hiding": state.hiding(),
     }
 
@@ -277,7 +281,12 @@ def _unknown(given: Iterable[str]) -> str:
 
 
 def refusal(settings: Mapping[str, str], sql: str = "") -> Declined | None:
-    """Settings under which expressions mean something else than what is proven here."""
+    """Settings under which expressions mean something else than what is proven here.
+
+    So are rules that may filter or mask rows, which only Spark applies.
+    """
+    if settings.get("extended"):
+        return Declined("session_extended", f"Here: {settings['extended']}.")
     for name in settings.get("hiding", "").split():
         if re.search(rf"\b{name}\b", sql, re.IGNORECASE):
             return Declined("settings_unsupported", f"{name} isn't ours in this session.")

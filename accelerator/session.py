@@ -152,7 +152,8 @@ class Accelerator:
         from accelerator.indexing.builder import IndexBuilder
 
         lake, store, spark = self.lake, self.store, self._spark.engine
-        return IndexBuilder(lake, store, self.config, spark, self.dimensions)
+        settings = self._context.settings
+        return IndexBuilder(lake, store, self.config, spark, self.dimensions, settings)
 
     @property
     def engine(self) -> SparkEngine:

@@ -53,6 +53,7 @@ REASONS: dict[str, str] = {
     "segment_unreadable": "A segment is missing, or of a format that this release doesn't know.",
     "semi_not_unique": "The right side of a semi join, IN or EXISTS isn't proven to have each key"
     " once.",
+    "session_extended": "The session has rules of an extension, which may filter or mask rows.",
     "settings_unsupported": "The session has a setting under which SQL means something else.",
     "sort_not_bounded": "The first sort key isn't a column of a type that has bounds.",
     "store_unavailable": "The store can't be read.",

@@ -228,7 +228,7 @@ class Builder:
         refused = refusal({**self._settings(), "branch": ""})  # files are read, not branches
         if refused is not None:
             raise BuildError(
-                f"cube {record.name} isn't built under this session's settings: {refused.detail}",
+                f"cube {record.name} isn't built in this session: {refused.sentence}",
                 hint="set it back to Spark's default, or build in another session",
             )
 

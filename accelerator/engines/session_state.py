@@ -14,6 +14,8 @@ from contextlib import contextmanager
 
 from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
 from accelerator.engines.jvm_line import Line
+from accelerator.engines.session_rules import experimental, injected
+from accelerator.extensions import foreign
 from rewrite.functions import FUNCTIONS, OURS
 
 _BUILT_IN = "built-in"
@@ -31,7 +33,8 @@ class SessionState:
 
     def __init__(self, jvm: Jvm, session: Java, raised: type[Exception]) -> None:
         """`raised` is what PySpark makes of exceptions that it knows."""
-        self._raised = raised
+        self._raised, self._session = raised, session
+        self._injected: list[str] | None = None
         state = session.sessionState()
         self._catalogs, self._views = state.catalogManager(), state.catalog()
         self.conf = state.conf()
@@ -49,6 +52,8 @@ class SessionState:
             jvm.shown_array(jvm.bound("currentNamespace", self._catalogs)),
             views,
             jvm.constant(self.conf.settings()),
+            jvm.bound("extraOptimizations", session.experimental()),
+            jvm.bound("extraStrategies", session.experimental()),
         )
         self._text = jvm.joined(parts)
         self._sessions = jvm.scala_object("org.apache.spark.sql.classic.SparkSession")
@@ -67,6 +72,15 @@ class SessionState:
     def replaced(self) -> str:
         """The first of the functions that isn't Spark's own in this session; empty if all are."""
         return self._looked_at()[1]
+
+    def extended(self, trusted: Sequence[str]) -> str:
+        """The first class whose rules in the session may filter or mask; empty if there's none.
+
+        `trusted` are names of classes, or of packages.
+        """
+        if self._injected is None:
+            self._injected = injected(self._session)
+        return foreign((*self._injected, *experimental(self._session)), trusted)
 
     def hiding(self) -> str:
         """The words for functions of our own that mean others in this session, with blanks."""

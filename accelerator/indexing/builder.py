@@ -130,9 +130,10 @@ class IndexBuilder:
         config: Config,
         spark: Callable[[], SparkEngine],
         dimensions: Dimensions,
+        settings: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._lake, self._store, self._config, self._spark = lake, store, config, spark
-        self._dimensions = dimensions
+        self._dimensions, self._settings = dimensions, settings
 
     def define(self, statement: CreateIndex, pinned: PinnedTable) -> IndexRecord:
         """The index that a statement describes.
@@ -259,6 +260,7 @@ class IndexBuilder:
     ) -> list[BuiltIndex]:
         """Builds what indexes of one table lack; a rerun goes on where another stopped."""
         shown, stop = progress or SilentProgress(), cancelled or threading.Event()
+        self._check_session(wanted)
         with self._store.reading():
             targets = [self.target(record) for record in wanted]
             for target in targets:
@@ -293,6 +295,15 @@ class IndexBuilder:
             for target in targets:
                 self._merge(target)
         return list(done.values())
+
+    def _check_session(self, wanted: Sequence[IndexRecord]) -> None:
+        """BuildError where rules of the session may hide rows, which files don't."""
+        extended = self._settings().get("extended")
+        if extended and wanted:
+            raise BuildError(
+                f"{wanted[0].name} isn't built in this session: {extended} may filter or mask rows",
+                hint="if it does neither, name it in trusted_extensions",
+            )
 
     def _merge(self, target: Target) -> None:
         """Makes few bundles of the many that small builds have left.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal, time_zone
+from accelerator.extensions import KNOWN
 
 
 class _State:
@@ -41,6 +42,9 @@ class _State:
     def changed(self, _asked: Callable[[str], bool]) -> list[str]:
         return []
 
+    def extended(self, _trusted: Sequence[str]) -> str:
+        return ""
+
     def hiding(self) -> str:
         return "match"
 
@@ -70,6 +74,21 @@ def test_words_for_others_functions_decline() -> None:
         assert declined is not None and declined.code == "settings_unsupported"
     assert refusal(settings, "SELECT has_token(s, 'rematch') FROM t") is None
     assert refusal({"hiding": ""}, "SELECT match(s, 'a') FROM t") is None
+
+
+def test_rules_that_may_mask_decline_before_anything_else() -> None:
+    declined = refusal({"extended": "a.B", "hiding": "match", "ansi": "false"}, "SELECT match(s)")
+    assert declined is not None and declined.code == "session_extended"
+    assert declined.detail == "Here: a.B."
+
+
+def test_an_embedded_session_tells_of_its_extensions_before_it_starts() -> None:
+    mine = {"spark.sql.extensions": f"{KNOWN[0]}, com.acme.Rules"}
+    context = SessionContext(Config(spark_conf=mine), lambda: None)
+    assert context.settings()["extended"] == "com.acme.Rules"
+    trusting = Config(spark_conf=mine, trusted_extensions=("com.acme",))
+    assert SessionContext(trusting, lambda: None).settings()["extended"] == ""
+    assert SessionContext(Config(), lambda: None).settings()["extended"] == ""
 
 
 @pytest.fixture

@@ -30,8 +30,7 @@ from accelerator.iceberg.manifests.file import Identity, encode, file_of, read_f
 from accelerator.iceberg.manifests.reader import decode_manifest
 from accelerator.iceberg.position_deletes import PositionDeletes
 from tests.accelerator.iceberg.avro_writer import SYNC, Writer, number, text
-from tests.accelerator.iceberg.manifests import listed
-from tests.accelerator.iceberg.test_manifest_decoders import entry
+from tests.accelerator.iceberg.manifests import entry, listed
 
 _INPUTS = LocalInputs()
 _GIB = 1 << 30
