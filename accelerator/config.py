@@ -43,8 +43,8 @@ def _setting(
     warehouse can't set it: whoever writes tables could.
     """
     metadata = {"doc": doc, "kind": kind, "choices": choices, "reaches_out": reaches_out}
-    if isinstance(default, dict):
-        return field(default_factory=dict, metadata=metadata)
+    if isinstance(default, dict):  # it may hold credentials
+        return field(default_factory=dict, repr=False, metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
@@ -389,8 +389,9 @@ def _parse(one: Field[Any], value: Any, source: str) -> Any:
     try:
         return PARSERS[kind](value, one.metadata)
     except (TypeError, ValueError) as error:
+        shown = "that" if kind == "mapping" else repr(value)  # it may hold credentials
         raise ConfigError(
-            f"setting {one.name!r} in {source} can't be {value!r}: {error}",
+            f"setting {one.name!r} in {source} can't be {shown}: {error}",
             hint=f"{one.name} takes {describe(one)}",
         ) from error
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Set
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -17,7 +18,7 @@ from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
 from accelerator.plan import CoverPlan, PlainPlan, Plan
-from accelerator.recent import Recent
+from accelerator.recent import Recent, text_weight
 from accelerator.scene import Parts, Scene, Stored
 from accelerator.search import CubeSearch, Found, Names
 from accelerator.store import CubeRecord, Store
@@ -29,6 +30,9 @@ from rewrite.reason import Declined
 from rewrite.shape import Shape, parametrised, shape_of
 
 _TREES_MAX = 16
+_KEPT = 512
+_TEXTS_MAX = 1 << 22
+"""Characters of all statements that something is known of; a tree takes fifty times as much."""
 """Trees that are kept: each is many objects in cycles, which Python's collector goes through."""
 
 
@@ -44,6 +48,11 @@ class _Form:
         return tuple([c.value for i, c in enumerate(shape.constants) if i not in free])
 
 
+def _by_text(size: int = _KEPT) -> Recent[Any]:
+    """By statements' texts, of which there may be very long ones."""
+    return Recent(size, text_weight, _TEXTS_MAX)
+
+
 class Planner:
     """Plans statements over one lake and one store; threads may share it."""
 
@@ -57,13 +66,13 @@ class Planner:
     ) -> None:
         self._lake, self._store, self._config, self._context = lake, store, config, context
         self._search = CubeSearch(config, context, parts)
-        self._names: Recent[Names] = Recent()
-        self._trees: Recent[exp.Expression] = Recent(_TREES_MAX)
-        self._plans: Recent[Plan] = Recent()
-        self._forms: Recent[_Form] = Recent()
-        self._shaped: Recent[Names] = Recent()
-        self._templates: Recent[Template] = Recent()
-        self._parsed: Recent[bool] = Recent()
+        self._names: Recent[Names] = _by_text()
+        self._trees: Recent[exp.Expression] = _by_text(_TREES_MAX)
+        self._plans: Recent[Plan] = _by_text()
+        self._forms: Recent[_Form] = _by_text()
+        self._shaped: Recent[Names] = _by_text()
+        self._templates: Recent[Template] = _by_text()
+        self._parsed: Recent[bool] = _by_text()
 
     def plan(
         self, sql: str, *, only: str | None = None, by_spark: bool = False

@@ -12,10 +12,23 @@ V = TypeVar("V")
 
 
 class Recent(Generic[V]):
-    """A thread-safe cache of the most recently used values."""
+    """A thread-safe cache of the most recently used values.
 
-    def __init__(self, size: int = _CACHED) -> None:
+    Args:
+        size: of values, at most.
+        weigh: what a key and its value weigh together, where values differ much.
+        weight_max: of all values, but for the newest, which stays whatever it weighs.
+    """
+
+    def __init__(
+        self,
+        size: int = _CACHED,
+        weigh: Callable[[Hashable, V], int] = lambda _key, _value: 0,
+        weight_max: int = 0,
+    ) -> None:
         self._size, self._values = size, OrderedDict[Hashable, V]()
+        self._weigh, self._weight_max = weigh, weight_max
+        self._weight = 0
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> V | None:
@@ -33,15 +46,30 @@ class Recent(Generic[V]):
             return known
         value = make()
         with self._lock:
-            value = self._values.setdefault(key, value)
-            if len(self._values) > self._size:
-                self._values.popitem(last=False)
+            if key in self._values:
+                return self._values[key]
+            self._keep(key, value)
             return value
 
     def put(self, key: Hashable, value: V) -> None:
-        """Keeps a value; the least recently used one goes."""
+        """Keeps a value; the least recently used ones go."""
         with self._lock:
-            self._values[key] = value
-            self._values.move_to_end(key)
-            if len(self._values) > self._size:
-                self._values.popitem(last=False)
+            if key in self._values:
+                self._weight -= self._weigh(key, self._values.pop(key))
+            self._keep(key, value)
+
+    def _keep(self, key: Hashable, value: V) -> None:
+        self._values[key] = value
+        self._weight += self._weigh(key, value)
+        while len(self._values) > self._size or (
+            self._weight > self._weight_max and len(self._values) > 1
+        ):
+            gone, old = self._values.popitem(last=False)
+            self._weight -= self._weigh(gone, old)
+
+
+def text_weight(key: Hashable, _value: object) -> int:
+    """The length of a key's text, or of the texts in it: what is kept grows with it."""
+    if isinstance(key, tuple):
+        return sum(len(part) for part in key if isinstance(part, str))
+    return len(key) if isinstance(key, str) else 0

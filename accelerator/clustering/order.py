@@ -19,6 +19,11 @@ from accelerator.relate.dimensions import Path
 PROPERTY = "accelerator.clustering"
 """Of a table: the order of its last rewrite. Of a snapshot: the id of the order of its files."""
 FORMAT = 1
+_UNREADABLE = (
+    *(ValueError, LookupError, TypeError, AttributeError),
+    *(ArithmeticError, RecursionError),
+)
+"""What comes of a property that somebody else wrote."""
 _FOLDER = "accelerator-clustered"
 _ID_BYTES = 8
 
@@ -93,7 +98,7 @@ class Order:
                 return ()
             pairs = zip(self.keys, told["bounds"], strict=True)
             return tuple(Ranking.kept(key.ranked_as, bounds) for key, bounds in pairs)
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        except _UNREADABLE:
             return ()
 
 

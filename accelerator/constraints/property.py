@@ -100,7 +100,7 @@ def from_property(name: str, text: str, facts: TableFacts, pin: Facts) -> Constr
         if kind != "foreign_key":
             return constraint
         return _with_references(constraint, raw["references"], pin)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return _unreadable(name, f"its property can't be read ({type(error).__name__}: {error})")
 
 
@@ -112,15 +112,16 @@ def _unreadable(name: str, problem: str) -> Constraint:
 def _columns(raw: list[dict[str, Any]], facts: TableFacts) -> tuple[tuple[str, ...], str]:
     """Current names, and what is wrong: a column that is gone keeps the name that it had."""
     by_id = {column.field_id: column.name for column in facts.columns}
-    gone = [one["name"] for one in raw if one["id"] not in by_id]
-    names = tuple(by_id.get(one["id"], one["name"]) for one in raw)
+    told = [(one["id"], _text(one["name"])) for one in raw]
+    gone = [name for number, name in told if number not in by_id]
+    names = tuple(by_id.get(number, name) for number, name in told)
     return names, f"{facts.name} has no column {', '.join(gone)} any more" if gone else ""
 
 
 def _with_references(constraint: Constraint, raw: dict[str, Any], pin: Facts) -> Constraint:
-    parts = tuple(raw["table"])
+    parts = tuple(map(_text, raw["table"]))
     facts = pin.table(parts, _NEWEST)
-    names = tuple(one["name"] for one in raw["columns"])
+    names = tuple(_text(one["name"]) for one in raw["columns"])
     if facts is None:
         problem = f"there is no table {'.'.join(parts)} any more"
     elif facts.uuid != raw["uuid"]:
@@ -136,3 +137,9 @@ def _with_references(constraint: Constraint, raw: dict[str, Any], pin: Facts) ->
         rely=constraint.rely,
         problem=constraint.problem or problem,
     )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {type(value).__name__}")
+    return value

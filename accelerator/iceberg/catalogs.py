@@ -26,6 +26,7 @@ from accelerator.iceberg.errors import CatalogError, CatalogReadOnlyError, read_
 from accelerator.iceberg.io import gunzipped, inputs_for, read_bytes
 from accelerator.iceberg.properties import remove, write_edited
 from accelerator.iceberg.views import ViewPointer
+from accelerator.redaction import redacted
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -49,7 +50,7 @@ class CatalogSettings:
 
     name: str
     type: Literal["sql", "rest", "hive", "glue", "jvm"]
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ class Pointer:
     """
 
     location: str
-    properties: Mapping[str, str]
-    metadata: TableMetadata | None = None
+    properties: Mapping[str, str] = field(repr=False)
+    metadata: TableMetadata | None = field(default=None, repr=False)
     uuid: str = ""
 
     def parse(self) -> TableMetadata:
@@ -70,7 +71,7 @@ class Pointer:
         if self.metadata is not None:
             return self.metadata
         hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
-        with read_errors(f"the table metadata at {self.location}", hint):
+        with read_errors(f"the table metadata at {self.location}", hint, self.properties):
             content = read_bytes(inputs_for(self.location, self.properties), self.location)
             if self.location.endswith(".gz.metadata.json"):
                 content = gunzipped(content)
@@ -110,15 +111,17 @@ class CatalogReader(Protocol):
 
 def unavailable(settings: CatalogSettings, error: Exception) -> CatalogError:
     """The error for a catalog that doesn't answer."""
-    return CatalogError(f"the catalog {settings.name} can't be read: {error}", hint=_HINT)
+    said = redacted(str(error), settings.properties)
+    return CatalogError(f"the catalog {settings.name} can't be read: {said}", hint=_HINT)
 
 
 def refused(
     settings: CatalogSettings, identifier: tuple[str, ...], error: Exception
 ) -> CatalogReadOnlyError:
     """The error for a change that the catalog or the warehouse doesn't take."""
+    said = redacted(str(error), settings.properties)
     return CatalogReadOnlyError(
-        f"the properties of {'.'.join((settings.name, *identifier))} can't be changed: {error}",
+        f"the properties of {'.'.join((settings.name, *identifier))} can't be changed: {said}",
         hint="use a catalog and a warehouse that this process may write to",
     )
 
@@ -139,7 +142,7 @@ class PyIcebergCatalog:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         if len(identifier) < 2:
             return None
-        with read_errors(f"the catalog {self._settings.name}", _HINT):
+        with read_errors(f"the catalog {self._settings.name}", _HINT, self._settings.properties):
             try:
                 table = self._open().load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -154,7 +157,7 @@ class PyIcebergCatalog:
         """The newest metadata of namespace + name, or None where the catalog gives no such view."""
         if len(identifier) < 2:
             return None
-        with read_errors(f"the catalog {self._settings.name}", _HINT):
+        with read_errors(f"the catalog {self._settings.name}", _HINT, self._settings.properties):
             try:
                 view = self._open().load_view(identifier)
             except (NoSuchViewError, NoSuchNamespaceError, NotImplementedError):
@@ -167,7 +170,7 @@ class PyIcebergCatalog:
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""
         found: list[tuple[str, ...]] = []
-        with read_errors(f"the catalog {self._settings.name}", _HINT):
+        with read_errors(f"the catalog {self._settings.name}", _HINT, self._settings.properties):
             catalog = self._open()
             waiting = list(catalog.list_namespaces())
             while waiting:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import struct
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from pyiceberg import exceptions
 
 from accelerator.errors import AcceleratorError, EngineError
+from accelerator.redaction import redacted
 
 
 class CatalogError(AcceleratorError):
@@ -77,10 +79,15 @@ def _failures() -> tuple[type[BaseException], ...]:
 
 
 @contextmanager
-def read_errors(what: str, hint: str) -> Iterator[None]:
-    """CatalogError for whatever reading a catalog or its files raises."""
+def read_errors(
+    what: str, hint: str, properties: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[None]:
+    """CatalogError for whatever reading a catalog or its files raises.
+
+    Its message has no secret that stands among the `properties`.
+    """
     try:
         yield
     except _failures() as error:
-        said = str(error) or type(error).__name__
+        said = redacted(str(error), properties) or type(error).__name__
         raise CatalogError(f"{what} can't be read: {said}", hint=hint) from error

@@ -107,14 +107,23 @@ class _Manifest:
 
 
 _LISTS_MAX = 64
+FILES_MAX = 500_000
+"""Files of all snapshots that are kept, and of all manifests; one with statistics of ten columns
+takes some 3 KB."""
 
 
 class FileCache:
     """Live files by (table uuid, snapshot id); lists of manifests and these, decoded, by path."""
 
-    def __init__(self, snapshots_max: int = 64, manifests_max: int = 4096) -> None:
-        self._snapshots: Recent[tuple[LiveFile, ...]] = Recent(snapshots_max)
-        self._manifests: Recent[_Manifest] = Recent(manifests_max)
+    def __init__(
+        self, snapshots_max: int = 64, manifests_max: int = 4096, files_max: int = FILES_MAX
+    ) -> None:
+        self._snapshots: Recent[tuple[LiveFile, ...]] = Recent(
+            snapshots_max, lambda _, files: len(files), files_max
+        )
+        self._manifests: Recent[_Manifest] = Recent(
+            manifests_max, lambda _, one: len(one.files) + len(one.deletes), files_max
+        )
         self._lists: Recent[tuple[ManifestFile, ...]] = Recent(_LISTS_MAX)
 
     def live_files(

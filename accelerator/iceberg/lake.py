@@ -126,13 +126,18 @@ class PinnedTable:
     facts: TableFacts
     parts: tuple[str, ...]
     metadata_location: str
-    io_properties: Mapping[str, str]
     metadata: TableMetadata
     snapshot: Snapshot | None
     schema: Schema
     _files: FileCache
     _columns: _Columns
     _identity: Identity
+    _loaded: _Loaded = field(repr=False, compare=False)
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        """What opens its files, as the catalog gave it last: credentials may have an end."""
+        return self._loaded.pointer.properties
 
     @property
     def version(self) -> tuple[str, str]:
@@ -566,7 +571,10 @@ class Lake:
             return None
         # The name belongs to the key: two names may be registered over one metadata file.
         key = (pointer.location, pointer.uuid, *full)
-        return self._loaded.get_or(key, lambda: _Loaded(pointer, pointer.parse()))
+        loaded = self._loaded.get_or(key, lambda: _Loaded(pointer, pointer.parse()))
+        if loaded.pointer.properties != pointer.properties:
+            loaded.pointer = pointer
+        return loaded
 
     def view(self, full: tuple[str, ...], moment: object) -> ViewFacts | None:
         """The view of that full name then; None where there is none in Spark's dialect."""
@@ -603,13 +611,13 @@ class Lake:
             facts=table_facts(name, loaded.metadata, (snapshot_id, schema)),
             parts=full,
             metadata_location=loaded.pointer.location,
-            io_properties=loaded.pointer.properties,
             metadata=loaded.metadata,
             snapshot=snapshot,
             schema=schema,
             _files=self._files,
             _columns=self._columns,
             _identity=identity_of(loaded.metadata),
+            _loaded=loaded,
         )
 
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.io import InputStream
 from pyroaring import BitMap64
 
 from accelerator.iceberg.files import DeleteRef, LiveFile
@@ -54,10 +55,10 @@ class PositionDeletes:
         path = ref.path
         if not path.endswith(".parquet"):
             raise ValueError(f"position deletes in {path} aren't Parquet")
-        with self._io.new_input(path).open() as stream, pq.ParquetFile(stream) as opened:
+        with self._io.new_input(path).open() as stream, _opened(stream, path) as opened:
             if opened.metadata.num_rows != ref.record_count:
                 raise ValueError(f"{path} hasn't as many rows as its manifest says")
-            table = opened.read(columns=["file_path", "pos"])
+            table = _read_columns(opened, path)
         if table.schema.field("pos").type != pa.int64() or table.column("pos").null_count:
             raise ValueError(f"{path} has positions that aren't whole numbers")
         paths = table.column("file_path").combine_chunks().dictionary_encode()
@@ -83,7 +84,29 @@ class PositionDeletes:
         told = int.from_bytes(blob[:4], "big") == len(payload) == ref.content_size - 8
         if not told or payload[:4] != _DV_MAGIC or zlib.crc32(payload) != checksum:
             raise ValueError(f"the deletion vector in {ref.path} is damaged")
-        bitmap = BitMap64.deserialize(payload[4:])
+        try:
+            bitmap = BitMap64.deserialize(payload[4:])
+        except (ValueError, IndexError) as error:
+            raise ValueError(f"the deletion vector in {ref.path} is damaged") from error
         if not len(bitmap) == ref.record_count <= rows:
             raise ValueError(f"the deletion vector in {ref.path} has another count than is told")
         return np.array(bitmap.to_array(), dtype=np.int64)
+
+
+def _opened(stream: InputStream, path: str) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(stream)
+    except pa.ArrowException as error:
+        raise ValueError(f"{path} isn't Parquet: {error}") from error
+
+
+def _read_columns(opened: pq.ParquetFile, path: str) -> pa.Table:
+    """The deletes' two columns; ValueError where they aren't there, or can't be read."""
+    try:
+        table = opened.read(columns=["file_path", "pos"])
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path} can't be read: {error}") from error
+    if table.column_names != ["file_path", "pos"]:
+        raise ValueError(f"{path} isn't of position deletes")
+    return table

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from accelerator.iceberg.io import file_io, gunzipped, inputs_for, local_path, read_bytes
+from accelerator.synced import sync_directory, write_synced
 
 _LOG_MAX = "write.metadata.previous-versions-max"
 _LOG_MAX_DEFAULT = 100
@@ -32,8 +33,8 @@ def write_edited(
     content = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
     path = local_path(successor)
     if path is not None:
-        with Path(path).open("xb") as target:
-            target.write(content)
+        write_synced(Path(path), content)
+        sync_directory(Path(path).parent)  # the pointer is swapped to what a power cut leaves
     else:
         with file_io(successor, io_properties).new_output(successor).create() as output:
             output.write(content)

@@ -17,6 +17,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 THETA = "apache-datasketches-theta-v1"
 _NDV = "ndv"
+_DIGITS_MAX = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,9 @@ def sketched(metadata: TableMetadata, snapshot: Snapshot | None) -> Mapping[int,
 
 
 def _figure(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+    if text is None or len(text) > _DIGITS_MAX or not (text.isascii() and text.isdigit()):
+        return None
+    return int(text)
 
 
 def _ancestry(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[int]:

@@ -7,7 +7,7 @@ Iceberg's view spec, version 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 from pyiceberg.view.metadata import ViewMetadata
@@ -25,15 +25,15 @@ class ViewPointer:
     """The newest metadata of a view; `metadata` where finding it has parsed it already."""
 
     location: str
-    properties: Mapping[str, str]
-    metadata: ViewMetadata | None = None
+    properties: Mapping[str, str] = field(repr=False)
+    metadata: ViewMetadata | None = field(default=None, repr=False)
 
     def parse(self) -> ViewDefinition:
         """What the view is now, without a text where it has what PyIceberg doesn't know.
 
         CatalogError where its metadata can't be read.
         """
-        with read_errors(f"the view metadata at {self.location}", _HINT):
+        with read_errors(f"the view metadata at {self.location}", _HINT, self.properties):
             try:
                 return _definition(self.metadata or self._read())
             except ValidationError:  # a column of a newer type, a text that isn't SQL
@@ -61,8 +61,9 @@ class ViewDefinition:
 
 
 def _definition(metadata: ViewMetadata) -> ViewDefinition:
-    version = next(v for v in metadata.versions if v.version_id == metadata.current_version_id)
-    schema = next(s for s in metadata.schemas if s.schema_id == version.schema_id)
+    current = metadata.current_version_id
+    version = {one.version_id: one for one in metadata.versions}[current]
+    schema = {one.schema_id: one for one in metadata.schemas}[version.schema_id]
     texts = [r.root.sql for r in version.representations if r.root.dialect == _DIALECT]
     plain = len(texts) == 1 and "collation" not in metadata.properties
     return ViewDefinition(

@@ -116,7 +116,7 @@ class Chunks:
         try:
             added = tuple((int(json.loads(line)["id"]), line) for line in lines)
             return Change(tuple(int(one) for one in head["removed"]), added)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
 
     def read_records(
@@ -127,7 +127,7 @@ class Chunks:
         try:
             records = [SegmentRecord.from_json(json.loads(line), shared) for line in lines]
             return [int(one) for one in head["removed"]], records
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
 
     def write_paths(self, paths: Sequence[str], entries_max: int) -> tuple[ChunkRef, ...]:
@@ -141,7 +141,10 @@ class Chunks:
     def read_paths(self, ref: ChunkRef) -> list[str]:
         """The inverse of `write_paths`, for one chunk."""
         _, lines = self._lines(ref, "garbage")
-        return [str(json.loads(line)) for line in lines]
+        try:
+            return [str(json.loads(line)) for line in lines]
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
 
     def _create(self, lines: list[str], entries: int) -> ChunkRef:
         data = ("\n".join(lines) + "\n").encode()
@@ -159,8 +162,13 @@ class Chunks:
         if len(data) != ref.bytes or hashlib.sha256(data).hexdigest() != ref.sha256:
             raise self._damaged(ref, "torn or altered: its checksum doesn't match")
         # Not splitlines: a path may hold other characters that count as ends of lines there.
-        first, *lines = data.decode().rstrip("\n").split("\n")
-        head: dict[str, Any] = json.loads(first)
+        try:
+            first, *lines = data.decode().rstrip("\n").split("\n")
+            head = json.loads(first)
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(ref, f"its head can't be read: {error!r}") from error
+        if not isinstance(head, dict):
+            raise self._damaged(ref, "its head isn't an object")
         if kind is not None and (head.get("format"), head.get("kind")) != (CHUNK_FORMAT, kind):
             raise self._damaged(ref, f"it isn't a chunk of {kind}")
         return head, lines

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from accelerator.errors import StoreError
 from accelerator.store.entries import Entry, is_draft
+from accelerator.synced import sync_directory, write_synced
 
 DRAFTS_MAX = 20
 
@@ -33,7 +34,7 @@ class LocalFiles:
             target.parent.mkdir(parents=True, exist_ok=True)
             for tries in range(DRAFTS_MAX):
                 draft = target.with_name(f"{target.name}#{secrets.randbits(63)}")
-                _write_synced(draft, data)
+                write_synced(draft, data)
                 try:
                     os.link(draft, target)
                     break
@@ -45,7 +46,7 @@ class LocalFiles:
                         raise
                 finally:
                     draft.unlink(missing_ok=True)
-            _sync_directory(target.parent)
+            sync_directory(target.parent)
         return True
 
     def read(self, path: str) -> bytes:
@@ -106,21 +107,6 @@ class LocalFiles:
     def uri(self, path: str) -> str:
         """See `Files.uri`."""
         return f"file://{self._prefix}{path}"
-
-
-def _write_synced(path: Path, data: bytes) -> None:
-    with path.open("xb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
-
-
-def _sync_directory(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

@@ -36,12 +36,12 @@ _CHANCE = random.Random()
 _NAME = re.compile(r"v(\d{20})\.json")
 # The envelope comes first and in this order, so that the checksum is of the state's very bytes.
 _ENVELOPE = re.compile(
-    rb'\{"format":(\d+),"kind":"([a-z]+)","number":(\d+),"commit":"([0-9a-f]{32})",'
+    rb'\{"format":(\d{1,9}),"kind":"([a-z]+)","number":(\d{1,20}),"commit":"([0-9a-f]{32})",'
     rb'"sha256":"([0-9a-f]{64})","state":(.*)\}\n',
     re.DOTALL,
 )
 _FLOOR = re.compile(r"/floors/(\d{20})\.json$")
-_FORMAT = re.compile(rb'\{"format":(\d+)')
+_FORMAT = re.compile(rb'\{"format":(\d{1,9})\b')
 
 
 class State(Protocol):
@@ -298,7 +298,10 @@ class VersionedLog(Generic[S]):
         format, state = _open_envelope(data, self._codec.kind, number, self._codec.format)
         try:
             return self._codec.decode(number, format, state)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (
+            *(AttributeError, LookupError, TypeError, ValueError),
+            *(ArithmeticError, RecursionError),
+        ) as error:
             raise Damaged(f"its state doesn't fit: {error!r}") from error
 
     def _encode(self, number: int, token: str, state: S) -> bytes:
@@ -361,7 +364,12 @@ def _open_envelope(
         raise Damaged("its checksum doesn't match")
     if match[2].decode() != kind or int(match[3]) != number:
         raise Damaged(f"it says {match[2].decode()} {int(match[3])} of itself")
-    state: dict[str, Any] = json.loads(match[6])
+    try:
+        state = json.loads(match[6])
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"its state isn't JSON: {error}") from error
+    if not isinstance(state, dict):
+        raise Damaged("its state isn't an object")
     return int(match[1]), state
 
 

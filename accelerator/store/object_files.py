@@ -17,6 +17,7 @@ from obstore.exceptions import (
 from obstore.store import from_url
 
 from accelerator.errors import StoreError
+from accelerator.redaction import redacted
 from accelerator.store.entries import Entry
 
 # Options about the connection, which obstore takes apart from those about the cloud.
@@ -46,14 +47,14 @@ class ObjectFiles:
     """An object store. `create` is its conditional put, which all of S3, GCS and Azure have."""
 
     def __init__(self, root: str, options: Mapping[str, str]) -> None:
-        self._root = root.rstrip("/")
+        self._root, self._options = root.rstrip("/"), dict(options)
         cloud, client = _split_options(root, options)
-        with _remote_errors(root):
+        with _remote_errors(root, options):
             self._store: Any = from_url(root, config=cloud, client_options=client)
 
     def create(self, path: str, data: bytes) -> bool:
         """See `Files.create`."""
-        with _remote_errors(self._root):
+        with _remote_errors(self._root, self._options):
             try:
                 obstore.put(self._store, path, data, mode="create")
             except AlreadyExistsError:
@@ -62,17 +63,17 @@ class ObjectFiles:
 
     def read(self, path: str) -> bytes:
         """See `Files.read`."""
-        with _remote_errors(self._root):
+        with _remote_errors(self._root, self._options):
             return bytes(obstore.get(self._store, path).bytes())
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Files.read_range`; one request."""
-        with _remote_errors(self._root):
+        with _remote_errors(self._root, self._options):
             return bytes(obstore.get_range(self._store, path, start=offset, length=length))
 
     def exists(self, path: str) -> bool:
         """See `Files.exists`; one head request."""
-        with _remote_errors(self._root):
+        with _remote_errors(self._root, self._options):
             try:
                 obstore.head(self._store, path)
             except FileNotFoundError:
@@ -81,7 +82,7 @@ class ObjectFiles:
 
     def size(self, path: str) -> int:
         """See `Files.size`."""
-        with _remote_errors(self._root):
+        with _remote_errors(self._root, self._options):
             return int(obstore.head(self._store, path)["size"])
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -89,7 +90,7 @@ class ObjectFiles:
         wanted = list(paths)
         if not wanted:
             return
-        with _remote_errors(self._root):
+        with _remote_errors(self._root, self._options):
             try:
                 obstore.delete(self._store, wanted)
             except FileNotFoundError:
@@ -99,19 +100,19 @@ class ObjectFiles:
 
     def list(self, prefix: str) -> list[str]:
         """See `Files.list`."""
-        with _remote_errors(self._root):
+        with _remote_errors(self._root, self._options):
             batches = obstore.list(self._store, prefix=prefix)
             return sorted(str(one["path"]) for batch in batches for one in batch)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         """See `Files.folders`."""
-        with _remote_errors(self._root):
+        with _remote_errors(self._root, self._options):
             found = obstore.list_with_delimiter(self._store, prefix=prefix)["common_prefixes"]
             return tuple(sorted(str(path).rstrip("/").rpartition("/")[2] for path in found))
 
     def entries(self, prefix: str) -> Iterator[Entry]:
         """See `Files.entries`; a put is whole or not there, so nothing is half-written."""
-        with _remote_errors(self._root):
+        with _remote_errors(self._root, self._options):
             for batch in obstore.list(self._store, prefix=prefix):
                 for one in batch:
                     modified = int(one["last_modified"].timestamp() * 1000)
@@ -142,17 +143,17 @@ def _split_options(root: str, options: Mapping[str, str]) -> tuple[Any, Any]:
 
 
 @contextmanager
-def _remote_errors(root: str) -> Iterator[None]:
+def _remote_errors(root: str, options: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except (PermissionDeniedError, UnauthenticatedError) as error:
         raise StoreError(
-            f"the store at {root} refuses access: {_first_line(error)}",
+            f"the store at {root} refuses access: {redacted(_first_line(error), options)}",
             hint="check the credentials in the environment or in `store_options`",
         ) from error
     except BaseError as error:
         raise StoreError(
-            f"the store at {root} can't be used: {_first_line(error)}",
+            f"the store at {root} can't be used: {redacted(_first_line(error), options)}",
             hint="check the URI, the network and `store_options`",
         ) from error
 

@@ -198,6 +198,8 @@ class RegistryCodec:
     def decode(self, number: int, format: int, raw: Json) -> RegistryVersion:
         """See `Codec.decode`."""
         missing = [key for key, since in _SINCE.items() if format < since]
+        if any(raw.get(key) for key in missing):
+            raise ValueError(f"a registry of format {format} with what it hasn't")
         return RegistryVersion.from_json(number, raw | {key: [] for key in missing})
 
     def prepare(

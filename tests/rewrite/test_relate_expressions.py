@@ -21,6 +21,7 @@ from rewrite.expr import Call, Column, Expr, columns, is_null_where
 from rewrite.facts import At
 from rewrite.names import Names
 from rewrite.parse import parse
+from rewrite.reason import DeclinedError
 from rewrite.relate import Related, RelateKey, RelateStep, pushed
 from rewrite.render import Renderer
 from tests.cubes.star import Star, block
@@ -261,7 +262,10 @@ def _derived_holds(seed: int) -> bool:
     predicate = _predicate(r, value, text=text)
     chained = "o." in value or "o." in predicate
     rest = f"{_from(r, chained)} WHERE {predicate}"
-    bound = block(f"SELECT count(*) {rest}")
+    try:
+        bound = block(f"SELECT count(*) {rest}")
+    except DeclinedError:  # plain Spark may fail inside
+        return False
     found = pushed(bound, 0, (related,)).conjuncts
     told = [one for one in found if any(c.field_id < 0 for c in columns(one))]
     if not told:

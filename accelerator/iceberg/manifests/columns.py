@@ -254,6 +254,13 @@ def is_of(name: str, type_: pa.DataType) -> bool:
     )
 
 
+def is_sound(name: str, column: pa.Array) -> bool:
+    """Whether the column has what `assemble` promises of it: no count or size is below 0."""
+    if name in _REQUIRED[:2] and column.null_count:
+        return False
+    return name not in _REQUIRED[2:] or not pc.any(pc.less(column, 0)).as_py()
+
+
 def assemble(raw: Raw, manifest: ManifestFile) -> ManifestColumns:
     """Check what every entry must have, and fill in what it inherits from the manifest."""
     deletes = manifest.content == ManifestContent.DELETES

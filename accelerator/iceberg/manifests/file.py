@@ -31,6 +31,7 @@ from accelerator.iceberg.manifests.columns import (
     TYPES,
     ManifestColumns,
     is_of,
+    is_sound,
     stats_column,
 )
 
@@ -234,9 +235,9 @@ class _Kept:
             with pa.ipc.open_stream(data) as stream:
                 found = stream.read_next_batch().column(0)
             found.validate(full=True)  # its offsets may point anywhere
-        except (OSError, StopIteration, ValueError, TypeError):
+        except (OSError, StopIteration, ValueError, TypeError, LookupError, pa.ArrowException):
             return None
-        fits = len(found) == self._count and is_of(name, found.type)
+        fits = len(found) == self._count and is_of(name, found.type) and is_sound(name, found)
         return found if fits else None
 
 

@@ -1,0 +1,57 @@
+"""Secrets stay out of messages and representations."""
+
+from __future__ import annotations
+
+import pytest
+
+from accelerator.config import Config
+from accelerator.errors import ConfigError
+from accelerator.iceberg import CatalogSettings
+from accelerator.iceberg.catalogs import Pointer, refused, unavailable
+from accelerator.iceberg.errors import CatalogError, read_errors
+from accelerator.redaction import redacted
+
+_SECRETS = {
+    "s3.secret-access-key": "AKIA-very-secret",
+    "token": "ey.ab.cd",
+    "jdbc.password": "pa$$w(rd",
+    "credential": "client:hush-hush",
+    "uri": "postgresql://me:p4ss@host/db",
+    "warehouse": "s3://bucket/wh",
+}
+_HIDDEN = ("AKIA-very-secret", "ey.ab.cd", "pa$$w(rd", "hush-hush", "p4ss")
+_SAID = "login with " + " ".join(_SECRETS.values()) + " refused by s3://bucket/wh"
+
+
+def test_values_of_secret_properties_are_hidden() -> None:
+    shown = redacted(_SAID, _SECRETS)
+    assert not any(one in shown for one in _HIDDEN)
+    assert shown.endswith("refused by s3://bucket/wh")
+    assert "postgresql://me:***@host/db" in shown
+    assert redacted("plain", {"token": ""}) == "plain"
+
+
+def test_errors_of_catalogs_have_none() -> None:
+    settings = CatalogSettings("c", "rest", _SECRETS)
+    told = [unavailable(settings, OSError(_SAID)), refused(settings, ("d", "t"), OSError(_SAID))]
+    for error in (OSError(_SAID), ValueError(_SAID), KeyError(_SAID)):
+        with pytest.raises(CatalogError) as caught, read_errors("it", "a hint", _SECRETS):
+            raise error
+        told.append(caught.value)
+    for one in told:
+        assert not any(secret in f"{one} {one.hint}" for secret in _HIDDEN)
+
+
+def test_representations_have_none() -> None:
+    for shown in (
+        CatalogSettings("c", "rest", _SECRETS),
+        Pointer("s3://b/m.json", _SECRETS),
+        Config(store_options=_SECRETS, spark_conf=_SECRETS),
+    ):
+        assert not any(secret in repr(shown) for secret in _HIDDEN)
+
+
+def test_a_setting_that_cant_be_doesnt_show_credentials() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Config(store_options={"aws_secret_access_key": ["AKIA-very-secret"]})
+    assert "AKIA" not in f"{caught.value} {caught.value.hint}"
