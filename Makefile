@@ -26,7 +26,7 @@ if [ "$${major:-0}" -lt 17 ]; then \
 fi
 endef
 
-.PHONY: help setup java format check lint types arrows unit test test-full mutants fuzz demo bench docs clean
+.PHONY: help setup java format check lint types arrows unit test test-full mutants fuzz fuzz-bytes demo bench docs clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -81,6 +81,9 @@ mutants: $(READY) ## plant each fault of tests/mutants alone: does a test notice
 fuzz: $(READY) ## random statements over random tables and cubes, both ways [MINUTES=5]
 	@$(need_java)
 	@$(BIN)/python -m fuzz --minutes $(MINUTES)
+
+fuzz-bytes: $(READY) ## every format that is read, damaged; nothing may fall over it [MINUTES=5]
+	@$(BIN)/python -m fuzz.bytes --minutes $(MINUTES)
 
 demo: $(READY) ## SSB from cubes, plain and accelerated, each answer compared [SCALE=0.1]
 	@$(need_java)

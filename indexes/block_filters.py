@@ -19,6 +19,7 @@ from pyroaring import BitMap
 
 from indexes.hashing import Hashes
 from indexes.kind import Blob, Column, Read
+from indexes.postings import BOUND_MAX
 from indexes.rows import Between, RowVerdict
 from indexes.sbbf import (
     BLOCK_BYTES,
@@ -132,7 +133,8 @@ class Layout:
         """ValueError for properties that aren't of this column, KeyError where some are missing."""
         self.rows, self.block_rows = int(said["rows"]), int(said["block_rows"])
         self.blocks, self.kept, self.z = int(said["blocks"]), int(said["kept"]), int(said["z"])
-        if min(self.block_rows, self.z, self.kept) <= 0 or self.kept > self.blocks:
+        least = min(self.block_rows, self.z, self.kept)
+        if least <= 0 or self.kept > self.blocks or self.rows >= BOUND_MAX:
             raise ValueError("sizes that can't be")
         if self.rows != column.rows or self.blocks != -(-self.rows // self.block_rows):
             raise ValueError(f"{self.blocks} filters of {self.rows} rows, not {column.rows}")

@@ -173,7 +173,7 @@ def cells_of(
 def _by_dictionary(dimension: Held, states: int) -> Cells:
     """How many rows have each value, without a look at which."""
     counts = np.append(dimension.counts(), len(dimension.nulls))
-    return _counted(dimension, counts, states)
+    return _counted(dimension, counts, states, dimension.rows)
 
 
 def _by_sets(dimension: Held, states: int, chosen: BitMap | None) -> Cells:
@@ -182,10 +182,14 @@ def _by_sets(dimension: Held, states: int, chosen: BitMap | None) -> Cells:
         (len(one) if chosen is None else one.intersection_cardinality(chosen))
         for one in dimension.sets()
     )
-    return _counted(dimension, np.fromiter(found, np.int64, dimension.ndv + 1), states)
+    every = dimension.rows if chosen is None else len(chosen)
+    return _counted(dimension, np.fromiter(found, np.int64, dimension.ndv + 1), states, every)
 
 
-def _counted(dimension: Held, counts: Numbers, states: int) -> Cells:
+def _counted(dimension: Held, counts: Numbers, states: int, rows: int) -> Cells:
+    """ValueError where so many rows aren't each counted once."""
+    if counts.sum() != rows:
+        raise ValueError(f"a blob counts {counts.sum()} rows of {rows}")
     codes = np.flatnonzero(counts)
     return Cells((dimension.values(codes),), (pa.array(counts[codes]),) * states)
 
@@ -206,6 +210,8 @@ def _groups(dimensions: Sequence[Held], chosen: BitMap) -> list[Group] | None:
             for code, held in enumerate(sets)
             if (both := rows & held)
         ]
+    if sum(len(rows) for _, rows in groups) != len(chosen):
+        raise ValueError("rows of a blob have several values, or none")
     return groups
 
 

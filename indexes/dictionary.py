@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from indexes.domains import BYTES, FLOAT64, INT64
-from indexes.postings import Postings
+from indexes.postings import BOUND_MAX, Postings
 from indexes.question import Value
 
 Array = npt.NDArray[Any]
@@ -28,6 +28,7 @@ Key = int | bytes
 
 BLOCK_SIZE = 16 << 10
 _BESIDE = 20  # bytes beside a value that a block is planned with
+_SET_BYTES_MAX = 1 << 36  # of one value's set: no form takes more
 _KEPT_MAX, _KEPT_BYTES = 512, 4096  # blocks, and bytes of each
 _SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _NAN = 0x7FF8_0000_0000_0000
@@ -188,7 +189,35 @@ class Directory:
         offsets, *bases = (
             source.numbers(blocks + 1, "<u8").astype(np.int64) for _ in range(1 + levels)
         )
-        return cls(sparse, codes, offsets, tuple(bases), source.numbers(blocks, "<u4"))
+        found = cls(sparse, codes, offsets, tuple(bases), source.numbers(blocks, "<u4"))
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """ValueError where its numbers don't ascend as those of a dictionary do."""
+        rising(self.codes, 0, strictly=True)
+        for some in (self.offsets, *self.bases):
+            rising(some)
+        if any(one >= other for one, other in pairwise(self.sparse)):
+            raise ValueError("keys between a dictionary's blocks aren't in their order")
+
+
+def rising(
+    numbers: Array, first: int | None = None, last: int | None = None, *, strictly: bool = False
+) -> None:
+    """ValueError where numbers fall, one is below 0, or the ends aren't those that they must be.
+
+    Of offsets and codes out of a file: whoever has checked them may cut by them.
+    """
+    steps = np.diff(numbers)
+    ends = (int(numbers[0]), int(numbers[-1]))
+    if (
+        ends[0] < 0
+        or (steps < (1 if strictly else 0)).any()
+        or first not in (None, ends[0])
+        or last not in (None, ends[1])
+    ):
+        raise ValueError(f"numbers from {ends[0]} to {ends[1]} that can't be")
 
 
 def _column(values: Array) -> bytes:
@@ -247,6 +276,13 @@ class Taker:
             raise ValueError(f"{len(self._data) - self._at} bytes too many")
 
 
+def _below(numbers: Array, bound: int) -> Array:
+    """Unsigned numbers as signed ones, whose sum can't overflow. ValueError where one is larger."""
+    if len(numbers) and int(numbers.max()) >= bound:
+        raise ValueError(f"the number {numbers.max()}, and all should be below {bound}")
+    return numbers.astype(np.int64)
+
+
 @lru_cache(_KEPT_MAX)
 def _kept(data: bytes, first: int, domain: str, bases: tuple[int, ...]) -> Block:
     return _decoded(data, first, domain, bases)
@@ -258,17 +294,22 @@ def _decoded(data: bytes, first: int, domain: str, bases: Sequence[int]) -> Bloc
     keys: Array | list[bytes]
     if domain == BYTES:
         prefix = source.take(source.number("I"))
-        ends = np.cumsum(source.column(count)).astype(np.int64).tolist()
+        ends = np.cumsum(_below(source.column(count), len(data) + 1)).tolist()
         text = source.take(ends[-1] if ends else 0)
+        # A block is cut behind so many bytes of keys, so that only its last one goes beyond.
+        if count * len(prefix) + len(text) > BLOCK_SIZE + len(data):
+            raise ValueError(f"{count} keys that begin with the same {len(prefix)} bytes")
         keys = [prefix + text[a:b] for a, b in pairwise([0, *ends])]
     else:
         least = np.uint64(source.number("Q"))
         keys = (source.column(count) + least).view(np.int64)
-    counts = source.column(count).astype(np.int64)
+        if (keys[1:] <= keys[:-1]).any():
+            raise ValueError("keys that aren't in their order")
+    counts = _below(source.column(count), BOUND_MAX)
     levels = []
     for base in bases:
         described = source.column(count)
-        lengths = (described >> np.uint64(2)).astype(np.int64)
+        lengths = _below(described >> np.uint64(2), _SET_BYTES_MAX)
         offsets = np.concatenate(([0], np.cumsum(lengths))) + base
         forms = (described & np.uint64(3)).astype(np.uint8)
         levels.append(Kept(offsets, forms, source.numbers(count, "<u4")))

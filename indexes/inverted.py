@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from indexes.dictionary import Directory
+from indexes.dictionary import Directory, rising
 from indexes.domains import BYTES
 from indexes.keyed import Codes, Keyed, checked, head_of
 from indexes.kind import Read
+from indexes.postings import BOUND_MAX, of_numbers, union
 from indexes.postings import decode as decode_set
-from indexes.postings import of_numbers, union
 from indexes.rows import Between, RowVerdict
 
 Array = npt.NDArray[Any]
@@ -82,10 +82,25 @@ def parse_head(data: bytes, domain: str) -> Head:
     cut_offsets = source.numbers(cuts + 1, "<u8").astype(np.int64)
     cut_forms, cut_crcs = source.numbers(cuts, "u1"), source.numbers(cuts, "<u4")
     source.end()
+    _check(rows, starts, sections)
+    rising(directory.codes, 0, ndv)
+    rising(bin_codes, 0, ndv if bins else 0, strictly=True)
+    rising(np.concatenate(([0], cut_codes, [ndv or 1])), strictly=True)
+    rising(cut_offsets)
+    if cuts and not bins:
+        raise ValueError("cuts without bins")
     return Head(
         rows, ndv, bool(level), domain, starts, sections, null, directory, bin_codes, bin_crcs,
         cut_codes, cut_bases, cut_offsets, cut_forms, cut_crcs,
     )  # fmt: skip
+
+
+def _check(rows: int, starts: Array, sections: Array) -> None:
+    """ValueError where blocks of rows, or sections, aren't one behind the other."""
+    if rows >= BOUND_MAX:
+        raise ValueError(f"{rows} rows")
+    rising(starts, 0, rows)
+    rising(sections)
 
 
 class Inverted(Keyed):

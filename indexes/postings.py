@@ -113,14 +113,12 @@ def decode(data: bytes, form: int, bound: int) -> BitMap:
     if form == PLAIN and len(data) % wide.itemsize == 0:
         found = of_numbers(np.frombuffer(data, wide))
     elif form == RUNS and len(data) % (2 * wide.itemsize) == 0:
-        found = BitMap()
-        for start, more in np.frombuffer(data, wide).reshape(-1, 2).tolist():
-            found.add_range(start, start + more + 1)
+        found = _of_runs(np.frombuffer(data, wide).reshape(-1, 2).astype(np.int64), bound)
     elif form == BITS and bound <= SMALL and len(data) == _bits_size(bound):
         flags = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")
         found = of_numbers(np.flatnonzero(flags))
-    elif form == ROARING and bound > SMALL:
-        found = BitMap.deserialize(data)
+    elif form == ROARING and bound > SMALL and data:
+        found = BitMap.deserialize(data)  # which refuses containers that aren't sound
     else:
         raise ValueError(f"no posting: {len(data)} bytes of form {form}")
     if found and found.max() >= bound:
@@ -146,6 +144,17 @@ def union(parts: Iterable[tuple[bytes, int]], bound: int) -> BitMap:
 def of_numbers(numbers: Array) -> BitMap:
     """A set of numbers, in any order; pyroaring is fast on arrays of this type alone."""
     return BitMap(array("I", numbers.astype(np.uint32).tobytes()))
+
+
+def _of_runs(runs: Array, bound: int) -> BitMap:
+    """Of (first, how many follow it), which must ascend: else a few bytes are work without end."""
+    starts, ends = runs[:, 0], runs.sum(axis=1)
+    if len(runs) and (ends[-1] >= bound or (starts[1:] <= ends[:-1]).any()):
+        raise ValueError(f"runs of a posting that overlap, or go beyond {bound}")
+    found = BitMap()
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        found.add_range(start, end + 1)
+    return found
 
 
 def _wide(bound: int) -> str:

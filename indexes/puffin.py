@@ -27,6 +27,8 @@ UNKNOWN = -1  # a snapshot, or a sequence number: an index belongs to a data fil
 CRC32, RECORD_COUNT, LIGHT, FOOTER_CRC32 = "crc32", "record-count", "light", "footer-crc32"
 _RESERVED = (CRC32, RECORD_COUNT, LIGHT)
 _UNSET = "0" * 8
+_UNFIT = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
+"""What JSON of another shape raises."""
 _SEAL = re.compile(rb'"footer-crc32":"([0-9a-f]{8})"')
 
 
@@ -192,7 +194,7 @@ def _parsed(payload: bytes, end: int) -> Footer:
         document = json.loads(payload)
         properties = dict(document["properties"])
         entries = tuple(_entry(described, end) for described in document["blobs"])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except _UNFIT as error:
         raise ValueError(f"the sidecar's footer can't be read: {error}") from None
     del properties[FOOTER_CRC32]
     return Footer(entries, properties)
@@ -206,6 +208,8 @@ def _entry(described: dict[str, Any], end: int) -> Entry:
         raise ValueError(f"a blob at {place.offset} of {place.length} bytes")
     (field_id,) = described["fields"]
     properties = dict(described["properties"])
+    if not all(isinstance(one, str) for one in (described["type"], *properties.values())):
+        raise ValueError("a blob whose type or properties aren't texts")
     own = {name: properties.pop(name) for name in _RESERVED}
     blob = Blob(described["type"], b"", own[LIGHT] == "true", properties)
     return Entry(blob, int(field_id), place, int(own[CRC32], 16), int(own[RECORD_COUNT]))

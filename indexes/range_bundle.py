@@ -26,6 +26,9 @@ from indexes.kind import Asked, Blob, Intervals, Read
 from indexes.range_filters import (
     BLOOMRF,
     GAPS,
+    MODES,
+    MOST_LAYERS,
+    MOST_WORDS,
     Codes,
     Flags,
     Keys,
@@ -41,6 +44,8 @@ _HEAD = struct.Struct("<IIQ")
 _CHECK = 4
 _WIDTHS = (1, 2, 4)
 _WORD = 8
+FILES_MAX = 1 << 24
+"""Of a bundle: many more than a build puts into one, and few enough to have a flag for each."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -74,16 +79,29 @@ class Shape:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> Shape:
-        """Of what `to_json` gave."""
+        """Of what `to_json` gave. ValueError, KeyError or TypeError for anything else."""
         sizes = {name: int(said[name]) for name in ("shift", "words", "layers", "directory")}
-        return cls(said["mode"], int(said["files"]), prefix=prefix_of(said), **sizes)
+        found = cls(said["mode"], int(said["files"]), prefix=prefix_of(said), **sizes)
+        layers, words = (1, MOST_LAYERS), (1, MOST_WORDS)
+        if found.mode != BLOOMRF:
+            layers = words = (0, 0)
+        if not (
+            found.mode in MODES
+            and 1 <= found.files <= FILES_MAX
+            and 0 <= found.shift < 64
+            and layers[0] <= found.layers <= layers[1]
+            and words[0] <= found.words <= words[1]
+            and found.directory >= 0
+        ):
+            raise ValueError(f"no group of range filters: {found}")
+        return found
 
 
 def shape_of(blob: Blob) -> Shape:
     """Of the group that a blob is put into; `files` and `directory` aren't known yet."""
     said = blob.properties
     sizes = {name: int(said.get(name, 0)) for name in ("shift", "words", "layers")}
-    return Shape(said["mode"], 0, prefix=prefix_of(said), **sizes)
+    return Shape(said.get("mode", ""), 0, prefix=prefix_of(said), **sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,12 +159,8 @@ class RangeGroup:
             found = _Cells(self._directory(read), shape, read).codes()
             gaps = shape.mode == GAPS
             return [Codes(codes, shape.shift, gaps).to_blob(said) for codes in found]
-        length = shape.files * _WORD
-        rows = np.empty((shape.words, shape.files), dtype=np.uint64)
-        for number in range(shape.words):
-            row = read(number * (length + _CHECK), length + _CHECK)
-            rows[number] = np.frombuffer(_checked(row, f"row {number}", length), "<u8")
-        words = np.ascontiguousarray(rows.T)
+        rows = [self._row(number, read) for number in range(shape.words)]
+        words = np.ascontiguousarray(np.stack(rows).T)
         return [Prefixes(own, shape.layers).to_blob(said) for own in words]
 
     def _directory(self, read: Read) -> _Directory:
@@ -168,13 +182,19 @@ class RangeGroup:
         if not kernels.plan_prefixes(low, high, shape.layers, size, ways, at, masks):
             found[:] = True
             return
+        # Read before there's room for all of them: what isn't there takes none.
+        places = np.argwhere(masks)
+        own = [self._row(at[layer, slot], read) for layer, slot in places]
         rows = np.zeros((*at.shape, shape.files), dtype=np.uint64)
-        length = shape.files * _WORD
-        for layer, slot in np.argwhere(masks):
-            number = int(at[layer, slot])
-            row = read(number * (length + _CHECK), length + _CHECK)
-            rows[layer, slot] = np.frombuffer(_checked(row, f"row {number}", length), "<u8")
+        for (layer, slot), row in zip(places, own, strict=True):
+            rows[layer, slot] = row
         kernels.answer_prefixes(ways, masks, rows, found)
+
+    def _row(self, number: Any, read: Read) -> Keys:
+        """A word of every file."""
+        length = self.shape.files * _WORD
+        row = read(int(number) * (length + _CHECK), length + _CHECK)
+        return np.frombuffer(_checked(row, f"row {number}", length), "<u8").astype(np.uint64)
 
 
 class _Cells:
@@ -209,7 +229,7 @@ class _Cells:
         begin, end = known.begins[cell], known.ends[cell]
         data, counts, files = self._opened(cell)
         # A cell that the range begins before is asked from its own begin on.
-        kernels.search_cell(
+        whole = kernels.search_cell(
             data,
             np.uint64(0),
             counts,
@@ -221,6 +241,8 @@ class _Cells:
             self._shape.mode == GAPS,
             found,
         )
+        if not whole:
+            raise ValueError(f"cell {cell} of a bundle has fewer codes than it says")
 
     def codes(self) -> list[Keys]:
         """Every file's codes."""
@@ -233,6 +255,8 @@ class _Cells:
             flags, at = np.unpackbits(data, bitorder="little"), 0
             for count, file in zip(counts, files.tolist(), strict=True):
                 size = int(kernels.bit_size(count, end - begin))
+                if size > len(flags) - at:
+                    raise ValueError(f"fewer codes than {count} in cell {cell}")
                 own = np.packbits(flags[at : at + size], bitorder="little")
                 padded = np.concatenate((own, np.zeros(kernels.PAD, dtype=np.uint8)))
                 values = np.empty(int(count), dtype=np.uint64)
@@ -250,7 +274,7 @@ class _Cells:
             known = self._directory
             place = int(known.places[number])
             data = self._read(place, int(known.places[number + 1]) - place)
-            if crc32(data) != known.checks[number]:
+            if crc32(data) != known.checks[number] or not data or data[0] not in _WIDTHS:
                 raise ValueError(f"cell {number} of a bundle is cut off or altered")
             files = np.flatnonzero(known.present[number])
             width = data[0]
@@ -365,10 +389,13 @@ class _Writer:
 
 
 def _opened(data: bytes, shape: Shape) -> _Directory:
+    if len(data) < _HEAD.size:
+        raise ValueError(f"a directory of {len(data)} bytes")
     cells, files, last = _HEAD.unpack_from(data)
     row = -(-files // 8)
     rows = 2 if shape.mode == GAPS else 1
-    if files != shape.files or len(data) != _HEAD.size + cells * (16 + rows * row):
+    size = _HEAD.size + cells * (16 + rows * row)
+    if not cells or files != shape.files or len(data) != size:
         raise ValueError(f"a directory of {cells} cells and {files} files has {len(data)} bytes")
     at = _HEAD.size
     begins = np.frombuffer(data, "<u8", cells, at).astype(np.uint64)
@@ -377,6 +404,8 @@ def _opened(data: bytes, shape: Shape) -> _Directory:
     bits = np.frombuffer(data, np.uint8, rows * cells * row, at + 16 * cells)
     flags = np.unpackbits(bits.reshape(rows, cells, row), axis=2, count=files, bitorder="little")
     told = flags.astype(np.bool_)
+    if (begins[1:] <= begins[:-1]).any() or last < int(begins[-1]):
+        raise ValueError("the cells of a bundle aren't in their order")
     places = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))) + shape.directory
     ends = np.append(begins[1:] - np.uint64(1), np.uint64(last))
     inside = told[1] if rows == 2 else np.zeros_like(told[0])

@@ -155,7 +155,8 @@ def _codes(data: bytes, said: Mapping[str, str]) -> Codes:
     if not (0 <= least <= most <= MOST and count > 0 and 0 <= shift < 64):
         raise ValueError(f"{count} codes from {least} to {most}, without {shift} bits")
     last = np.uint64(most - least)
-    if len(data) != -(-int(kernels.bit_size(np.uint64(count), last)) // 8):
+    # Before the kernel, whose numbers would overflow: each code takes a bit at least.
+    if count > 8 * len(data) or len(data) != -(-int(kernels.bit_size(np.uint64(count), last)) // 8):
         raise ValueError(f"{count} codes in {len(data)} bytes")
     values = np.empty(count, dtype=np.uint64)
     padded = np.frombuffer(data + bytes(kernels.PAD), np.uint8)

@@ -114,13 +114,18 @@ def put_cells(codes, splits, begins, lasts, places, out):
 
 @compiled
 def get_codes(data, begin, last, out):
-    """All codes of one file, whose number is that of `out`; False where they aren't all there."""
+    """All codes of one file, whose number is that of `out`; False where they aren't all there.
+
+    Nor where they aren't in their order.
+    """
     count = U(out.shape[0])
     if count == ZERO:
         return True
+    if bit_size(count, last) > U(data.shape[0] - PAD) << U(3):
+        return False
     low = low_bits(count, last)
     end = count + (last >> low)
-    place, high = ZERO, ZERO
+    place, high, before = ZERO, ZERO, ZERO
     for number in range(out.shape[0]):
         while place < end and not (data[place >> U(3)] >> np.uint8(place & SEVEN)) & np.uint8(1):
             place += ONE
@@ -131,8 +136,9 @@ def get_codes(data, begin, last, out):
         value = high << low
         if low > ZERO:
             value |= _get(data, end + U(number) * low, low)
-        if value > last:
+        if value > last or value < before:
             return False
+        before = value
         out[number] = begin + value
     return True
 
@@ -155,6 +161,8 @@ def _search(data, at, count, last, least, most):
             if high >= wanted:
                 number = place - at - high
                 value = high << low
+                if number >= count:  # more ones than codes: nobody wrote that, so it may be any
+                    return number, True
                 if low > ZERO:
                     value |= _get(data, end + number * low, low)
                 if value >= least:
@@ -174,14 +182,20 @@ def search_cell(data, at, counts, files, last, least, most, inside, gaps, found)
 
     `counts`, `files`: of the files that have codes in the cell, whose bits begin at `at`. Where
     codes are ends of stretches (`gaps`), `inside` says of each file whether the cell begins in one.
+    False where the data is too short for so many codes.
     """
+    room = U(data.shape[0] - PAD) << U(3)
     for number in range(counts.shape[0]):
         file = files[number]
+        size = bit_size(counts[number], last)
+        if size > room - at:
+            return False
         if not found[file]:
             below, met = _search(data, at, counts[number], last, least, most)
             if met or (gaps and ((below & ONE) == ONE) != inside[file]):
                 found[file] = True
-        at += bit_size(counts[number], last)
+        at += size
+    return True
 
 
 @compiled

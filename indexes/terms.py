@@ -13,11 +13,11 @@ from functools import cached_property
 
 from pyroaring import BitMap
 
-from indexes.dictionary import Directory, Key
+from indexes.dictionary import Directory, Key, rising
 from indexes.domains import BYTES
 from indexes.keyed import Codes, Keyed, checked, head_of
 from indexes.kind import Read
-from indexes.postings import decode
+from indexes.postings import BOUND_MAX, decode
 from indexes.rows import Between, RowVerdict
 
 TYPE = "acc-terms-v1"
@@ -43,11 +43,12 @@ def parse_head(data: bytes, domain: str) -> Head:
     """ValueError for what isn't a head."""
     source = head_of(data, MAGIC)
     rows, unit, terms, text = (source.number(form) for form in "QIIB")
-    if not unit or bool(text) != (domain == BYTES):
-        raise ValueError(f"the blob isn't of the domain {domain}")
+    if not unit or rows >= BOUND_MAX or bool(text) != (domain == BYTES):
+        raise ValueError(f"the blob isn't of the domain {domain}, or has {rows} rows")
     unknown, null = ([source.number(form) for form in "QQBI"] for _ in range(2))
     directory = Directory.taken(source, domain, 1)
     source.end()
+    rising(directory.codes, 0, terms)
     return Head(rows, unit, terms, (*unknown,), (*null,), directory)  # type: ignore[arg-type]
 
 

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from indexes import puffin
-from indexes.bounds import Flags
+from indexes.bounds import Flags, Numbers
 from indexes.kind import Asked, Blob, Intervals, Read
 from indexes.kinds.bloom import answers
 from indexes.kinds.bounds import TYPE as BOUNDS
 from indexes.kinds.bounds import apart, gathered, read_bounds
-from indexes.range_bundle import RangeGroup, Shape, shape_of, write_group
+from indexes.range_bundle import FILES_MAX, RangeGroup, Shape, shape_of, write_group
 from indexes.range_filters import TYPE as RANGE_FILTER
-from indexes.sbbf import BLOCK_BYTES, Bundle, read_filter, transpose
+from indexes.sbbf import BLOCK_BYTES, MOST_BLOCKS, Bundle, read_filter, transpose
 from indexes.sbbf import TYPE as FILTER
 
 ALONE = -2
@@ -30,6 +30,7 @@ ALONE = -2
 _FILTERS, _RANGES = "acc-sbbf-bundle-v1", "acc-range-bundle-v1"
 _BOUNDS_TABLE = "acc-bounds-bundle-v1"
 _CHECK = 4
+_BYTES_MAX = 1 << 48  # of any file
 _P = TypeVar("_P")
 
 
@@ -79,7 +80,7 @@ class Filters:
         def row(offset: int, length: int) -> bytes:
             number = offset // size
             found = read(self.offset + number * (size + _CHECK), length + _CHECK)
-            data, told = found[:-_CHECK], found[-_CHECK:]
+            data, told = found[:length], found[length:]
             if crc32(data).to_bytes(_CHECK, "little") != told:
                 raise ValueError(f"row {number} of a bundle is cut off or altered")
             return data
@@ -241,33 +242,79 @@ def to_facts(pieces: Sequence[Piece]) -> dict[str, Any]:
     }
 
 
+def at(may: Flags, places: Numbers) -> Flags:
+    """What a piece answered for the files at these places. ValueError for a place beyond it."""
+    if len(places) and not 0 <= places.min() <= places.max() < len(may):
+        raise ValueError(f"a bundle of {len(may)} filters, of which its record names more")
+    return may[places]
+
+
+UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError)
+"""What JSON of another shape raises, beside ValueError."""
+
+
 def from_facts(told: Mapping[str, Any]) -> list[Piece]:
-    """The pieces of a bundle's record, in the order of `drafts`."""
-    filters = [Filters(Bundle(int(z), int(files)), int(at)) for z, files, at in told["groups"]]
+    """The pieces of a bundle's record, in the order of `drafts`.
+
+    ValueError for what can't be one; whether the bytes are there shows when they're read.
+    """
+    try:
+        return _pieces(told)
+    except UNFIT as error:
+        raise ValueError(f"a bundle's record can't be read: {error!r}") from None
+
+
+def _pieces(told: Mapping[str, Any]) -> list[Piece]:
+    filters = [
+        Filters(_bundle(z, files), place_of(at, 0).offset) for z, files, at in told["groups"]
+    ]
     ranges = [
-        Ranges(RangeGroup(Shape.from_json(one)), _place(one["offset"], one["length"]), one["rate"])
+        Ranges(
+            RangeGroup(Shape.from_json(one)),
+            place_of(one["offset"], one["length"]),
+            float(one["rate"]),
+        )
         for one in told.get("ranges", ())
     ]
     bounds = [
-        BoundsTable(_place(offset, length), int(check))
+        BoundsTable(place_of(offset, length), int(check))
         for offset, length, check in told.get("bounds", ())
     ]
     singles = [
-        Single(Blob(type_, b"", True, properties), _place(offset, length), int(check))
-        for type_, properties, offset, length, check in told["singles"]
+        Single(Blob(str(type_), b"", True, texts(said)), place_of(offset, length), int(check))
+        for type_, said, offset, length, check in told["singles"]
     ]
     return [*filters, *ranges, *bounds, *singles]
 
 
 def _checked(read: Read, place: puffin.Place, check: int) -> bytes:
     data = read(place.offset, place.length)
-    if crc32(data) != check:
+    if crc32(data) != check or len(data) != place.length:
         raise ValueError("a blob of a bundle is cut off or altered")
     return data
 
 
-def _place(offset: Any, length: Any) -> puffin.Place:
-    return puffin.Place(int(offset), int(length))
+def texts(said: Any) -> dict[str, str]:
+    """Properties as a record has them. ValueError where one isn't a text."""
+    found = dict(said)
+    if not all(isinstance(one, str) for one in found.values()):
+        raise ValueError("properties that aren't texts")
+    return found
+
+
+def _bundle(blocks: Any, files: Any) -> Bundle:
+    found = Bundle(int(blocks), int(files))
+    if not (1 <= found.blocks <= MOST_BLOCKS and 1 <= found.files <= FILES_MAX):
+        raise ValueError(f"filters of {found.blocks} blocks, of {found.files} files")
+    return found
+
+
+def place_of(offset: Any, length: Any) -> puffin.Place:
+    """A place as a record has it. ValueError for one that no file has."""
+    found = puffin.Place(int(offset), int(length))
+    if not (0 <= found.offset <= _BYTES_MAX and 0 <= found.length <= _BYTES_MAX):
+        raise ValueError(f"{found.length} bytes at {found.offset}")
+    return found
 
 
 def _of(sort: type[_P], pieces: Sequence[Piece]) -> list[_P]:

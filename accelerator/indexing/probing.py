@@ -33,7 +33,7 @@ from accelerator.iceberg.statistics import (
     Further,
 )
 from accelerator.indexing import records
-from accelerator.indexing.pieces import BoundsTable, Piece
+from accelerator.indexing.pieces import BoundsTable, Piece, at
 from accelerator.pruning import judge, judge_rows
 from accelerator.recent import Recent
 from accelerator.relate.dimensions import Snapshots
@@ -43,6 +43,7 @@ from indexes.bounds import UNKNOWN, Flags, Numbers, Verdict
 from indexes.cells import Held
 from indexes.kind import Asked, Read
 from indexes.kinds import KINDS
+from indexes.kinds.bounds import are_of
 from indexes.puffin import within
 from indexes.question import Question
 from indexes.rows import Certainty, RowVerdict
@@ -155,7 +156,7 @@ class LightIndex:
     def _ask(self, part: _Bundled, asked: Asked, absent: Flags) -> None:
         may = part.piece.may(asked, self.files.reader(part.uri))
         if may is not None:
-            absent[part.files] = ~may[part.places]
+            absent[part.files] = ~at(may, part.places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,10 @@ class RowSelection:
         """Rows of each of the file's row groups; None where no sidecar is of it."""
         held = (one.sidecars.get(file.key) for one in self.heavy)
         found = next((one for one in held if one is not None), None)
-        return None if found is None else records.row_groups_of(found)
+        try:
+            return None if found is None else records.row_groups_of(found)
+        except ValueError:  # a statement's rows are told of as well, or that has been counted
+            return None
 
     def groups(self, file: LiveFile) -> list[int] | None:
         """Numbers of the file's row groups that may hold a row that passes; None for all."""
@@ -398,6 +402,7 @@ class _KnownBounds:
     parts: Sequence[_Bundled]
     count: int
     files: IndexFiles
+    type: str
 
     @cached_property
     def told(self) -> Further | None:
@@ -414,6 +419,8 @@ class _KnownBounds:
                 continue
             try:
                 table = part.piece.table(self.files.reader(part.uri))
+                if not are_of(table, self.type):
+                    raise ValueError(f"{part.uri} has bounds of another type than {self.type}")
                 for name, values in spread.items():
                     values[part.files] = table.column(name).to_numpy()[part.places]
             except (*UNREADABLE, IndexError) as error:
@@ -511,10 +518,16 @@ def _over(
         def holds(segment: SegmentRecord, relate: PinnedRelate | None = relate) -> Flags | None:
             return None if relate is None else relate.holds(segment, statistics, by_field)
 
-        parts = [p for s in usable if s.is_bundle for p in _parts(s, paths, numbers, holds(s))]
+        parts = list[_Bundled]()
+        for bundle in usable:
+            if bundle.is_bundle:
+                try:
+                    parts += _parts(bundle, paths, numbers, holds(bundle))
+                except UNREADABLE as error:
+                    files.failed(bundle.path, error)
         if record.kind == "BOUNDS":
             if parts:
-                bounds[record.field_id, type_] = _KnownBounds(parts, len(statistics), files)
+                bounds[record.field_id, type_] = _KnownBounds(parts, len(statistics), files, type_)
             continue
         light = LightIndex(record, type_, parts, len(statistics), files)
         by_field.setdefault(record.field_id, []).append(light)

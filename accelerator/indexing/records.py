@@ -13,7 +13,7 @@ from typing import Any
 
 from accelerator.iceberg import LiveFile
 from accelerator.indexing import pieces
-from accelerator.indexing.pieces import ALONE, Piece, Single
+from accelerator.indexing.pieces import ALONE, UNFIT, Piece, Single, place_of, texts
 from accelerator.indexing.work import Indexed
 from accelerator.store import CoveredFile, IndexRecord, Job, SegmentRecord, Store, segment_id
 from accelerator.store.records import BUNDLE
@@ -22,6 +22,8 @@ from indexes.analyser import GRAMS
 from indexes.domains import keeps_meaning
 from indexes.hashing import HASH
 from indexes.kind import Blob, Column, Read
+from indexes.postings import BOUND_MAX
+from indexes.range_bundle import FILES_MAX
 from indexes.range_filters import RANGES
 from indexes.tokens import ANALYSER
 
@@ -138,13 +140,23 @@ def taken_apart(records: Iterable[SegmentRecord], reader: Callable[[str], Read])
 
     OSError, ValueError and what `reader` raises where a bundle can't be read.
     """
+    try:
+        return _taken_apart(records, reader)
+    except UNFIT as error:
+        raise ValueError(f"a bundle's record can't be read: {error!r}") from None
+
+
+def _taken_apart(records: Iterable[SegmentRecord], reader: Callable[[str], Read]) -> Made:
     files: list[CoveredFile] = []
     indexed: list[Indexed] = []
     for record in records:
         told, read = record.facts[BUNDLE], reader(record.path)
-        blobs = [piece.blobs(read, told["formats"]) for piece in pieces_of(record)]
-        whys = [word for word, count in told["why"].items() for _ in range(count)]
+        said = texts(told["formats"])
+        blobs = [piece.blobs(read, said) for piece in pieces_of(record)]
+        whys = [word for word, n in told["why"].items() for _ in range(min(n, len(record.files)))]
         for file, place in zip(record.files, places_of(record), strict=True):
+            if place is not None and place[1] >= len(blobs[place[0]]):
+                raise ValueError("a bundle has fewer blobs than its record says")
             light = () if place is None else (blobs[place[0]][place[1]],)
             # Which file a reason is of isn't kept, only how many have it.
             why = "" if light or not whys else whys.pop()
@@ -174,18 +186,32 @@ def _told(place: tuple[int, int] | None, several: int) -> list[int] | None:
 
 
 def pieces_of(record: SegmentRecord) -> list[Piece]:
-    """The pieces of a bundle's record."""
-    return pieces.from_facts(record.facts[BUNDLE])
+    """The pieces of a bundle's record; ValueError as `pieces.from_facts`."""
+    return pieces.from_facts(record.facts.get(BUNDLE) or {})
 
 
 def places_of(record: SegmentRecord) -> list[tuple[int, int] | None]:
-    """Of each file of a bundle's record the piece and the place in it."""
-    told = record.facts[BUNDLE]
-    several = len(told["groups"]) + len(told.get("ranges", ()))
-    return [
-        one and ((several + one[1], 0) if one[0] == ALONE else (one[0], one[1]))
-        for one in told["places"]
-    ]
+    """Of each file of a bundle's record the piece and the place in it.
+
+    ValueError where these aren't places of that many files; a place may still be beyond its piece.
+    """
+    try:
+        told = record.facts[BUNDLE]
+        several = len(told["groups"]) + len(told.get("ranges", ()))
+        all_ = several + len(told.get("bounds", ())) + len(told["singles"])
+        found = [None if one is None else _place(one, several) for one in told["places"]]
+    except UNFIT as error:
+        raise ValueError(f"a bundle's record can't be read: {error!r}") from None
+    if len(found) != len(record.files) or any(
+        one is not None and not (0 <= one[0] < all_ and 0 <= one[1] < FILES_MAX) for one in found
+    ):
+        raise ValueError("places of a bundle that aren't in it")
+    return found
+
+
+def _place(told: Sequence[int], several: int) -> tuple[int, int]:
+    piece, place = map(int, told)
+    return (several + place, 0) if piece == ALONE else (piece, place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,23 +225,32 @@ class HeavyBlob:
 
 
 def heavy_of(record: SegmentRecord) -> list[HeavyBlob]:
-    """The blobs of a sidecar's record."""
-    told = record.facts[SIDECAR]
-    column = Column(record.fields[0][2], row_groups_of(record))
-    return [
-        HeavyBlob(
-            record.path,
-            puffin.Place(int(one["offset"]), int(one["length"])),
-            Blob(one["type"], b"", False, one["properties"]),
-            column,
-        )
-        for one in told["blobs"]
-    ]
+    """The blobs of a sidecar's record; ValueError where it can't be read."""
+    try:
+        told = record.facts[SIDECAR]
+        column = Column(record.fields[0][2], row_groups_of(record))
+        return [
+            HeavyBlob(
+                record.path,
+                place_of(one["offset"], one["length"]),
+                Blob(str(one["type"]), b"", False, texts(one["properties"])),
+                column,
+            )
+            for one in told["blobs"]
+        ]
+    except UNFIT as error:
+        raise ValueError(f"a sidecar's record can't be read: {error!r}") from None
 
 
 def row_groups_of(record: SegmentRecord) -> tuple[int, ...]:
-    """Rows of each row group of a sidecar's data file."""
-    return tuple(record.facts[SIDECAR]["row_groups"])
+    """Rows of each row group of a sidecar's data file; ValueError where that can't be."""
+    try:
+        found = tuple(map(int, record.facts[SIDECAR]["row_groups"]))
+    except UNFIT as error:
+        raise ValueError(f"a sidecar's record can't be read: {error!r}") from None
+    if min(found, default=0) < 0 or sum(found) >= BOUND_MAX:
+        raise ValueError("a sidecar's record has row groups that can't be")
+    return found
 
 
 def divided(
@@ -249,10 +284,16 @@ def divided(
 
 
 def answers_for(record: SegmentRecord, type_: str) -> bool:
-    """Whether what was built over the column's type then is of use under its type now."""
-    told = record.facts.get(BUNDLE, {}).get("formats", {})
-    known = all(FORMATS.get(key) == word for key, word in told.items())
-    return known and record.format == 1 and keeps_meaning(record.fields[0][2], type_)
+    """Whether what was built over the column's type then is of use under its type now.
+
+    What can't be read isn't.
+    """
+    try:
+        told = record.facts.get(BUNDLE, {}).get("formats", {})
+        known = all(FORMATS.get(key) == word for key, word in told.items())
+        return known and record.format == 1 and keeps_meaning(record.fields[0][2], type_)
+    except UNFIT:
+        return False
 
 
 def covered(records: Iterable[SegmentRecord], type_: str) -> set[tuple[str, int]]:

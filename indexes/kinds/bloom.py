@@ -42,6 +42,7 @@ PYBLOOM_VALUES = 1 << 14
 KEPT_HASHES = 1 << 21
 DEFAULTS: Options = {"bits_per_value": 10.5, "filter": "sbbf"}
 _LEAST_BITS, _MOST_BITS = 4, 40
+_LEAST_RATE = 2.0**-64
 _PYBLOOM_HEADER = struct.Struct("<dQQQQ")
 _TYPES: Mapping[str, type] = {INT64: int, FLOAT64: float, BYTES: bytes}
 
@@ -177,7 +178,7 @@ def read_pybloom(blob: Blob) -> Any:
     if len(data) < header.size:
         raise ValueError(f"a filter of pybloom_live of {len(data)} bytes")
     rate, slices, width, _, _ = header.unpack_from(data)
-    if not 0 < rate < 1 or not 0 < slices <= 64 or slices != math.ceil(math.log2(1 / rate)):
+    if not _LEAST_RATE <= rate < 1 or slices != math.ceil(math.log2(1 / rate)):
         raise ValueError(f"a filter of pybloom_live of {slices} slices for a rate of {rate}")
     if not width or len(data) - header.size != -(-slices * width // 8):
         raise ValueError(f"a filter of pybloom_live of {len(data)} bytes for {slices}·{width} bits")

@@ -113,12 +113,30 @@ def read_bounds(data: bytes) -> pa.Table:
     """A row for each file. ValueError for what isn't such a table."""
     try:
         with pa.ipc.open_stream(data) as stream:
+            _check_schema(stream.schema)
             table = stream.read_all()
+        table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"no bounds: {error}") from None
-    if table.column_names != ["lower", "upper", "nulls", "nans", "tight"]:
-        raise ValueError(f"no bounds: a table of {', '.join(table.column_names)}")
+    for name in ("nulls", "nans", "tight"):
+        counts = table.column(name)
+        if counts.null_count or (name != "tight" and (counts.to_numpy() < 0).any()):
+            raise ValueError("no bounds: a file whose NULLs or NaNs aren't counted")
     return table
+
+
+def are_of(table: pa.Table, type_: str) -> bool:
+    """Whether bounds that were read are values of the domain of that Spark type."""
+    return bool(table.schema.field("lower").type == _VALUES.get(domain_of(type_) or ""))
+
+
+def _check_schema(schema: pa.Schema) -> None:
+    """ValueError for a table of other columns."""
+    kind = schema.field(0).type if len(schema) else None
+    wanted = {"lower": kind, "upper": kind, "nulls": pa.int64(), "nans": pa.int64()}
+    wanted["tight"] = pa.bool_()
+    if kind not in _VALUES.values() or [(f.name, f.type) for f in schema] != [*wanted.items()]:
+        raise ValueError(f"no bounds: a table of {', '.join(schema.names)[:200]}")
 
 
 def _bytes(table: pa.Table) -> bytes:

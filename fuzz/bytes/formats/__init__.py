@@ -1,0 +1,14 @@
+"""The formats that are tried, by their names: own ones and foreign ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fuzz.bytes.formats import bundles, heavy, iceberg, light, properties, stores, tables
+from fuzz.bytes.kinds import Format
+
+FORMATS: Mapping[str, Format] = {
+    one.name: one
+    for module in (light, heavy, bundles, iceberg, stores, tables, properties)
+    for one in module.FORMATS
+}
