@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
     from accelerator.iceberg import PinnedTable
     from accelerator.iceberg.row_groups import Counted
+    from accelerator.store import Store
 
 
 def run_duckdb(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Table, Counted | None]:
@@ -183,6 +184,7 @@ def spark_frame(
     engine: SparkEngine,
     sql: str,
     leases: ExitStack,
+    store: Store,
     config: Config | None = None,
 ) -> DataFrame:
     """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed.
@@ -196,11 +198,16 @@ def spark_frame(
     if isinstance(plan, RowsPlan):
         return _rows_frame(plan, engine, sql, leases, config)
     with ExitStack() as views:
-        return _frame(plan, engine, sql, leases, views)
+        return _frame(plan, engine, sql, leases, views, store)
 
 
 def _frame(
-    plan: CoverPlan, engine: SparkEngine, sql: str, leases: ExitStack, views: ExitStack
+    plan: CoverPlan,
+    engine: SparkEngine,
+    sql: str,
+    leases: ExitStack,
+    views: ExitStack,
+    store: Store,
 ) -> DataFrame:
     session = engine.session
     if plan.manifests is not None and plan.manifests.exact and plan.uncovered:
@@ -213,6 +220,7 @@ def _frame(
     if filled:
         view = f"acc_{uuid.uuid4().hex}"
         paths = sorted({s.path for s in filled})
+        store.check_inside(paths)
         schema = stored_schema(plan.definition, types)
         session.read.schema(schema).parquet(*paths).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)

@@ -419,7 +419,7 @@ class Accelerator:
             with ExitStack() as leases:
                 engine = self._spark.engine()
                 leases.enter_context(engine.tagged(tag))
-                frame = spark_frame(plan, engine, sql, leases, self.config)
+                frame = spark_frame(plan, engine, sql, leases, self.store, self.config)
                 return frame.toArrow(), "spark", None
 
     # Inside
@@ -679,7 +679,8 @@ class Accelerator:
                         frame = self._partial(plan, statement.bare, tag)
                 else:
                     self._pin_snapshots(plan)
-                    frame = spark_frame(plan, self._spark.engine(), statement.bare, leases)
+                    engine = self._spark.engine()
+                    frame = spark_frame(plan, engine, statement.bare, leases, self.store)
             except Exception as error:  # law 4
                 if not isinstance(error, RefusedError):
                     self._failed("engine_failed", error)

@@ -134,6 +134,7 @@ def _write(session: Accelerator, target: Target, parts: tuple[str, ...]) -> None
         f" AS {published_select(target.cube, view, segment_condition(filled))}"
     )
     paths = sorted({s.path for s in filled})
+    session.store.check_inside(paths)
     try:
         with (
             session.tracked() as tag,

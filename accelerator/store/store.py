@@ -8,6 +8,7 @@ is committed only after its artifact is whole.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import threading
 import time
@@ -21,7 +22,7 @@ from accelerator.store.adding import Added, add_segments, holds
 from accelerator.store.deleter import Pace
 from accelerator.store.entries import is_draft
 from accelerator.store.expiry import Unusable, expire
-from accelerator.store.files import Files, local_path, open_files
+from accelerator.store.files import Files, local_folders, local_path, open_files
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log import VersionedLog
 from accelerator.store.orphans import sweep
@@ -331,6 +332,25 @@ class Store:
     def is_local(self) -> bool:
         """Whether its artifacts lie on this machine's disks."""
         return self._files.uri("").startswith("file://")
+
+    def check_inside(self, uris: Iterable[str]) -> None:
+        """StoreError where an artifact isn't under the root, by whatever name and over any links.
+
+        Records may name any file, and Spark would read it with its session's rights.
+        """
+        start = self._files.uri("")
+        folders = local_folders(start)
+        for uri in uris:
+            if not folders:
+                self._relative(uri)
+                continue
+            path = local_path(uri)
+            inside = os.path.realpath(path).startswith(f"{folders[0].rstrip('/')}/")
+            if "://" in path or not inside:
+                raise StoreError(
+                    f"{uri} isn't under the store {start}",
+                    hint="somebody else's record names it: drop the cube, and create it again",
+                )
 
     def artifact_size(self, uri: str) -> int:
         """The bytes of an artifact; FileNotFoundError where it's gone."""
