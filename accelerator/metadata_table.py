@@ -19,6 +19,7 @@ from accelerator.errors import StatementError
 from rewrite.bind_from import occurrence_of
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
+from rewrite.render import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -152,5 +153,6 @@ def _replaced(sql: str, table: exp.Table, view: str) -> str:
         if state is None:
             raise StatementError("the table's state isn't a literal", hint=_HINT)
         end = state.end()
-    alias = "" if table.alias or table.args.get("sample") else f" AS `{table.name}`"
+    named = bool(table.alias or table.args.get("sample"))
+    alias = "" if named else f" AS {quote(table.name, 'spark')}"
     return f"{sql[: _start(table)]}{view}{alias}{sql[end:]}"
