@@ -20,6 +20,8 @@ ColumnText = Callable[[Column], str]
 AggregateText = Callable[[Aggregate], str]
 
 _PLAIN_TYPES = frozenset({"string", "date", "timestamp", "timestamp_ntz", "boolean", "binary"})
+_NUL, _NUL_ESCAPED, _NUL_JOINED = "\0", "\\u0000", "' || chr(0) || '"
+"""What marks a parameter in a text stands in no text otherwise."""
 _WORD = re.compile("[a-z_]+", re.ASCII)
 _DUCKDB_TYPES = {
     "string": "VARCHAR",
@@ -37,7 +39,9 @@ _DUCKDB_TYPES = {
 
 
 def quote(name: str, dialect: Dialect) -> str:
-    """The name as a quoted identifier."""
+    """The name as a quoted identifier; DeclinedError for one with a NUL."""
+    if _NUL in name:
+        raise DeclinedError("expression_not_proven", "A name with a NUL.")
     mark = "`" if dialect == "spark" else '"'
     return mark + name.replace(mark, mark * 2) + mark
 
@@ -209,8 +213,9 @@ def literal(expr: Literal, dialect: Dialect) -> str:
     if expr.type == "string":
         if dialect == "spark":
             escaped = expr.value.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{escaped}'"
-        return "'" + expr.value.replace("'", "''") + "'"
+            return f"'{escaped.replace(_NUL, _NUL_ESCAPED)}'"
+        plain = "'" + expr.value.replace("'", "''") + "'"
+        return f"({plain.replace(_NUL, _NUL_JOINED)})" if _NUL in plain else plain
     if expr.type == "date":
         return f"DATE '{expr.value}'"
     if expr.type in types.TIMESTAMPS:
@@ -239,12 +244,12 @@ def _timestamp(expr: Literal, dialect: Dialect) -> str:
 
 def parameter_mark(parameter: Parameter) -> str:
     """What stands in a text until the constant is known (`filled`)."""
-    return f"\x00{parameter.index}:{parameter.type}\x00"
+    return f"{_NUL}{parameter.index}:{parameter.type}{_NUL}"
 
 
 def split_marks(text: str) -> tuple[tuple[str, ...], tuple[Parameter, ...]]:
     """The text cut at its parameters, and these: one fewer than there are pieces."""
-    pieces = text.split("\x00")
+    pieces = text.split(_NUL)
     pairs = (mark.split(":", 1) for mark in pieces[1::2])
     return tuple(pieces[::2]), tuple(Parameter(int(index), type_) for index, type_ in pairs)
 

@@ -58,7 +58,7 @@ _CONSTANTS = {
     "date": _DATE,
     "boolean": "(?i:true|false)",
     "void": "(?i:null)",
-    "string": "[^\0]*",
+    "string": ".*",
 }
 _PATTERNS = {type_: re.compile(text, re.ASCII | re.DOTALL) for type_, text in _CONSTANTS.items()}
 
@@ -66,7 +66,7 @@ _PATTERNS = {type_: re.compile(text, re.ASCII | re.DOTALL) for type_, text in _C
 def is_constant(text: str, type_: str) -> bool:
     """Whether the text is a constant of the type and nothing else, so that it can stand in SQL.
 
-    A text may hold anything but NUL, which marks parameters; it's quoted where it's written.
+    A text may hold anything; it's quoted where it's written.
 
     >>> is_constant("-1.50", "decimal(3,2)"), is_constant("1); COPY", "int")
     (True, False)
