@@ -102,7 +102,7 @@ class DuckDBEngine:
                 return cursor.execute(_single(cursor, sql)).to_arrow_table()
             except duckdb.InterruptException as error:
                 raise CancelledError("the statement was cancelled") from error
-            except duckdb.Error as error:
+            except (duckdb.Error, UnicodeDecodeError) as error:  # of a message in odd bytes
                 raise EngineError(f"DuckDB: {error}") from error
             finally:
                 for name in tables or {}:
@@ -118,7 +118,7 @@ class DuckDBEngine:
                 cursor.execute(_single(cursor, sql))
             except duckdb.InterruptException as error:
                 raise CancelledError("the statement was cancelled") from error
-            except duckdb.Error as error:
+            except (duckdb.Error, UnicodeDecodeError) as error:  # of a message in odd bytes
                 raise EngineError(f"DuckDB: {error}") from error
 
     @contextmanager

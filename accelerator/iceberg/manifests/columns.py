@@ -241,11 +241,14 @@ def is_of(name: str, type_: pa.DataType) -> bool:
     if not pa.types.is_struct(type_):
         return False
     kinds = [type_.field(place).type for place in range(type_.num_fields)]
+    names = [type_.field(place).name for place in range(type_.num_fields)]
     if name == PARTITION:
-        return all(kind in KINDS.values() or pa.types.is_fixed_size_binary(kind) for kind in kinds)
+        return all(one.isdigit() for one in names) and all(
+            kind in KINDS.values() or pa.types.is_fixed_size_binary(kind) for kind in kinds
+        )
     counts, bounds = kinds[:COUNT_MAPS], kinds[COUNT_MAPS:]
     return (
-        [type_.field(place).name for place in range(type_.num_fields)] == list(MAPS)
+        names == list(MAPS)
         and all(kind in (*_WIDTHS, pa.null()) for kind in counts)
         and all(
             kind in (pa.binary(), pa.null()) or pa.types.is_fixed_size_binary(kind)

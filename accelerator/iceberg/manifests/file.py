@@ -235,9 +235,9 @@ class _Kept:
             with pa.ipc.open_stream(data) as stream:
                 found = stream.read_next_batch().column(0)
             found.validate(full=True)  # its offsets may point anywhere
+            fits = len(found) == self._count and is_of(name, found.type) and is_sound(name, found)
         except (OSError, StopIteration, ValueError, TypeError, LookupError, pa.ArrowException):
             return None
-        fits = len(found) == self._count and is_of(name, found.type) and is_sound(name, found)
         return found if fits else None
 
 
