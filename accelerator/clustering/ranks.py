@@ -68,7 +68,8 @@ class Ranking:
         else:
             values = np.array([int(one) for one in given], dtype=np.int64)
         ordered = np.array_equal(np.argsort(values, kind="stable"), np.arange(len(values)))
-        if len(below) != len(values) + 1 or not ordered or (np.diff(below) < 0).any():
+        falls = bool((below[1:] < below[:-1]).any()) or bool((below[:1] < 0).any())
+        if len(below) != len(values) + 1 or not ordered or falls:
             raise ValueError("bounds that aren't in their order")
         return cls(type_, values, below)
 

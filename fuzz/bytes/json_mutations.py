@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -43,7 +44,7 @@ def damaged_json(r: Random, value: Any) -> Any:
     for _ in range(r.choice((1, 1, 1, 2, 3))):
         places = list(_places(found))
         if not places:
-            return r.choice(_ODD)
+            return deepcopy(r.choice(_ODD))
         found = _changed(r, found, r.choice(places))
     return found
 
@@ -101,7 +102,8 @@ def _changed(r: Random, value: Any, place: Place) -> Any:
 def _other(r: Random, before: Any) -> Any:
     """Another value in a place: mostly of its type, so that it's looked at."""
     if r.random() < 0.25:
-        return r.choice((*_ODD, _deep(r), r.choice(HOSTILE), r.choice(HUGE), before, [before]))
+        odd = r.choice((*_ODD, _deep(r), r.choice(HOSTILE), r.choice(HUGE), before, [before]))
+        return deepcopy(odd)  # what is put in may be changed next
     if isinstance(before, bool):
         return not before
     if isinstance(before, int):
