@@ -12,6 +12,12 @@ from rewrite.errors import (
     UntranslatedError,
 )
 
+UNFIT = (
+    *(ArithmeticError, AttributeError, LookupError, RecursionError),
+    *(TypeError, ValueError),
+)
+"""What JSON that somebody else wrote raises where it has another shape than is read."""
+
 
 class ConfigError(AcceleratorError):
     """A setting is unknown or has a value that it can't have."""

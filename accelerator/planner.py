@@ -18,7 +18,7 @@ from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
 from accelerator.plan import CoverPlan, PlainPlan, Plan
-from accelerator.recent import Recent, text_weight
+from accelerator.recent import CACHED, Recent, text_weight
 from accelerator.scene import Parts, Scene, Stored
 from accelerator.search import CubeSearch, Found, Names
 from accelerator.store import CubeRecord, Store
@@ -30,10 +30,9 @@ from rewrite.reason import Declined
 from rewrite.shape import Shape, parametrised, shape_of
 
 _TREES_MAX = 16
-_KEPT = 512
+"""Trees that are kept: each is many objects in cycles, which Python's collector goes through."""
 _TEXTS_MAX = 1 << 22
 """Characters of all statements that something is known of; a tree takes fifty times as much."""
-"""Trees that are kept: each is many objects in cycles, which Python's collector goes through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class _Form:
         return tuple([c.value for i, c in enumerate(shape.constants) if i not in free])
 
 
-def _by_text(size: int = _KEPT) -> Recent[Any]:
+def _by_text(size: int = CACHED) -> Recent[Any]:
     """By statements' texts, of which there may be very long ones."""
     return Recent(size, text_weight, _TEXTS_MAX)
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-_CACHED = 512
+CACHED = 512
 V = TypeVar("V")
 
 
@@ -22,7 +22,7 @@ class Recent(Generic[V]):
 
     def __init__(
         self,
-        size: int = _CACHED,
+        size: int = CACHED,
         weigh: Callable[[Hashable, V], int] = lambda _key, _value: 0,
         weight_max: int = 0,
     ) -> None:

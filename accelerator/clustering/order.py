@@ -14,16 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from accelerator.clustering.ranks import Ranking
+from accelerator.errors import UNFIT
 from accelerator.relate.dimensions import Path
 
 PROPERTY = "accelerator.clustering"
 """Of a table: the order of its last rewrite. Of a snapshot: the id of the order of its files."""
 FORMAT = 1
-_UNREADABLE = (
-    *(ValueError, LookupError, TypeError, AttributeError),
-    *(ArithmeticError, RecursionError),
-)
-"""What comes of a property that somebody else wrote."""
 _FOLDER = "accelerator-clustered"
 _ID_BYTES = 8
 
@@ -98,7 +94,7 @@ class Order:
                 return ()
             pairs = zip(self.keys, told["bounds"], strict=True)
             return tuple(Ranking.kept(key.ranked_as, bounds) for key, bounds in pairs)
-        except _UNREADABLE:
+        except UNFIT:
             return ()
 
 

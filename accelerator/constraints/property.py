@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from accelerator.errors import UNFIT
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 
 PREFIX = "accelerator.constraint."
@@ -100,7 +101,7 @@ def from_property(name: str, text: str, facts: TableFacts, pin: Facts) -> Constr
         if kind != "foreign_key":
             return constraint
         return _with_references(constraint, raw["references"], pin)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except UNFIT as error:
         return _unreadable(name, f"its property can't be read ({type(error).__name__}: {error})")
 
 

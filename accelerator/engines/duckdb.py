@@ -94,16 +94,12 @@ class DuckDBEngine:
         cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
-        with self._tracked(cursor, tag):
+        with self._tracked(cursor, tag), _errors():
             try:
                 for name, table in (tables or {}).items():
                     cursor.register(name, table)
                 # `execute` plans once; `sql` would bind the statement twice, 0.3 ms of a few.
                 return cursor.execute(_single(cursor, sql)).to_arrow_table()
-            except duckdb.InterruptException as error:
-                raise CancelledError("the statement was cancelled") from error
-            except (duckdb.Error, UnicodeDecodeError) as error:  # of a message in odd bytes
-                raise EngineError(f"DuckDB: {error}") from error
             finally:
                 for name in tables or {}:
                     cursor.unregister(name)
@@ -113,13 +109,8 @@ class DuckDBEngine:
         cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
-        with self._tracked(cursor, tag):
-            try:
-                cursor.execute(_single(cursor, sql))
-            except duckdb.InterruptException as error:
-                raise CancelledError("the statement was cancelled") from error
-            except (duckdb.Error, UnicodeDecodeError) as error:  # of a message in odd bytes
-                raise EngineError(f"DuckDB: {error}") from error
+        with self._tracked(cursor, tag), _errors():
+            cursor.execute(_single(cursor, sql))
 
     @contextmanager
     def stoppable(self, tag: str) -> Iterator[None]:
@@ -264,6 +255,17 @@ class DuckDBEngine:
                     null_handling=FunctionNullHandling.SPECIAL,
                 )
             self._has_functions = True
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """DuckDB's errors as ours."""
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise CancelledError("the statement was cancelled") from error
+    except (duckdb.Error, UnicodeDecodeError) as error:  # of a message in odd bytes
+        raise EngineError(f"DuckDB: {error}") from error
 
 
 def _single(cursor: duckdb.DuckDBPyConnection, sql: str) -> str | duckdb.Statement:

@@ -23,7 +23,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
 from accelerator.iceberg.errors import CatalogError, CatalogReadOnlyError, read_errors
-from accelerator.iceberg.io import gunzipped, inputs_for, read_bytes
+from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.properties import remove, write_edited
 from accelerator.iceberg.views import ViewPointer
 from accelerator.redaction import redacted
@@ -72,9 +72,7 @@ class Pointer:
             return self.metadata
         hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
         with read_errors(f"the table metadata at {self.location}", hint, self.properties):
-            content = read_bytes(inputs_for(self.location, self.properties), self.location)
-            if self.location.endswith(".gz.metadata.json"):
-                content = gunzipped(content)
+            content = read_metadata(self.location, self.properties)
             found = TableMetadataUtil.parse_raw(content.decode())
         if self.uuid not in ("", str(found.table_uuid)):
             raise CatalogError(

@@ -60,6 +60,12 @@ def read_bytes(inputs: Inputs, location: str, size_max: int = METADATA_BYTES_MAX
     return data
 
 
+def read_metadata(location: str, properties: Mapping[str, str]) -> bytes:
+    """The JSON of a table's or view's metadata file; one whose name says so is compressed."""
+    data = read_bytes(inputs_for(location, properties), location)
+    return gunzipped(data) if location.endswith(".gz.metadata.json") else data
+
+
 def gunzipped(data: bytes, size_max: int = METADATA_BYTES_MAX) -> bytes:
     """The bytes without gzip; ValueError where they are more."""
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:

@@ -75,7 +75,7 @@ class PositionDeletes:
         """A deletion vector: length, magic, 64-bit roaring bitmap, checksum (Puffin's framing)."""
         if ref.content_offset is None or ref.content_size is None:
             raise ValueError(f"the deletion vector in {ref.path} has no offset or no size")
-        if not (ref.content_offset >= 0 <= ref.content_size <= rows // 4 + _DV_BYTES):
+        if ref.content_offset < 0 or not 0 <= ref.content_size <= rows // 4 + _DV_BYTES:
             raise ValueError(f"the deletion vector in {ref.path} is larger than its file's rows")
         with self._io.new_input(ref.path).open() as stream:
             stream.seek(ref.content_offset)

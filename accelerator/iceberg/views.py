@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pyiceberg.view.metadata import ViewMetadata
 
 from accelerator.iceberg.errors import read_errors
-from accelerator.iceberg.io import gunzipped, inputs_for, read_bytes
+from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.schema import spark_type
 
 _DIALECT = "spark"
@@ -40,10 +40,7 @@ class ViewPointer:
                 return ViewDefinition(None, (), None, ())
 
     def _read(self) -> ViewMetadata:
-        content = read_bytes(inputs_for(self.location, self.properties), self.location)
-        if self.location.endswith(".gz.metadata.json"):
-            content = gunzipped(content)
-        return ViewMetadata.model_validate_json(content)
+        return ViewMetadata.model_validate_json(read_metadata(self.location, self.properties))
 
 
 @dataclass(frozen=True, slots=True)

@@ -469,8 +469,7 @@ class IndexBuilder:
 
     def _keep(self, target: Target, kept: Mapping[FileKey, Snapshots]) -> None:
         """What was built from other states of the dimensions, and holds without a look at files."""
-        _, segments = self._restamped(target, kept, frozenset())
-        if segments:
+        if kept:
             job = self._store.begin_job(target.record.table_uuid, target.record.id)
             self._add(target.record, job, lambda: self._restamped(target, kept, frozenset()))
 

@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from accelerator.errors import UNFIT
 from rewrite.expr import Aggregate, Column, Expr, walk
 from rewrite.relate import Related, RelateKey, RelateStep
 from rewrite.stored import from_json, to_json
 
 PREFIX = "accelerator.relate."
-_TOO_MUCH = (ArithmeticError, RecursionError)
-"""What numbers without end, and lists in lists without end, come to."""
 FORMAT = 1
 EXPRESSION_FORMAT = 2
 """Of an expression; an attribute is kept as the first format has it, which older releases read."""
@@ -128,7 +127,7 @@ def from_property(name: str, text: str) -> RelateColumn:
             return RelateColumn(name, number, path, _field(raw["attribute"]))
         expression = _expression(raw["expression"], len(path))
         return RelateColumn(name, number, path, NO_FIELD, expression=expression)
-    except (ValueError, LookupError, TypeError, AttributeError, *_TOO_MUCH) as error:
+    except UNFIT as error:
         return _unreadable(name, f"its property can't be read ({type(error).__name__}: {error})")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accelerator.errors import StoreError
+from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files import Files
 from accelerator.store.records import SegmentRecord
 
@@ -116,7 +116,7 @@ class Chunks:
         try:
             added = tuple((int(json.loads(line)["id"]), line) for line in lines)
             return Change(tuple(int(one) for one in head["removed"]), added)
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        except UNFIT as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
 
     def read_records(
@@ -127,7 +127,7 @@ class Chunks:
         try:
             records = [SegmentRecord.from_json(json.loads(line), shared) for line in lines]
             return [int(one) for one in head["removed"]], records
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        except UNFIT as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
 
     def write_paths(self, paths: Sequence[str], entries_max: int) -> tuple[ChunkRef, ...]:
@@ -143,7 +143,7 @@ class Chunks:
         _, lines = self._lines(ref, "garbage")
         try:
             return [str(json.loads(line)) for line in lines]
-        except (ValueError, RecursionError) as error:
+        except UNFIT as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
 
     def _create(self, lines: list[str], entries: int) -> ChunkRef:
@@ -165,7 +165,7 @@ class Chunks:
         try:
             first, *lines = data.decode().rstrip("\n").split("\n")
             head = json.loads(first)
-        except (ValueError, RecursionError) as error:
+        except UNFIT as error:
             raise self._damaged(ref, f"its head can't be read: {error!r}") from error
         if not isinstance(head, dict):
             raise self._damaged(ref, "its head isn't an object")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from accelerator.errors import AcceleratorError, StoreConflictError, StoreError
+from accelerator.errors import UNFIT, AcceleratorError, StoreConflictError, StoreError
 from accelerator.store.chunks import Damaged
 from accelerator.store.files import Files
 
@@ -298,10 +298,7 @@ class VersionedLog(Generic[S]):
         format, state = _open_envelope(data, self._codec.kind, number, self._codec.format)
         try:
             return self._codec.decode(number, format, state)
-        except (
-            *(AttributeError, LookupError, TypeError, ValueError),
-            *(ArithmeticError, RecursionError),
-        ) as error:
+        except UNFIT as error:
             raise Damaged(f"its state doesn't fit: {error!r}") from error
 
     def _encode(self, number: int, token: str, state: S) -> bytes:
@@ -366,7 +363,7 @@ def _open_envelope(
         raise Damaged(f"it says {match[2].decode()} {int(match[3])} of itself")
     try:
         state = json.loads(match[6])
-    except (ValueError, RecursionError) as error:
+    except UNFIT as error:
         raise Damaged(f"its state isn't JSON: {error}") from error
     if not isinstance(state, dict):
         raise Damaged("its state isn't an object")

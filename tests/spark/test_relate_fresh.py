@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from accelerator.errors import (
     UnknownTableError,
 )
 from accelerator.session import Accelerator
+from accelerator.store import IndexRecord
 from tests.spark.differential import Differential
 from tests.spark.relate_shop import FILES, Shop
 
@@ -245,8 +247,9 @@ def test_a_build_that_stops_between_jobs(spark_warehouse, tmp_path: Path, monkey
         assert (shop.read("d.name = 'n3'"), shop.build()) == (1, 0)
 
 
-def test_two_sessions_that_build_at_once(spark_warehouse, tmp_path: Path) -> None:
-    """One of them has pinned an earlier state of the dimension."""
+@contextmanager
+def _one_behind(spark_warehouse, tmp_path: Path) -> Iterator[tuple[Shop, Accelerator, IndexRecord]]:
+    """A shop, and another session whose builds have pinned an earlier state of the dimension."""
     store = str(tmp_path / "store")
     with (
         spark_warehouse.attach(store=store, engine="duckdb") as acc,
@@ -258,6 +261,12 @@ def test_two_sessions_that_build_at_once(spark_warehouse, tmp_path: Path) -> Non
         early = other.index_builder.target(record)
         shop.sql("UPDATE {d} SET name = 'n5' WHERE k IN (12, 71)")
         other.index_builder.target = lambda _: early
+        yield shop, other, record
+
+
+def test_two_sessions_that_build_at_once(spark_warehouse, tmp_path: Path) -> None:
+    """One of them has pinned an earlier state of the dimension."""
+    with _one_behind(spark_warehouse, tmp_path) as (shop, other, record):
         threads = [
             threading.Thread(target=other.index_builder.build, args=([record],)),
             threading.Thread(target=shop.build),
@@ -283,17 +292,7 @@ def test_another_build_ends_a_bundle_while_this_one_commits(
     spark_warehouse, tmp_path: Path
 ) -> None:
     """What the slower one offers of that bundle goes; what it has built stands."""
-    store = str(tmp_path / "store")
-    with (
-        spark_warehouse.attach(store=store, engine="duckdb") as acc,
-        spark_warehouse.attach(store=store, engine="duckdb") as other,
-    ):
-        shop = Shop(spark_warehouse, acc)
-        shop.sql("UPDATE {d} SET name = 'other' WHERE k IN (35, 71)")
-        record = other.store.registry(fresh=True).index("BITMAP")
-        early = other.index_builder.target(record)
-        shop.sql("UPDATE {d} SET name = 'n5' WHERE k IN (12, 71)")
-        other.index_builder.target = lambda _: early
+    with _one_behind(spark_warehouse, tmp_path) as (shop, other, record):
         add, built = other.store.add_segments, list[int]()
 
         def late(*args: object, **named: object) -> object:
