@@ -37,11 +37,13 @@ if TYPE_CHECKING:
     from accelerator.store import Store
 
 
-def run_duckdb(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Table, Counted | None]:
+def run_duckdb(
+    plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store
+) -> tuple[pa.Table, Counted | None]:
     """The answer from DuckDB, with Spark's names and types, and what was read if it was counted."""
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
-    check(plan.segments)
+    check(plan.segments, store)
     cells = None if plan.manifests is None else plan.manifests.cells
     tables = {} if cells is None else {CELLS: cells}
     counted: Counted | None = None
@@ -215,7 +217,7 @@ def _frame(
     plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
     types = types_now(plan.block, plan.match)
     sources = []
-    check(plan.segments)
+    check(plan.segments, store)
     filled = [s for s in plan.segments if s.rows]
     if filled:
         view = f"acc_{uuid.uuid4().hex}"

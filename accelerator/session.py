@@ -445,7 +445,7 @@ class Accelerator:
     def _in_process(self, plan: CoverPlan | RowsPlan, tag: str) -> tuple[pa.Table, Counted | None]:
         """The answer by DuckDB; NeedsSparkError where it can't read the rows."""
         if isinstance(plan, CoverPlan):
-            return run_duckdb(plan, self.duckdb, tag)
+            return run_duckdb(plan, self.duckdb, tag, self.store)
         return self._sorted_rows(plan, tag)
 
     def _insist(self, tags: list[str]) -> None:

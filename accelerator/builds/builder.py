@@ -144,7 +144,13 @@ class Builder:
 
     def target(self, record: CubeRecord) -> Target:
         """The cube with its tables pinned now; columns under the names that they have now."""
-        cube = from_dict(dict(record.definition))
+        try:
+            cube = from_dict(dict(record.definition))
+        except ValueError as error:
+            raise BuildError(
+                f"cube {record.name} is kept by a definition that can't be read: {error}",
+                hint=f"use the release that made it, or DROP CUBE {record.name}",
+            ) from error
         pin = self._lake.pin()
         pinned = []
         for table in cube.tables:
@@ -299,7 +305,8 @@ class Builder:
         unseen = [s for s in segments if s.id not in self._looked_at]
         seen = [s for s in segments if s.id in self._looked_at]
         self._looked_at |= {s.id for s in unseen}
-        broken = [*unreadable_segments(self._duckdb, unseen), *(s.id for s in altered(seen))]
+        broken = [*unreadable_segments(self._duckdb, self._store, unseen)]
+        broken += [s.id for s in altered(seen, self._store)]
         if broken:
             self._store.remove_segments(table_uuid, broken)
         return broken
@@ -376,7 +383,7 @@ class Builder:
         job = self._store.begin_job(record.table_uuid, record.id)
         filled = [s for s in source.segments if s.rows]
         try:
-            check(filled)
+            check(filled, self._store)
             if filled:
                 scan = parquet_scan(sorted({local_path(s.path) for s in filled}))
                 select = source.derivation.select(

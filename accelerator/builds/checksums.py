@@ -14,7 +14,7 @@ from zlib import crc32
 
 from accelerator.errors import EngineError
 from accelerator.recent import Recent
-from accelerator.store import SegmentRecord, local_path
+from accelerator.store import SegmentRecord, Store, local_path
 from cubes.build_sql import SEGMENT
 
 CHECKSUM = "crc32"
@@ -36,8 +36,12 @@ def _state(path: str) -> tuple[str, int, int]:
     return path, found.st_size, found.st_mtime_ns
 
 
-def altered(segments: Iterable[SegmentRecord], *, anew: bool = False) -> list[SegmentRecord]:
+def altered(
+    segments: Iterable[SegmentRecord], store: Store, *, anew: bool = False
+) -> list[SegmentRecord]:
     """Those whose artifact is there, and isn't what was written or hasn't their cells.
+
+    What isn't under the store is none of its artifacts, and isn't opened.
 
     `anew`: files are read whatever was read of them, as a disk loses bits without a word.
     """
@@ -48,16 +52,16 @@ def altered(segments: Iterable[SegmentRecord], *, anew: bool = False) -> list[Se
             continue
         file = local_path(segment.path), segment.facts.get(CHECKSUM)
         if file not in files:
-            files[file] = _cells(*file, anew=anew)
+            files[file] = _cells(*file, anew=anew) if store.holds(segment.path) else {}
         cells = files[file]
         if cells is not None and cells.get(segment.id) != segment.rows:
             found.append(segment)
     return found
 
 
-def check(segments: Iterable[SegmentRecord]) -> None:
+def check(segments: Iterable[SegmentRecord], store: Store) -> None:
     """EngineError where an artifact isn't what was written."""
-    for segment in altered(segments):
+    for segment in altered(segments, store):
         raise EngineError(
             f"{segment.path} isn't what was written: its checksum differs, or cells aren't there",
             hint="it's forgotten, and the next BUILD CUBE makes its cells anew",

@@ -26,14 +26,16 @@ def broken_segments(
     """
     filled = [s for s in segments if s.rows]
     sizes = {path: _size(store, path) for path in {s.path for s in filled}}
-    wrong = {s.id for s in altered(filled)} if contents else set[int]()
+    wrong = {s.id for s in altered(filled, store)} if contents else set[int]()
     return [s.id for s in filled if s.id in wrong or _is_broken(s, sizes[s.path])]
 
 
-def unreadable_segments(duckdb: DuckDBEngine, segments: Iterable[SegmentRecord]) -> list[int]:
+def unreadable_segments(
+    duckdb: DuckDBEngine, store: Store, segments: Iterable[SegmentRecord]
+) -> list[int]:
     """Ids of segments whose file is there and can't be read, or isn't what was written."""
     filled = [s for s in segments if s.rows]
-    broken = {s.path for s in altered(filled)}
+    broken = {s.path for s in altered(filled, store)}
     broken |= {p for p in {s.path for s in filled} - broken if not _is_readable(duckdb, p)}
     return [s.id for s in filled if s.path in broken]
 

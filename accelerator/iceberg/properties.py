@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from accelerator.errors import UNFIT
+from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import file_io, gunzipped, inputs_for, local_path, read_bytes
 from accelerator.synced import sync_directory, write_synced
 
@@ -25,12 +27,21 @@ _LOG_MAX_DEFAULT = 100
 def write_edited(
     location: str, io_properties: Mapping[str, str], updates: Mapping[str, str | None]
 ) -> str:
-    """Write a successor of the metadata file with those properties; returns where it stands."""
+    """Write a successor of the metadata file with those properties; returns where it stands.
+
+    CatalogError where it isn't of a form that can be changed.
+    """
     raw = read_bytes(inputs_for(location, io_properties), location)
-    metadata = json.loads(gunzipped(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    edit(metadata, location, updates, time.time_ns() // 1_000_000)
+    try:
+        metadata = json.loads(gunzipped(raw) if raw[:2] == b"\x1f\x8b" else raw)
+        edit(metadata, location, updates, time.time_ns() // 1_000_000)
+        content = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
+    except UNFIT as error:
+        raise CatalogError(
+            f"{location} can't be changed: {error!r}",
+            hint="the table's metadata isn't of Iceberg's form; properties are set in nothing else",
+        ) from error
     successor = successor_location(location, str(uuid.uuid4()))
-    content = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
     path = local_path(successor)
     if path is not None:
         write_synced(Path(path), content)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from accelerator.config import Config
 from accelerator.errors import (
+    UNFIT,
     BuildError,
     CancelledError,
     CubeNotFoundError,
@@ -627,12 +628,23 @@ def _groups(bundles: Sequence[SegmentRecord]) -> list[list[SegmentRecord]]:
 
 def _check_type(record: IndexRecord, column: ColumnFacts) -> None:
     """REPLACE TABLE gives a column of another type the old one's field id."""
+    kind = KINDS.get(record.kind)
+    if kind is None:
+        raise IndexDefinitionError(
+            f"index {record.name} is of a kind that this release doesn't know: {record.kind[:80]}",
+            hint=f"use the release that made it, or DROP INDEX {record.name}",
+        )
     try:
-        KINDS[record.kind].options(column.type, record.options)
+        kind.options(column.type, record.options)
     except NotIndexableError as error:
         raise IndexDefinitionError(
             f"index {record.name} is on the column {column.name}, which was made anew: {error}",
             hint=f"DROP INDEX {record.name}",
+        ) from error
+    except UNFIT as error:
+        raise IndexDefinitionError(
+            f"index {record.name} has options that can't be read: {error}",
+            hint=f"DROP INDEX {record.name}, and create it again",
         ) from error
 
 

@@ -90,7 +90,12 @@ class IndexFiles:
         if not uri.startswith("file://"):
             return lambda offset, length: self._store.read_range(uri, offset, length)
         # No mapping: who cuts a mapped file off kills the process that reads it.
-        return reads_of(self._open.get_or(uri, lambda: _opened(uri)))
+        return reads_of(self._open.get_or(uri, lambda: self._opened(uri)))
+
+    def _opened(self, uri: str) -> BinaryIO:
+        if not self._store.holds(uri):
+            raise ValueError(f"{uri} isn't under the store")
+        return Path(local_path(uri)).open("rb")
 
 
 def reads_of(file: BinaryIO) -> Read:
@@ -107,10 +112,6 @@ def reads_of(file: BinaryIO) -> Read:
         return os.pread(number, min(length, size - offset), offset) if offset < size else b""
 
     return read
-
-
-def _opened(uri: str) -> BinaryIO:
-    return Path(local_path(uri)).open("rb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,9 @@ class LightIndex:
 
     def absent(self, question: Question) -> Flags | None:
         """See `statistics.Absences`."""
-        kind = KINDS[self.record.kind]
+        kind = KINDS.get(self.record.kind)
+        if kind is None:  # of a later release
+            return None
         asked = kind.asked(question, self.type, self.record.options)
         if asked is None or not self.parts:
             return None
@@ -173,7 +176,9 @@ class HeavyIndex:
         sidecar = self.sidecars.get(key)
         if sidecar is None:
             return None
-        kind = KINDS[self.record.kind]
+        kind = KINDS.get(self.record.kind)
+        if kind is None:
+            return None
         found: RowVerdict | None = None
         try:
             read = self.files.reader(sidecar.path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from accelerator.builds.checksums import CHECKSUM, altered
@@ -88,13 +89,14 @@ def _damaged(session: Accelerator, table_uuid: str, scope: Scope, check: Callabl
     The next BUILD CUBE makes them anew.
     """
     by_path: dict[str, list[SegmentRecord]] = {}
-    for segment in session.store.table(table_uuid).segments.values():
+    version = session.store.table(table_uuid)
+    for segment in chain.from_iterable(map(version.of, version.cubes)):
         if CHECKSUM in segment.facts:
             by_path.setdefault(segment.path, []).append(segment)
     found: list[int] = []
     for segments in by_path.values():
         check()
-        found += [one.id for one in altered(segments, anew=True)]
+        found += [one.id for one in altered(segments, session.store, anew=True)]
     if found and not scope.dry_run:
         session.store.remove_segments(table_uuid, found)
     return len(found)

@@ -16,6 +16,7 @@ from typing import Any
 
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files import Files
+from accelerator.store.names import name_of
 from accelerator.store.records import SegmentRecord
 
 CHUNK_FORMAT = 2
@@ -42,7 +43,7 @@ class ChunkRef:
     def from_json(cls, raw: list[Any]) -> ChunkRef:
         """The inverse of `to_json`."""
         name, entries, size, digest = raw
-        return cls(str(name), int(entries), int(size), str(digest))
+        return cls(name_of(name), int(entries), int(size), str(digest))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accelerator.store.chunks import ChunkRef
+from accelerator.store.names import name_of
 from accelerator.store.records import Json
 
 
@@ -60,8 +61,8 @@ class Garbage:
         """The inverse of `to_json`."""
         return cls(
             tuple(str(one) for one in raw["artifacts"]),
-            tuple(str(one) for one in raw["cubes"]),
-            tuple(str(one) for one in raw["chunks"]),
+            tuple(name_of(one) for one in raw["cubes"]),
+            tuple(name_of(one) for one in raw["chunks"]),
             tuple(ChunkRef.from_json(one) for one in raw["more"]),
             int(raw["bytes"]),
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from accelerator.errors import StoreError
 from accelerator.store.entries import Entry, is_draft
+from accelerator.store.names import inside
 from accelerator.synced import sync_directory, write_synced
 
 DRAFTS_MAX = 20
@@ -27,9 +28,12 @@ class LocalFiles:
         self._root = os.path.abspath(root)  # noqa: PTH100 - Path.resolve would follow links
         self._prefix = self._root.rstrip("/") + "/"
 
+    def _at(self, path: str) -> str:
+        return self._prefix + inside(path)
+
     def create(self, path: str, data: bytes) -> bool:
         """See `Files.create`."""
-        target = Path(self._prefix + path)
+        target = Path(self._at(path))
         with _local_errors(self._root):
             target.parent.mkdir(parents=True, exist_ok=True)
             for tries in range(DRAFTS_MAX):
@@ -52,34 +56,34 @@ class LocalFiles:
     def read(self, path: str) -> bytes:
         """See `Files.read`."""
         with _local_errors(self._root, may_miss=True):
-            return Path(self._prefix + path).read_bytes()
+            return Path(self._at(path)).read_bytes()
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Files.read_range`."""
-        with _local_errors(self._root, may_miss=True), Path(self._prefix + path).open("rb") as file:
+        with _local_errors(self._root, may_miss=True), Path(self._at(path)).open("rb") as file:
             file.seek(offset)
             return file.read(length)
 
     def exists(self, path: str) -> bool:
         """See `Files.exists`; one `stat`."""
-        return os.path.exists(self._prefix + path)  # noqa: PTH110 - a Path costs more than the stat
+        return os.path.exists(self._at(path))  # noqa: PTH110 - a Path costs more than the stat
 
     def size(self, path: str) -> int:
         """See `Files.size`."""
         with _local_errors(self._root, may_miss=True):
-            return Path(self._prefix + path).stat().st_size
+            return Path(self._at(path)).stat().st_size
 
     def delete(self, paths: Iterable[str]) -> None:
         """See `Files.delete`. Folders stay: another process may be about to write into them."""
         with _local_errors(self._root):
             for path in paths:
-                Path(self._prefix + path).unlink(missing_ok=True)
+                Path(self._at(path)).unlink(missing_ok=True)
 
     def list(self, prefix: str) -> list[str]:
         """See `Files.list`."""
         found: list[str] = []
         with _local_errors(self._root):
-            for folder, _, names in os.walk(self._prefix + prefix):
+            for folder, _, names in os.walk(self._at(prefix)):
                 found += [f"{folder}/{name}" for name in names if not is_draft(name)]
         return sorted(path.removeprefix(self._prefix) for path in found)
 
@@ -87,7 +91,7 @@ class LocalFiles:
         """See `Files.folders`."""
         with _local_errors(self._root):
             try:
-                with os.scandir(self._prefix + prefix) as found:
+                with os.scandir(self._at(prefix)) as found:
                     return tuple(sorted(one.name for one in found if one.is_dir()))
             except FileNotFoundError:
                 return ()
@@ -95,7 +99,7 @@ class LocalFiles:
     def entries(self, prefix: str) -> Iterator[Entry]:
         """See `Files.entries`. What goes while it's listed is left out."""
         with _local_errors(self._root):
-            for folder, _, names in os.walk(self._prefix + prefix):
+            for folder, _, names in os.walk(self._at(prefix)):
                 for name in names:
                     try:
                         found = os.stat(f"{folder}/{name}")  # noqa: PTH116 - a Path costs more

@@ -19,6 +19,7 @@ from obstore.store import from_url
 from accelerator.errors import StoreError
 from accelerator.redaction import redacted
 from accelerator.store.entries import Entry
+from accelerator.store.names import inside
 
 # Options about the connection, which obstore takes apart from those about the cloud.
 _CLIENT_OPTIONS = frozenset(
@@ -56,7 +57,7 @@ class ObjectFiles:
         """See `Files.create`."""
         with _remote_errors(self._root, self._options):
             try:
-                obstore.put(self._store, path, data, mode="create")
+                obstore.put(self._store, inside(path), data, mode="create")
             except AlreadyExistsError:
                 return False
         return True
@@ -64,18 +65,18 @@ class ObjectFiles:
     def read(self, path: str) -> bytes:
         """See `Files.read`."""
         with _remote_errors(self._root, self._options):
-            return bytes(obstore.get(self._store, path).bytes())
+            return bytes(obstore.get(self._store, inside(path)).bytes())
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Files.read_range`; one request."""
         with _remote_errors(self._root, self._options):
-            return bytes(obstore.get_range(self._store, path, start=offset, length=length))
+            return bytes(obstore.get_range(self._store, inside(path), start=offset, length=length))
 
     def exists(self, path: str) -> bool:
         """See `Files.exists`; one head request."""
         with _remote_errors(self._root, self._options):
             try:
-                obstore.head(self._store, path)
+                obstore.head(self._store, inside(path))
             except FileNotFoundError:
                 return False
         return True
@@ -83,11 +84,11 @@ class ObjectFiles:
     def size(self, path: str) -> int:
         """See `Files.size`."""
         with _remote_errors(self._root, self._options):
-            return int(obstore.head(self._store, path)["size"])
+            return int(obstore.head(self._store, inside(path))["size"])
 
     def delete(self, paths: Iterable[str]) -> None:
         """See `Files.delete`; obstore batches the requests where the store can."""
-        wanted = list(paths)
+        wanted = [inside(path) for path in paths]
         if not wanted:
             return
         with _remote_errors(self._root, self._options):
@@ -101,19 +102,20 @@ class ObjectFiles:
     def list(self, prefix: str) -> list[str]:
         """See `Files.list`."""
         with _remote_errors(self._root, self._options):
-            batches = obstore.list(self._store, prefix=prefix)
+            batches = obstore.list(self._store, prefix=inside(prefix))
             return sorted(str(one["path"]) for batch in batches for one in batch)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         """See `Files.folders`."""
         with _remote_errors(self._root, self._options):
-            found = obstore.list_with_delimiter(self._store, prefix=prefix)["common_prefixes"]
-            return tuple(sorted(str(path).rstrip("/").rpartition("/")[2] for path in found))
+            found = obstore.list_with_delimiter(self._store, prefix=inside(prefix))
+            paths = [str(one).rstrip("/") for one in found["common_prefixes"]]
+            return tuple(sorted(path.rpartition("/")[2] for path in paths))
 
     def entries(self, prefix: str) -> Iterator[Entry]:
         """See `Files.entries`; a put is whole or not there, so nothing is half-written."""
         with _remote_errors(self._root, self._options):
-            for batch in obstore.list(self._store, prefix=prefix):
+            for batch in obstore.list(self._store, prefix=inside(prefix)):
                 for one in batch:
                     modified = int(one["last_modified"].timestamp() * 1000)
                     yield Entry(str(one["path"]), int(one["size"]), modified)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from accelerator.store.names import name_of
+
 # `Any` below is always a value of JSON: its shape belongs to whoever wrote it, not to the store.
 Json = dict[str, Any]
 CoveredKey = tuple[str, int, str]
@@ -57,17 +59,17 @@ class CubeRecord:
     def from_json(cls, raw: Json) -> CubeRecord:
         """The inverse of `to_json`."""
         return cls(
-            id=_text(raw["id"]),
+            id=name_of(raw["id"]),
             name=_text(raw["name"]),
             table=_text(raw["table"]),
-            table_uuid=_text(raw["table_uuid"]),
+            table_uuid=name_of(raw["table_uuid"]),
             sql=_text(raw["sql"]),
             dialect=_text(raw["dialect"]),
             created_ms=int(raw["created_ms"]),
             settings=_pairs(raw["settings"]),
             definition=dict(raw["definition"]),
-            published=raw["published"],
-            disabled=raw.get("disabled"),
+            published=_text_or_none(raw["published"]),
+            disabled=_text_or_none(raw.get("disabled")),
         )
 
 
@@ -135,16 +137,16 @@ class IndexRecord:
     def from_json(cls, raw: Json) -> IndexRecord:
         """The inverse of `to_json`."""
         return cls(
-            id=_text(raw["id"]),
+            id=name_of(raw["id"]),
             name=_text(raw["name"]),
             table=_text(raw["table"]),
-            table_uuid=_text(raw["table_uuid"]),
+            table_uuid=name_of(raw["table_uuid"]),
             kind=_text(raw["kind"]),
             field_id=int(raw["field_id"]),
             column=_text(raw["column"]),
             created_ms=int(raw["created_ms"]),
             options=dict(raw["options"]),
-            disabled=raw.get("disabled"),
+            disabled=_text_or_none(raw.get("disabled")),
         )
 
 
@@ -258,7 +260,7 @@ class SegmentRecord:
         settings = _pairs(raw["settings"])
         return cls(
             id=int(raw["id"]),
-            cube_id=known.setdefault(raw["cube_id"], _text(raw["cube_id"])),
+            cube_id=known.setdefault(raw["cube_id"], name_of(raw["cube_id"])),
             path=known.setdefault(raw["path"], _text(raw["path"])),
             rows=int(raw["rows"]),
             bytes=int(raw["bytes"]),
@@ -309,6 +311,10 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected text, found {type(value).__name__}")
     return value
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else _text(value)
 
 
 def _pairs(raw: list[list[str]]) -> tuple[tuple[str, str], ...]:

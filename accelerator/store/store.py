@@ -345,12 +345,24 @@ class Store:
                 self._relative(uri)
                 continue
             path = local_path(uri)
-            inside = os.path.realpath(path).startswith(f"{folders[0].rstrip('/')}/")
-            if "://" in path or not inside:
+            root = f"{folders[0].rstrip('/')}/"
+            odd = "://" in path or "\0" in path
+            if odd or not os.path.realpath(path).startswith(root):
                 raise StoreError(
                     f"{uri} isn't under the store {start}",
                     hint="somebody else's record names it: drop the cube, and create it again",
                 )
+
+    def holds(self, uri: str) -> bool:
+        """Whether an artifact's name is one under the root, by any of the root's own names."""
+        try:
+            self._relative(uri)
+        except StoreError:
+            try:
+                self.check_inside([uri])
+            except StoreError:
+                return False
+        return True
 
     def artifact_size(self, uri: str) -> int:
         """The bytes of an artifact; FileNotFoundError where it's gone."""
@@ -493,7 +505,7 @@ class Store:
         """The path under the root; what isn't under it is none of the store's files."""
         start = self._files.uri("")
         for text in (uri, f"file://{local_path(uri)}"):
-            if text.startswith(start) and ".." not in text.split("/"):
+            if text.startswith(start) and "\0" not in text and ".." not in text.split("/"):
                 return text.removeprefix(start)
         raise StoreError(f"{uri} isn't under the store {start}")
 

@@ -16,6 +16,7 @@ from immutables import Map
 from accelerator.store.chunks import Chunks, compact_json
 from accelerator.store.cube_state import CubeState, Loader
 from accelerator.store.garbage import Garbage
+from accelerator.store.names import name_of
 from accelerator.store.records import Json, SegmentRecord
 
 _NOTHING = Garbage()
@@ -136,7 +137,7 @@ class TableCodec:
         if format == 1:
             return self._decode_first(number, raw)
         cubes = {
-            cube_id: CubeState.from_json(cube_id, self.loader, number, one)
+            name_of(cube_id): CubeState.from_json(cube_id, self.loader, number, one)
             for cube_id, one in raw["cubes"].items()
         }
         return TableVersion(
