@@ -91,6 +91,29 @@ def test_an_embedded_session_tells_of_its_extensions_before_it_starts() -> None:
     assert SessionContext(Config(), lambda: None).settings()["extended"] == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.legacy.integerGroupingId", "TRUE"),
+        ("spark.sql.groupByOrdinal", "false"),
+        ("spark.sql.timestampType", "TIMESTAMP_NTZ"),
+        ("spark.sql.legacy.setopsPrecedence.enabled", "true"),
+        ("spark.sql.parser.escapedStringLiterals", "False"),
+    ],
+)
+def test_settings_by_which_a_text_means_something_else(name: str, value: str) -> None:
+    """Before Spark starts they're known from the configuration, then from its session."""
+    settings = SessionContext(Config(spark_conf={name: value}), lambda: None).settings()
+    assert settings["unusual"] == name
+    declined = refusal(settings)
+    assert declined is not None and declined.code == "settings_unsupported"
+
+
+def test_settings_that_are_as_usual() -> None:
+    usual = {"spark.sql.groupByOrdinal": "TRUE", "spark.sql.shuffle.partitions": "7"}
+    assert SessionContext(Config(spark_conf=usual), lambda: None).settings()["unusual"] == ""
+
+
 @pytest.fixture
 def state() -> _State:
     return _State()
