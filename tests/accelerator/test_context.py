@@ -98,7 +98,7 @@ def test_an_embedded_session_tells_of_its_extensions_before_it_starts() -> None:
         ("spark.sql.groupByOrdinal", "false"),
         ("spark.sql.timestampType", "TIMESTAMP_NTZ"),
         ("spark.sql.legacy.setopsPrecedence.enabled", "true"),
-        ("spark.sql.parser.escapedStringLiterals", "False"),
+        ("spark.sql.parser.escapedStringLiterals", "True"),
     ],
 )
 def test_settings_by_which_a_text_means_something_else(name: str, value: str) -> None:
