@@ -446,6 +446,7 @@ def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
     table = session.lake.pin(fresh=True).pinned(statement.table)
     if table is None:
         raise no_such_table(session, joined(statement.table))
+    session.frames.sweep()  # what nobody reads any more holds nothing back
     scope = Scope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
     return vacuuming.vacuum(session, table, scope)
 

@@ -24,6 +24,7 @@ from accelerator.builds.builder import Builder
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.frames import HeldFrames
 from accelerator.engines.manifest_jobs import SparkJobs
 from accelerator.engines.source import SparkSource
 from accelerator.errors import AcceleratorError, CancelledError, EngineError, RefusedError
@@ -120,7 +121,7 @@ class Accelerator:
         self.uses = Uses()
         self.fallbacks: dict[str, int] = {}
         self.sampling = Sampling(self, config.verify_sample)
-        self._leases = ExitStack()
+        self.frames = HeldFrames()
         self._tags: set[str] = set()
         self._lock = threading.Lock()
 
@@ -198,8 +199,8 @@ class Accelerator:
     def sql(self, sql: str, *, user: str | None = None, dialect: str | None = None) -> DataFrame:
         """Runs any statement and gives a pyspark DataFrame, as `spark.sql` does.
 
-        A query's frame is lazy: what it reads is pinned until the session is closed. `user`,
-        `dialect` and errors of guards as in `query`.
+        A query's frame is lazy: what it reads stays while it, or one derived from it, may be.
+        `user`, `dialect` and errors of guards as in `query`.
         """
         statement = self._guarded(sql, user, dialect)
         if isinstance(statement, Query):
@@ -336,7 +337,7 @@ class Accelerator:
     def close(self) -> None:
         """Ends the session: pins, DuckDB, and Spark if it was started here."""
         self.sampling.close(self.cancel)
-        self._leases.close()
+        self.frames.close()
         self.store.close()
         self.duckdb.close()
         self._spark.stop()
@@ -685,8 +686,7 @@ class Accelerator:
                 if not isinstance(error, RefusedError):
                     self._failed("engine_failed", error)
                 return session.sql(statement.bare)
-            with self._lock:
-                self._leases.push(leases.pop_all())
+            self.frames.hold(frame, leases.pop_all())
         self.uses.record(plan)
         return frame
 

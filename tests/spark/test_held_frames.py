@@ -1,0 +1,91 @@
+"""Frames that `acc.sql` has given: what they read stays as long as one of them can be read."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelerator.session import Accelerator
+from tests.spark.conftest import SparkWarehouse
+
+pytestmark = pytest.mark.spark
+LIVE = True
+_TRIES = 50
+
+
+@pytest.fixture(scope="module")
+def session(
+    spark_warehouse: SparkWarehouse, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Accelerator, str]]:
+    """One over a table of two files, of which a cube covers the first."""
+    table = f"lake.d.{spark_warehouse.table('k INT, v BIGINT')}"
+    store: Path = tmp_path_factory.mktemp("store")
+    with spark_warehouse.live(store=str(store)) as acc:
+        spark_warehouse.sql(f"INSERT INTO {table} SELECT id % 3, id FROM range(30)")
+        acc.query(f"CREATE CUBE held AS SELECT k, sum(v) FROM {table} GROUP BY k")
+        spark_warehouse.sql(f"INSERT INTO {table} SELECT id % 3, id FROM range(30, 60)")
+        yield acc, f"SELECT k, sum(v) AS s FROM {table} GROUP BY k"
+
+
+def _collected(acc: Accelerator) -> int:
+    """How many frames are held once both sides have collected what nobody has."""
+    for _ in range(_TRIES):
+        gc.collect()
+        acc.spark._jvm.java.lang.System.gc()
+        acc.frames.sweep()
+        if not len(acc.frames):
+            break
+    return len(acc.frames)
+
+
+def test_frames_that_nobody_has_are_let_go(session: tuple[Accelerator, str]) -> None:
+    acc, sql = session
+    for _ in range(3):
+        frame = acc.sql(sql)
+        assert len(frame.collect()) == 3
+    assert 1 <= len(acc.frames) <= 3
+    del frame
+    assert _collected(acc) == 0
+
+
+def test_a_derived_frame_keeps_what_it_reads(session: tuple[Accelerator, str]) -> None:
+    acc, sql = session
+    plain = {tuple(row) for row in acc.spark.sql(sql).collect()}
+    derived = acc.sql(sql).where("s > 0").alias("a")
+    joined = derived.join(derived.alias("b"), "k").select("k", "a.s")
+    assert _collected(acc) == 1
+    assert {tuple(row) for row in joined.collect()} == plain
+    del derived
+    assert _collected(acc) == 1
+    assert {tuple(row) for row in joined.collect()} == plain
+    del joined
+    assert _collected(acc) == 0
+
+
+def test_a_view_and_a_cached_frame_keep_it(session: tuple[Accelerator, str]) -> None:
+    acc, sql = session
+    plain = {tuple(row) for row in acc.spark.sql(sql).collect()}
+    acc.sql(sql).createOrReplaceTempView("held_view")
+    assert _collected(acc) == 1
+    assert {tuple(row) for row in acc.spark.sql("SELECT * FROM held_view").collect()} == plain
+    acc.spark.catalog.dropTempView("held_view")
+    cached = acc.sql(sql).cache()
+    cached.count()
+    assert _collected(acc) == 1
+    cached.unpersist(blocking=True)
+    del cached
+    assert _collected(acc) == 0
+
+
+def test_the_session_ends_what_is_left(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
+    table = f"lake.d.{spark_warehouse.table('k INT')}"
+    spark_warehouse.sql(f"INSERT INTO {table} SELECT id FROM range(5)")
+    with spark_warehouse.live(store=str(tmp_path)) as acc:
+        acc.query(f"CREATE CUBE ended AS SELECT k, count(*) FROM {table} GROUP BY k")
+        frame = acc.sql(f"SELECT k, count(*) FROM {table} GROUP BY k")
+        assert len(acc.frames) == 1
+    assert len(acc.frames) == 0
+    del frame
