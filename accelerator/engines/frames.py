@@ -1,8 +1,8 @@
 """DataFrames that are handed out, and what must stay as long as Spark may read them.
 
-A frame is lazy, and so is every frame that is derived from it, of which Python sees nothing: but all
-of them hold the relations that the first one reads. So these are watched, by weak references of the
-JVM. Promise: leases end some time after the last relation that needs them is collected, and at the
+A frame is lazy, and so is every frame that is derived from it, of which Python sees nothing: but
+all of them hold the relations that the first one reads. So these are watched, by weak references of
+the JVM. Promise: leases end some time after the last relation that needs them is collected, and at the
 latest by `close`; where a relation can't be watched, by `close`.
 """
 
@@ -45,9 +45,9 @@ class HeldFrames:
         with self._lock:
             held = _Held(leases)
             self._held.append(held)
-            with suppress(JvmError, AttributeError):  # of no JVM: until the session ends
-                with java_errors():
-                    held.references = self._watched(frame)
+            # Without a JVM they're kept until the session ends.
+            with suppress(JvmError, AttributeError), java_errors():
+                held.references = self._watched(frame)
         self.sweep()
 
     def sweep(self) -> None:

@@ -35,7 +35,7 @@ from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
 from accelerator.engines.spark import SparkEngine
-from accelerator.errors import AcceleratorError, EngineError
+from accelerator.errors import UNFIT, AcceleratorError, EngineError
 from accelerator.iceberg import CatalogSettings, Lake
 from accelerator.opening import _manifest_cache, _store
 from accelerator.session import Accelerator
@@ -254,7 +254,7 @@ class Planted:
                     rows = acc.query(sql).arrow().to_pylist()
                 except AcceleratorError as error:
                     told[type(error).__name__] += 1
-                except Exception:  # all that isn't ours is told at the end
+                except (*UNFIT, OSError, RuntimeError, pa.ArrowException):  # told at the end
                     self.problems.append(f"{where}: {sql}: {traceback.format_exc()[-700:]}")
                 else:
                     told["rows"] += 1
