@@ -2,8 +2,8 @@
 
 A frame is lazy, and so is every frame that is derived from it, of which Python sees nothing: but
 all of them hold the relations that the first one reads. So these are watched, by weak references of
-the JVM. Promise: leases end some time after the last relation that needs them is collected, and at the
-latest by `close`; where a relation can't be watched, by `close`.
+the JVM. Promise: leases end some time after the last relation that needs them is collected, and by
+`close` at the latest; where a relation can't be watched, by `close`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _READS = {"LogicalRelation": "relation", "DataSourceV2Relation": "table", "Logic
 _READS_NOTHING = ("LocalRelation", "OneRowRelation", "Range")
 
 
-@dataclass
+@dataclass(eq=False)
 class _Held:
     leases: ExitStack
     references: list[Java] = field(default_factory=list)
