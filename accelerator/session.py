@@ -686,7 +686,7 @@ class Accelerator:
                 if not isinstance(error, RefusedError):
                     self._failed("engine_failed", error)
                 return session.sql(statement.bare)
-            self.frames.hold(frame, leases.pop_all())
+            self.frames.hold(self._spark.engine(), frame, leases.pop_all())
         self.uses.record(plan)
         return frame
 

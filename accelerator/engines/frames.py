@@ -13,10 +13,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from accelerator.engines.jvm import Java, JvmError, java_errors
+from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
+from accelerator.errors import EngineError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from accelerator.engines.spark import SparkEngine
 
 _READS = {"LogicalRelation": "relation", "DataSourceV2Relation": "table", "LogicalRDD": "rdd"}
 """Of a plan's leaves that read something: what every copy of such a leaf shares."""
@@ -40,14 +43,14 @@ class HeldFrames:
     def __len__(self) -> int:
         return len(self._held)
 
-    def hold(self, frame: DataFrame, leases: ExitStack) -> None:
+    def hold(self, engine: SparkEngine, frame: DataFrame, leases: ExitStack) -> None:
         """Keeps the leases as long as the frame, or one that is derived from it, may be read."""
         with self._lock:
             held = _Held(leases)
             self._held.append(held)
             # Without a JVM they're kept until the session ends.
-            with suppress(JvmError, AttributeError), java_errors():
-                held.references = self._watched(frame)
+            with suppress(JvmError, EngineError), java_errors():
+                held.references = self._watched(engine.jvm, frame)
         self.sweep()
 
     def sweep(self) -> None:
@@ -71,11 +74,10 @@ class HeldFrames:
             for one in held:
                 all_.push(one.leases)
 
-    def _watched(self, frame: DataFrame) -> list[Java]:
+    def _watched(self, jvm: Jvm, frame: DataFrame) -> list[Java]:
         """A weak reference to each relation; none where there is one that can't be watched."""
-        java = frame.sparkSession._jvm.java
         if self._queue is None:
-            self._queue = java.lang.ref.ReferenceQueue()
+            self._queue = jvm.new("java.lang.ref.ReferenceQueue")
         leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
         found = []
         for number in range(leaves.size()):
@@ -83,7 +85,7 @@ class HeldFrames:
             kind = str(leaf.getClass().getSimpleName())
             if kind in _READS:
                 relation = getattr(leaf, _READS[kind])()
-                found.append(java.lang.ref.WeakReference(relation, self._queue))
+                found.append(jvm.new("java.lang.ref.WeakReference", relation, self._queue))
             elif kind not in _READS_NOTHING:
                 return []
         return found

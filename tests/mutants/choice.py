@@ -2,8 +2,8 @@
 
 Unit tests come before those of recorded Spark, and these before those that start a real one. A
 test of the file's own name comes first, then those that say the same texts, then files of which
-the largest part runs the lines. The few files that say most of these texts don't wait for the other
-tests of their engine.
+the largest part runs the lines. The file that noticed a fault last, or else the few that say most
+of these texts, don't wait for the other tests of their engine.
 Recorded answers go by all that a test file has done before, so of such a file all tests up to the
 last wanted one are run, in their order; so are a suite's. Others are run by themselves.
 """
@@ -34,7 +34,7 @@ class Chosen:
     tests: tuple[Case, ...]
     how: str
     nearest: frozenset[str] = frozenset()
-    """Test files that say most of what the fault's code says."""
+    """Test files that are likely to notice it."""
 
     def chunks(self) -> Iterator[list[Case]]:
         """Parts for one run of pytest each; none has both unit tests and others.
@@ -68,10 +68,13 @@ def _parts(tests: Sequence[Case]) -> Iterator[list[Case]]:
         yield part
 
 
-def chosen(mutant: Mutant, root: Path, known: CoverageMap, there: Mapping[str, int]) -> Chosen:
+def chosen(
+    mutant: Mutant, root: Path, known: CoverageMap, there: Mapping[str, int], noticed: str = ""
+) -> Chosen:
     """The tests that run the lines which the fault changes in the files of that folder.
 
-    `there` has the tests that there are now, with their places; others aren't asked for.
+    `there` has the tests that there are now, with their places; others aren't asked for. `noticed`
+    is the test file that noticed the fault last.
     """
     text = (root / mutant.file).read_text(encoding="utf-8")
     ran, how = known.ran(mutant.file, statement_lines(text, mutant.lines(text)), text)
@@ -83,7 +86,8 @@ def chosen(mutant: Mutant, root: Path, known: CoverageMap, there: Mapping[str, i
         return sum(word in told for word in said)
 
     found = tuple(ordered(mutant.file, ran, known.tests, there, hits))
-    return Chosen(found, how, nearest(found, hits))
+    files = {test.file for test in found}
+    return Chosen(found, how, frozenset({noticed}) if noticed in files else nearest(found, hits))
 
 
 def nearest(tests: Iterable[Case], hits: Callable[[str], int]) -> frozenset[str]:

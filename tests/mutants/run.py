@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.mutants import coverage_map
@@ -37,6 +38,8 @@ _EACH_S, _SLOWER = 120.0, 10.0
 """A test may take that long, or so many times longer than recorded."""
 _HANGS_S = 60.0
 _TRIES = 3
+NOTICED = HERE / "tests/mutants/noticed.json"
+"""The test file that noticed each fault last."""
 KILLED, SURVIVED, UNFINISHED, UNCOVERED = "killed", "survived", "unfinished", "uncovered"
 
 
@@ -81,16 +84,24 @@ class Hunt:
     """Plants faults in one copy, one after the other."""
 
     def __init__(
-        self, runner: Runner, mapped: CoverageMap, there: Mapping[str, int], known: Known
+        self,
+        runner: Runner,
+        mapped: CoverageMap,
+        there: Mapping[str, int],
+        known: Known,
+        noticed: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`noticed` has the test file that noticed each fault last."""
         self._runner, self._map, self._there, self._known = runner, mapped, there, known
+        self._noticed = noticed
 
     def verdict(self, mutant: Mutant) -> Verdict:
         """What comes of the fault. StoppedError where it's stopped meanwhile."""
         began = time.monotonic()
         path = self._runner.tree.folder / mutant.file
         text = path.read_text(encoding="utf-8")
-        picked = chosen(mutant, self._runner.tree.folder, self._map, self._there)
+        noticed = self._noticed.get(mutant.name, "")
+        picked = chosen(mutant, self._runner.tree.folder, self._map, self._there, noticed)
 
         def told(outcome: str, failed: Failed | None = None) -> Verdict:
             spent = round(time.monotonic() - began, 1)
@@ -237,6 +248,7 @@ def run(mutants: Sequence[Mutant], jobs: int, *, anew: bool = False) -> dict[str
     if mapped.sums == {coverage_map.checksum_of(trees[0].folder)}:
         known.good |= mapped.tests.keys() - mapped.failed
     found = list(_all(mutants, trees, mapped, there, known))
+    _keep(found)
     spent = (time.monotonic() - began) / 60
     lost = sorted(one.mutant.name for one in found if one.is_lost)
     for name, said in sorted(known.bad.items()):
@@ -256,6 +268,15 @@ def run(mutants: Sequence[Mutant], jobs: int, *, anew: bool = False) -> dict[str
         "failed_without": sorted(known.bad),
         "each": [_row(one) for one in sorted(found, key=lambda v: v.mutant.name)],
     }
+
+
+def _keep(found: Sequence[Verdict]) -> None:
+    """Which test file has noticed each fault, so that it's asked first the next time."""
+    known = json.loads(NOTICED.read_text())
+    known |= {one.mutant.name: one.killer.partition("::")[0] for one in found if one.killer}
+    there = {one.name for one in read()}
+    kept = {name: file for name, file in sorted(known.items()) if name in there}
+    NOTICED.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def _row(one: Verdict) -> dict[str, Any]:
@@ -294,9 +315,11 @@ def _all(
         waiting.put(one)
     stop = threading.Event()
     scratch = Path(tempfile.mkdtemp(prefix="mutants-"))
+    noticed = json.loads(NOTICED.read_text())
 
     def work(tree: Tree) -> None:
-        hunt = Hunt(Runner(tree, scratch / tree.folder.name, stop), mapped, there, known)
+        runner = Runner(tree, scratch / tree.folder.name, stop)
+        hunt = Hunt(runner, mapped, there, known, noticed)
         try:
             while not stop.is_set():
                 done.put(_once_more(hunt, waiting.get_nowait()))
