@@ -11,10 +11,11 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from accelerator.indexing import pieces, records
-from accelerator.indexing.probing import UNREADABLE, reads_of
+from accelerator.indexing.probing import UNREADABLE, _parts, reads_of
 from accelerator.store.records import BUNDLE
 from fuzz.bytes.formats.bundles import FORMATS, bundle_record
 from fuzz.bytes.formats.heavy import sidecar_record
@@ -95,3 +96,15 @@ def test_a_read_takes_no_more_memory_than_the_file_has(tmp_path: Path):
         for offset, length in ((-1, 4), (0, -1)):
             with pytest.raises(ValueError):
                 read(offset, length)
+
+
+def test_a_file_written_anew_under_an_old_path_is_another(sound):
+    """The bundle tells of the file that was there before."""
+    record = bundle_record(sound[0].facts, sound[0].context[1])
+    paths = pa.array([one.path for one in record.files])
+    numbers = np.array([one.sequence_number for one in record.files])
+    told = np.concatenate([part.files for part in _parts(record, paths, numbers, None)])
+    assert len(told)
+    numbers[told[0]] += 1
+    later = np.concatenate([part.files for part in _parts(record, paths, numbers, None)])
+    assert sorted(later) == sorted(told[1:])
