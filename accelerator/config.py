@@ -53,7 +53,10 @@ class Config:
     """Every setting of a session; each one's meaning stands beside it."""
 
     warehouse: str = _setting(
-        "warehouse", "Folder or URI of the Iceberg warehouse of an embedded session.", kind="text"
+        "warehouse",
+        "Folder or URI of the Iceberg warehouse of an embedded session.",
+        kind="text",
+        reaches_out=True,
     )
     catalog_name: str = _setting(
         "lake", "Name of the embedded catalog in Spark and in table names.", kind="name"
@@ -102,7 +105,7 @@ class Config:
         "With engine `auto`, what is larger than this to read goes to Spark.",
         kind="bytes",
     )
-    duckdb_threads: int = _setting(0, "Threads of DuckDB; 0: one per core.", kind="whole number")
+    duckdb_threads: int = _setting(0, "Threads of DuckDB; 0: one per core.", kind="threads")
     duckdb_memory: str | None = _setting(
         None, "Memory limit of DuckDB, e.g. `4GB`; by default DuckDB's own.", kind="text or none"
     )
@@ -356,7 +359,7 @@ def _check_own(file: Path, values: Mapping[str, Any]) -> None:
 def _from_file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, RecursionError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} can't be read as TOML: {error}", hint="mend the file") from error
 
 
@@ -388,7 +391,7 @@ def _parse(one: Field[Any], value: Any, source: str) -> Any:
     kind = one.metadata["kind"]
     try:
         return PARSERS[kind](value, one.metadata)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, RecursionError, TypeError, ValueError) as error:
         shown = "that" if kind == "mapping" else repr(value)  # it may hold credentials
         raise ConfigError(
             f"setting {one.name!r} in {source} can't be {shown}: {error}",

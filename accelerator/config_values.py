@@ -20,6 +20,8 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 _YES = {"true", "1", "yes", "on"}
 _NO = {"false", "0", "no", "off"}
 
+_THREADS_MAX = 1024
+
 # A parser gets the raw value, of any type that TOML has, and its setting's metadata.
 Parser = Callable[[Any, Mapping[str, Any]], Any]
 
@@ -33,6 +35,7 @@ KINDS = {
     "share": "a number from 0 to 1",
     "whole number": "a whole number, 0 or more",
     "count": "a whole number, 1 or more",
+    "threads": "a whole number from 0 to 1024",
     "bytes": "bytes, or a size such as 512MB or 2GiB",
     "texts": "a list of texts (in the environment: separated by commas)",
     "mapping": "a table of texts (in the environment: a JSON object)",
@@ -91,6 +94,13 @@ def _whole(value: Any, least: int) -> int:
     return number
 
 
+def _threads(value: Any, _: Mapping[str, Any]) -> int:
+    number = _whole(value, 0)
+    if number > _THREADS_MAX:
+        raise ValueError(f"it must be {_THREADS_MAX} or less")
+    return number
+
+
 def _bytes(value: Any, _: Mapping[str, Any]) -> int:
     if not isinstance(value, str):
         return _whole(value, 0)
@@ -136,6 +146,7 @@ PARSERS: dict[str, Parser] = {
     "share": _share,
     "whole number": lambda value, _: _whole(value, 0),
     "count": lambda value, _: _whole(value, 1),
+    "threads": _threads,
     "bytes": _bytes,
     "texts": _texts,
     "mapping": _mapping,

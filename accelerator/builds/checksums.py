@@ -8,18 +8,21 @@ has no checksum: of its file only the cells are counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from zlib import crc32
 
 from accelerator.errors import EngineError
 from accelerator.recent import Recent
+from accelerator.regular import open_file
 from accelerator.store import SegmentRecord, Store, local_path
 from cubes.build_sql import SEGMENT
 
 CHECKSUM = "crc32"
 """The fact that has the checksum of the whole artifact: CRC-32, as eight hexadecimal digits."""
 _CHUNK = 1 << 20
+_BATCH_ROWS = 1 << 16
 _KNOWN: Recent[str] = Recent(1 << 16)
 """Checksums by path, size and time."""
 _CELLS: Recent[Mapping[int, int] | None] = Recent(1 << 16)
@@ -50,7 +53,8 @@ def altered(
     for segment in segments:
         if not segment.rows:
             continue
-        file = local_path(segment.path), segment.facts.get(CHECKSUM)
+        recorded = segment.facts.get(CHECKSUM)
+        file = local_path(segment.path), recorded if isinstance(recorded, str | None) else ""
         if file not in files:
             files[file] = _cells(*file, anew=anew) if store.holds(segment.path) else {}
         cells = files[file]
@@ -90,18 +94,21 @@ def _counted(path: str) -> Mapping[int, int] | None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    found: Counter[int] = Counter()
     try:
-        with pq.ParquetFile(path) as file:
-            counted = file.read([SEGMENT]).column(SEGMENT).value_counts()
+        with open_file(path) as opened, pq.ParquetFile(opened) as file:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=[SEGMENT]):
+                counted = batch.column(SEGMENT).value_counts()
+                values, counts = counted.field("values"), counted.field("counts")
+                found.update(dict(zip(values.to_pylist(), counts.to_pylist(), strict=True)))
     except (pa.ArrowException, KeyError):
         return None
-    values, counts = counted.field("values"), counted.field("counts")
-    return dict(zip(values.to_pylist(), counts.to_pylist(), strict=True))
+    return found
 
 
 def _computed(path: str) -> str:
     found = 0
-    with Path(path).open("rb", buffering=0) as file:
+    with open_file(path) as file:
         while chunk := file.read(_CHUNK):
             found = crc32(chunk, found)
     return f"{found:08x}"

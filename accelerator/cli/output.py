@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from accelerator.verification import Verification
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _WIDTH_UNLIMITED = 100_000  # where no terminal sets one, nothing is cut or folded
 
 
@@ -100,11 +102,20 @@ def _print_table(table: pa.Table) -> None:
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for one in table.schema:
         numeric = _is_number(one.type)
-        drawn.add_column(Text(one.name), justify="right" if numeric else "left", overflow="fold")
+        drawn.add_column(
+            Text(_harmless(one.name)), justify="right" if numeric else "left", overflow="fold"
+        )
     null = Text("NULL", style="dim italic")
     for row in _rows(table):
-        drawn.add_row(*(null if value is None else Text(text_value(value)) for value in row))
+        drawn.add_row(
+            *(null if value is None else Text(_harmless(text_value(value))) for value in row)
+        )
     console.print(drawn)
+
+
+def _harmless(text: str) -> str:
+    """Without what moves a terminal's cursor, names its window or turns the text round."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _rows(table: pa.Table) -> Sequence[tuple[object, ...]]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Protocol, cast
 
 from pyiceberg.io import FileIO, InputFile, InputStream, load_file_io
+
+from accelerator.regular import open_file
 
 METADATA_BYTES_MAX = 1 << 29
 """Of one file of a table's or view's metadata, or one list of manifests, decompressed as well."""
@@ -95,16 +95,3 @@ class _LocalInput(InputFile):
 
     def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 - PyIceberg's signature
         return cast(InputStream, open_file(self.location))
-
-
-def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """The local file, to be read; OSError for a pipe, which might never end, a device, a folder."""
-    return open(path, "rb", opener=_regular)
-
-
-def _regular(path: str, flags: int) -> int:
-    handle = os.open(path, flags | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(f"{path} isn't a file")
-    return handle

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import pairwise
 from operator import and_
-from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -36,6 +35,7 @@ from accelerator.indexing import records
 from accelerator.indexing.pieces import BoundsTable, Piece, at
 from accelerator.pruning import judge, judge_rows
 from accelerator.recent import Recent
+from accelerator.regular import open_file
 from accelerator.relate.dimensions import Snapshots
 from accelerator.relate.stale import PinnedRelate, snapshots_of
 from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
@@ -95,7 +95,7 @@ class IndexFiles:
     def _opened(self, uri: str) -> BinaryIO:
         if not self._store.holds(uri):
             raise ValueError(f"{uri} isn't under the store")
-        return Path(local_path(uri)).open("rb")
+        return open_file(local_path(uri))
 
 
 def reads_of(file: BinaryIO) -> Read:

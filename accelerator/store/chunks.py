@@ -17,7 +17,7 @@ from typing import Any
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files import Files
 from accelerator.store.names import name_of
-from accelerator.store.records import SegmentRecord
+from accelerator.store.records import SegmentRecord, text_of, whole_of
 
 CHUNK_FORMAT = 2
 
@@ -43,7 +43,7 @@ class ChunkRef:
     def from_json(cls, raw: list[Any]) -> ChunkRef:
         """The inverse of `to_json`."""
         name, entries, size, digest = raw
-        return cls(name_of(name), int(entries), int(size), str(digest))
+        return cls(name_of(name), whole_of(entries), whole_of(size), text_of(digest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Chunks:
         """The inverse of `write_paths`, for one chunk."""
         _, lines = self._lines(ref, "garbage")
         try:
-            return [str(json.loads(line)) for line in lines]
+            return [text_of(json.loads(line)) for line in lines]
         except UNFIT as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from accelerator.errors import ConfigError
+from accelerator.redaction import redacted
 from accelerator.store.entries import Entry
 from accelerator.store.local_files import LocalFiles
 from accelerator.store.object_files import ObjectFiles
@@ -66,12 +67,21 @@ class Files(Protocol):
 
 def open_files(root: str, options: Mapping[str, str] | None = None) -> Files:
     """The files under a root: a local path, a `file:` URI, or s3://, gs://, az:// and the like."""
-    scheme = urlsplit(root).scheme.lower() if "://" in root else ""
+    try:
+        scheme = urlsplit(root).scheme.lower() if "://" in root else ""
+        root.encode()
+        if "\0" in root:
+            raise ValueError("it has a NUL")
+    except ValueError as error:
+        raise ConfigError(
+            f"store {redacted(root, {})!r} is no address: {error}",
+            hint="use a local path, file:, s3:, gs:, az: or abfss:",
+        ) from error
     if scheme in ("", "file"):
         return LocalFiles(local_path(root))
     if scheme not in _REMOTE_SCHEMES:
         raise ConfigError(
-            f"store {root!r} has a scheme that isn't known",
+            f"store {redacted(root, {})!r} has a scheme that isn't known",
             hint="use a local path, file:, s3:, gs:, az: or abfss:",
         )
     return ObjectFiles(root, options or {})

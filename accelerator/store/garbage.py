@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from accelerator.store.chunks import ChunkRef
 from accelerator.store.names import name_of
-from accelerator.store.records import Json
+from accelerator.store.records import Json, text_of, whole_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class Garbage:
     def from_json(cls, raw: Json) -> Garbage:
         """The inverse of `to_json`."""
         return cls(
-            tuple(str(one) for one in raw["artifacts"]),
+            tuple(text_of(one) for one in raw["artifacts"]),
             tuple(name_of(one) for one in raw["cubes"]),
             tuple(name_of(one) for one in raw["chunks"]),
             tuple(ChunkRef.from_json(one) for one in raw["more"]),
-            int(raw["bytes"]),
+            whole_of(raw["bytes"]),
         )

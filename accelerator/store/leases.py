@@ -23,6 +23,8 @@ LEASE_MS = 600_000
 # The reader stops trusting a lease this long before it ends, and the vacuum starts ignoring it this
 # long after: together what clocks of two machines may differ by, or a renewal may be late.
 MARGIN_MS = 120_000
+_FUTURE_MS = 86_400_000
+"""No clock is wrong by so much: what ends later is no lease."""
 VERSIONS, SNAPSHOTS = "pins", "snapshots"
 
 _NAME = re.compile(r"(\d{20})-(\d{15})-([0-9a-f]{32})-(\d+)\.json")
@@ -40,7 +42,7 @@ class Lease:
 
     def has_ended(self, now_ms: int) -> bool:
         """Whether its process must have stopped relying on it, by any clock."""
-        return now_ms > self.expires_ms + MARGIN_MS
+        return not now_ms - MARGIN_MS <= self.expires_ms <= now_ms + _FUTURE_MS
 
 
 def leases_of(files: Files, table_uuid: str, folder: str = VERSIONS) -> list[Lease]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from accelerator.errors import StoreError
+from accelerator.regular import open_file
 from accelerator.store.entries import Entry, is_draft
 from accelerator.store.names import inside
 from accelerator.synced import sync_directory, write_synced
@@ -55,14 +56,15 @@ class LocalFiles:
 
     def read(self, path: str) -> bytes:
         """See `Files.read`."""
-        with _local_errors(self._root, may_miss=True):
-            return Path(self._at(path)).read_bytes()
+        with _local_errors(self._root, may_miss=True), open_file(self._at(path)) as file:
+            return file.read()
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Files.read_range`."""
-        with _local_errors(self._root, may_miss=True), Path(self._at(path)).open("rb") as file:
+        with _local_errors(self._root, may_miss=True), open_file(self._at(path)) as file:
+            size = os.fstat(file.fileno()).st_size
             file.seek(offset)
-            return file.read(length)
+            return file.read(max(0, min(length, size - offset)))
 
     def exists(self, path: str) -> bool:
         """See `Files.exists`; one `stat`."""

@@ -33,14 +33,15 @@ FLOOR_GAP_MAX_S = 60.0
 
 # Its own, since commits run in threads of a program that may have seeded the one of the module.
 _CHANCE = random.Random()
-_NAME = re.compile(r"v(\d{20})\.json")
+# No writer ever comes to larger numbers: a file of such a name is nobody's.
+_NAME = re.compile(r"v(00\d{18})\.json")
 # The envelope comes first and in this order, so that the checksum is of the state's very bytes.
 _ENVELOPE = re.compile(
     rb'\{"format":(\d{1,9}),"kind":"([a-z]+)","number":(\d{1,20}),"commit":"([0-9a-f]{32})",'
     rb'"sha256":"([0-9a-f]{64})","state":(.*)\}\n',
     re.DOTALL,
 )
-_FLOOR = re.compile(r"/floors/(\d{20})\.json$")
+_FLOOR = re.compile(r"/floors/(00\d{18})\.json$")
 _FORMAT = re.compile(rb'\{"format":(\d{1,9})\b')
 
 
@@ -140,7 +141,7 @@ class VersionedLog(Generic[S]):
 
     def older(self, number: int) -> Iterator[S]:
         """The sound states of versions before `number`, newest first."""
-        for one in sorted((n for n in self._numbers() if n < number), reverse=True):
+        for one in sorted((n for n in self.numbers() if n < number), reverse=True):
             try:
                 yield self.read(one)
             except Damaged:
@@ -266,9 +267,10 @@ class VersionedLog(Generic[S]):
         return number
 
     def _list_newest(self) -> int:
-        return max(self._numbers(), default=0)
+        return max(self.numbers(), default=0)
 
-    def _numbers(self) -> list[int]:
+    def numbers(self) -> list[int]:
+        """Of all version files that there are; one listing."""
         found = map(number_of, self._files.list(self._folder))
         return [number for number in found if number is not None]
 

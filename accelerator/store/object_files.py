@@ -70,6 +70,8 @@ class ObjectFiles:
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Files.read_range`; one request."""
         with _remote_errors(self._root, self._options):
+            if length == 0:
+                return b""
             return bytes(obstore.get_range(self._store, inside(path), start=offset, length=length))
 
     def exists(self, path: str) -> bool:
@@ -149,13 +151,15 @@ def _remote_errors(root: str, options: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except (PermissionDeniedError, UnauthenticatedError) as error:
+        told = redacted(_first_line(error), options)
         raise StoreError(
-            f"the store at {root} refuses access: {redacted(_first_line(error), options)}",
+            f"the store at {redacted(root, options)} refuses access: {told}",
             hint="check the credentials in the environment or in `store_options`",
         ) from error
-    except BaseError as error:
+    except (BaseError, OverflowError, ValueError) as error:
+        told = redacted(_first_line(error), options)
         raise StoreError(
-            f"the store at {root} can't be used: {redacted(_first_line(error), options)}",
+            f"the store at {redacted(root, options)} can't be used: {told}",
             hint="check the URI, the network and `store_options`",
         ) from error
 

@@ -17,6 +17,7 @@ Json = dict[str, Any]
 CoveredKey = tuple[str, int, str]
 BUNDLE = "bundle"
 """The fact that tells a bundle of light blobs of an index."""
+_WHOLE_MAX = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,12 @@ class CubeRecord:
         """The inverse of `to_json`."""
         return cls(
             id=name_of(raw["id"]),
-            name=_text(raw["name"]),
-            table=_text(raw["table"]),
+            name=text_of(raw["name"]),
+            table=text_of(raw["table"]),
             table_uuid=name_of(raw["table_uuid"]),
-            sql=_text(raw["sql"]),
-            dialect=_text(raw["dialect"]),
-            created_ms=int(raw["created_ms"]),
+            sql=text_of(raw["sql"]),
+            dialect=text_of(raw["dialect"]),
+            created_ms=whole_of(raw["created_ms"]),
             settings=_pairs(raw["settings"]),
             definition=dict(raw["definition"]),
             published=_text_or_none(raw["published"]),
@@ -96,7 +97,7 @@ class DroppedCube:
     def from_json(cls, raw: Json) -> DroppedCube:
         """The inverse of `to_json`."""
         cube = CubeRecord.from_json(raw["cube"])
-        return cls(cube, int(raw["dropped_ms"]), int(raw["expires_ms"]))
+        return cls(cube, whole_of(raw["dropped_ms"]), whole_of(raw["expires_ms"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +139,13 @@ class IndexRecord:
         """The inverse of `to_json`."""
         return cls(
             id=name_of(raw["id"]),
-            name=_text(raw["name"]),
-            table=_text(raw["table"]),
+            name=text_of(raw["name"]),
+            table=text_of(raw["table"]),
             table_uuid=name_of(raw["table_uuid"]),
-            kind=_text(raw["kind"]),
-            field_id=int(raw["field_id"]),
-            column=_text(raw["column"]),
-            created_ms=int(raw["created_ms"]),
+            kind=text_of(raw["kind"]),
+            field_id=whole_of(raw["field_id"]),
+            column=text_of(raw["column"]),
+            created_ms=whole_of(raw["created_ms"]),
             options=dict(raw["options"]),
             disabled=_text_or_none(raw.get("disabled")),
         )
@@ -180,11 +181,11 @@ class CoveredFile:
         """The inverse of `to_json`."""
         path, sequence_number, deletes_key, record_count, size_bytes = raw
         return cls(
-            _text(path),
-            int(sequence_number),
-            _text(deletes_key),
-            int(record_count),
-            int(size_bytes),
+            text_of(path),
+            whole_of(sequence_number),
+            text_of(deletes_key),
+            whole_of(record_count),
+            whole_of(size_bytes),
         )
 
 
@@ -254,24 +255,28 @@ class SegmentRecord:
     def from_json(cls, raw: Json, shared: dict[Any, Any] | None = None) -> SegmentRecord:
         """The inverse of `to_json`; parts that many segments share are kept once, in `shared`."""
         known = {} if shared is None else shared
-        dimensions = tuple((int(o), _text(u), s) for o, u, s in raw["dimensions"])
-        edges = tuple(EdgeCount(int(e), m, u) for e, m, u in raw["edges"])
-        fields = tuple((_text(u), int(i), _text(t), bool(r)) for u, i, t, r in raw["fields"])
+        dimensions = tuple(
+            (whole_of(o), text_of(u), _whole_or_none(s)) for o, u, s in raw["dimensions"]
+        )
+        edges = tuple(EdgeCount(whole_of(e), m, u) for e, m, u in raw["edges"])
+        fields = tuple(
+            (text_of(u), whole_of(i), text_of(t), bool(r)) for u, i, t, r in raw["fields"]
+        )
         settings = _pairs(raw["settings"])
         return cls(
-            id=int(raw["id"]),
+            id=whole_of(raw["id"]),
             cube_id=known.setdefault(raw["cube_id"], name_of(raw["cube_id"])),
-            path=known.setdefault(raw["path"], _text(raw["path"])),
-            rows=int(raw["rows"]),
-            bytes=int(raw["bytes"]),
+            path=known.setdefault(raw["path"], text_of(raw["path"])),
+            rows=whole_of(raw["rows"]),
+            bytes=whole_of(raw["bytes"]),
             files=tuple(CoveredFile.from_json(file) for file in raw["files"]),
             # The kind is part of the key: tuples of different meaning may be equal, e.g. empty.
             dimensions=known.setdefault(("dimensions", dimensions), dimensions),
             edges=known.setdefault(("edges", edges), edges),
             fields=known.setdefault(("fields", fields), fields),
             settings=known.setdefault(("settings", settings), settings),
-            format=int(raw["format"]),
-            inputs=tuple(int(one) for one in raw["inputs"]),
+            format=whole_of(raw["format"]),
+            inputs=tuple(whole_of(one) for one in raw["inputs"]),
             facts=dict(raw["facts"]),
         )
 
@@ -307,15 +312,31 @@ class Job:
         }
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """The value, a text of characters; TypeError or ValueError for any other."""
     if not isinstance(value, str):
         raise TypeError(f"expected text, found {type(value).__name__}")
+    if not value.isascii():
+        value.encode()  # half a pair of surrogates is no character
+    return value
+
+
+def whole_of(value: object) -> int:
+    """The value, a number of 64 bits; TypeError or ValueError for any other."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"expected a whole number, found {type(value).__name__}")
+    if not -_WHOLE_MAX <= value < _WHOLE_MAX:
+        raise ValueError("a number of more than 64 bits")
     return value
 
 
 def _text_or_none(value: object) -> str | None:
-    return None if value is None else _text(value)
+    return None if value is None else text_of(value)
+
+
+def _whole_or_none(value: object) -> int | None:
+    return None if value is None else whole_of(value)
 
 
 def _pairs(raw: list[list[str]]) -> tuple[tuple[str, str], ...]:
-    return tuple((_text(name), _text(value)) for name, value in raw)
+    return tuple((text_of(name), text_of(value)) for name, value in raw)

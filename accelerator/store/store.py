@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from accelerator.errors import CubeNotFoundError, StoreConflictError, StoreError
+from accelerator.errors import UNFIT, CubeNotFoundError, StoreConflictError, StoreError
+from accelerator.redaction import redacted
 from accelerator.store.adding import Added, add_segments, holds
 from accelerator.store.deleter import Pace
 from accelerator.store.entries import is_draft
@@ -25,8 +26,16 @@ from accelerator.store.expiry import Unusable, expire
 from accelerator.store.files import Files, local_folders, local_path, open_files
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log import VersionedLog
+from accelerator.store.names import name_of
 from accelerator.store.orphans import sweep
-from accelerator.store.records import CubeRecord, IndexRecord, Job, SegmentRecord
+from accelerator.store.records import (
+    CubeRecord,
+    IndexRecord,
+    Job,
+    SegmentRecord,
+    text_of,
+    whole_of,
+)
 from accelerator.store.registry import FOLDER, RegistryCodec, RegistryVersion
 from accelerator.store.registry_vacuum import vacuum_registry
 from accelerator.store.retention import CountedFiles, Report, Retention
@@ -349,7 +358,7 @@ class Store:
             odd = "://" in path or "\0" in path
             if odd or not os.path.realpath(path).startswith(root):
                 raise StoreError(
-                    f"{uri} isn't under the store {start}",
+                    f"{uri} isn't under the store {redacted(start, {})}",
                     hint="somebody else's record names it: drop the cube, and create it again",
                 )
 
@@ -490,16 +499,18 @@ class Store:
         try:
             raw = json.loads(self._files.read(path))
             job = Job(
-                raw["id"],
-                raw["table_uuid"],
-                raw["cube_id"],
+                name_of(raw["id"]),
+                name_of(raw["table_uuid"]),
+                name_of(raw["cube_id"]),
                 "",
-                raw["started_ms"],
-                raw.get("process", ""),
+                whole_of(raw["started_ms"]),
+                text_of(raw.get("process", "")),
             )
-            return replace(job, uri=self._files.uri(job.prefix))
-        except (FileNotFoundError, KeyError, TypeError, ValueError):
+        except (FileNotFoundError, *UNFIT):
             return None
+        # Its name says whose log it is; what it says of another's would end that one.
+        is_own = path == _job_path(job.table_uuid, job.id)
+        return replace(job, uri=self._files.uri(job.prefix)) if is_own else None
 
     def _relative(self, uri: str) -> str:
         """The path under the root; what isn't under it is none of the store's files."""
@@ -507,7 +518,7 @@ class Store:
         for text in (uri, f"file://{local_path(uri)}"):
             if text.startswith(start) and "\0" not in text and ".." not in text.split("/"):
                 return text.removeprefix(start)
-        raise StoreError(f"{uri} isn't under the store {start}")
+        raise StoreError(f"{uri} isn't under the store {redacted(start, {})}")
 
     def _relative_or_not(self, uri: str) -> str:
         """The path under the root; where it's elsewhere, the URI, so that nobody deletes it."""

@@ -17,7 +17,7 @@ from accelerator.store.chunks import Chunks, compact_json
 from accelerator.store.cube_state import CubeState, Loader
 from accelerator.store.garbage import Garbage
 from accelerator.store.names import name_of
-from accelerator.store.records import Json, SegmentRecord
+from accelerator.store.records import Json, SegmentRecord, whole_of
 
 _NOTHING = Garbage()
 INLINE_BYTES_MAX = 16_384
@@ -140,15 +140,18 @@ class TableCodec:
             name_of(cube_id): CubeState.from_json(cube_id, self.loader, number, one)
             for cube_id, one in raw["cubes"].items()
         }
+        floor, prev = whole_of(raw["floor"]), whole_of(raw["prev_garbage"])
+        if not (1 <= floor <= number and 0 <= prev < number):
+            raise ValueError(f"version {number} names floor {floor}, and {prev} before it")
         return TableVersion(
             self.loader,
             number,
             Map(cubes),
-            int(raw["floor"]),
-            int(raw["clean"]),
+            floor,
+            whole_of(raw["clean"]),
             Garbage.from_json(raw["garbage"]),
-            int(raw["prev_garbage"]),
-            int(raw["committed_ms"]),
+            prev,
+            whole_of(raw["committed_ms"]),
         )
 
     def _decode_first(self, number: int, raw: Json) -> TableVersion:

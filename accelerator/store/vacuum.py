@@ -26,6 +26,8 @@ from accelerator.store.table import TableVersion
 VERSION_AGE_MS = int(2 * PROBE_GAP_MAX_S * 1000)
 # So few old version files aren't worth a commit that says that they're gone.
 VERSIONS_WORTH = 16
+VERSIONS_LISTED = 1_000_000
+"""More that are to go are listed, not counted."""
 # What a vacuum remembers of garbage between finding and deleting it; more is read twice.
 NAMES_MAX = 200_000
 # After so many deletions the version files that named them go too, so that a rerun skips them.
@@ -275,9 +277,12 @@ def _delete_versions(scene: Scene, floor: int, end: int, deleter: Deleter) -> in
     """
     if end > floor and not scene.dry_run:
         scene.log.raise_floor(end)
-    for number in range(floor, end):
+    numbers: Sequence[int] = range(floor, end)
+    if len(numbers) > VERSIONS_LISTED:  # a newest file with a number that nobody has counted to
+        numbers = [one for one in scene.log.numbers() if floor <= one < end]
+    for number in numbers:
         deleter.add(scene.log.path(number))
-    scene.report.deleted("version", "older than all that is needed", max(0, end - floor))
+    scene.report.deleted("version", "older than all that is needed", len(numbers))
     return max(floor, end)
 
 

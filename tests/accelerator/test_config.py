@@ -70,7 +70,7 @@ def test_a_directory_that_looks_like_a_warehouse_is_one(mark, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     assert Config.load_here(env={}).spark_conf == {"a": "b"}
     (tmp_path / mark).touch()
-    with pytest.raises(ConfigError, match="'spark_conf' can't stand in"):
+    with pytest.raises(ConfigError, match="'warehouse' can't stand in"):
         Config.load_here(env={})
 
 
@@ -80,8 +80,14 @@ def test_the_file_of_a_warehouse_cant_name_another_to_escape(tmp_path, monkeypat
         'warehouse = "/elsewhere"\nstore = "/elsewhere"'
     )
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="'store' can't stand in"):
+    with pytest.raises(ConfigError, match="'warehouse' can't stand in"):
         Config.load(env={})
+
+
+def test_a_file_that_is_too_deep(tmp_path):
+    (tmp_path / "deep.toml").write_text("a=" + "[" * 100_000)
+    with pytest.raises(ConfigError, match="can't be read as TOML"):
+        Config.load(tmp_path / "deep.toml", env={})
 
 
 def test_a_file_uri_warehouse_finds_its_file(tmp_path):
@@ -107,6 +113,9 @@ def test_paths_and_sizes_are_taken(tmp_path):
         ("metadata_max_age_s", "nan"),
         ("store_max_age_s", True),
         ("duckdb_threads", 1.5),
+        ("duckdb_threads", 1025),
+        ("duckdb_bytes_max", "9" * 400),
+        ("spark_conf", "[" * 100_000),
         ("duckdb_bytes_max", "2 lots"),
         ("build_files_per_job", 0),
         ("catalog_name", "a.b"),

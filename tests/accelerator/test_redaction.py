@@ -31,6 +31,28 @@ def test_values_of_secret_properties_are_hidden() -> None:
     assert redacted("plain", {"token": ""}) == "plain"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at postgresql://u:pa/ss@h/db", "at postgresql://u:***@h/db"),
+        ("at http://u:p@ss@h", "at http://u:***@h"),
+        ("at https://to.ken@h/x", "at https://***@h/x"),
+        ("s3://b/x?sig=hush&a=1", "s3://b/x?sig=***&a=1"),
+        ("jdbc:x?user=me&password=hush", "jdbc:x?user=me&password=***"),
+        ("abfss://box@account.dfs/x", "abfss://box@account.dfs/x"),
+    ],
+)
+def test_addresses(text: str, shown: str) -> None:
+    assert redacted(text, {}) == shown
+
+
+def test_other_spellings_of_a_secret() -> None:
+    properties = {"adls.connection-string": 'a/b "c"', "header.Authorization": "Bearer ey.abcdef"}
+    said = 'a%2Fb%20%22c%22 or a/b \\"c\\" or ey.abcdef'
+    assert redacted(said, properties) == "*** or *** or ***"
+    assert redacted("it's hush-hush", {"pwd": "hush-hush"}) == "it's ***"
+
+
 def test_errors_of_catalogs_have_none() -> None:
     settings = CatalogSettings("c", "rest", _SECRETS)
     told = [unavailable(settings, OSError(_SAID)), refused(settings, ("d", "t"), OSError(_SAID))]

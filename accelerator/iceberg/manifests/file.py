@@ -23,7 +23,6 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from pyiceberg.manifest import ManifestFile
 
-from accelerator.iceberg.io import open_file
 from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
     DELETE_TYPES,
@@ -34,6 +33,7 @@ from accelerator.iceberg.manifests.columns import (
     is_sound,
     stats_column,
 )
+from accelerator.regular import open_file
 
 FORMAT = 1
 _MAGIC = b"LAMANIF1"  # ends in the format

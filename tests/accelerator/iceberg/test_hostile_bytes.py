@@ -23,12 +23,13 @@ from accelerator.iceberg.avro_records import sized
 from accelerator.iceberg.catalogs import Pointer
 from accelerator.iceberg.errors import CatalogError, ManifestError
 from accelerator.iceberg.files import DeleteRef, LiveFile
-from accelerator.iceberg.io import LocalInputs, open_file, read_bytes
+from accelerator.iceberg.io import LocalInputs, read_bytes
 from accelerator.iceberg.manifests.columns import TYPES, is_of
 from accelerator.iceberg.manifests.container import read_container
 from accelerator.iceberg.manifests.file import Identity, encode, file_of, read_file
 from accelerator.iceberg.manifests.reader import decode_manifest
 from accelerator.iceberg.position_deletes import PositionDeletes
+from accelerator.regular import open_file
 from tests.accelerator.iceberg.avro_writer import SYNC, Writer, number, text
 from tests.accelerator.iceberg.manifests import entry, listed
 
