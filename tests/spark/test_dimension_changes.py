@@ -71,3 +71,42 @@ def test_only_files_with_a_changed_key_are_read(
     wh.sql(f"DELETE FROM {dimension} WHERE a = 'twice'")
     assert (left(), built(), left()) == (1, 1, 0)
     acc.query("DROP CUBE changes FORCE")
+
+
+def test_cells_of_two_states_are_not_merged(
+    acc: Accelerator, spark_warehouse: SparkWarehouse
+) -> None:
+    """What is merged is recorded as of one state, which a statement may ask for."""
+    wh = spark_warehouse
+    fact, dimension = (f"lake.d.{wh.table(c)}" for c in ("k INT, v INT", "k INT, y INT"))
+    wh.sql(f"INSERT INTO {dimension} SELECT CAST(id AS INT), CAST(id % 3 AS INT) FROM range(20)")
+    for number in range(2):
+        wh.sql(
+            f"INSERT INTO {fact} SELECT /*+ COALESCE(1) */ CAST({number} * 10 + id % 10 AS INT),"
+            f" CAST(id AS INT) FROM range({number * 50}, {number * 50 + 50})"
+        )
+    acc.query(
+        f"CREATE CUBE states AS SELECT y, sum(v) s, count(*) n FROM {fact} f"
+        f" JOIN {dimension} d ON f.k = d.k GROUP BY y"
+    )
+    ((first,),) = wh.sql(f"SELECT snapshot_id FROM {dimension}.snapshots")
+    wh.sql(f"UPDATE {dimension} SET y = 77 WHERE k = 15")
+    assert acc.query("BUILD CUBE states").arrow()["files"][0].as_py() == 1
+    acc.query("COMPACT CUBE states")
+    answers = Differential(acc)
+    for of in (f"{dimension} VERSION AS OF {first}", dimension):
+        answers.check(
+            [f"SELECT y, sum(v), count(*) FROM {fact} f JOIN {of} d ON f.k = d.k GROUP BY y"],
+            rewritten=None,
+        )
+    states = {s.dimensions for s in acc.store.table(_uuid(acc, "states")).of(_id(acc, "states"))}
+    assert len(states) == 2
+    acc.query("DROP CUBE states FORCE")
+
+
+def _uuid(acc: Accelerator, cube: str) -> str:
+    return acc.store.registry().cubes[cube].table_uuid
+
+
+def _id(acc: Accelerator, cube: str) -> str:
+    return acc.store.registry().cubes[cube].id
