@@ -69,7 +69,7 @@ def cancelled(what, work):
 cancelled("Spark", lambda: acc.query(forever))
 real, accelerator.session.run_duckdb = (
     accelerator.session.run_duckdb,
-    lambda plan, engine, *rest: engine.run(slow, tag=rest[-1]),
+    lambda plan, engine, tag, store: engine.run(slow, tag=tag),
 )
 interrupted("DuckDB", lambda: acc.query("SELECT g, count(*) AS n FROM d.t GROUP BY g"), 2)
 accelerator.session.run_duckdb = real
