@@ -44,7 +44,8 @@ def altered(
 ) -> list[SegmentRecord]:
     """Those whose artifact is there, and isn't what was written or hasn't their cells.
 
-    What isn't under the store is none of its artifacts, and isn't opened.
+    What isn't under the store isn't opened, and nothing is told of it: a store that others know
+    by another path has segments of theirs.
 
     `anew`: files are read whatever was read of them, as a disk loses bits without a word.
     """
@@ -56,7 +57,7 @@ def altered(
         recorded = segment.facts.get(CHECKSUM)
         file = local_path(segment.path), recorded if isinstance(recorded, str | None) else ""
         if file not in files:
-            files[file] = _cells(*file, anew=anew) if store.holds(segment.path) else {}
+            files[file] = _cells(*file, anew=anew) if store.holds(segment.path) else None
         cells = files[file]
         if cells is not None and cells.get(segment.id) != segment.rows:
             found.append(segment)

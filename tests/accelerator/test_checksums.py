@@ -63,13 +63,14 @@ def test_what_cannot_be_told_is_not_altered(folder: Path, store: Store) -> None:
 def test_what_is_elsewhere_is_not_opened(
     folder: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its segment is taken for altered, so that the next build makes it anew."""
+    """Nor is it taken for altered: it may be another's, who has the store at another path."""
     path = tmp_path / "secret"
     path.write_bytes(b"abc")
     monkeypatch.setattr(checksums, "_state", lambda one: pytest.fail(f"{one} is looked at"))
     odd = [path, f"{folder}/../{tmp_path.name}/secret", "\0", f"{folder}/\0"]
-    segments = [_segment(Path(str(one)), None) for one in odd]
-    assert altered(segments, store) == segments
+    segments = [_segment(Path(str(one)), recorded) for one in odd for recorded in (None, "0")]
+    assert altered(segments, store) == []
+    assert altered(segments, store, anew=True) == []
 
 
 def test_a_bit_that_a_disk_lost_is_found_by_reading_anew(folder: Path, store: Store) -> None:
