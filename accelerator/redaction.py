@@ -7,16 +7,11 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
-_SECRET = re.compile(
-    r"password|passwd|pwd|secret|token|credential|key|sas|signature|auth|bearer|connection.?string",
-    re.IGNORECASE,
-)
+_WORDS = "password|passwd|pwd|secret|token|credential|key"
+_SECRET = re.compile(rf"{_WORDS}|sas|signature|auth|bearer|connection.?string", re.IGNORECASE)
 _LOGIN = re.compile(r"(?<=://)([^\s/@:]*):(\S+)@")
 _USER = re.compile(r"(https?://)[^\s/@:]+@", re.IGNORECASE)
-_PARAMETER = re.compile(
-    r"([?&;][^=&;\s]*(?:password|passwd|pwd|secret|token|credential|key|sig)[^=&;\s]*=)[^&;\s]+",
-    re.IGNORECASE,
-)
+_PARAMETER = re.compile(rf"([?&;][^=&;\s]*(?:{_WORDS}|sig)[^=&;\s]*=)[^&;\s]+", re.IGNORECASE)
 _LENGTH_MIN = 4
 _WORD = 7
 """Longer parts of a secret, as what stands behind `Bearer`, are secrets as well."""

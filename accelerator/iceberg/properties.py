@@ -17,7 +17,7 @@ from typing import Any
 
 from accelerator.errors import UNFIT
 from accelerator.iceberg.errors import CatalogError
-from accelerator.iceberg.io import file_io, gunzipped, inputs_for, local_path, read_bytes
+from accelerator.iceberg.io import file_io, local_path, read_metadata
 from accelerator.synced import sync_directory, write_synced
 
 _LOG_MAX = "write.metadata.previous-versions-max"
@@ -31,9 +31,8 @@ def write_edited(
 
     CatalogError where it isn't of a form that can be changed.
     """
-    raw = read_bytes(inputs_for(location, io_properties), location)
     try:
-        metadata = json.loads(gunzipped(raw) if raw[:2] == b"\x1f\x8b" else raw)
+        metadata = json.loads(read_metadata(location, io_properties))
         edit(metadata, location, updates, time.time_ns() // 1_000_000)
         content = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
     except UNFIT as error:

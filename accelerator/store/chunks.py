@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from accelerator.store.names import name_of
 from accelerator.store.records import SegmentRecord, text_of, whole_of
 
 CHUNK_FORMAT = 2
+_SURROGATE = re.compile(r"\\u[dD]")
 
 
 class Damaged(Exception):
@@ -60,13 +62,26 @@ class Change:
 
 
 def compact_json(value: object) -> str:
-    """JSON in one spelling: sorted keys, no spaces, no NaN; StoreError for what isn't JSON."""
+    """JSON in one spelling: sorted keys, no spaces, no NaN; StoreError for what isn't JSON.
+
+    Nor is a text that has half a pair of surrogates.
+    """
     try:
-        return json.dumps(
+        text = json.dumps(
             value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
         )
+        text.encode()
+        return text
     except (TypeError, ValueError) as error:
         raise StoreError(f"a record isn't plain JSON: {error}") from error
+
+
+def read_json(text: str) -> Any:
+    """The inverse. ValueError for what isn't JSON, or has half a pair of surrogates."""
+    value = json.loads(text)
+    if _SURROGATE.search(text):
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def merged(changes: Iterable[Change]) -> Change:
@@ -115,7 +130,7 @@ class Chunks:
         """A chunk of segments, its records still as text."""
         head, lines = self._lines(ref, "segments")
         try:
-            added = tuple((int(json.loads(line)["id"]), line) for line in lines)
+            added = tuple((int(read_json(line)["id"]), line) for line in lines)
             return Change(tuple(int(one) for one in head["removed"]), added)
         except UNFIT as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
@@ -126,7 +141,7 @@ class Chunks:
         """A chunk of segments, decoded; equal parts of records are kept once, in `shared`."""
         head, lines = self._lines(ref, "segments")
         try:
-            records = [SegmentRecord.from_json(json.loads(line), shared) for line in lines]
+            records = [SegmentRecord.from_json(read_json(line), shared) for line in lines]
             return [int(one) for one in head["removed"]], records
         except UNFIT as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
@@ -143,7 +158,7 @@ class Chunks:
         """The inverse of `write_paths`, for one chunk."""
         _, lines = self._lines(ref, "garbage")
         try:
-            return [text_of(json.loads(line)) for line in lines]
+            return [text_of(read_json(line)) for line in lines]
         except UNFIT as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
 
@@ -165,7 +180,7 @@ class Chunks:
         # Not splitlines: a path may hold other characters that count as ends of lines there.
         try:
             first, *lines = data.decode().rstrip("\n").split("\n")
-            head = json.loads(first)
+            head = read_json(first)
         except UNFIT as error:
             raise self._damaged(ref, f"its head can't be read: {error!r}") from error
         if not isinstance(head, dict):

@@ -9,7 +9,6 @@ state is, and which further files it rests on, is its codec's.
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import re
 import threading
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from accelerator.errors import UNFIT, AcceleratorError, StoreConflictError, StoreError
-from accelerator.store.chunks import Damaged
+from accelerator.store.chunks import Damaged, read_json
 from accelerator.store.files import Files
 
 TRIES_MAX = 50
@@ -364,7 +363,7 @@ def _open_envelope(
     if match[2].decode() != kind or int(match[3]) != number:
         raise Damaged(f"it says {match[2].decode()} {int(match[3])} of itself")
     try:
-        state = json.loads(match[6])
+        state = read_json(match[6].decode())
     except UNFIT as error:
         raise Damaged(f"its state isn't JSON: {error}") from error
     if not isinstance(state, dict):

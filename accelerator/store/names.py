@@ -16,9 +16,14 @@ def name_of(value: object) -> str:
     return value
 
 
+def strays(path: str) -> bool:
+    """Whether a path may be another than it says: it has `..` for a part, or a NUL."""
+    return "\0" in path or (".." in path and ".." in path.split("/"))
+
+
 def inside(path: str) -> str:
     """The path, which is relative to a root; StoreError where it could lead out of it."""
-    if path.startswith("/") or "\0" in path or (".." in path and ".." in path.split("/")):
+    if path.startswith("/") or strays(path):
         raise StoreError(
             f"{path[:200]!r} isn't a path in the store",
             hint="a record names it that was changed by hand or by somebody else: drop the cube or "

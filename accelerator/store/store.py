@@ -20,13 +20,14 @@ from dataclasses import replace
 from accelerator.errors import UNFIT, CubeNotFoundError, StoreConflictError, StoreError
 from accelerator.redaction import redacted
 from accelerator.store.adding import Added, add_segments, holds
+from accelerator.store.chunks import read_json
 from accelerator.store.deleter import Pace
 from accelerator.store.entries import is_draft
 from accelerator.store.expiry import Unusable, expire
 from accelerator.store.files import Files, local_folders, local_path, open_files
 from accelerator.store.leases import SNAPSHOTS, Leases, leases_of
 from accelerator.store.log import VersionedLog
-from accelerator.store.names import name_of
+from accelerator.store.names import name_of, strays
 from accelerator.store.orphans import sweep
 from accelerator.store.records import (
     CubeRecord,
@@ -497,7 +498,7 @@ class Store:
     def _job(self, path: str) -> Job | None:
         """The job of a log file; None for one that ended meanwhile or isn't whole."""
         try:
-            raw = json.loads(self._files.read(path))
+            raw = read_json(self._files.read(path).decode())
             job = Job(
                 name_of(raw["id"]),
                 name_of(raw["table_uuid"]),
@@ -516,7 +517,7 @@ class Store:
         """The path under the root; what isn't under it is none of the store's files."""
         start = self._files.uri("")
         for text in (uri, f"file://{local_path(uri)}"):
-            if text.startswith(start) and "\0" not in text and ".." not in text.split("/"):
+            if text.startswith(start) and not strays(text):
                 return text.removeprefix(start)
         raise StoreError(f"{uri} isn't under the store {redacted(start, {})}")
 

@@ -18,6 +18,7 @@ from accelerator.store.files import Files
 from accelerator.store.garbage import Garbage
 from accelerator.store.leases import SNAPSHOTS, Lease, leases_of
 from accelerator.store.log import PROBE_GAP_MAX_S, S, VersionedLog
+from accelerator.store.names import strays
 from accelerator.store.records import Job
 from accelerator.store.retention import Report, Retention
 from accelerator.store.table import TableVersion
@@ -261,7 +262,7 @@ def listed(scene: Scene, ref: ChunkRef) -> list[str] | None:
 
 def _delete_artifact(scene: Scene, path: str, deleter: Deleter) -> bool:
     """Only what lies where this table's builds write, whatever a record says."""
-    inside = path.startswith(f"tables/{scene.table_uuid}/cubes/") and ".." not in path.split("/")
+    inside = path.startswith(f"tables/{scene.table_uuid}/cubes/") and not strays(path)
     if inside:
         scene.report.deleted("artifact", "no version names it", 1)
         deleter.add(path)

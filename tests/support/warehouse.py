@@ -6,7 +6,7 @@ Recorded, Spark runs a statement once for all runs; live, it runs each time. Bot
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -106,18 +106,25 @@ class RecordedWarehouse(SparkWarehouse):
         return LIVE.over(self.root, self.recorded.catalog).session
 
     def attach(self, **settings: Any) -> Accelerator:
-        conf = {"spark.sql.session.timeZone": "UTC"} | settings.pop("spark_conf", {})
-        loaded = Config.load(**{"catalog_name": "lake", "spark_conf": conf} | settings)
-        context = SessionContext(loaded, lambda: None)
-        lake = Lake(
-            self.catalogs,
-            context.catalog,
-            context.namespace,
-            metadata_max_age_s=loaded.metadata_max_age_s,
-            manifest_cache=_manifest_cache(loaded),
-        )
-        source = SparkSource(lambda: self.engine)
-        return Accelerator(loaded, lake, _store(loaded), source, context)
+        return attached(self.engine, self.catalogs, **settings)
+
+
+def attached(
+    engine: SparkEngine, catalogs: Sequence[CatalogSettings], **settings: Any
+) -> Accelerator:
+    """A session of the layer over an engine that asks no JVM for the session's state."""
+    conf = {"spark.sql.session.timeZone": "UTC"} | settings.pop("spark_conf", {})
+    loaded = Config.load(**{"catalog_name": "lake", "spark_conf": conf} | settings)
+    context = SessionContext(loaded, lambda: None)
+    lake = Lake(
+        catalogs,
+        context.catalog,
+        context.namespace,
+        metadata_max_age_s=loaded.metadata_max_age_s,
+        manifest_cache=_manifest_cache(loaded),
+    )
+    source = SparkSource(lambda: engine)
+    return Accelerator(loaded, lake, _store(loaded), source, context)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from accelerator.builds.checksums import altered
 from accelerator.errors import ConfigError, StoreError
 from accelerator.indexing.probing import IndexFiles
 from accelerator.store import Retention, SegmentRecord, Store
+from accelerator.store.chunks import compact_json, read_json
 from accelerator.store.files import open_files
 from accelerator.store.records import text_of, whole_of
 from fuzz.bytes.seals import version_sealed
@@ -184,7 +185,13 @@ def test_objects_that_cannot_be() -> None:
 
 def test_texts_and_numbers_of_records() -> None:
     assert text_of("né") == "né" and whole_of(-(2**63)) == -(2**63)
-    for value in ("\ud800", 7, None):
+    assert read_json('"\\ud83d\\ude00"') == "\U0001f600"
+    for text in ('"\\ud800"', '{"a":["\\uDC00"]}', '{"\\ud800":1}'):
+        with pytest.raises(ValueError, match="surrogates"):
+            read_json(text)
+    with pytest.raises(StoreError, match="isn't plain JSON"):
+        compact_json(["\ud800"])
+    for value in (7, None):
         with pytest.raises((TypeError, ValueError)):
             text_of(value)
     for number in (2**63, True, 1.0, "1", None):
