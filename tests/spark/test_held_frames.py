@@ -81,6 +81,24 @@ def test_a_view_and_a_cached_frame_keep_it(session: tuple[Accelerator, str]) -> 
     assert _collected(acc) == 0
 
 
+def test_what_only_a_subquery_reads_is_kept(session: tuple[Accelerator, str]) -> None:
+    """Its relations are none of the leaves of the frame that is left."""
+    acc, sql = session
+    plain = {tuple(row) for row in acc.spark.sql(sql).collect()}
+    acc.sql(sql).createOrReplaceTempView("held_sub")
+    rows = "VALUES (0, 1), (1, 1), (7, 1) AS t (k, one)"
+    kept = acc.spark.sql(
+        f"SELECT k, (SELECT max(s) FROM held_sub) AS most FROM {rows}"
+        " WHERE k IN (SELECT k FROM held_sub)"
+    )
+    acc.spark.catalog.dropTempView("held_sub")
+    assert _collected(acc, _FEW) == 1
+    most = max(s for _, s in plain)
+    assert {tuple(row) for row in kept.collect()} == {(0, most), (1, most)}
+    del kept
+    assert _collected(acc) == 0
+
+
 def test_the_session_ends_what_is_left(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
     table = f"lake.d.{spark_warehouse.table('k INT')}"
     spark_warehouse.sql(f"INSERT INTO {table} SELECT id FROM range(5)")
