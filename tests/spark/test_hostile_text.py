@@ -38,7 +38,7 @@ from accelerator.store import local_path
 from fuzz.bytes.seals import version_sealed
 from tests.spark.conftest import SparkWarehouse
 from tests.support.extent import FULL, sized
-from tests.support.warehouse import attached
+from tests.support.warehouse import RecordedWarehouse, attached
 from tests.support.watched import Watched
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
@@ -59,7 +59,9 @@ class _NoSpark(SparkEngine):
         self.asked: list[str] = []
         super().__init__(lambda: self.session, owned=False)
 
-    started = False  # type: ignore[assignment]
+    @property
+    def started(self) -> bool:
+        return False
 
     @property
     def session(self) -> Any:
@@ -86,7 +88,7 @@ class _NoSpark(SparkEngine):
 class Planted:
     """The lake of the test, and what is planted in it."""
 
-    def __init__(self, wh: SparkWarehouse, folder: Path) -> None:
+    def __init__(self, wh: RecordedWarehouse, folder: Path) -> None:
         self.folder, self.outside = folder, folder / "outside"
         self.outside.mkdir()
         self._secrets()
@@ -98,8 +100,8 @@ class Planted:
             self._build(acc)
         self.catalog, self._kept = folder / "catalog.db", folder / "kept"
         self._kept_catalog = folder / "kept.db"
-        shutil.copyfile(wh.recorded.catalog, self._kept_catalog)  # type: ignore[attr-defined]
-        shutil.copyfile(wh.recorded.catalog, self.catalog)  # type: ignore[attr-defined]
+        for copied in (self._kept_catalog, self.catalog):
+            shutil.copyfile(wh.recorded.catalog, copied)
         shutil.copytree(self.store, self._kept)
         self.root = wh.root
         self.location = self._location()
@@ -295,6 +297,7 @@ def _with(value: Any, path: tuple[Any, ...], text: str) -> Any:
 def planted(
     spark_warehouse: SparkWarehouse, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Planted]:
+    assert isinstance(spark_warehouse, RecordedWarehouse)
     found = Planted(spark_warehouse, tmp_path_factory.mktemp("hostile"))
     yield found
     found.watched.close()
