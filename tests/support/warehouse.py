@@ -110,7 +110,7 @@ class RecordedWarehouse(SparkWarehouse):
 
 
 def attached(
-    engine: SparkEngine, catalogs: Sequence[CatalogSettings], **settings: Any
+    source: SparkEngine, catalogs: Sequence[CatalogSettings], /, **settings: Any
 ) -> Accelerator:
     """A session of the layer over an engine that asks no JVM for the session's state."""
     conf = {"spark.sql.session.timeZone": "UTC"} | settings.pop("spark_conf", {})
@@ -123,8 +123,7 @@ def attached(
         metadata_max_age_s=loaded.metadata_max_age_s,
         manifest_cache=_manifest_cache(loaded),
     )
-    source = SparkSource(lambda: engine)
-    return Accelerator(loaded, lake, _store(loaded), source, context)
+    return Accelerator(loaded, lake, _store(loaded), SparkSource(lambda: source), context)
 
 
 @contextmanager
