@@ -37,13 +37,13 @@ def play(
 ) -> Counter:
     """One star's life; counts what was asked and what has left files out.
 
-    Dimensions of more than `rows_max` rows are joined by Spark.
+    Dimensions of more than `rows_max` rows are joined by Spark, which is real for that.
     """
     r = Random(seed)
     told: Counter[str] = Counter()
     engine = r.choice(("duckdb", "auto", "spark"))
     settings = {"store": str(store), "engine": engine, "relate_lookup_rows_max": rows_max}
-    with wh.attach(**settings) as acc:
+    with wh.attach(**settings) if rows_max is None else wh.live(**settings) as acc:
         world = World(wh, acc, r)
         world.make()
         both = Differential(acc)
