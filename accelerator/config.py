@@ -105,7 +105,7 @@ class Config:
         "With engine `auto`, what is larger than this to read goes to Spark.",
         kind="bytes",
     )
-    duckdb_threads: int = _setting(0, "Threads of DuckDB; 0: one per core.", kind="threads")
+    duckdb_threads: int = _setting(0, "Threads of DuckDB; 0: one per core.", kind="threads or none")
     duckdb_memory: str | None = _setting(
         None, "Memory limit of DuckDB, e.g. `4GB`; by default DuckDB's own.", kind="text or none"
     )
@@ -260,7 +260,7 @@ class Config:
         1000, "VACUUM deletes so many files by one request.", kind="count"
     )
     vacuum_delete_threads: int = _setting(
-        4, "VACUUM sends so many of these requests at once.", kind="count"
+        4, "VACUUM sends so many of these requests at once.", kind="threads"
     )
     vacuum_deletes_per_second: int = _setting(
         0,

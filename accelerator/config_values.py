@@ -35,7 +35,8 @@ KINDS = {
     "share": "a number from 0 to 1",
     "whole number": "a whole number, 0 or more",
     "count": "a whole number, 1 or more",
-    "threads": "a whole number from 0 to 1024",
+    "threads": "a whole number from 1 to 1024",
+    "threads or none": "a whole number from 0 to 1024",
     "bytes": "bytes, or a size such as 512MB or 2GiB",
     "texts": "a list of texts (in the environment: separated by commas)",
     "mapping": "a table of texts (in the environment: a JSON object)",
@@ -94,8 +95,8 @@ def _whole(value: Any, least: int) -> int:
     return number
 
 
-def _threads(value: Any, _: Mapping[str, Any]) -> int:
-    number = _whole(value, 0)
+def _threads(value: Any, least: int) -> int:
+    number = _whole(value, least)
     if number > _THREADS_MAX:
         raise ValueError(f"it must be {_THREADS_MAX} or less")
     return number
@@ -146,7 +147,8 @@ PARSERS: dict[str, Parser] = {
     "share": _share,
     "whole number": lambda value, _: _whole(value, 0),
     "count": lambda value, _: _whole(value, 1),
-    "threads": _threads,
+    "threads": lambda value, _: _threads(value, 1),
+    "threads or none": lambda value, _: _threads(value, 0),
     "bytes": _bytes,
     "texts": _texts,
     "mapping": _mapping,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from accelerator.cli.session import Opener, open_session, session_of
+from accelerator.cli.terminal import say
 from accelerator.statements.text import split_statements
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def export_command(sql: str | None, file: TextIO | None, target: Path, *, option
     if options.json:
         print_json({"file": str(target), "rows": rows, "seconds": round(seconds, 3)})
     else:
-        click.echo(f"{rows:,} rows into {target} in {seconds:.1f} s", err=True)
+        say(f"{rows:,} rows into {target} in {seconds:.1f} s", err=True)
 
 
 @contextmanager
@@ -186,7 +187,7 @@ def explain_command(sql: str | None, file: TextIO | None, *, options: Options) -
     """Say how a query would be answered, without running it."""
     statement = _one_statement(sql, file)
     with options.session() as session:
-        click.echo(session.explain(statement, format="json" if options.json else "text"))
+        say(session.explain(statement, format="json" if options.json else "text"))
 
 
 @main.command("why-not")
@@ -203,11 +204,11 @@ def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -
         print_json(found)
         return
     for one in found:
-        click.echo(f"{one['cube'] or 'all cubes'}: {one['reason']} [{one['code']}]")
+        say(f"{one['cube'] or 'all cubes'}: {one['reason']} [{one['code']}]")
         if one.get("ddl"):
-            click.echo(f"  {one['ddl']}")
+            say(f"  {one['ddl']}")
     if not found:
-        click.echo("a cube answers it, and no other was considered", err=True)
+        say("a cube answers it, and no other was considered", err=True)
 
 
 @main.command("verify")
@@ -276,7 +277,7 @@ def build_command(
     if options.json:
         print_json({"cubes": names, "indexes": built, "seconds": round(seconds, 3)})
     else:
-        click.echo(f"built {', '.join([*names, *built]) or 'nothing'} in {seconds:.1f} s", err=True)
+        say(f"built {', '.join([*names, *built]) or 'nothing'} in {seconds:.1f} s", err=True)
 
 
 @main.command("compact")
@@ -411,7 +412,7 @@ def validate_command(table: str, constraint: str | None, *, options: Options) ->
         if answers or options.json:
             _print(answers, options)
         else:
-            click.echo(f"{table} has no constraints", err=True)
+            say(f"{table} has no constraints", err=True)
     sys.exit(0 if held else 1)
 
 

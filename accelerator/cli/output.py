@@ -8,29 +8,26 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from accelerator.cli.session import Answer
+from accelerator.cli.terminal import printable, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from accelerator.verification import Verification
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _WIDTH_UNLIMITED = 100_000  # where no terminal sets one, nothing is cut or folded
 
 
 def print_json(document: object) -> None:
     """The whole document, once."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2))
+    say(json.dumps(document, ensure_ascii=False, indent=2))
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
@@ -50,31 +47,31 @@ def print_answer(answer: Answer, rows_max: int) -> None:
     if table.num_columns:
         _print_table(shown)
     if shown.num_rows < table.num_rows:
-        click.echo(
+        say(
             f"{table.num_rows - shown.num_rows} more rows: --rows 0 shows all, --json too", err=True
         )
-    click.echo(footer(table.num_rows, answer.metrics.to_dict()), err=True)
+    say(footer(table.num_rows, answer.metrics.to_dict()), err=True)
 
 
 def print_verification(found: Verification) -> None:
     """Whether both ways agreed, what differs, and how long each took."""
     if found.equal is None:
-        click.echo(f"undecided: {found.undecided}")
+        say(f"undecided: {found.undecided}")
     else:
-        click.echo("equal" if found.equal else "different")
+        say("equal" if found.equal else "different")
     for difference in found.differences:
-        click.echo(f"  {difference}")
+        say(f"  {difference}")
     for name in found.disabled:
-        click.echo(f"  {name} is switched off now")
+        say(f"  {name} is switched off now")
     if found.unattributed:
-        click.echo(f"  nothing is switched off: {found.unattributed}")
+        say(f"  nothing is switched off: {found.unattributed}")
     parts = [f"{found.rows:,} row{'' if found.rows == 1 else 's'}"]
     parts.append(f"{found.accelerated_ms:.1f} ms accelerated, {found.plain_ms:.1f} ms plain")
     if found.fallback:
         parts.append(f"plain both ways ({found.fallback})")
     if found.estimates:
         parts.append(f"estimates aren't compared: {', '.join(found.estimates)}")
-    click.echo(" · ".join(parts), err=True)
+    say(" · ".join(parts), err=True)
 
 
 def footer(rows: int, metrics: Mapping[str, Any]) -> str:
@@ -103,19 +100,14 @@ def _print_table(table: pa.Table) -> None:
     for one in table.schema:
         numeric = _is_number(one.type)
         drawn.add_column(
-            Text(_harmless(one.name)), justify="right" if numeric else "left", overflow="fold"
+            Text(printable(one.name)), justify="right" if numeric else "left", overflow="fold"
         )
     null = Text("NULL", style="dim italic")
     for row in _rows(table):
         drawn.add_row(
-            *(null if value is None else Text(_harmless(text_value(value))) for value in row)
+            *(null if value is None else Text(printable(text_value(value))) for value in row)
         )
     console.print(drawn)
-
-
-def _harmless(text: str) -> str:
-    """Without what moves a terminal's cursor, names its window or turns the text round."""
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _rows(table: pa.Table) -> Sequence[tuple[object, ...]]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import click
+from accelerator.cli.terminal import say
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Session
@@ -36,11 +36,11 @@ def serve(
         nonlocal failed
         failed |= done.error is not None
         if as_json:
-            click.echo(json.dumps(done.to_dict(), ensure_ascii=False))
+            say(json.dumps(done.to_dict(), ensure_ascii=False))
         elif done.error is not None:
-            click.echo(f"{done.table}: {done.error}", err=True)
+            say(f"{done.table}: {done.error}", err=True)
         elif done.files or rounds is not None:
-            click.echo(_line(done))
+            say(_line(done))
 
     stop = threading.Event()
     with _stopped_by_signals(stop):

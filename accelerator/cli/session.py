@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from accelerator.cli.terminal import say
 from accelerator.errors import AcceleratorError, CancelledError
 
 if TYPE_CHECKING:
@@ -144,15 +145,15 @@ def session_of(opener: Opener, warehouse: str | None, config_file: str | None) -
 def _exit_code(error: BaseException) -> int | None:
     """Says what went wrong; None where it's for others to say."""
     if isinstance(error, CancelledError) or _was_interrupted(error):
-        click.echo("cancelled", err=True)
+        say("cancelled", err=True)
         return EXIT_CANCELLED
     if isinstance(error, AcceleratorError):
-        click.echo(f"error [{error.code}]: {error.message}", err=True)
+        say(f"error [{error.code}]: {error.message}", err=True)
         if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
+            say(f"hint: {error.hint}", err=True)
         return 1
     if isinstance(error, _spark_errors()):
-        click.echo(f"error [spark]: {_java_message(str(error))}", err=True)
+        say(f"error [spark]: {_java_message(str(error))}", err=True)
         return 1
     return None
 

@@ -136,6 +136,21 @@ def test_one_json_document():
     assert len(json.loads(both.stdout)) == 2
 
 
+def test_nothing_that_is_printed_moves_the_cursor_and_json_is_whole():
+    hostile = "a\x1b[2J\x9b1m\u202eb\x00\x7f"
+    shown = r"a\u001b[2J\u009b1m\u202eb\u0000\u007f"
+    rows = pa.table({hostile: [hostile]})
+    for more in ([], ["--json"]):
+        found = run(Fake(SELECT=rows), "sql", "SELECT 1", *more)
+        assert found.stdout.count(shown) == 2
+        assert not set("\x1b\x9b\u202e\x00\x7f") & set(found.output)
+    assert json.loads(found.stdout)["rows"] == [[hostile]]
+    fake = Fake()
+    fake.error = CubeNotFoundError(hostile, hint=hostile)
+    found = run(fake, "sql", "SELECT 1")
+    assert found.stderr == f"error [cube_not_found]: {shown}\nhint: {shown}\n"
+
+
 def test_long_answers_are_cut_and_say_so():
     found = run(Fake(), "sql", "SELECT 1", "--rows", "1")
     assert "20.00" not in found.stdout

@@ -114,6 +114,8 @@ def test_paths_and_sizes_are_taken(tmp_path):
         ("store_max_age_s", True),
         ("duckdb_threads", 1.5),
         ("duckdb_threads", 1025),
+        ("vacuum_delete_threads", 0),
+        ("vacuum_delete_threads", 1025),
         ("duckdb_bytes_max", "9" * 400),
         ("spark_conf", "[" * 100_000),
         ("duckdb_bytes_max", "2 lots"),
