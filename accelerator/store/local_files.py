@@ -68,7 +68,7 @@ class LocalFiles:
 
     def exists(self, path: str) -> bool:
         """See `Files.exists`; one `stat`."""
-        return os.path.exists(self._at(path))  # noqa: PTH110 - a Path costs more than the stat
+        return os.path.isfile(self._at(path))  # noqa: PTH113 - a Path costs more than the stat
 
     def size(self, path: str) -> int:
         """See `Files.size`."""
@@ -82,11 +82,9 @@ class LocalFiles:
                 Path(self._at(path)).unlink(missing_ok=True)
 
     def list(self, prefix: str) -> list[str]:
-        """See `Files.list`."""
-        found: list[str] = []
+        """See `Files.list`. What `exists` doesn't find, like a pipe, isn't listed either."""
         with _local_errors(self._root):
-            for folder, _, names in os.walk(self._at(prefix)):
-                found += [f"{folder}/{name}" for name in names if not is_draft(name)]
+            found = [one.path for one in _files(self._at(prefix)) if not is_draft(one.name)]
         return sorted(path.removeprefix(self._prefix) for path in found)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
@@ -113,6 +111,20 @@ class LocalFiles:
     def uri(self, path: str) -> str:
         """See `Files.uri`."""
         return f"file://{self._prefix}{path}"
+
+
+def _files(folder: str) -> Iterator[os.DirEntry[str]]:
+    """The files under it, and links to files; links to folders aren't followed."""
+    try:
+        with os.scandir(folder) as found:
+            entries = list(found)
+    except FileNotFoundError:
+        return
+    for one in entries:
+        if one.is_dir(follow_symlinks=False):
+            yield from _files(one.path)
+        elif one.is_file(follow_symlinks=False) or os.path.isfile(one.path):  # noqa: PTH113
+            yield one
 
 
 @contextmanager

@@ -48,13 +48,38 @@ def _change(root: Path, table: str, change: Callable[[Any], object]) -> None:
     path.write_bytes(version_sealed(Random(0), line))
 
 
-def test_pipes_are_not_waited_for(root: Path, table: str) -> None:
-    os.mkfifo(root / "tables" / table / "versions" / f"v{99:020d}.json")
-    with pytest.raises(StoreError, match="isn't a file"):
-        Store.open(str(root)).table(table)
-    os.mkfifo(root / "registry" / f"v{99:020d}.json")
-    with pytest.raises(StoreError, match="isn't a file"):
-        Store.open(str(root)).registry()
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def _dangling(path: Path) -> None:
+    path.symlink_to(path.with_name("nowhere"))
+
+
+@pytest.mark.parametrize("made", [_pipe, _loop, _dangling, Path.mkdir])
+@pytest.mark.parametrize("ahead", [1, 90])
+def test_what_is_no_file_is_no_version(
+    made: Callable[[Path], None], ahead: int, root: Path, table: str
+) -> None:
+    def made_there(newest: Path) -> None:
+        made(newest.with_name(f"v{int(newest.stem[1:]) + ahead:020d}.json"))
+
+    def numbers(store: Store) -> tuple[int, int]:
+        return store.registry().number, store.table(table).number
+
+    before = Store.open(str(root))
+    expected = numbers(before)
+    made_there(max((root / "registry").iterdir()))
+    made_there(_newest(root, table))
+    after = Store.open(str(root))
+    assert numbers(after) == numbers(before) == expected
+    if ahead == 1:  # that number is taken
+        with pytest.raises(StoreError):
+            after.drop_cube(next(iter(after.registry().cubes)))
 
 
 def test_artifacts_that_are_pipes(root: Path) -> None:
