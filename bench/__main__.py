@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import demo, indexes, metadata, planner, relate, store, suite
+from bench import demo, house, indexes, metadata, planner, relate, store, suite
 from bench.ssb import run as ssb
 from bench.tpc import run as tpc
 
@@ -24,6 +24,7 @@ class Entry:
 BENCHES: dict[str, Entry] = {
     "demo": Entry("a first look: the SSB queries both ways", demo.add_arguments, demo.run),
     "suite": Entry("the tests: how long, how many, which faults", suite.add_arguments, suite.run),
+    "house": Entry("our own code: rooms, imports, walks", house.add_arguments, house.run),
     "store": Entry("the store at size: vacuum, commits", store.add_arguments, store.run),
     "metadata": Entry("answers from manifests at size", metadata.add_arguments, metadata.run),
     "indexes": Entry("indexes: builds, filters, searches", indexes.add_arguments, indexes.run),
