@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from accelerator.version import VERSION as __version__
+
 if TYPE_CHECKING:
     from accelerator.errors import AcceleratorError
     from accelerator.metrics import Metrics
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from accelerator.result import Result
     from accelerator.session import Accelerator
 
-__version__ = "0.1.0"
 __all__ = ["Accelerator", "AcceleratorError", "Metrics", "Result", "__version__", "attach", "open"]
 
 _HOMES = {

@@ -67,7 +67,7 @@ from rewrite.functions import calls_ours
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
 
 __all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build", "vacuum"]
 
@@ -86,45 +86,45 @@ _UNKNOWN = "table_unknown"
 _COLUMN = "The column name "
 
 
-def is_ours(statement: Statement, session: Accelerator) -> bool:
+def is_ours(statement: Statement, services: Services) -> bool:
     """Whether the statement is for us: its words are ours alone, or its table is an Iceberg one."""
     table = getattr(statement, "table", None)
     if table is None or isinstance(statement, _ALWAYS_OURS):
         return True
-    return session.lake.pin().table(table) is not None
+    return services.lake.pin().table(table) is not None
 
 
-def execute(statement: Statement, session: Accelerator) -> pa.Table:
+def execute(statement: Statement, services: Services) -> pa.Table:
     """Runs one statement; its answer as rows."""
     if isinstance(statement, NotBuilt):
         raise statement.error()
-    run: Callable[[Any, Accelerator], pa.Table] | None = _RUN.get(type(statement))
+    run: Callable[[Any, Services], pa.Table] | None = _RUN.get(type(statement))
     if run is None:
         raise StatementError(f"{type(statement).__name__} isn't a statement of ours")
-    return run(statement, session)
+    return run(statement, services)
 
 
-def start_build(session: Accelerator, name: str, *, wait: bool, progress: Any) -> Build:
+def start_build(services: Services, name: str, *, wait: bool, progress: Any) -> Build:
     """Builds what the cube lacks, here or in the background."""
-    record, build = _cube(session, name), Build(name, progress)
+    record, build = _cube(services, name), Build(name, progress)
     if wait:
-        build.run(session, record)
+        build.run(services, record)
         build.wait()
     else:
-        build.start(session, record)
+        build.start(services, record)
     return build
 
 
-def _cube(session: Accelerator, name: str) -> CubeRecord:
-    return session.store.registry().named(name)
+def _cube(services: Services, name: str) -> CubeRecord:
+    return services.store.registry().named(name)
 
 
-def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
+def bind_definition(services: Services, select_sql: str) -> CubeDefinition:
     """The cube that a SELECT describes; typed errors for what it can't hold."""
     try:
-        block, pin = session.planner.bind(select_sql)
+        block, pin = services.planner.bind(select_sql)
     except DeclinedError as error:
-        raise _definition_error(session, error) from error
+        raise _definition_error(services, error) from error
     except SqlglotError as error:
         raise DefinitionError(
             f"the cube's SELECT can't be parsed: {str(error).splitlines()[0]}",
@@ -145,26 +145,26 @@ def bind_definition(session: Accelerator, select_sql: str) -> CubeDefinition:
     return define(block)
 
 
-def no_such_state(session: Accelerator, error: DeclinedError) -> AcceleratorError:
+def no_such_state(services: Services, error: DeclinedError) -> AcceleratorError:
     """What a name in FROM that isn't a table here means."""
     declined = error.declined
     if declined.code == _UNKNOWN:
-        return no_such_table(session, declined.detail.removeprefix("The table ").rstrip("."))
+        return no_such_table(services, declined.detail.removeprefix("The table ").rstrip("."))
     return StatementError(declined.sentence, hint="docs/reference/sql.md, States of a table")
 
 
-def no_such_table(session: Accelerator, name: str) -> AcceleratorError:
+def no_such_table(services: Services, name: str) -> AcceleratorError:
     """Unknown, or known to Spark as something else; Spark isn't started for the difference."""
     hint = "a cube's tables are Iceberg tables of this session's catalogs; views don't count"
-    if session.spark_started and session.spark.catalog.tableExists(name):
+    if services.spark_source.started and services.engine.session.catalog.tableExists(name):
         return NotIcebergError(f"{name} isn't an Iceberg table", hint=hint)
     return UnknownTableError(f"there is no Iceberg table {name}", hint=hint)
 
 
-def _definition_error(session: Accelerator, error: DeclinedError) -> AcceleratorError:
+def _definition_error(services: Services, error: DeclinedError) -> AcceleratorError:
     declined = error.declined
     if declined.code == _UNKNOWN:
-        return no_such_state(session, error)
+        return no_such_state(services, error)
     if declined.detail.startswith(_COLUMN):
         name = declined.detail.removeprefix(_COLUMN).rstrip(".")
         several = declined.code == "name_ambiguous"
@@ -177,12 +177,13 @@ def _definition_error(session: Accelerator, error: DeclinedError) -> Accelerator
     )
 
 
-def _create(statement: CreateCube, session: Accelerator) -> pa.Table:
-    session.builder.check_store()
-    cube = bind_definition(session, statement.select_sql)
+def _create(statement: CreateCube, services: Services) -> pa.Table:
+    services.builder.check_store()
+    cube = bind_definition(services, statement.select_sql)
     if statement.explain:
-        return estimate.estimate(session, session.builder.target(_record(statement, session, cube)))
-    existing = session.store.registry().cubes.get(statement.name)
+        target = services.builder.target(_record(statement, services, cube))
+        return estimate.estimate(services, target)
+    existing = services.store.registry().cubes.get(statement.name)
     if existing is not None and statement.if_not_exists:
         return _built_table(Built(statement.name))
     if existing is not None and not statement.replace:
@@ -190,29 +191,29 @@ def _create(statement: CreateCube, session: Accelerator) -> pa.Table:
             f"a cube named {statement.name} exists",
             hint="drop it, choose another name, or say CREATE OR REPLACE CUBE",
         )
-    record = _record(statement, session, cube)
+    record = _record(statement, services, cube)
     try:
-        session.store.create_cube(record, replace=statement.replace)
+        services.store.create_cube(record, replace=statement.replace)
     except CubeExistsError:  # somebody else was quicker, or what was read before is old
         if not statement.if_not_exists:
             raise
         return _built_table(Built(statement.name))
     if existing is not None:
-        publishing.drop_published(session, existing)
+        publishing.drop_published(services, existing)
     if statement.deferred:
         return _built_table(Built(statement.name))
     try:
-        build = start_build(session, statement.name, wait=True, progress=None)
+        build = start_build(services, statement.name, wait=True, progress=None)
     except BuildError:
         # Nothing stays, as of a table; but what has cells already can be gone on with.
-        if existing is None and not session.store.table(record.table_uuid).of(record.id):
+        if existing is None and not services.store.table(record.table_uuid).of(record.id):
             with suppress(AcceleratorError):
-                session.store.drop_cube(statement.name)
+                services.store.drop_cube(statement.name)
         raise
     return _built_table(build.wait())
 
 
-def _record(statement: CreateCube, session: Accelerator, cube: CubeDefinition) -> CubeRecord:
+def _record(statement: CreateCube, services: Services, cube: CubeDefinition) -> CubeRecord:
     return CubeRecord(
         id=uuid.uuid4().hex,
         name=statement.name,
@@ -221,31 +222,31 @@ def _record(statement: CreateCube, session: Accelerator, cube: CubeDefinition) -
         sql=statement.select_sql,
         dialect=SPARK,
         created_ms=int(time.time() * 1000),
-        settings=tuple(sorted(session.settings().items())),
+        settings=tuple(sorted(services.context.settings().items())),
         definition=to_dict(cube),
     )
 
 
-def _build(statement: BuildCube, session: Accelerator) -> pa.Table:
-    return _built_table(start_build(session, statement.name, wait=True, progress=None).wait())
+def _build(statement: BuildCube, services: Services) -> pa.Table:
+    return _built_table(start_build(services, statement.name, wait=True, progress=None).wait())
 
 
-def _build_all(statement: BuildAll, session: Accelerator) -> pa.Table:
-    facts = session.lake.pin().table(statement.table)
+def _build_all(statement: BuildAll, services: Services) -> pa.Table:
+    facts = services.lake.pin().table(statement.table)
     if facts is None:
-        raise no_such_table(session, joined(statement.table))
-    records = [record for record, _ in session.planner.cubes_of(facts.uuid)]
-    names = [record.name for record in session.builder.finest_first(records)]
+        raise no_such_table(services, joined(statement.table))
+    records = [record for record, _ in services.planner.cubes_of(facts.uuid)]
+    names = [record.name for record in services.builder.finest_first(records)]
     built: list[Built] = []
     failed: dict[str, AcceleratorError] = {}
     for name in names:
         try:
-            built.append(start_build(session, name, wait=True, progress=None).wait())
+            built.append(start_build(services, name, wait=True, progress=None).wait())
         except CancelledError:
             raise
         except AcceleratorError as error:  # the others are built first
             failed[name] = error
-    made = indexing.build_all(session, facts.uuid)
+    made = indexing.build_all(services, facts.uuid)
     if failed:
         raise _failed(failed, len(names))
     return _built_table(*built, *(Built(b.index, b.files, 0, b.rows, b.bytes) for b in made))
@@ -260,31 +261,31 @@ def _failed(failed: Mapping[str, AcceleratorError], of: int) -> AcceleratorError
     return BuildError(f"{len(failed)} of {of} cubes were not built: {told}", hint=first.hint)
 
 
-def _create_index(statement: CreateIndex, session: Accelerator) -> pa.Table:
-    pinned = session.lake.pin().pinned(statement.table)
+def _create_index(statement: CreateIndex, services: Services) -> pa.Table:
+    pinned = services.lake.pin().pinned(statement.table)
     if pinned is None:
-        raise no_such_table(session, joined(statement.table))
-    return indexing.create(statement, session, pinned, None)
+        raise no_such_table(services, joined(statement.table))
+    return indexing.create(statement, services, pinned, None)
 
 
-def _show_indexes(statement: ShowIndexes, session: Accelerator) -> pa.Table:
-    return indexing.show(session, _table_uuid(session, statement.table))
+def _show_indexes(statement: ShowIndexes, services: Services) -> pa.Table:
+    return indexing.show(services, _table_uuid(services, statement.table))
 
 
-def _compact(statement: CompactCube, session: Accelerator) -> pa.Table:
-    with session.tracked() as tag:
-        return _built_table(session.builder.compact(_cube(session, statement.name), tag=tag))
+def _compact(statement: CompactCube, services: Services) -> pa.Table:
+    with services.cancellation.tracked() as tag:
+        return _built_table(services.builder.compact(_cube(services, statement.name), tag=tag))
 
 
-def _publish(statement: PublishCube, session: Accelerator) -> pa.Table:
-    record = _cube(session, statement.name)
-    table = publishing.publish(session, record, statement.table)
+def _publish(statement: PublishCube, services: Services) -> pa.Table:
+    record = _cube(services, statement.name)
+    table = publishing.publish(services, record, statement.table)
     return pa.table({"cube": [record.name], "table": [table]})
 
 
-def _drop(statement: DropCube, session: Accelerator) -> pa.Table:
+def _drop(statement: DropCube, services: Services) -> pa.Table:
     try:
-        recycle_bin.drop(session, statement.name, force=statement.force)
+        recycle_bin.drop(services, statement.name, force=statement.force)
     except CubeNotFoundError:  # known only now: what was read before may be old
         if not statement.if_exists:
             raise
@@ -292,38 +293,38 @@ def _drop(statement: DropCube, session: Accelerator) -> pa.Table:
     return pa.table({"cube": [statement.name]})
 
 
-def _undrop(statement: UndropCube, session: Accelerator) -> pa.Table:
-    return pa.table({"cube": [recycle_bin.undrop(session, statement.name, statement.new_name)]})
+def _undrop(statement: UndropCube, services: Services) -> pa.Table:
+    return pa.table({"cube": [recycle_bin.undrop(services, statement.name, statement.new_name)]})
 
 
-def _show_bin(statement: ShowRecycleBin, session: Accelerator) -> pa.Table:
-    return recycle_bin.show(session, _table_uuid(session, statement.table))
+def _show_bin(statement: ShowRecycleBin, services: Services) -> pa.Table:
+    return recycle_bin.show(services, _table_uuid(services, statement.table))
 
 
-def _table_uuid(session: Accelerator, table: TableName | None) -> str | None:
+def _table_uuid(services: Services, table: TableName | None) -> str | None:
     """The table that a statement is about; None where it names none."""
     if table is None:
         return None
-    facts = session.lake.pin().table(table)
+    facts = services.lake.pin().table(table)
     if facts is None:
-        raise no_such_table(session, joined(table))
+        raise no_such_table(services, joined(table))
     return facts.uuid
 
 
-def _show_statistics(statement: ShowStatistics, session: Accelerator) -> pa.Table:
+def _show_statistics(statement: ShowStatistics, services: Services) -> pa.Table:
     from accelerator.table_statistics import shown  # imports Arrow's compute module
 
-    pinned = session.lake.pin().pinned(statement.table)
+    pinned = services.lake.pin().pinned(statement.table)
     if pinned is None:
-        raise no_such_table(session, joined(statement.table))
+        raise no_such_table(services, joined(statement.table))
     return shown(pinned)
 
 
-def _show_cubes(statement: ShowCubes, session: Accelerator) -> pa.Table:
-    wanted = _table_uuid(session, statement.table)
+def _show_cubes(statement: ShowCubes, services: Services) -> pa.Table:
+    wanted = _table_uuid(services, statement.table)
     rows = [
-        _cube_row(session, record)
-        for name, record in sorted(session.store.registry().cubes.items())
+        _cube_row(services, record)
+        for name, record in sorted(services.store.registry().cubes.items())
         if wanted in (None, record.table_uuid)
     ]
     return pa.Table.from_pylist(rows, schema=_CUBES)
@@ -348,21 +349,21 @@ _CUBES = pa.schema(
 )
 
 
-def _cube_row(session: Accelerator, record: CubeRecord) -> dict[str, Any]:
+def _cube_row(services: Services, record: CubeRecord) -> dict[str, Any]:
     row: dict[str, Any] = {
         "cube": record.name,
         "table": record.table,
         "created": record.created_ms,
-        "hits": session.uses.hits.get(record.id, 0),
-        "last_use": int(session.uses.last[record.id] * 1000)
-        if record.id in session.uses.last
+        "hits": services.uses.hits.get(record.id, 0),
+        "last_use": int(services.uses.last[record.id] * 1000)
+        if record.id in services.uses.last
         else None,
         "published": record.published,
         "definition": record.sql,
     }
     try:
-        target = session.builder.target(record)
-        coverage = session.builder.coverage(target)
+        target = services.builder.target(record)
+        coverage = services.builder.coverage(target)
     except (AcceleratorError, ValueError) as error:
         return row | {"status": str(error).splitlines()[0]}
     total = len(target.pinned[0].live_files())
@@ -390,50 +391,50 @@ def _built_table(*built: Built) -> pa.Table:
     )
 
 
-def _add_constraint(statement: AddConstraint, session: Accelerator) -> pa.Table:
-    declared.add(session.lake, statement.table, statement.constraint, enforced=statement.enforced)
+def _add_constraint(statement: AddConstraint, services: Services) -> pa.Table:
+    declared.add(services.lake, statement.table, statement.constraint, enforced=statement.enforced)
     return pa.table({"constraint": [statement.constraint.name]})
 
 
-def _drop_constraint(statement: DropConstraint, session: Accelerator) -> pa.Table:
-    declared.drop(session.lake, statement.table, statement.name, if_exists=statement.if_exists)
+def _drop_constraint(statement: DropConstraint, services: Services) -> pa.Table:
+    declared.drop(services.lake, statement.table, statement.name, if_exists=statement.if_exists)
     return pa.table({"constraint": [statement.name]})
 
 
-def _validate(statement: ValidateConstraint, session: Accelerator) -> pa.Table:
-    found = declared.find(session.lake, statement.table, statement.name)
-    return check.validate(session.lake, statement.table, found, session.plain_table).arrow()
+def _validate(statement: ValidateConstraint, services: Services) -> pa.Table:
+    found = declared.find(services.lake, statement.table, statement.name)
+    return check.validate(services.lake, statement.table, found, services.plain_table).arrow()
 
 
-def _show_constraints(statement: ShowConstraints, session: Accelerator) -> pa.Table:
-    return declared.show(session.lake, statement.table)
+def _show_constraints(statement: ShowConstraints, services: Services) -> pa.Table:
+    return declared.show(services.lake, statement.table)
 
 
-def _add_relate(statement: AddRelateColumn, session: Accelerator) -> pa.Table:
+def _add_relate(statement: AddRelateColumn, services: Services) -> pa.Table:
     from accelerator.relate import declared as relate  # imports Arrow's compute module
 
-    return relate.add(statement, session)
+    return relate.add(statement, services)
 
 
-def _drop_relate(statement: DropRelateColumn, session: Accelerator) -> pa.Table:
+def _drop_relate(statement: DropRelateColumn, services: Services) -> pa.Table:
     from accelerator.relate import declared as relate
 
-    return relate.drop(statement, session)
+    return relate.drop(statement, services)
 
 
-def _show_relate(statement: ShowRelateColumns, session: Accelerator) -> pa.Table:
+def _show_relate(statement: ShowRelateColumns, services: Services) -> pa.Table:
     from accelerator.relate import declared as relate
 
-    return relate.show(statement.table, session)
+    return relate.show(statement.table, services)
 
 
-def _optimize(statement: OptimizeTable, session: Accelerator) -> pa.Table:
+def _optimize(statement: OptimizeTable, services: Services) -> pa.Table:
     from accelerator.clustering.statements import optimize  # imports Arrow's compute module
 
-    return optimize(statement, session)
+    return optimize(statement, services)
 
 
-def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
+def vacuum(statement: VacuumTable, services: Services) -> Report:
     """Deletes garbage of a table's store; UnknownTableError where it isn't an Iceberg table.
 
     StatementError where the hours aren't a number of hours.
@@ -443,16 +444,16 @@ def vacuum(statement: VacuumTable, session: Accelerator) -> Report:
             f"nothing can be retained for {statement.hours} hours",
             hint="give a number of hours, 0 or more",
         )
-    table = session.lake.pin(fresh=True).pinned(statement.table)
+    table = services.lake.pin(fresh=True).pinned(statement.table)
     if table is None:
-        raise no_such_table(session, joined(statement.table))
-    session.frames.sweep()  # what nobody reads any more holds nothing back
+        raise no_such_table(services, joined(statement.table))
+    services.frames.sweep()  # what nobody reads any more holds nothing back
     scope = Scope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
-    return vacuuming.vacuum(session, table, scope)
+    return vacuuming.vacuum(services, table, scope)
 
 
-def _vacuum(statement: VacuumTable, session: Accelerator) -> pa.Table:
-    report = vacuum(statement, session)
+def _vacuum(statement: VacuumTable, services: Services) -> pa.Table:
+    report = vacuum(statement, services)
     rows = [asdict(line) | {"requests": report.requests} for line in report.lines]
     return pa.Table.from_pylist(rows, schema=_VACUUMED)
 
@@ -469,7 +470,7 @@ _VACUUMED = pa.schema(
 )
 
 
-_RUN: dict[type[Any], Callable[[Any, Accelerator], pa.Table]] = {
+_RUN: dict[type[Any], Callable[[Any, Services], pa.Table]] = {
     CreateCube: _create,
     BuildCube: _build,
     BuildAll: _build_all,

@@ -21,7 +21,8 @@ from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
 from rewrite.expr import columns
 
 if TYPE_CHECKING:
-    from accelerator.session import Accelerator
+    from accelerator.queries import Queries
+    from accelerator.services import Services
 
 _log = logging.getLogger("accelerator")
 _SUSPECTS_MAX = 32
@@ -57,9 +58,9 @@ def titled(artifact: Artifact) -> str:
     return f"{kind} {artifact.name}"
 
 
-def culprits(session: Accelerator, wrong: Wrong) -> Culprits:
+def culprits(queries: Queries, wrong: Wrong) -> Culprits:
     """The cubes and indexes that make the answer wrong."""
-    registry = session.store.registry(fresh=True)
+    registry = queries.services.store.registry(fresh=True)
     suspects = list(_suspects(wrong.plan, registry))
     if not suspects:
         return Culprits(unknown="No cube or index has a part in it.")
@@ -67,29 +68,29 @@ def culprits(session: Accelerator, wrong: Wrong) -> Culprits:
         return Culprits(unknown=f"More than {_SUSPECTS_MAX} cubes and indexes may have a part.")
     every = registry.building
     try:
-        return _told(session, wrong, suspects, every)
+        return _told(queries, wrong, suspects, every)
     except _ChangedError:
         return Culprits(unknown="The tables have changed meanwhile.")
 
 
 def _told(
-    session: Accelerator, wrong: Wrong, suspects: Sequence[Artifact], every: frozenset[str]
+    queries: Queries, wrong: Wrong, suspects: Sequence[Artifact], every: frozenset[str]
 ) -> Culprits:
     """By answers without any of them, with one alone, and without one."""
-    without = _differs(session, wrong, every)
+    without = _differs(queries, wrong, every)
     if without is not False:
         told = "is wrong as well" if without else "can't be given"
         return Culprits(unknown=f"The answer without any cube or index {told}.")
     ids = frozenset(one.id for one in suspects)
     alone = suspects
     if len(suspects) > 1:
-        alone = [one for one in suspects if _differs(session, wrong, every - {one.id})]
+        alone = [one for one in suspects if _differs(queries, wrong, every - {one.id})]
     if not alone:
         others = every - ids
-        right = (o for o in suspects if _differs(session, wrong, others | {o.id}) is False)
+        right = (o for o in suspects if _differs(queries, wrong, others | {o.id}) is False)
         alone = list(right)
         if len(alone) != 1:  # each of several is needed for the plan
-            alone = _by_columns(session, wrong, suspects)
+            alone = _by_columns(queries, wrong, suspects)
     names = ", ".join(map(titled, suspects))
     return Culprits(tuple(alone), "" if alone else f"Which one it is can't be told: {names}.")
 
@@ -125,16 +126,16 @@ def _asked(plan: CoverPlan | RowsPlan) -> Iterator[tuple[str, int]]:
         yield block.occurrences[column.occurrence].table.uuid, column.field_id
 
 
-def _differs(session: Accelerator, wrong: Wrong, hidden: frozenset[str]) -> bool | None:
+def _differs(queries: Queries, wrong: Wrong, hidden: frozenset[str]) -> bool | None:
     """Whether the answer without these differs as well; None where there is none to compare."""
     try:
-        with session.store.reading():
-            plan = session.planner.plan_without(wrong.sql, hidden)
+        with queries.services.store.reading():
+            plan = queries.services.planner.plan_without(wrong.sql, hidden)
             if isinstance(plan, PlainPlan):
                 return False
             if not wrong.same_state(plan):
                 raise _ChangedError
-            return wrong.differs(session.run(plan, wrong.sql)[0])
+            return wrong.differs(queries.execution.run(plan, wrong.sql)[0])
     except CancelledError:
         raise
     except (AcceleratorError, RefusedError, OSError, ValueError, pa.ArrowException) as error:
@@ -142,7 +143,7 @@ def _differs(session: Accelerator, wrong: Wrong, hidden: frozenset[str]) -> bool
         return None
 
 
-def _by_columns(session: Accelerator, wrong: Wrong, suspects: Sequence[Artifact]) -> list[Artifact]:
+def _by_columns(queries: Queries, wrong: Wrong, suspects: Sequence[Artifact]) -> list[Artifact]:
     """The cube that all wrong columns come from, of those that answer one SELECT's aggregates."""
     plan = wrong.plan
     if not isinstance(plan, NestedPlan) or not plan.by_groups:
@@ -154,7 +155,7 @@ def _by_columns(session: Accelerator, wrong: Wrong, suspects: Sequence[Artifact]
     part = plan.inputs[next(iter(read[0]))]
     cube_id = part.cube_id if isinstance(part, CoverPlan) else None
     indexes = frozenset(one.id for one in suspects if isinstance(one, IndexRecord))
-    if indexes and not _differs(session, wrong, indexes):
+    if indexes and not _differs(queries, wrong, indexes):
         return []  # these have left out some of its files
     return [one for one in suspects if one.id == cube_id]
 
@@ -163,7 +164,7 @@ class _ChangedError(Exception):
     """A table has another snapshot than the answers are of."""
 
 
-def switched_off(session: Accelerator, found: Culprits, why: str) -> Culprits:
+def switched_off(services: Services, found: Culprits, why: str) -> Culprits:
     """Switches them off for all sessions of the store; those for which it succeeded.
 
     A store that can't be written to is said, and logged.
@@ -172,7 +173,7 @@ def switched_off(session: Accelerator, found: Culprits, why: str) -> Culprits:
     unknown = found.unknown
     for one in found.found:
         try:
-            _switch_off(session, one, f"An answer differed from plain Spark's: {why}")
+            _switch_off(services, one, f"An answer differed from plain Spark's: {why}")
             done.append(one)
         except AcceleratorError as error:
             unknown = f"The {titled(one)} can't be switched off: {error}".splitlines()[0]
@@ -180,8 +181,8 @@ def switched_off(session: Accelerator, found: Culprits, why: str) -> Culprits:
     return Culprits(tuple(done), unknown)
 
 
-def _switch_off(session: Accelerator, artifact: Artifact, why: str) -> None:
+def _switch_off(services: Services, artifact: Artifact, why: str) -> None:
     if isinstance(artifact, CubeRecord):
-        session.store.update_cube(replace(artifact, disabled=why))
+        services.store.update_cube(replace(artifact, disabled=why))
     else:
-        session.store.update_index(replace(artifact, disabled=why))
+        services.store.update_index(replace(artifact, disabled=why))

@@ -141,7 +141,7 @@ class JoinedSearch:
         scene: Scene,
     ) -> tuple[PinnedRelate, ...]:
         """Relate columns as the statement sees them."""
-        from accelerator.relate.dimensions import Path
+        from accelerator.relate.path import Path
         from accelerator.relate.stale import PinnedRelate
 
         declared, dimensions = self._declared(pinned[fact], scene), self._parts.dimensions()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.manifest_jobs import Decoding
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import RowSelection, Skipped
-    from accelerator.rows.planning import Reading
+    from accelerator.rows.reading import Reading
 
 MANIFESTS = "table metadata"
 """What they are called where cubes have their names."""

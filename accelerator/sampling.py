@@ -21,7 +21,7 @@ from accelerator.verification import Verification, verify
 from rewrite.dialects import SPARK
 
 if TYPE_CHECKING:
-    from accelerator.session import Accelerator
+    from accelerator.queries import Queries
 
 _log = logging.getLogger("accelerator")
 _WAITING_MAX = 16
@@ -53,8 +53,8 @@ class Sampling:
     of the cubes and indexes that were `disabled`; by VERIFY, too.
     """
 
-    def __init__(self, session: Accelerator, share: float, random: Random | None = None) -> None:
-        self._session, self._share = session, share
+    def __init__(self, queries: Queries, share: float, random: Random | None = None) -> None:
+        self._queries, self._share = queries, share
         self._random = random or Random()
         self.counts: Counter[str] = Counter()
         self.found: deque[Difference] = deque(maxlen=_KEPT)
@@ -108,16 +108,17 @@ class Sampling:
 
     def compared(self, sql: str) -> Verification:
         """The query's answers compared now; how they differ is counted, kept and logged."""
-        session, thread = self._session, threading.get_ident()
+        thread = threading.get_ident()
         self._comparing.add(thread)
         try:
-            return self._compared(session, sql)
+            return self._compared(sql)
         finally:
             self._comparing.discard(thread)
 
-    def _compared(self, session: Accelerator, sql: str) -> Verification:
-        plan = session.plan(sql, dialect=SPARK)[0]
-        outcome = verify(session, sql)
+    def _compared(self, sql: str) -> Verification:
+        queries = self._queries
+        plan = queries.plan(queries.read(sql, SPARK))[0]
+        outcome = verify(queries, sql)
         if outcome.equal is None:
             self.counts["undecided"] += 1
             return outcome
@@ -125,7 +126,7 @@ class Sampling:
         if outcome.equal:
             return outcome
         self.counts["disabled"] += len(outcome.disabled)
-        plain = session.plain_table(f"EXPLAIN EXTENDED {sql}").column(0)[0].as_py()
+        plain = queries.services.plain_table(f"EXPLAIN EXTENDED {sql}").column(0)[0].as_py()
         told = outcome.differences, explain.as_dict(plan), plain
         found = Difference(sql, *told, outcome.disabled, outcome.unattributed)
         self.found.append(found)

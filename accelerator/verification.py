@@ -23,8 +23,10 @@ from sqlglot.errors import SqlglotError
 from accelerator.disabling import Culprits, Wrong, culprits, switched_off, titled
 from accelerator.doubts import Doubt, estimated, inexact
 from accelerator.errors import AcceleratorError, CancelledError, RefusedError
+from accelerator.metrics import Metrics
 from accelerator.plan import NestedPlan, PartialPlan, Plan, RowsPlan
 from accelerator.result import Result
+from accelerator.statements.kinds import Query
 from rewrite.determined import Uncut, is_cut, uncut, undetermined
 from rewrite.dialects import SPARK
 from rewrite.parse import parse
@@ -33,7 +35,7 @@ from rewrite.row_block import RowBlock
 from rewrite.rows_sql import renderer
 
 if TYPE_CHECKING:
-    from accelerator.session import Accelerator
+    from accelerator.queries import Queries
 
 _RELATIVE = 1e-9
 _SHOWN = 5
@@ -111,20 +113,20 @@ class _Judged:
     unattributed: str = ""
 
 
-def verify(session: Accelerator, sql: str) -> Verification:
+def verify(queries: Queries, sql: str) -> Verification:
     """Both answers to a query in Spark SQL, under one state of the tables.
 
     Taken again while a commit came between. What makes a wrong answer is switched off.
     """
-    both = _both(session, sql)
+    both = _both(queries, sql)
     metrics, plain = both.accelerated.metrics, both.plain
     estimates = _estimates(both)
-    judged = _judge(session, sql, both, estimates)
+    judged = _judge(queries, sql, both, estimates)
     if judged.differences and both.settled and isinstance(both.plan, PartialPlan):
-        judged = _judge_parts(session, both.plan, judged)
+        judged = _judge_parts(queries, both.plan, judged)
     found = Culprits()
     if judged.differences and judged.undecided is None:
-        found = _switched_off(session, judged)
+        found = _switched_off(queries, judged)
     return Verification(
         equal=None if judged.undecided is not None else not judged.differences,
         rewritten=metrics.rewritten,
@@ -147,21 +149,21 @@ def _estimates(both: _Both) -> Doubt:
     return found
 
 
-def _switched_off(session: Accelerator, judged: _Judged) -> Culprits:
-    told = [culprits(session, wrong) for wrong in judged.wrong]
+def _switched_off(queries: Queries, judged: _Judged) -> Culprits:
+    told = [culprits(queries, wrong) for wrong in judged.wrong]
     found = {one.id: one for some in told for one in some.found}
     unknown = next((some.unknown for some in told if some.unknown), judged.unattributed)
     both = Culprits(tuple(found.values()), unknown)
-    return switched_off(session, both, judged.differences[0])
+    return switched_off(queries.services, both, judged.differences[0])
 
 
-def _judge_parts(session: Accelerator, plan: PartialPlan, whole: _Judged) -> _Judged:
+def _judge_parts(queries: Queries, plan: PartialPlan, whole: _Judged) -> _Judged:
     """By the SELECTs that are answered, each on its own: what stands above them is Spark's."""
     differences: list[str] = []
     wrong: list[Wrong] = []
     for select in dict.fromkeys(plan.selects):
-        both = _both(session, select)
-        judged = _judge(session, select, both, _estimates(both))
+        both = _both(queries, select)
+        judged = _judge(queries, select, both, _estimates(both))
         if judged.differences and judged.undecided is None:
             differences += [f"{one} of {select}" for one in judged.differences]
             wrong += judged.wrong
@@ -170,25 +172,36 @@ def _judge_parts(session: Accelerator, plan: PartialPlan, whole: _Judged) -> _Ju
     return replace(whole, wrong=(), unattributed="Each SELECT that is answered is right by itself.")
 
 
-def _both(session: Accelerator, sql: str) -> _Both:
+def _both(queries: Queries, sql: str) -> _Both:
     for _attempt in range(5):
-        before = session.plan(sql, dialect=SPARK)[0]
+        before = _plan(queries, sql)
         asked, keys = sql, 0
         if isinstance(before, RowsPlan) and before.block.order:
             keyed = _with_sort_keys(sql, before.block)
-            if isinstance(session.plan(keyed, dialect=SPARK)[0], RowsPlan):
+            if isinstance(_plan(queries, keyed), RowsPlan):
                 asked, keys = keyed, len(before.block.order)
-        accelerated = session.query(asked, dialect=SPARK)
+        accelerated = _answer(queries, asked)
         started = perf_counter()
-        plain = session.plain_table(asked)
+        plain = queries.services.plain_table(asked)
         plain_ms = (perf_counter() - started) * 1000
-        settled = _pins(session.plan(sql, dialect=SPARK)[0]) == _pins(before)
+        settled = _pins(_plan(queries, sql)) == _pins(before)
         if settled:
             break
     return _Both(asked, before, accelerated, plain, plain_ms, settled, keys)
 
 
-def _judge(session: Accelerator, sql: str, both: _Both, estimates: Doubt) -> _Judged:
+def _plan(queries: Queries, sql: str) -> Plan:
+    return queries.plan(queries.read(sql, SPARK))[0]
+
+
+def _answer(queries: Queries, sql: str) -> Result:
+    statement = queries.guarded(sql, None, SPARK)
+    if isinstance(statement, Query):
+        return queries.answer(statement)
+    return queries.plain(sql, Metrics())
+
+
+def _judge(queries: Queries, sql: str, both: _Both, estimates: Doubt) -> _Judged:
     """What differs between the answers; no verdict where either may be right."""
     mine, plain = both.accelerated.arrow(), both.plain
     if both.sorted_by:
@@ -214,7 +227,7 @@ def _judge(session: Accelerator, sql: str, both: _Both, estimates: Doubt) -> _Ju
         return _judge_floats(both, differences, estimates)
     if mine.num_rows != plain.num_rows:
         return _Judged(differences, wrong=(_wrong(both, ()),))
-    return _judge_uncut(session, uncut(tree), both, differences)
+    return _judge_uncut(queries, uncut(tree), both, differences)
 
 
 def _others(table: pa.Table, places: frozenset[int]) -> list[int]:
@@ -282,17 +295,15 @@ def _wrong(both: _Both, compared: Sequence[int]) -> Wrong:
     return Wrong(both.sql, both.plan, differs, at, same_state)
 
 
-def _judge_uncut(
-    session: Accelerator, whole: Uncut, cut: _Both, differences: Sequence[str]
-) -> _Judged:
+def _judge_uncut(queries: Queries, whole: Uncut, cut: _Both, differences: Sequence[str]) -> _Judged:
     """Of limited answers the rows may be others where these tie: all rows are compared instead."""
     try:
-        if session.spark_started:
-            session.engine.analysed(whole.sql)
-        counted = session.plain_table(f"SELECT count(*) AS n FROM ({whole.sql})")
+        if queries.services.spark_source.started:
+            queries.services.engine.analysed(whole.sql)
+        counted = queries.services.plain_table(f"SELECT count(*) AS n FROM ({whole.sql})")
         if counted.column("n")[0].as_py() > _UNCUT_MAX:
             return _Judged(differences, f"Without its LIMIT it has more than {_UNCUT_MAX:,} rows.")
-        both = _both(session, whole.sql)
+        both = _both(queries, whole.sql)
     except CancelledError:
         raise
     except (AcceleratorError, RefusedError) as error:  # a guard's, or of what was only made here

@@ -113,7 +113,7 @@ def _answers(acc: accelerator.Accelerator, table: BigTable, steps: Steps, report
             after.append(_ask(acc, sql, table.files))
         figures["refresh_ms"] = statistics.median(after)
         report.details["refresh_ms"] = after
-    kept = acc.lake.manifest_bytes
+    kept = acc.services.lake.manifest_bytes
     figures["bytes_per_file"] = (kept.manifests + kept.newest_state) / table.files
     report.details["bytes_of_manifests_and_newest_state"] = [kept.manifests, kept.newest_state]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

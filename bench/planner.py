@@ -142,7 +142,7 @@ def _measure(
 
 def _planned(acc: accelerator.Accelerator, sql: str) -> float:
     """As `acc.query` plans: Spark says meanwhile whether its session is as it was."""
-    with acc._context.assumed() as holds:
+    with acc.services.context.assumed() as holds:
         taken = _ms(lambda: acc.plan(sql))
         holds()
     return taken

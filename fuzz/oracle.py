@@ -144,7 +144,7 @@ class Oracle:
 
     def _plain(self, sql: str) -> Answer:
         try:
-            return Answer(self.acc.plain_table(sql))
+            return Answer(self.acc.services.plain_table(sql))
         except FAILURES as error:
             return Answer(None, _said(error))
 

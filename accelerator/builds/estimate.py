@@ -22,7 +22,7 @@ from rewrite.expr import Column, columns
 
 if TYPE_CHECKING:
     from accelerator.builds.builder import Target
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
 
 _STATE_BYTES = 5  # measured on SSB cubes: zstd Parquet, sorted
 _DIMENSION_BYTES = 1
@@ -41,7 +41,7 @@ class Merged:
     basis: str
 
 
-def estimate(session: Accelerator, target: Target) -> pa.Table:
+def estimate(services: Services, target: Target) -> pa.Table:
     """Cells, bytes and build minutes of a cube over all of its fact's live files."""
     from cubes.build_sql import OWN_SEGMENT
     from cubes.spark import JobError, count_cells
@@ -52,9 +52,9 @@ def estimate(session: Accelerator, target: Target) -> pa.Table:
     if not live:
         return _table(0, 0, 0.0, (0, 0), merged)
     sample = sorted(live, key=lambda f: f.record_count)[len(live) // 2]
-    engine = session.engine
+    engine = services.engine
     with ExitStack() as stack:
-        tag = stack.enter_context(session.tracked())
+        tag = stack.enter_context(services.cancellation.tracked())
         stack.enter_context(engine.tagged(tag))
         engine.register_functions()
         staged = stack.enter_context(engine.stage(target.pinned[0], [sample])).sql

@@ -18,7 +18,7 @@ from accelerator.progress import Progress, SilentProgress
 from accelerator.store import CubeRecord
 
 if TYPE_CHECKING:
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
 
 _INSIST_S = 0.2
 
@@ -90,15 +90,16 @@ class Build:
             raise TimeoutError(f"the build of {self.name} is still running")
         return self._result
 
-    def run(self, session: Accelerator, record: CubeRecord) -> None:
+    def run(self, services: Services, record: CubeRecord) -> None:
         """Does the work, and keeps what came of it."""
         try:
-            with session.tracked() as tag, interruptible(lambda: session.interrupt(tag)):
-                self._interrupt = lambda: session.interrupt(tag)
-                self._result = session.builder.build(
+            interrupt = services.cancellation.interrupt
+            with services.cancellation.tracked() as tag, interruptible(lambda: interrupt(tag)):
+                self._interrupt = lambda: interrupt(tag)
+                self._result = services.builder.build(
                     record, progress=self._counted, cancelled=self._cancelled, tag=tag
                 )
-                publishing.refresh(session, record.name)
+                publishing.refresh(services, record.name)
         except BaseException as error:
             self._error = error
             if not isinstance(error, AcceleratorError) and self._thread is None:
@@ -106,9 +107,9 @@ class Build:
         finally:
             self._ended.set()
 
-    def start(self, session: Accelerator, record: CubeRecord) -> None:
+    def start(self, services: Services, record: CubeRecord) -> None:
         """Does the work in the background."""
         self._thread = threading.Thread(
-            target=self.run, args=(session, record), name=f"build {self.name}", daemon=True
+            target=self.run, args=(services, record), name=f"build {self.name}", daemon=True
         )
         self._thread.start()

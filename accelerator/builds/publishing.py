@@ -28,54 +28,54 @@ from rewrite.render import quote
 
 if TYPE_CHECKING:
     from accelerator.builds.builder import Target
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
 
 _CUBE = "accelerator.published.cube"
 _SNAPSHOT = "accelerator.published.snapshot"
 _ROW_COUNT = "row_count"
 
 
-def publish(session: Accelerator, record: CubeRecord, table: tuple[str, ...] | None) -> str:
+def publish(services: Services, record: CubeRecord, table: tuple[str, ...] | None) -> str:
     """Writes the table and records it; its full name. BuildError where no segment is valid."""
-    if session.config.store_read_only:
+    if services.config.store_read_only:
         raise StoreError(
             "the store was opened read-only, so nothing is published",
             hint="open it without store_read_only",
         )
-    target = session.builder.target(record)
-    parts = _named(session, record, table, target)
-    with session.store.reading():
-        _write(session, target, parts)
+    target = services.builder.target(record)
+    parts = _named(services, record, table, target)
+    with services.store.reading():
+        _write(services, target, parts)
     name = ".".join(parts)
     if record.published != name:
-        session.store.update_cube(replace(record, published=name))
-        drop_published(session, record)  # where it was before
+        services.store.update_cube(replace(record, published=name))
+        drop_published(services, record)  # where it was before
     return name
 
 
-def refresh(session: Accelerator, name: str) -> None:
+def refresh(services: Services, name: str) -> None:
     """Publishes again where a published cube's fact has another snapshot than its table says."""
-    record = session.store.registry().cubes.get(name)
+    record = services.store.registry().cubes.get(name)
     if record is None or record.published is None:
         return
-    found = session.lake.pin().pinned(tuple(record.published.split(".")))
-    target = session.builder.target(record)
+    found = services.lake.pin().pinned(tuple(record.published.split(".")))
+    target = services.builder.target(record)
     snapshot = str(target.pinned[0].facts.snapshot_id)
     if found is None or found.properties.get(_SNAPSHOT) != snapshot:
-        publish(session, record, None)
+        publish(services, record, None)
 
 
-def drop_published(session: Accelerator, record: CubeRecord) -> None:
+def drop_published(services: Services, record: CubeRecord) -> None:
     """Drops the cube's table with its files, if it has one and that is still the cube's."""
     if record.published is None:
         return
     parts = tuple(record.published.split("."))
-    found = session.lake.pin().pinned(parts)
+    found = services.lake.pin().pinned(parts)
     if found is not None and found.properties.get(_CUBE) == record.name:
         from cubes.spark import JobError, run
 
         try:
-            run(session.spark, f"DROP TABLE IF EXISTS {_text(parts)} PURGE")
+            run(services.engine.session, f"DROP TABLE IF EXISTS {_text(parts)} PURGE")
         except JobError as error:
             raise EngineError(
                 f"{record.published} can't be dropped: {error}", hint="drop it in Spark yourself"
@@ -83,18 +83,18 @@ def drop_published(session: Accelerator, record: CubeRecord) -> None:
 
 
 def _named(
-    session: Accelerator, record: CubeRecord, table: tuple[str, ...] | None, target: Target
+    services: Services, record: CubeRecord, table: tuple[str, ...] | None, target: Target
 ) -> tuple[str, ...]:
     """The table's full name, once it's known that the name is free or the cube's own."""
     fact = target.pinned[0]
     given = tuple(record.published.split(".")) if record.published else None
-    parts = session.lake.resolve(table or given or (*fact.parts[:-1], f"{record.name}_cube"))
+    parts = services.lake.resolve(table or given or (*fact.parts[:-1], f"{record.name}_cube"))
     if any("." in part or "`" in part for part in parts):
         raise StatementError(
             f"a published table can't be called {'.'.join(parts)}: a part has a dot or a backtick",
             hint=f"PUBLISH CUBE {record.name} AS shop.another_name",
         )
-    found = session.lake.pin().pinned(parts)
+    found = services.lake.pin().pinned(parts)
     if found is not None and found.properties.get(_CUBE) != record.name:
         raise StatementError(
             f"{'.'.join(parts)} is a table already, and isn't of cube {record.name}",
@@ -103,11 +103,11 @@ def _named(
     return parts
 
 
-def _write(session: Accelerator, target: Target, parts: tuple[str, ...]) -> None:
+def _write(services: Services, target: Target, parts: tuple[str, ...]) -> None:
     from cubes.spark import JobError, run, segments_view
 
     record, name = target.record, _text(parts)
-    filled = [s for s in session.builder.coverage(target).segments if s.rows]
+    filled = [s for s in services.builder.coverage(target).segments if s.rows]
     if not filled:
         raise BuildError(
             f"cube {record.name} has no valid segment to publish",
@@ -124,9 +124,9 @@ def _write(session: Accelerator, target: Target, parts: tuple[str, ...]) -> None
             " type than when the cube was made",
             hint="drop the cube and create it again",
         )
-    session.engine.register_functions()
+    services.engine.register_functions()
     view = f"acc_{uuid.uuid4().hex}"
-    exists = session.lake.pin().pinned(parts) is not None
+    exists = services.lake.pin().pinned(parts) is not None
     text = (
         f"{'CREATE OR REPLACE' if exists else 'CREATE'} TABLE {name} USING iceberg TBLPROPERTIES ("
         f"'{_CUBE}' = {_literal(record.name)},"
@@ -134,14 +134,14 @@ def _write(session: Accelerator, target: Target, parts: tuple[str, ...]) -> None
         f" AS {published_select(target.cube, view, segment_condition(filled))}"
     )
     paths = sorted({s.path for s in filled})
-    session.store.check_inside(paths)
+    services.store.check_inside(paths)
     try:
         with (
-            session.tracked() as tag,
-            session.engine.tagged(tag),
-            segments_view(session.spark, target.cube, types, paths, view),
+            services.cancellation.tracked() as tag,
+            services.engine.tagged(tag),
+            segments_view(services.engine.session, target.cube, types, paths, view),
         ):
-            run(session.spark, text)
+            run(services.engine.session, text)
     except JobError as error:
         raise BuildError(
             f"cube {record.name} can't be published as {'.'.join(parts)}: {error}",

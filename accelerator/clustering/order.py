@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from accelerator.clustering.ranks import Ranking
 from accelerator.errors import UNFIT
-from accelerator.relate.dimensions import Path
+from accelerator.relate.path import Path
 
 PROPERTY = "accelerator.clustering"
 """Of a table: the order of its last rewrite. Of a snapshot: the id of the order of its files."""

@@ -1,4 +1,4 @@
-"""OPTIMIZE … BY, run against a session: which files, in which order, and what came of it.
+"""OPTIMIZE … BY, run against a services: which files, in which order, and what came of it.
 
 Incremental: files that were written by this very order stay as they are. What a statement rewrites
 is ordered among itself, along the same curve as those files, so that many small ones leave many
@@ -29,9 +29,8 @@ from accelerator.errors import (
 )
 from accelerator.iceberg import LiveFile, PartitionField, Pin, PinnedTable
 from accelerator.progress import Progress, SilentProgress
-from accelerator.relate.declared import check
-from accelerator.relate.dimensions import named, path_of
 from accelerator.relate.lookup import Lookup
+from accelerator.relate.path import check, named, path_of
 from accelerator.relate.property import relate_columns
 from accelerator.relate.stale import key_columns
 from accelerator.statements.kinds import OptimizeTable
@@ -43,7 +42,7 @@ from rewrite.render import quote
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
 
 _MB = 1024 * 1024
 _FILE_MB = 32
@@ -81,7 +80,7 @@ class Optimized:
 
 
 def optimize(
-    statement: OptimizeTable, session: Accelerator, progress: Progress | None = None
+    statement: OptimizeTable, services: Services, progress: Progress | None = None
 ) -> pa.Table:
     """Rewrites what isn't clustered by the order yet; what it did, as a row.
 
@@ -91,7 +90,7 @@ def optimize(
         ClusteringError: it failed, or the table was changed meanwhile; the table is as it was.
         CancelledError: it was stopped.
     """
-    pin = session.lake.pin(fresh=True)
+    pin = services.lake.pin(fresh=True)
     pinned = pin.pinned(statement.table)
     if pinned is None:
         raise UnknownTableError(
@@ -102,7 +101,7 @@ def optimize(
     files = [f for f in pinned.live_files() if options.full or not order.has(f.path)]
     shown = progress or SilentProgress()
     try:
-        done = _rewritten(session, pinned, order, options, files, shown) if files else Optimized()
+        done = _rewritten(services, pinned, order, options, files, shown) if files else Optimized()
     finally:
         shown.finish()
     return pa.table(
@@ -183,7 +182,7 @@ def _key(name: str, descending: bool, pinned: PinnedTable, pin: Pin) -> OrderKey
 
 
 def _rewritten(
-    session: Accelerator,
+    services: Services,
     pinned: PinnedTable,
     order: Order,
     options: Options,
@@ -191,28 +190,28 @@ def _rewritten(
     progress: Progress,
 ) -> Optimized:
     size = sum(f.size_bytes for f in files)
-    layout = _layout(pinned, order, options, files, session.engine.selection_catalog())
+    layout = _layout(pinned, order, options, files, services.engine.selection_catalog())
     folder = order.folder(data_location(pinned), secrets.token_hex(_RUN_BYTES))
     with (
         _failures(pinned),
-        session.store.reading(),
-        session.tracked() as tag,
-        _lookups(session, pinned, order, tag) as lookups,
+        services.store.reading(),
+        services.cancellation.tracked() as tag,
+        _lookups(services, pinned, order, tag) as lookups,
     ):
-        session.engine.activate()
-        session.store.pin_snapshot(pinned.facts.uuid, pinned.snapshot_ms)
+        services.engine.activate()
+        services.store.pin_snapshot(pinned.facts.uuid, pinned.snapshot_ms)
         rewriting = Rewriting(
-            session.engine, pinned, files, folder, {_ROW_GROUP: str(options.row_group)}
+            services.engine, pinned, files, folder, {_ROW_GROUP: str(options.row_group)}
         )
         try:
             progress.start(len(files), f"rewriting {pinned.facts.name}")
-            with _job(session, rewriting, tag):
-                rankings = rewrite(session.engine.session, rewriting.relation, layout, lookups)
+            with _job(services, rewriting, tag):
+                rankings = rewrite(services.engine.session, rewriting.relation, layout, lookups)
             progress.advance(len(files))
             progress.start(1, f"committing {pinned.facts.name}")
             written = rewriting.written()
-            _check_rows(session, rewriting, files, written, tag)
-            session.check(tag)
+            _check_rows(services, rewriting, files, written, tag)
+            services.cancellation.check(tag)
         except BaseException:
             rewriting.discard()
             raise
@@ -228,10 +227,10 @@ def _rewritten(
 
 @contextmanager
 def _lookups(
-    session: Accelerator, pinned: PinnedTable, order: Order, tag: str
+    services: Services, pinned: PinnedTable, order: Order, tag: str
 ) -> Iterator[dict[int, tuple[Lookup | DataFrame, list[str]]]]:
     """What gives relate columns their values, by their ids, with the columns of their keys."""
-    dimensions = session.dimensions
+    dimensions = services.dimensions
     found: dict[int, tuple[Lookup | DataFrame, list[str]]] = {}
     with ExitStack() as opened:
         for key, path in relates(order.keys):
@@ -298,16 +297,16 @@ def _partition_sql(field: PartitionField, pinned: PinnedTable, catalog: str) -> 
 
 
 @contextmanager
-def _job(session: Accelerator, rewriting: Rewriting, tag: str) -> Iterator[None]:
+def _job(services: Services, rewriting: Rewriting, tag: str) -> Iterator[None]:
     """A job of the statement: it can be stopped, and its errors are ours."""
     try:
-        with job_errors(), session.engine.tagged(tag):
+        with job_errors(), services.engine.tagged(tag):
             yield
     except JobError as error:
-        session.check(tag)
+        services.cancellation.check(tag)
         if error.cancelled:
             raise CancelledError("the statement was cancelled") from error
-        mend = session.engine.lacking(error) or "mend what Spark says"
+        mend = services.engine.lacking(error) or "mend what Spark says"
         raise ClusteringError(
             f"{rewriting.name}: the rewrite failed in Spark: {error}",
             hint=f"the table is as it was; {mend}, then OPTIMIZE again",
@@ -315,7 +314,7 @@ def _job(session: Accelerator, rewriting: Rewriting, tag: str) -> Iterator[None]
 
 
 def _check_rows(
-    session: Accelerator,
+    services: Services,
     rewriting: Rewriting,
     files: Sequence[LiveFile],
     written: NewFiles,
@@ -323,8 +322,8 @@ def _check_rows(
 ) -> None:
     """ClusteringError unless so many rows were written as the old files have."""
     if any(f.deletes for f in files):
-        with _job(session, rewriting, tag):
-            rows = session.engine.session.table(rewriting.relation).count()
+        with _job(services, rewriting, tag):
+            rows = services.engine.session.table(rewriting.relation).count()
     else:
         rows = sum(f.record_count for f in files)
     if rows != written.rows:

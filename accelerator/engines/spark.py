@@ -40,6 +40,7 @@ from accelerator.engines.session_state import SessionState
 from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSettings, embedded_conf
 from accelerator.errors import CancelledError, EngineError, FunctionArgumentError, RefusedError
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
+from accelerator.version import VERSION
 from cubes.spark import CANCELLED, JobError, job_errors
 from indexes.tokens import NEEDLE_HINT
 
@@ -380,13 +381,11 @@ class SparkEngine:
 
 def workers_hint(error: str, interpreter: str) -> str:
     """What is to be done if a job failed for what workers of that interpreter lack; else empty."""
-    from accelerator import __version__
-
     if not _LACKING.search(error):
         return ""
     return (
         f"Spark's Python workers run {interpreter}: before the session starts, have PYSPARK_PYTHON"
-        f" or spark.pyspark.python name one that has lakehouse-accelerator {__version__} and"
+        f" or spark.pyspark.python name one that has lakehouse-accelerator {VERSION} and"
         " pyarrow"
     )
 

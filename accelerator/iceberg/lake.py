@@ -48,6 +48,7 @@ from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
 from accelerator.iceberg.views import ViewDefinition
 from accelerator.recent import Recent
+from accelerator.version import VERSION
 from rewrite.dotted import joined
 from rewrite.facts import At, Facts, TableFacts, ViewFacts
 
@@ -335,7 +336,6 @@ class PinnedTable:
         decoding: Decoding,
     ) -> tuple[FileStatistics, Decoding]:
         """By a job over the missing ones; the others are judged here alike. Keeps nothing."""
-        from accelerator import __version__
         from accelerator.iceberg.columnar_files import ColumnarFiles
         from accelerator.iceberg.manifest_jobs import JobFailedError
         from accelerator.iceberg.manifests.file import Identity as Name
@@ -348,7 +348,7 @@ class PinnedTable:
             raise JobFailedError("there is no Spark")
         uuids, misnamed = self._odd()
         asked = Asked(
-            __version__,
+            VERSION,
             self.metadata_location,
             dict(self.io_properties),
             self._identity,

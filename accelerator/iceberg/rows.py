@@ -9,9 +9,9 @@ error.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
 from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 
 from accelerator.errors import UnknownColumnError
@@ -30,16 +31,43 @@ from accelerator.iceberg.io import file_io
 from accelerator.iceberg.position_deletes import PositionDeletes
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.stored_types import check_types
-
-if TYPE_CHECKING:
-    from accelerator.iceberg import PinnedTable
+from rewrite.facts import TableFacts
 
 # Spark shows these otherwise than Arrow holds them, or PyIceberg can't read them.
 _SPARK_ONLY_TYPES = ("uuid", "variant", "unknown", "time", "geometry", "geography")
 _THREADS_MAX = 8
 
 
-def read_rows(pinned: PinnedTable, columns: Sequence[str], files: Sequence[LiveFile]) -> pa.Table:
+class Pinned(Protocol):
+    """What reading needs of a pinned table."""
+
+    @property
+    def facts(self) -> TableFacts:
+        """Its name and columns."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """That of the pinned state."""
+        ...
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """Iceberg's own."""
+        ...
+
+    @property
+    def metadata_location(self) -> str:
+        """Where that is."""
+        ...
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        """How its files are reached."""
+        ...
+
+
+def read_rows(pinned: Pinned, columns: Sequence[str], files: Sequence[LiveFile]) -> pa.Table:
     """The rows of those files with those columns, in no promised order."""
     check_readable(files)
     schema = projection(pinned, columns or [field.name for field in pinned.schema.fields[:1]])
@@ -62,7 +90,7 @@ def read_rows(pinned: PinnedTable, columns: Sequence[str], files: Sequence[LiveF
     return table if columns else table.select([])
 
 
-def projection(pinned: PinnedTable, columns: Sequence[str]) -> Schema:
+def projection(pinned: Pinned, columns: Sequence[str]) -> Schema:
     """The pinned schema's fields of those names, in the order that was asked for."""
     fields = []
     for name in columns:
@@ -85,7 +113,7 @@ def projection(pinned: PinnedTable, columns: Sequence[str]) -> Schema:
 class _Reader:
     """Reads files of one pinned table."""
 
-    def __init__(self, pinned: PinnedTable, schema: Schema) -> None:
+    def __init__(self, pinned: Pinned, schema: Schema) -> None:
         self.io = file_io(pinned.metadata_location, pinned.io_properties)
         # ArrowScan asks the current schema about the table: make it the pinned one.
         update = {"current_schema_id": pinned.schema.schema_id}

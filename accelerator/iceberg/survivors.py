@@ -31,6 +31,7 @@ from accelerator.iceberg.question import Question
 from accelerator.iceberg.statistics import FileStatistics
 from accelerator.iceberg.transforms import Transforms
 from accelerator.pruning import judge
+from accelerator.version import VERSION
 from indexes.bounds import Flags
 
 _KEPT = ("path", "record_count", "size_bytes", "sequence_number")
@@ -71,11 +72,9 @@ def surviving(asked: Asked, manifests: Sequence[ManifestFile]) -> list[bytes]:
         ManifestError: a manifest is damaged, or the worker has another release of the package.
         CatalogError: one can't be read.
     """
-    from accelerator import __version__  # the package's door; not needed for anything else
-
-    if asked.release != __version__:
+    if asked.release != VERSION:
         raise ManifestError(
-            f"the worker has release {__version__} of the package, the driver {asked.release}",
+            f"the worker has release {VERSION} of the package, the driver {asked.release}",
             hint="install the same release on all machines",
         )
     inputs = inputs_for(asked.location, asked.io_properties)

@@ -34,9 +34,9 @@ from accelerator.indexing import records
 from accelerator.indexing.shuffled import look
 from accelerator.indexing.work import Answer, FileWork, Indexed, Source, Wanted, index_files
 from accelerator.progress import Progress, SilentProgress
-from accelerator.relate.declared import check
-from accelerator.relate.dimensions import Dimensions, Path, Snapshots, named, path_of
+from accelerator.relate.dimensions import Dimensions
 from accelerator.relate.lookup import Keys
+from accelerator.relate.path import Path, Snapshots, check, named, path_of
 from accelerator.relate.property import relate_columns
 from accelerator.relate.stale import dimensions_of, key_columns, snapshots_of
 from accelerator.statements.kinds import CreateIndex

@@ -36,7 +36,7 @@ from accelerator.indexing.pieces import BoundsTable, Piece, at
 from accelerator.pruning import judge, judge_rows
 from accelerator.recent import Recent
 from accelerator.regular import open_file
-from accelerator.relate.dimensions import Snapshots
+from accelerator.relate.path import Snapshots
 from accelerator.relate.stale import PinnedRelate, snapshots_of
 from accelerator.store import IndexRecord, SegmentRecord, Store, TableVersion, local_path
 from indexes.bounds import UNKNOWN, Flags, Numbers, Verdict

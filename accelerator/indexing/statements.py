@@ -1,4 +1,4 @@
-"""CREATE, BUILD, DROP INDEX and SHOW INDEXES, run against a session.
+"""CREATE, BUILD, DROP INDEX and SHOW INDEXES, run against a services.
 
 CREATE OR REPLACE builds the new index beside the old one, under a name of its own, and takes its
 place by one commit: a build that fails leaves the old one in force.
@@ -35,7 +35,7 @@ from accelerator.statements.kinds import BuildIndex, CreateIndex, DropIndex
 from accelerator.store import IndexRecord, SegmentRecord
 
 if TYPE_CHECKING:
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
 
 _PROBES = 2_000
 _NEW = "#new"
@@ -43,7 +43,7 @@ _LEFT_MS = 86_400_000
 
 
 def create(
-    statement: CreateIndex, session: Accelerator, pinned: PinnedTable, progress: Progress | None
+    statement: CreateIndex, services: Services, pinned: PinnedTable, progress: Progress | None
 ) -> pa.Table:
     """Registers an index and builds it, unless DEFERRED.
 
@@ -54,10 +54,10 @@ def create(
             f"{statement.name} is the name of an index that is being replaced",
             hint=f"choose a name that doesn't end in {_NEW}",
         )
-    existing = session.store.registry(fresh=True).indexes.get(statement.name)
+    existing = services.store.registry(fresh=True).indexes.get(statement.name)
     if existing is not None and statement.if_not_exists:
         return built_table([BuiltIndex(statement.name)])
-    record = session.index_builder.define(statement, pinned)
+    record = services.index_builder.define(statement, pinned)
     if existing is not None and not statement.replace:
         raise IndexExistsError(
             f"an index named {statement.name} exists",
@@ -65,77 +65,77 @@ def create(
         )
     if existing is None or statement.deferred:
         if existing is not None:  # DEFERRED leaves nothing to wait for
-            session.store.drop_index(statement.name)
-        session.store.create_index(record)
-        built = [] if statement.deferred else build(session, [record], progress)
+            services.store.drop_index(statement.name)
+        services.store.create_index(record)
+        built = [] if statement.deferred else build(services, [record], progress)
         return built_table(built or [BuiltIndex(statement.name)])
     beside = replace(record, name=f"{statement.name}{_NEW}")
     with suppress(IndexNotFoundError):  # of a build that was killed
-        session.store.drop_index(beside.name)
-    session.store.create_index(beside)
+        services.store.drop_index(beside.name)
+    services.store.create_index(beside)
     try:
-        built = build(session, [beside], progress)
-        session.store.rename_index(beside.name, statement.name)
+        built = build(services, [beside], progress)
+        services.store.rename_index(beside.name, statement.name)
     except BaseException:
         with suppress(AcceleratorError):
-            session.store.drop_index(beside.name)
+            services.store.drop_index(beside.name)
         raise
     return built_table([replace(one, index=statement.name) for one in built])
 
 
-def end_left(session: Accelerator, table_uuid: str) -> None:
+def end_left(services: Services, table_uuid: str) -> None:
     """Drops what replacings of a table's indexes have left that were killed, a day later."""
     before = time.time() * 1000 - _LEFT_MS
-    for name, record in session.store.registry(fresh=True).indexes.items():
+    for name, record in services.store.registry(fresh=True).indexes.items():
         left = name.endswith(_NEW) and record.created_ms < before
         if left and record.table_uuid == table_uuid:
             with suppress(IndexNotFoundError):
-                session.store.drop_index(name)
+                services.store.drop_index(name)
 
 
 def build(
-    session: Accelerator, wanted: Sequence[IndexRecord], progress: Progress | None
+    services: Services, wanted: Sequence[IndexRecord], progress: Progress | None
 ) -> list[BuiltIndex]:
     """Builds what indexes of one table lack; Ctrl-C and `cancel` stop it."""
     stop = threading.Event()
 
     def interrupt(tag: str) -> None:
         stop.set()
-        session.interrupt(tag)
+        services.cancellation.interrupt(tag)
 
-    with session.tracked() as tag, interruptible(lambda: interrupt(tag)):
-        return session.index_builder.build(wanted, progress=progress, cancelled=stop, tag=tag)
+    with services.cancellation.tracked() as tag, interruptible(lambda: interrupt(tag)):
+        return services.index_builder.build(wanted, progress=progress, cancelled=stop, tag=tag)
 
 
 def build_named(
-    statement: BuildIndex, session: Accelerator, progress: Progress | None = None
+    statement: BuildIndex, services: Services, progress: Progress | None = None
 ) -> pa.Table:
     """Builds what an index lacks."""
-    record = session.store.registry(fresh=True).index(statement.name)
-    return built_table(build(session, [record], progress))
+    record = services.store.registry(fresh=True).index(statement.name)
+    return built_table(build(services, [record], progress))
 
 
-def build_all(session: Accelerator, table_uuid: str) -> list[BuiltIndex]:
+def build_all(services: Services, table_uuid: str) -> list[BuiltIndex]:
     """Builds what a table's indexes lack, but for those whose column was dropped or made anew.
 
     A relate column is as good as dropped where its path is broken, or a key on it isn't unique. An
     index beside one that it's to replace is its own build's, or was left by one that was killed.
     """
     wanted = []
-    for _, record in sorted(session.store.registry(fresh=True).indexes.items()):
+    for _, record in sorted(services.store.registry(fresh=True).indexes.items()):
         if record.table_uuid == table_uuid and not record.name.endswith(_NEW):
             with suppress(IndexDefinitionError, RelateColumnError, UnknownTableError):
-                target = session.index_builder.target(record)
+                target = services.index_builder.target(record)
                 if target.path is not None:
-                    session.dimensions.check(target.path)
+                    services.dimensions.check(target.path)
                 wanted.append(record)
-    return build(session, wanted, None) if wanted else []
+    return build(services, wanted, None) if wanted else []
 
 
-def drop(statement: DropIndex, session: Accelerator) -> pa.Table:
+def drop(statement: DropIndex, services: Services) -> pa.Table:
     """Removes an index."""
     try:
-        session.store.drop_index(statement.name)
+        services.store.drop_index(statement.name)
     except IndexNotFoundError:
         if not statement.if_exists:
             raise
@@ -175,22 +175,22 @@ _SHOWN = pa.schema(
 )
 
 
-def show(session: Accelerator, table_uuid: str | None) -> pa.Table:
+def show(services: Services, table_uuid: str | None) -> pa.Table:
     """Every index, or those of a table.
 
     The false-positive rate is measured: so many random hashes are looked up in every filter; of
     filters of ranges the build did it, by ranges without a value.
     """
-    registry = session.store.registry(fresh=True)
+    registry = services.store.registry(fresh=True)
     rows = [
-        _row(session, record)
+        _row(services, record)
         for _, record in sorted(registry.indexes.items())
         if table_uuid in (None, record.table_uuid)
     ]
     return pa.Table.from_pylist(rows, schema=_SHOWN)
 
 
-def _row(session: Accelerator, record: IndexRecord) -> dict[str, Any]:
+def _row(services: Services, record: IndexRecord) -> dict[str, Any]:
     row: dict[str, Any] = {
         "index": record.name,
         "table": record.table,
@@ -200,9 +200,9 @@ def _row(session: Accelerator, record: IndexRecord) -> dict[str, Any]:
         "created": record.created_ms,
     }
     try:
-        with session.store.reading():
-            target = session.index_builder.target(record)
-            state = _state(session, target)
+        with services.store.reading():
+            target = services.index_builder.target(record)
+            state = _state(services, target)
             if record.disabled is not None:
                 state["status"] = f"disabled: {record.disabled}"
             return row | state
@@ -210,11 +210,11 @@ def _row(session: Accelerator, record: IndexRecord) -> dict[str, Any]:
         return row | {"status": str(error).splitlines()[0]}
 
 
-def _state(session: Accelerator, target: Target) -> dict[str, Any]:
-    built = session.store.table(target.record.table_uuid).of(target.record.id)
+def _state(services: Services, target: Target) -> dict[str, Any]:
+    built = services.store.table(target.record.table_uuid).of(target.record.id)
     usable = [s for s in built if records.answers_for(s, target.type)]
     total = {f.key for f in target.pinned.live_files()}
-    found = total - session.index_builder.due(target).files
+    found = total - services.index_builder.due(target).files
     size, rows = sum(s.bytes for s in usable), sum(s.rows for s in usable if s.is_bundle)
     return {
         "column": target.column.name,
@@ -222,19 +222,19 @@ def _state(session: Accelerator, target: Target) -> dict[str, Any]:
         "files_total": len(total),
         "bytes": size,
         "bits_per_row": 8 * size / rows if rows else None,
-        "false_positive_rate": _measured(session, usable),
+        "false_positive_rate": _measured(services, usable),
         "modes": _modes(usable),
         "status": "complete" if len(found) == len(total) else "partial",
     }
 
 
-def _measured(session: Accelerator, built: Sequence[SegmentRecord]) -> float | None:
+def _measured(services: Services, built: Sequence[SegmentRecord]) -> float | None:
     """The share of files that keep what they don't hold, over all filters; None without any."""
     hashes = np.random.default_rng().integers(0, 2**64, _PROBES, dtype=np.uint64).tolist()
     kept, asked = 0.0, 0
     for record, piece in _pieces(built):
         if isinstance(piece, Filters):
-            read = session.indexes.files.reader(record.path)
+            read = services.indexes.files.reader(record.path)
             files = piece.bundle.files
             few = hashes[: max(100, _PROBES // max(1, files))]
             for value in few:

@@ -16,7 +16,7 @@ from accelerator.errors import AcceleratorError, CubeNotFoundError, StoreError
 from accelerator.store import CubeRecord, DroppedCube
 
 if TYPE_CHECKING:
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
 
 # Times of expiry must be times that every reader of Arrow can say.
 HOURS_MAX = 100 * 365 * 24
@@ -34,62 +34,62 @@ _BINNED = pa.schema(
 )
 
 
-def drop(session: Accelerator, name: str, *, force: bool) -> None:
+def drop(services: Services, name: str, *, force: bool) -> None:
     """Drops a cube: to the recycle bin, or at once by `force` or where nothing is kept in it.
 
     Its published table goes first: should this process end in between, the cube is still there, and
     its next build publishes it again. The other way round nobody would know of the table.
     """
-    session.store.check_writable()
-    publishing.drop_published(session, session.store.registry(fresh=True).named(name))
-    keep_ms = _keep_ms(session)
+    services.store.check_writable()
+    publishing.drop_published(services, services.store.registry(fresh=True).named(name))
+    keep_ms = _keep_ms(services)
     if force or not keep_ms:
-        dropped = session.store.drop_cube(name)
+        dropped = services.store.drop_cube(name)
     else:
-        dropped = session.store.recycle_cube(name, keep_ms)
-    publishing.drop_published(session, dropped)  # it may have been published meanwhile
+        dropped = services.store.recycle_cube(name, keep_ms)
+    publishing.drop_published(services, dropped)  # it may have been published meanwhile
 
 
-def recycle_of_gone_table(session: Accelerator, table_uuid: str, catalog: str) -> list[str]:
+def recycle_of_gone_table(services: Services, table_uuid: str, catalog: str) -> list[str]:
     """Moves the cubes of a table that its catalog has under no name any more; their names.
 
     A published one stays as it is: its table still answers. Nothing moves on a doubt.
     """
-    found = [r for r in session.store.registry().cubes.values() if r.table_uuid == table_uuid]
+    found = [r for r in services.store.registry().cubes.values() if r.table_uuid == table_uuid]
     found = [record for record in found if record.published is None]
     try:
-        if not found or session.lake.holds(catalog, table_uuid) is not False:
+        if not found or services.lake.holds(catalog, table_uuid) is not False:
             return []
     except AcceleratorError:
         return []
     moved = []
     for record in found:
         with suppress(CubeNotFoundError):  # dropped or replaced meanwhile
-            session.store.recycle_cube(record.name, _keep_ms(session), cube_id=record.id)
+            services.store.recycle_cube(record.name, _keep_ms(services), cube_id=record.id)
             moved.append(record.name)
     return moved
 
 
-def _keep_ms(session: Accelerator) -> int:
-    return int(min(session.config.recycle_bin_hours, HOURS_MAX) * 3_600_000)
+def _keep_ms(services: Services) -> int:
+    return int(min(services.config.recycle_bin_hours, HOURS_MAX) * 3_600_000)
 
 
-def undrop(session: Accelerator, name: str, new_name: str | None) -> str:
+def undrop(services: Services, name: str, new_name: str | None) -> str:
     """Brings back the cube that was dropped last under the name; the name that it has now."""
-    return session.store.undrop_cube(name, new_name or name).name
+    return services.store.undrop_cube(name, new_name or name).name
 
 
-def show(session: Accelerator, table_uuid: str | None) -> pa.Table:
+def show(services: Services, table_uuid: str | None) -> pa.Table:
     """What is in the bin, the newest first; of one table or of all."""
     found = [
-        _row(session, one)
-        for one in reversed(session.store.registry().bin)
+        _row(services, one)
+        for one in reversed(services.store.registry().bin)
         if table_uuid in (None, one.cube.table_uuid)
     ]
     return pa.Table.from_pylist(found, schema=_BINNED)
 
 
-def _row(session: Accelerator, dropped: DroppedCube) -> dict[str, object]:
+def _row(services: Services, dropped: DroppedCube) -> dict[str, object]:
     cube = dropped.cube
     return {
         "name": cube.name,
@@ -98,13 +98,13 @@ def _row(session: Accelerator, dropped: DroppedCube) -> dict[str, object]:
         "id": cube.id,
         "dropped_at": dropped.dropped_ms,
         "expires_at": dropped.expires_ms,
-        "bytes": _bytes(session, cube),
+        "bytes": _bytes(services, cube),
     }
 
 
-def _bytes(session: Accelerator, cube: CubeRecord) -> int | None:
+def _bytes(services: Services, cube: CubeRecord) -> int | None:
     """What its segments take; None where the store's state of its table can't be read."""
     try:
-        return sum(one.bytes for one in session.store.table(cube.table_uuid).of(cube.id))
+        return sum(one.bytes for one in services.store.table(cube.table_uuid).of(cube.id))
     except StoreError:
         return None

@@ -21,7 +21,7 @@ from accelerator.store import Report, local_path
 
 if TYPE_CHECKING:
     from accelerator.engines.procedures import Procedures
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
 
 _HOUR_MS = 3_600_000
 _AGE = "history.expire.max-snapshot-age-ms"
@@ -59,7 +59,7 @@ class Served:
 
 
 def vacuum_lake(
-    session: Accelerator,
+    services: Services,
     table: PinnedTable,
     *,
     hours: float | None,
@@ -73,7 +73,7 @@ def vacuum_lake(
     where something may go.
     """
     if full:
-        _check_place(session, table)
+        _check_place(services, table)
     served, snapshots = Served(dry_run), table.metadata.snapshots
     # Iceberg takes every other word for false.
     if table.properties.get("gc.enabled", "true").lower() != "true":
@@ -81,28 +81,28 @@ def vacuum_lake(
         return served
     now_ms = int(time.time() * 1000)
     cut = _older_than(now_ms, table.properties, hours)
-    pinned = session.store.oldest_snapshot_ms(table.facts.uuid)
+    pinned = services.store.oldest_snapshot_ms(table.facts.uuid)
     before = cut if pinned is None else min(cut, pinned)
     held = sum(before <= one.timestamp_ms < cut for one in snapshots)
     served.kept.append(("snapshot", "pinned by a statement or build", held))
     current = table.metadata.current_snapshot_id
     if any(s.timestamp_ms < before and s.snapshot_id != current for s in snapshots):
-        _expire(_procedures(session, tag), table, (before, pinned), served)
+        _expire(_procedures(services, tag), table, (before, pinned), served)
     left = len(snapshots) - len(served.gone) - held
     reason = "within the retention, or of a branch or tag"
     served.kept.append(("snapshot", reason, max(0, left)))
     if full:
         kept = _ORPHAN_HOURS if hours is None else max(hours, _ORPHAN_HOURS_MIN)
-        procedures = _procedures(session, tag)
+        procedures = _procedures(services, tag)
         found = procedures.remove_orphans(table.parts, _before(now_ms, kept), dry_run=dry_run)
         served.deleted.append(("orphan file", "no metadata of the table names it", found))
     return served
 
 
-def _procedures(session: Accelerator, tag: str) -> Procedures:
+def _procedures(services: Services, tag: str) -> Procedures:
     from accelerator.engines.procedures import Procedures
 
-    return Procedures(session.engine, tag, partial(session.check, tag))
+    return Procedures(services.engine, tag, partial(services.cancellation.check, tag))
 
 
 def _expire(
@@ -143,21 +143,21 @@ def _before(now_ms: int, hours: float) -> int:
     return max(0, now_ms - int(hours * _HOUR_MS))
 
 
-def _check_place(session: Accelerator, table: PinnedTable) -> None:
+def _check_place(services: Services, table: PinnedTable) -> None:
     """StatementError where files under the table's location may be the store's or another table's.
 
     Such a table is there after `RENAME TO` and `CREATE TABLE` of the old name, or in a namespace
     called as the table. Catalogs that only Spark can list aren't asked.
     """
-    location, root = _place(table.location), session.config.store_root
+    location, root = _place(table.location), services.config.store_root
     if _place(root).startswith(location):
         raise StatementError(
             f"the store {root} lies inside {table.facts.name}'s location {table.location}",
             hint="orphan files can't be told from the store's there; move the store elsewhere,"
             " or leave FULL out",
         )
-    pin = session.lake.pin(fresh=True)
-    for parts in session.lake.tables():
+    pin = services.lake.pin(fresh=True)
+    for parts in services.lake.tables():
         other = pin.pinned(parts) if parts != table.parts else None
         if other is None or other.metadata_location == table.metadata_location:
             continue  # the table itself, maybe by another catalog's name

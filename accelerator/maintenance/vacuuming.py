@@ -23,7 +23,7 @@ from accelerator.maintenance.snapshots import Served, vacuum_lake
 from accelerator.store import Report, Retention, SegmentRecord
 
 if TYPE_CHECKING:
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +48,31 @@ def retention_of(config: Config, hours: float | None = None) -> Retention:
     )
 
 
-def vacuum(
-    session: Accelerator, table: PinnedTable, scope: Scope, *, ctrl_c: bool = True
-) -> Report:
+def vacuum(services: Services, table: PinnedTable, scope: Scope, *, ctrl_c: bool = True) -> Report:
     """Vacuums a table that is there; CancelledError where it's cancelled meanwhile.
 
     `ctrl_c`: Ctrl-C cancels it too, and is raised once it has stopped.
     """
     if not scope.dry_run:
-        session.store.check_writable()  # before a snapshot has gone
-    with session.tracked(ctrl_c=ctrl_c) as tag:
+        services.store.check_writable()  # before a snapshot has gone
+    with services.cancellation.tracked(ctrl_c=ctrl_c) as tag:
         served = Served(scope.dry_run)
         if scope.snapshots:
             served = vacuum_lake(
-                session, table, hours=scope.hours, full=scope.full, dry_run=scope.dry_run, tag=tag
+                services, table, hours=scope.hours, full=scope.full, dry_run=scope.dry_run, tag=tag
             )
         gone = served.gone if scope.dry_run else ()
-        check = partial(session.check, tag)
+        check = partial(services.cancellation.check, tag)
         if not scope.dry_run:
-            end_left(session, table.facts.uuid)
-        damaged = _damaged(session, table.facts.uuid, scope, check) if scope.full else 0
-        report = session.store.vacuum(
+            end_left(services, table.facts.uuid)
+        damaged = _damaged(services, table.facts.uuid, scope, check) if scope.full else 0
+        report = services.store.vacuum(
             table.facts.uuid,
-            retention_of(session.config, scope.hours),
+            retention_of(services.config, scope.hours),
             full=scope.full,
             dry_run=scope.dry_run,
             unusable=LakeGarbage(
-                session.lake, table.parts, table.facts.uuid, gone, check=check
+                services.lake, table.parts, table.facts.uuid, gone, check=check
             ).unusable,
             check=check,
         )
@@ -83,47 +81,47 @@ def vacuum(
     return report
 
 
-def _damaged(session: Accelerator, table_uuid: str, scope: Scope, check: Callable[[], None]) -> int:
+def _damaged(services: Services, table_uuid: str, scope: Scope, check: Callable[[], None]) -> int:
     """Reads every artifact that has a checksum, and forgets the segments of those that differ.
 
     The next BUILD CUBE makes them anew.
     """
     by_path: dict[str, list[SegmentRecord]] = {}
-    version = session.store.table(table_uuid)
+    version = services.store.table(table_uuid)
     for segment in chain.from_iterable(map(version.of, version.cubes)):
         if CHECKSUM in segment.facts:
             by_path.setdefault(segment.path, []).append(segment)
     found: list[int] = []
     for segments in by_path.values():
         check()
-        found += [one.id for one in altered(segments, session.store, anew=True)]
+        found += [one.id for one in altered(segments, services.store, anew=True)]
     if found and not scope.dry_run:
-        session.store.remove_segments(table_uuid, found)
+        services.store.remove_segments(table_uuid, found)
     return len(found)
 
 
 def vacuum_stored(
-    session: Accelerator, table_uuid: str, parts: tuple[str, ...], scope: Scope
+    services: Services, table_uuid: str, parts: tuple[str, ...], scope: Scope
 ) -> Report:
     """Vacuums what the store has of a table; of one that is gone from the lake, that alone.
 
     `parts` are its name by its cubes, none where it has no cube. A full vacuum moves the cubes of
     a table that is gone to the recycle bin first. Ctrl-C is the caller's business.
     """
-    table = session.lake.pin(fresh=True).pinned(parts) if len(parts) > 1 else None
+    table = services.lake.pin(fresh=True).pinned(parts) if len(parts) > 1 else None
     if table is not None and table.facts.uuid == table_uuid:
-        return vacuum(session, table, scope, ctrl_c=False)
+        return vacuum(services, table, scope, ctrl_c=False)
     moved: list[str] = []
     if len(parts) > 1 and scope.full and not scope.dry_run:
-        moved = recycle_of_gone_table(session, table_uuid, parts[0])
-    retention = retention_of(session.config, scope.hours)
-    with session.tracked(ctrl_c=False) as tag:
-        report = session.store.vacuum(
+        moved = recycle_of_gone_table(services, table_uuid, parts[0])
+    retention = retention_of(services.config, scope.hours)
+    with services.cancellation.tracked(ctrl_c=False) as tag:
+        report = services.store.vacuum(
             table_uuid,
             retention,
             full=scope.full,
             dry_run=scope.dry_run,
-            check=partial(session.check, tag),
+            check=partial(services.cancellation.check, tag),
         )
     report.kept("cube", "moved to the recycle bin, since its table is gone", len(moved))
     return report

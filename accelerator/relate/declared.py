@@ -1,4 +1,4 @@
-"""ALTER TABLE … ADD | DROP RELATE COLUMN and SHOW RELATE COLUMNS, run against a session.
+"""ALTER TABLE … ADD | DROP RELATE COLUMN and SHOW RELATE COLUMNS, run against a services.
 
 Declaring one checks all that can be checked: that names resolve, that keys have one type, that the
 joins lead from the fact to the attribute, and that each dimension's key is unique now.
@@ -19,8 +19,8 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.relate.dimensions import Path, column_there, named, path_of
 from accelerator.relate.expressions import bound, check_raises, shown
+from accelerator.relate.path import check, named, path_of
 from accelerator.relate.property import (
     NO_FIELD,
     PREFIX,
@@ -32,23 +32,22 @@ from accelerator.relate.property import (
     to_property,
 )
 from accelerator.statements.kinds import AddRelateColumn, DropRelateColumn, TableName
-from rewrite.block import joins_by_identity
 from rewrite.dotted import joined
 from rewrite.expr import Column, columns, transform
 from rewrite.facts import ColumnFacts
 
 if TYPE_CHECKING:
     from accelerator.iceberg import Pin, PinnedTable
-    from accelerator.session import Accelerator
+    from accelerator.services import Services
     from accelerator.store import RegistryVersion
 
 _ID_BITS = 30
 _DIMENSIONS_MAX = 8
 
 
-def add(statement: AddRelateColumn, session: Accelerator) -> pa.Table:
+def add(statement: AddRelateColumn, services: Services) -> pa.Table:
     """Declares it. RelateColumnError and its like where it can't be."""
-    pin = session.lake.pin(fresh=True)
+    pin = services.lake.pin(fresh=True)
     fact = _table(pin, statement.table)
     column = _resolved(statement, fact, pin)
     if fact.facts.column(column.name) is not None:
@@ -64,14 +63,14 @@ def add(statement: AddRelateColumn, session: Accelerator) -> pa.Table:
     path = path_of(column, pin)
     if column.expression is not None:
         check_raises(column.expression, statement.expression, path.dimensions)
-    session.dimensions.check(path)  # its keys are unique
-    session.lake.set_properties(statement.table, {PREFIX + column.name: to_property(column)})
+    services.dimensions.check(path)  # its keys are unique
+    services.lake.set_properties(statement.table, {PREFIX + column.name: to_property(column)})
     return pa.table({"relate_column": [column.name]})
 
 
-def drop(statement: DropRelateColumn, session: Accelerator) -> pa.Table:
+def drop(statement: DropRelateColumn, services: Services) -> pa.Table:
     """Forgets it, and drops the indexes on it; a damaged one can be dropped too."""
-    fact = _table(session.lake.pin(fresh=True), statement.table)
+    fact = _table(services.lake.pin(fresh=True), statement.table)
     column = named(fact, statement.name)
     if column is None:
         if statement.if_exists:
@@ -81,10 +80,10 @@ def drop(statement: DropRelateColumn, session: Accelerator) -> pa.Table:
             f"{fact.facts.name} has no relate column {statement.name}",
             hint=f"it has {known}" if known else "it has none",
         )
-    on_it = _indexes(session.store.registry(fresh=True), fact, column)
-    session.lake.set_properties(statement.table, {PREFIX + column.name: None})
+    on_it = _indexes(services.store.registry(fresh=True), fact, column)
+    services.lake.set_properties(statement.table, {PREFIX + column.name: None})
     for name in on_it:
-        session.store.drop_index(name)
+        services.store.drop_index(name)
     return pa.table({"relate_column": [column.name]})
 
 
@@ -101,11 +100,11 @@ _SHOWN = pa.schema(
 )
 
 
-def show(table: TableName | None, session: Accelerator) -> pa.Table:
+def show(table: TableName | None, services: Services) -> pa.Table:
     """A row for each relate column of one table, or of all that can be listed."""
-    pin, lake = session.lake.pin(fresh=True), session.lake
+    pin, lake = services.lake.pin(fresh=True), services.lake
     names = [lake.resolve(table)] if table is not None else sorted(lake.tables())
-    registry, rows = session.store.registry(fresh=True), []
+    registry, rows = services.store.registry(fresh=True), []
     for name in names:
         fact = _table(pin, name)
         for column in relate_columns(fact.properties):
@@ -141,31 +140,6 @@ def _row(column: RelateColumn, fact: PinnedTable, pin: Pin) -> dict[str, object]
         return row | {"type": path.attribute.type, "status": "ok"}
     except AcceleratorError as error:
         return row | {"status": error.message}
-
-
-def check(path: Path, fact: PinnedTable) -> None:
-    """RelateColumnError where a key's column is gone, or has another type than its partner."""
-    tables = (fact, *path.dimensions)
-    for place, join in enumerate(path.column.path, start=1):
-        for key in join.keys:
-            _check_types(
-                column_there(tables[key.of], key.other.field_id, key.other.name),
-                column_there(tables[place], key.own.field_id, key.own.name),
-            )
-
-
-def _check_types(one: ColumnFacts, other: ColumnFacts) -> None:
-    if joins_by_identity(one.type, other.type):
-        return
-    if one.type == other.type:
-        raise RelateColumnError(
-            f"{one.name} is {one.type}, which can't be a relate column's key",
-            hint="keys are whole numbers, decimals, texts, dates, times or booleans",
-        )
-    raise RelateColumnError(
-        f"{one.name} is {one.type}, and {other.name} is {other.type}",
-        hint="a key and its partner have the same type",
-    )
 
 
 def _table(pin: Pin, name: TableName) -> PinnedTable:

@@ -21,9 +21,8 @@ from accelerator.errors import (
     AcceleratorError,
     RelateColumnError,
     RelateKeyError,
-    UnknownTableError,
 )
-from accelerator.iceberg import Lake, LiveFile, NeedsSparkError, Pin, PinnedTable
+from accelerator.iceberg import Lake, LiveFile, NeedsSparkError, PinnedTable
 from accelerator.recent import Recent
 from accelerator.relate.expressions import computed
 from accelerator.relate.lookup import (
@@ -36,8 +35,13 @@ from accelerator.relate.lookup import (
     check_promoted,
     reached,
 )
-from accelerator.relate.property import Join, RelateColumn, relate_columns
-from rewrite.dotted import joined
+from accelerator.relate.path import (
+    Path,
+    Snapshots,
+    Step,
+    column_there,
+    steps_of,
+)
 from rewrite.facts import At, ColumnFacts
 from rewrite.render import Renderer, quote
 
@@ -54,60 +58,6 @@ _CHANGES_MAX = 256
 _CHANGED_KEYS_MAX = 1_000_000
 """Of a large dimension: builds send them to the workers. With more, all files may have some."""
 
-Snapshots = tuple[tuple[str, int | None], ...]
-"""The uuid and the snapshot of each dimension of a path."""
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """A relate column with the tables of its path, pinned."""
-
-    column: RelateColumn
-    dimensions: tuple[PinnedTable, ...]
-
-    @property
-    def snapshots(self) -> Snapshots:
-        """Which states these are."""
-        return tuple((one.facts.uuid, one.facts.snapshot_id) for one in self.dimensions)
-
-    @property
-    def attribute(self) -> ColumnFacts:
-        """The column at the end of the path, or an expression as if it were one.
-
-        RelateColumnError where a column was dropped, or one of an expression has another type.
-        """
-        expression, here = self.column.expression, self.columns
-        if expression is None:
-            return here[0]
-        for one, now in zip(self.column.columns, here, strict=True):
-            if one.type != now.type:
-                raise RelateColumnError(
-                    f"{now.name} was {one.type} when {self.column.name} was declared, and is"
-                    f" {now.type} now",
-                    hint="drop the relate column, and add it again",
-                )
-        return ColumnFacts(self.column.id, self.column.name, expression.type or "unknown", False)
-
-    @property
-    def columns(self) -> tuple[ColumnFacts, ...]:
-        """Those of the dimensions that it's made of. RelateColumnError where one was dropped."""
-        return tuple(
-            column_there(self.dimensions[one.occurrence - 1], one.field_id, one.name)
-            for one in self.column.columns
-        )
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """Spark's types of the attribute, and of every key on the path that is there."""
-        pairs = zip(self.dimensions, self.column.path, strict=True)
-        keys = (column_of(one, key.own.field_id) for one, join in pairs for key in join.keys)
-        return (self.attribute.type, *(key.type for key in keys if key is not None))
-
-    @property
-    def as_column(self) -> ColumnFacts:
-        """The relate column as a column of the fact."""
-        return ColumnFacts(self.column.id, self.column.name, self.attribute.type, False)
-
 
 def _value_text(path: Path) -> str:
     """The path's value as Spark reads it over `d0`, `d1`, … in the columns' present names."""
@@ -119,77 +69,10 @@ def _value_text(path: Path) -> str:
     return Renderer("spark", lambda column: texts[column]).text(expression)
 
 
-def column_of(pinned: PinnedTable, field_id: int) -> ColumnFacts | None:
-    """The table's column of that id; None where it has none."""
-    return next((c for c in pinned.facts.columns if c.field_id == field_id), None)
-
-
-def column_there(pinned: PinnedTable, field_id: int, name: str) -> ColumnFacts:
-    """The table's column of that id. RelateColumnError, with that name, where it has none."""
-    found = column_of(pinned, field_id)
-    if found is None:
-        raise RelateColumnError(
-            f"{pinned.facts.name} has no column {name} any more",
-            hint="drop the relate column, and add it for columns that are there",
-        )
-    return found
-
-
-def named(pinned: PinnedTable, name: str) -> RelateColumn | None:
-    """The table's relate column of that name, compared without case."""
-    known = relate_columns(pinned.properties)
-    return next((one for one in known if one.name.lower() == name.lower()), None)
-
-
-def path_of(column: RelateColumn, pin: Pin) -> Path:
-    """The path at the pin. RelateColumnError, UnknownTableError where it's broken."""
-    if column.problem:
-        raise RelateColumnError(
-            f"the relate column {column.name} can't be used: {column.problem}",
-            hint="drop it and add it again",
-        )
-    return Path(column, tuple(_dimension(join, pin) for join in column.path))
-
-
-def _dimension(join: Join, pin: Pin) -> PinnedTable:
-    found = pin.pinned(join.table)
-    if found is None or found.facts.uuid != join.uuid:
-        what = "is gone" if found is None else "is another table than when it was declared"
-        raise UnknownTableError(
-            f"the dimension {joined(join.table)} {what}",
-            hint="drop the relate column, and add it for a table that is there",
-        )
-    return found
-
-
 def _name(path: Path) -> Hashable:
     """What a lookup rests on. RelateColumnError where the attribute was dropped."""
     column = path.column
     return column.id, column.path, column.columns, path.snapshots, path.types
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A dimension on a path: its key's columns, and the columns of tables before that they equal.
-
-    Those are given by the number of their dimension; the first dimension has none, since the fact
-    has its keys.
-    """
-
-    pinned: PinnedTable
-    keys: tuple[ColumnFacts, ...]
-    others: tuple[tuple[int, ColumnFacts], ...] = ()
-
-
-def steps_of(path: Path) -> list[Step]:
-    """The path's dimensions in their order. RelateColumnError where a column is gone."""
-    steps = list[Step]()
-    for join, pinned in zip(path.column.path, path.dimensions, strict=True):
-        own = (column_there(pinned, key.own.field_id, key.own.name) for key in join.keys)
-        others = ((key.of - 1, key.other) for key in join.keys if steps)
-        found = ((i, column_there(steps[i].pinned, f.field_id, f.name)) for i, f in others)
-        steps.append(Step(pinned, tuple(own), tuple(found)))
-    return steps
 
 
 @dataclass(frozen=True, slots=True)

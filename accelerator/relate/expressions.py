@@ -30,7 +30,7 @@ from rewrite.types import TOKEN_TESTS
 if TYPE_CHECKING:
     from accelerator.engines.duckdb import DuckDBEngine
     from accelerator.iceberg import PinnedTable
-    from accelerator.relate.dimensions import Path
+    from accelerator.relate.path import Path
 
 _HINTS = {
     "may_raise": "whole numbers may leave their type: cast one of them to BIGINT",

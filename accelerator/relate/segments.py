@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accelerator.relate.dimensions import Dimensions, column_of
+from accelerator.relate.dimensions import Dimensions
+from accelerator.relate.path import column_of
 from accelerator.relate.stale import without
 from rewrite.block import joins_by_identity
 from rewrite.expr import Column

@@ -25,7 +25,7 @@ from rewrite.types import FLOATING
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
-    from accelerator.relate.dimensions import Step
+    from accelerator.relate.path import Step
 
 
 @contextmanager

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.statistics import FileStatistics
-from accelerator.relate.dimensions import Dimensions, Path, Snapshots, column_of
+from accelerator.relate.dimensions import Dimensions
 from accelerator.relate.lookup import Keys
+from accelerator.relate.path import Path, Snapshots, column_of
 from accelerator.store import SegmentRecord
 from indexes.bounds import Flags
 from indexes.domains import NotIndexableError, to_domain

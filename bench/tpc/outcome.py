@@ -94,7 +94,9 @@ class _Ways:
 
     def plain(self, sql: str) -> pa.Table:
         if sql not in self.answers:
-            self.answers[sql] = self._timed("plain", sql, lambda: self._acc.plain_table(sql))
+            self.answers[sql] = self._timed(
+                "plain", sql, lambda: self._acc.services.plain_table(sql)
+            )
         return self.answers[sql]
 
     def query(self, sql: str) -> pa.Table:

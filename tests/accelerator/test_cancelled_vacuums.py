@@ -42,19 +42,19 @@ def acc(tmp_path):
 
 
 def uuid_of(acc):
-    return acc.lake.pin().table(("lake", "d", "t")).uuid
+    return acc.services.lake.pin().table(("lake", "d", "t")).uuid
 
 
 def with_garbage(acc):
     """Five artifacts of a cube of its own, of which one is needed."""
     uuid, id = uuid_of(acc), uuid4().hex
-    acc.store.create_cube(cube(id=id, table_uuid=uuid))
+    acc.services.store.create_cube(cube(id=id, table_uuid=uuid))
     for number in range(1, 6):
         path = f"tables/{uuid}/cubes/{id}/j/{number}.parquet"
-        acc.store._files.create(path, b"rows")
+        acc.services.store._files.create(path, b"rows")
         replaced = [number - 1] if number > 1 else []
-        new = segment(number, number, cube_id=id, path=acc.store._files.uri(path))
-        acc.store.add_segments(uuid, [new], replaces=replaced)
+        new = segment(number, number, cube_id=id, path=acc.services.store._files.uri(path))
+        acc.services.store.add_segments(uuid, [new], replaces=replaced)
 
 
 def at_request(monkeypatch, number, act):
@@ -91,9 +91,9 @@ def sound(acc):
     (needed,) = store.table(uuid).segments.values()
     assert store.read_artifact(needed.path) == b"rows" and store.damages() == ()
     acc.vacuum("lake.d.t", full=True)
-    left = [path for path in acc.store._files.list("tables") if path.endswith(".parquet")]
-    assert [acc.store._files.uri(path) for path in left] == [needed.path]
-    assert store.damages() == () and acc.store.damages() == ()
+    left = [path for path in acc.services.store._files.list("tables") if path.endswith(".parquet")]
+    assert [acc.services.store._files.uri(path) for path in left] == [needed.path]
+    assert store.damages() == () and acc.services.store.damages() == ()
 
 
 @pytest.mark.parametrize("how", ["cancel", "ctrl-c"])
@@ -111,7 +111,7 @@ def test_a_vacuum_stops_at_any_request(acc, monkeypatch, how, full):
             else:
                 press()
                 # The listener's thread hears of it; only then is it sure that the vacuum has.
-                while not any(acc.duckdb._begun.values()):
+                while not any(acc.services.duckdb._begun.values()):
                     threading.Event().wait(0.001)
 
         with monkeypatch.context() as patch:
@@ -125,8 +125,8 @@ def test_a_vacuum_stops_at_any_request(acc, monkeypatch, how, full):
             else:
                 assert not told.is_set() or made[0] <= number, "it went on"
         sound(acc)
-        acc.store.drop_cube("sales")
-        assert not acc.store.table(uuid).segments
+        acc.services.store.drop_cube("sales")
+        assert not acc.services.store.table(uuid).segments
         if not told.is_set():
             return
 
@@ -139,7 +139,7 @@ def test_a_cancelled_statement_does_not_cancel_the_next_one(acc, monkeypatch):
             acc.vacuum("lake.d.t")
     acc.cancel()  # with nothing that runs
     assert acc.vacuum("lake.d.t").files() > 0
-    assert not acc.duckdb._begun and not acc._tags
+    assert not acc.services.duckdb._begun and not acc.services.cancellation._tags
 
 
 def test_ctrl_c_does_not_stop_a_daemons_vacuum(acc, monkeypatch):

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from accelerator.errors import RelateKeyError
-from accelerator.relate.dimensions import Dimensions, Path
+from accelerator.relate.dimensions import Dimensions
 from accelerator.relate.lookup import Keys, Lookup
+from accelerator.relate.path import Path
 
 
 def _path(snapshot: int) -> Path:

@@ -12,7 +12,7 @@ from accelerator import disabling
 from accelerator.disabling import Culprits, Wrong, culprits, switched_off, titled
 from accelerator.errors import StoreError
 from accelerator.plan import PlainPlan
-from accelerator.session import Accelerator
+from accelerator.queries import Queries
 from accelerator.store import CubeRecord, IndexRecord
 from rewrite.reason import Declined
 
@@ -23,17 +23,17 @@ OTHER = "d" * 32
 _PLAIN = PlainPlan(Declined("cubes_none"))
 
 
-def _session(told: Callable[[set[str]], bool | None]) -> Accelerator:
-    """One whose registry has A, B, C and another; `told` says of those in sight what differs."""
+def _queries(told: Callable[[set[str]], bool | None]) -> Queries:
+    """Over a registry of A, B, C and another; `told` says of those in sight what differs."""
     every = frozenset({A.id, B.id, C.id, OTHER})
     registry = SimpleNamespace(building=every)
     store = SimpleNamespace(registry=lambda *, fresh: registry)
 
-    def differs(_session: object, _wrong: Wrong, hidden: frozenset[str]) -> bool | None:
+    def differs(_queries: object, _wrong: Wrong, hidden: frozenset[str]) -> bool | None:
         return told({one[0] for one in every - hidden})
 
-    session: Any = SimpleNamespace(store=store, differs=differs)
-    return cast(Accelerator, session)
+    queries: Any = SimpleNamespace(services=SimpleNamespace(store=store), differs=differs)
+    return cast(Queries, queries)
 
 
 def _wrong() -> Wrong:
@@ -60,20 +60,20 @@ def test_who_it_is(
     found: list[object],
     unknown: str,
 ) -> None:
-    session = _session(told)
+    queries = _queries(told)
     monkeypatch.setattr(disabling, "_suspects", lambda *_: iter([A, B, C]))
-    monkeypatch.setattr(disabling, "_differs", session.differs)  # type: ignore[attr-defined]
-    outcome = culprits(session, _wrong())
+    monkeypatch.setattr(disabling, "_differs", queries.differs)  # type: ignore[attr-defined]
+    outcome = culprits(queries, _wrong())
     assert list(outcome.found) == found
     assert outcome.unknown.startswith(unknown) and bool(outcome.unknown) == bool(unknown)
 
 
 def test_a_plan_without_any_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = _session(lambda _seen: True)
+    queries = _queries(lambda _seen: True)
     monkeypatch.setattr(disabling, "_suspects", lambda *_: iter([]))
-    assert culprits(session, _wrong()).unknown == "No cube or index has a part in it."
+    assert culprits(queries, _wrong()).unknown == "No cube or index has a part in it."
     monkeypatch.setattr(disabling, "_suspects", lambda *_: iter([A] * 33))
-    assert culprits(session, _wrong()).unknown.startswith("More than 32")
+    assert culprits(queries, _wrong()).unknown.startswith("More than 32")
 
 
 def test_a_store_that_can_t_be_written_is_said() -> None:
@@ -82,8 +82,8 @@ def test_a_store_that_can_t_be_written_is_said() -> None:
 
     written: list[IndexRecord] = []
     store = SimpleNamespace(update_cube=refuse, update_index=written.append)
-    session: Any = SimpleNamespace(store=store)
-    done = switched_off(session, Culprits((A, B)), "3 rows for 4")
+    services: Any = SimpleNamespace(store=store)
+    done = switched_off(services, Culprits((A, B)), "3 rows for 4")
     assert list(map(titled, done.found)) == ["index b"]
     assert done.unknown == "The cube a can't be switched off: the store is read-only"
     assert written[0].disabled == "An answer differed from plain Spark's: 3 rows for 4"

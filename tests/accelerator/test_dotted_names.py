@@ -37,13 +37,13 @@ def lake(pristine, request):
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in ("lake", *request.param))
     with accelerator.open(root, vacuum_versions_min=1, vacuum_retain_hours=0) as acc:
         acc.query(f"CREATE CUBE c DEFERRED AS SELECT a, count(*) n FROM {quoted} GROUP BY a")
-        record, uuid = acc.store.registry().named("c"), str(table.metadata.table_uuid)
+        record, uuid = acc.services.store.registry().named("c"), str(table.metadata.table_uuid)
         assert record.table_uuid == uuid
         name = f"tables/{uuid}/cubes/{record.id}/j/1.parquet"
-        acc.store._files.create(name, b"cells")
+        acc.services.store._files.create(name, b"cells")
         files = (CoveredFile("file:///gone.parquet", 1, "", 3, 100),)
-        made = segment(1, cube_id=record.id, path=acc.store._files.uri(name), files=files)
-        acc.store.add_segments(uuid, [made])
+        made = segment(1, cube_id=record.id, path=acc.services.store._files.uri(name), files=files)
+        acc.services.store.add_segments(uuid, [made])
         yield acc, catalog, request.param, quoted
 
 
@@ -53,8 +53,8 @@ def forgotten(report):
 
 def test_its_cube_knows_it(lake):
     acc, _, name, quoted = lake
-    record = acc.store.registry().named("c")
-    assert acc.builder.target(record).pinned[0].parts == ("lake", *name)
+    record = acc.services.store.registry().named("c")
+    assert acc.services.builder.target(record).pinned[0].parts == ("lake", *name)
     (shown,) = acc.query(f"SHOW CUBES ON {quoted}").arrow().to_pylist()
     assert (shown["cube"], shown["status"], shown["files_total"]) == ("c", "partial", 1)
     assert shown["table"] == record.table
@@ -69,7 +69,7 @@ def test_it_is_vacuumed_by_its_name(lake, how):
         found = acc.query(f"VACUUM {quoted}").arrow().to_pylist()
         assert sum(row["files"] for row in found if row["what"] == "segment") == 1
         return
-    shown = acc.store.registry().named("c").table
+    shown = acc.services.store.registry().named("c").table
     assert forgotten(acc.vacuum(quoted if how == "quoted" else shown)) == 1
 
 
@@ -78,11 +78,13 @@ def test_the_daemon_reads_its_snapshots(lake):
     told = []
     acc.maintain(Schedule(0, 0, 1), told.append, stop=threading.Event(), rounds=1)
     (done,) = told
-    assert (done.table, done.error) == (acc.store.registry().named("c").table, None)
-    assert not acc.store.table(acc.store.registry().named("c").table_uuid).segments
+    assert (done.table, done.error) == (acc.services.store.registry().named("c").table, None)
+    assert not acc.services.store.table(
+        acc.services.store.registry().named("c").table_uuid
+    ).segments
     catalog.drop_table(name)
     acc.maintain(Schedule(0, 0, 1), told.append, stop=threading.Event(), rounds=1)
-    assert [one.cube.name for one in acc.store.registry().bin] == ["c"]
+    assert [one.cube.name for one in acc.services.store.registry().bin] == ["c"]
 
 
 def test_other_names_are_refused_and_shown_quoted(lake):

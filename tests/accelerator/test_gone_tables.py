@@ -38,10 +38,10 @@ def acc(tmp_path: Path, catalog: SqlCatalog) -> Iterator[Accelerator]:
             made.query(f"CREATE CUBE {name} DEFERRED AS {select}")
         # So that the store knows the tables by their folders, as after a build.
         for table in ("t", "u"):
-            pinned = made.lake.pin().table(("lake", "d", table))
+            pinned = made.services.lake.pin().table(("lake", "d", table))
             assert pinned is not None
-            made.store.remove_segments(pinned.uuid, [])
-            made.store.begin_job(pinned.uuid, "c" * 32)
+            made.services.store.remove_segments(pinned.uuid, [])
+            made.services.store.begin_job(pinned.uuid, "c" * 32)
         yield made
 
 
@@ -54,7 +54,7 @@ def _serve(acc: Accelerator, *, full: bool = True) -> list[Vacuumed]:
 
 
 def _binned(acc: Accelerator) -> set[str]:
-    return {one.cube.name for one in acc.store.registry().bin}
+    return {one.cube.name for one in acc.services.store.registry().bin}
 
 
 def test_cubes_of_a_dropped_table_go_to_the_bin_and_come_back_with_it(
@@ -65,7 +65,7 @@ def test_cubes_of_a_dropped_table_go_to_the_bin_and_come_back_with_it(
     _serve(acc, full=False)
     assert _binned(acc) == set()
     _serve(acc)
-    assert _binned(acc) == {"one", "two"} and set(acc.store.registry().cubes) == {"other"}
+    assert _binned(acc) == {"one", "two"} and set(acc.services.store.registry().cubes) == {"other"}
     catalog.register_table("d.t", location)
     assert acc.undrop("one") == "one"
     _serve(acc)
@@ -115,13 +115,13 @@ def test_a_cube_that_is_replaced_meanwhile_stays(
     catalog.drop_table("d.t")
     monkeypatch.setattr(Lake, "holds", holds)
     _serve(acc)
-    assert _binned(acc) == {"two"} and set(acc.store.registry().cubes) == {"one", "other"}
+    assert _binned(acc) == {"two"} and set(acc.services.store.registry().cubes) == {"one", "other"}
 
 
 def test_a_published_cube_stays(acc: Accelerator, catalog: SqlCatalog) -> None:
 
-    record = acc.store.registry().cubes["one"]
-    acc.store.update_cube(replace(record, published="lake.d.one_cube"))
+    record = acc.services.store.registry().cubes["one"]
+    acc.services.store.update_cube(replace(record, published="lake.d.one_cube"))
     catalog.drop_table("d.t")
     _serve(acc)
     assert _binned(acc) == {"two"}

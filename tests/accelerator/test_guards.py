@@ -76,7 +76,7 @@ def acc(warehouse: Path) -> Iterator[Accelerator]:
 
 def _code(acc: Accelerator, sql: str, **arguments: Any) -> str | None:
     try:
-        acc.guards.check(sql, **arguments)
+        acc.queries.guards.check(sql, **arguments)
     except GuardError as error:
         assert error.hint
         return error.code
@@ -155,7 +155,7 @@ def test_names_of_partition_columns(warehouse: Path) -> None:
 
 
 def _first_snapshot(acc: Accelerator) -> int:
-    table = acc.lake.pin().pinned(("s", "renamed"))
+    table = acc.services.lake.pin().pinned(("s", "renamed"))
     assert table is not None
     return table.metadata.snapshots[0].snapshot_id
 

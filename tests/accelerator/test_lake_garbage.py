@@ -40,25 +40,25 @@ def lake(pristine):
 
 def covered(acc):
     """A segment for each live file that has none, as a build makes them; ids by path."""
-    pinned = acc.lake.pin(fresh=True).pinned(("lake", "d", "t"))
+    pinned = acc.services.lake.pin(fresh=True).pinned(("lake", "d", "t"))
     uuid = pinned.facts.uuid
-    if not acc.store.registry().cubes:
-        acc.store.create_cube(cube(table_uuid=uuid, table="lake.d.t"))
-    known = {f.path for s in acc.store.table(uuid).of(CUBE) for f in s.files}
+    if not acc.services.store.registry().cubes:
+        acc.services.store.create_cube(cube(table_uuid=uuid, table="lake.d.t"))
+    known = {f.path for s in acc.services.store.table(uuid).of(CUBE) for f in s.files}
     for number, file in enumerate(pinned.live_files(), 10 * len(known) + 1):
         if file.path in known:
             continue
         files = (CoveredFile(file.path, file.sequence_number, "", 3, 100),)
         name = f"tables/{uuid}/cubes/{CUBE}/j/{number}.parquet"
-        acc.store._files.create(name, b"cells")
-        path = acc.store._files.uri(name)
-        acc.store.add_segments(uuid, [segment(number, path=path, files=files)])
-    return {f.path: s.id for s in acc.store.table(uuid).of(CUBE) for f in s.files}
+        acc.services.store._files.create(name, b"cells")
+        path = acc.services.store._files.uri(name)
+        acc.services.store.add_segments(uuid, [segment(number, path=path, files=files)])
+    return {f.path: s.id for s in acc.services.store.table(uuid).of(CUBE) for f in s.files}
 
 
 def left(acc):
-    uuid = acc.lake.pin().pinned(("lake", "d", "t")).facts.uuid
-    return {s.id for s in acc.store.table(uuid).of(CUBE)}
+    uuid = acc.services.lake.pin().pinned(("lake", "d", "t")).facts.uuid
+    return {s.id for s in acc.services.store.table(uuid).of(CUBE)}
 
 
 def opened(folder):
@@ -135,10 +135,10 @@ def test_a_table_that_was_made_anew_says_nothing_of_the_old_ones_segments(lake):
     with opened(folder) as acc:
         covered(acc)
         uuid = str(table.metadata.table_uuid)
-        segments = acc.store.table(uuid).of(CUBE)
+        segments = acc.services.store.table(uuid).of(CUBE)
         catalog.rename_table("d.t", "d.kept")
         catalog.create_table("d.t", ROWS.schema).append(ROWS)
-        garbage = LakeGarbage(acc.lake, ("lake", "d", "t"), uuid)
+        garbage = LakeGarbage(acc.services.lake, ("lake", "d", "t"), uuid)
         assert segments and garbage.unusable(segments) == []
 
 
@@ -162,7 +162,7 @@ def test_the_newest_metadata_counts_whatever_its_age_may_be(lake):
     with accelerator.open(
         folder, vacuum_versions_min=1, vacuum_retain_hours=0, metadata_max_age_s=3600
     ) as acc:
-        assert acc.lake.pin().table(("lake", "d", "t"))
+        assert acc.services.lake.pin().table(("lake", "d", "t"))
         table.append(ROWS)
         both = set(covered(acc).values())
         assert len(both) == 2
@@ -215,8 +215,8 @@ def test_whatever_reading_raises_the_rest_of_the_vacuum_goes_on(lake, monkeypatc
         before = covered(acc)
         table.append(ROWS)
         both = covered(acc)
-        uuid = acc.lake.pin(fresh=True).pinned(("lake", "d", "t")).facts.uuid
-        acc.store.remove_segments(uuid, before.values())
+        uuid = acc.services.lake.pin(fresh=True).pinned(("lake", "d", "t")).facts.uuid
+        acc.services.store.remove_segments(uuid, before.values())
         monkeypatch.setattr(FileCache, "keys", keys)
         done = acc.vacuum("lake.d.t")
         assert untold(done) == 1
@@ -283,5 +283,5 @@ def test_another_table_of_the_same_name_says_nothing_of_a_segment(lake):
     gone = segment(1, files=(CoveredFile("file:///gone.parquet", 1, "", 3, 100),))
     with opened(folder) as acc:
         uuid = str(table.metadata.table_uuid)
-        assert LakeGarbage(acc.lake, ("lake", "d", "t"), uuid).unusable([gone]) == [1]
-        assert not LakeGarbage(acc.lake, ("lake", "d", "t"), "u" * 32).unusable([gone])
+        assert LakeGarbage(acc.services.lake, ("lake", "d", "t"), uuid).unusable([gone]) == [1]
+        assert not LakeGarbage(acc.services.lake, ("lake", "d", "t"), "u" * 32).unusable([gone])

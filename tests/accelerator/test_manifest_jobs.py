@@ -145,7 +145,7 @@ def test_a_worker_with_another_release_refuses(
     class Elsewhere(LocalJobs):
         def run(self, task: Any, items: Any) -> Any:
             with monkeypatch.context() as there:
-                there.setattr(accelerator, "__version__", "0.0.0")
+                there.setattr("accelerator.iceberg.survivors.VERSION", "0.0.0")
                 try:
                     return super().run(task, items)
                 except accelerator.AcceleratorError as error:

@@ -72,7 +72,7 @@ def test_no_jvm_starts(acc: Accelerator) -> None:
 
 
 def test_states_and_no_files(acc: Accelerator) -> None:
-    first = acc.lake.pin().pinned(("d", "t")).metadata.snapshots[0].snapshot_id
+    first = acc.services.lake.pin().pinned(("d", "t")).metadata.snapshots[0].snapshot_id
     for state, rows in (("", 2), (f" VERSION AS OF {first}", 1), (".branch_main", 2)):
         [row] = acc.query(f"SELECT count(*) AS n FROM {FILES}{state}").arrow().to_pylist()
         assert row == {"n": rows}

@@ -42,9 +42,9 @@ def acc(folder):
 def create(session, name):
     """A cube with one segment, as a build would leave it."""
     session.query(f"CREATE CUBE {name} DEFERRED AS {SELECT}")
-    record = session.store.registry().cubes[name]
-    id = len(session.store.table(record.table_uuid).segments) + 1
-    session.store.add_segments(record.table_uuid, [segment(id, id, cube_id=record.id)])
+    record = session.services.store.registry().cubes[name]
+    id = len(session.services.store.table(record.table_uuid).segments) + 1
+    session.services.store.add_segments(record.table_uuid, [segment(id, id, cube_id=record.id)])
     return record
 
 
@@ -53,7 +53,7 @@ def rows(session, sql):
 
 
 def test_a_dropped_cube_is_in_the_bin_and_comes_back(acc):
-    record = acc.store.registry().cubes["sales"]
+    record = acc.services.store.registry().cubes["sales"]
     assert rows(acc, "DROP CUBE sales") == [{"cube": "sales"}]
     assert rows(acc, "SHOW CUBES") == []
     (shown,) = rows(acc, "SHOW RECYCLE BIN")
@@ -68,7 +68,7 @@ def test_a_dropped_cube_is_in_the_bin_and_comes_back(acc):
             acc.query(statement)
         assert raised.value.hint == "it's in the recycle bin: UNDROP CUBE sales"
     assert rows(acc, "UNDROP CUBE sales") == [{"cube": "sales"}]
-    assert acc.store.registry().cubes == {"sales": record}
+    assert acc.services.store.registry().cubes == {"sales": record}
     assert rows(acc, "SHOW RECYCLE BIN") == []
     assert [row["cube"] for row in rows(acc, "SHOW CUBES")] == ["sales"]
 
@@ -106,14 +106,14 @@ def test_show_recycle_bin_is_newest_first_and_of_one_table(acc):
 
 
 def test_force_and_replacing_leave_nothing_in_the_bin(acc):
-    uuid = acc.store.registry().cubes["sales"].table_uuid
+    uuid = acc.services.store.registry().cubes["sales"].table_uuid
     acc.query(f"CREATE OR REPLACE CUBE sales DEFERRED AS {SELECT}")
-    assert not acc.store.table(uuid).segments
+    assert not acc.services.store.table(uuid).segments
     acc.query("DROP CUBE sales FORCE")
     assert rows(acc, "DROP CUBE IF EXISTS sales FORCE") == []
     create(acc, "sales")
     acc.query("DROP CUBE sales FORCE")
-    assert not acc.store.table(uuid).segments
+    assert not acc.services.store.table(uuid).segments
     assert rows(acc, "SHOW RECYCLE BIN") == []
 
 
@@ -124,7 +124,7 @@ def test_what_was_published_while_it_was_dropped_goes_too(acc, monkeypatch):
     def drop_published(_, record):
         dropped.append(record.published)
         if len(dropped) == 1:
-            acc.store.update_cube(replace(record, published="lake.d.published"))
+            acc.services.store.update_cube(replace(record, published="lake.d.published"))
 
     monkeypatch.setattr("accelerator.builds.publishing.drop_published", drop_published)
     acc.query("DROP CUBE sales")
@@ -160,7 +160,7 @@ def test_the_time_is_the_one_of_the_drop_and_no_retention_shortens_it(acc, folde
 def test_a_vacuum_ends_what_is_past_its_time(folder):
     with accelerator.open(folder, vacuum_versions_min=1) as acc:
         create(acc, "sales")
-        acc.store.recycle_cube("sales", 0)
+        acc.services.store.recycle_cube("sales", 0)
         over = "its time in the recycle bin is over"
         for action, dry in (("would delete", " DRY RUN"), ("deleted", "")):
             found = [row for row in rows(acc, f"VACUUM lake.d.t{dry}") if row["what"] == "cube"]
@@ -187,16 +187,16 @@ def test_if_exists_asks_what_is_there_now(acc, folder):
         assert made["cube"] == "other"
         create(acc, "third")
         assert rows(late, "DROP CUBE IF EXISTS third") == [{"cube": "third"}]
-    assert "third" not in acc.store.registry().cubes
+    assert "third" not in acc.services.store.registry().cubes
 
 
 def test_one_damaged_table_hides_no_other_cubes(acc, folder):
     create(acc, "kept")
     acc.query("DROP CUBE sales")
     acc.query(f"CREATE CUBE other DEFERRED AS {SELECT.replace('.t', '.u')}")
-    record = acc.store.registry().cubes["other"]
+    record = acc.services.store.registry().cubes["other"]
     for id in (1, 2):
-        acc.store.add_segments(record.table_uuid, [segment(id, id, cube_id=record.id)])
+        acc.services.store.add_segments(record.table_uuid, [segment(id, id, cube_id=record.id)])
     for file in folder.glob(f".accelerator/tables/{record.table_uuid}/versions/*"):
         file.write_bytes(b"damaged")
     with accelerator.open(folder) as late:

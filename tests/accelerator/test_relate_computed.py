@@ -19,7 +19,7 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from accelerator.relate.dimensions import named, path_of
+from accelerator.relate.path import named, path_of
 from accelerator.relate.property import PREFIX, from_property, relate_columns, to_property
 from accelerator.session import Accelerator
 from rewrite.expr import Call, Column, Literal
@@ -76,12 +76,12 @@ def _add(acc: Accelerator, rest: str) -> str:
 
 def _values(acc: Accelerator, name: str) -> dict[Any, Any]:
     """What it has for each key."""
-    pin = acc.lake.pin(fresh=True)
+    pin = acc.services.lake.pin(fresh=True)
     fact = pin.pinned(("d", "f"))
     assert fact is not None
     column = named(fact, name)
     assert column is not None
-    lookup = acc.dimensions.lookup(path_of(column, pin))
+    lookup = acc.services.dimensions.lookup(path_of(column, pin))
     return dict(zip(lookup.keys.columns[0].to_pylist(), lookup.values.to_pylist(), strict=True))
 
 

@@ -143,11 +143,11 @@ def test_a_sketch_is_of_the_snapshot_or_of_its_nearest_ancestor(acc, table):
         False,
     )
     assert (s["distinct_values"], s["distinct_snapshot_id"]) == (5, first)
-    pin = acc.lake.pin()
+    pin = acc.services.lake.pin()
     early = pin.pinned(PARTS, At(snapshot_id=first)).sketched()
     assert early[1] == Sketched(7, first, True)  # a later one says nothing of it
     table.maintenance.expire_snapshots().by_id(second).commit()
-    assert acc.lake.pin().pinned(PARTS, At(snapshot_id=third)).sketched().get(1) is None
+    assert acc.services.lake.pin().pinned(PARTS, At(snapshot_id=third)).sketched().get(1) is None
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,12 @@ def folder(tmp_path):
 
 def with_garbage(acc):
     """A dropped cube with one artifact."""
-    uuid = acc.lake.pin().table(("lake", "d", "t")).uuid
+    uuid = acc.services.lake.pin().table(("lake", "d", "t")).uuid
     path = acc.config.store_root + f"/tables/{uuid}/cubes/{CUBE}/j/1.parquet"
-    acc.store._files.create(f"tables/{uuid}/cubes/{CUBE}/j/1.parquet", b"rows")
-    acc.store.create_cube(cube(table_uuid=uuid))
-    acc.store.add_segments(uuid, [segment(1, 1, path=f"file://{path}")])
-    acc.store.drop_cube("sales")
+    acc.services.store._files.create(f"tables/{uuid}/cubes/{CUBE}/j/1.parquet", b"rows")
+    acc.services.store.create_cube(cube(table_uuid=uuid))
+    acc.services.store.add_segments(uuid, [segment(1, 1, path=f"file://{path}")])
+    acc.services.store.drop_cube("sales")
     time.sleep(0.002)  # what became garbage this very millisecond is within any retention
 
 

@@ -80,7 +80,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
             return connection.execute(sql.replace("s.t", "s_t")).to_arrow_table()
 
     with accelerator.open(root, session_time_zone="UTC") as acc:
-        acc.plain_table = plain  # type: ignore[method-assign]
+        vars(acc.services)["plain_table"] = plain
         yield Asked(acc, kept)
         assert not acc.spark_started
 

@@ -55,5 +55,5 @@ class Differential:
 
     def _plain(self, query: str) -> pa.Table:
         if query not in self.plain:
-            self.plain[query] = self.acc.plain_table(query)
+            self.plain[query] = self.acc.services.plain_table(query)
         return self.plain[query]

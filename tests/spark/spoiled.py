@@ -20,8 +20,10 @@ def flip_bit(file: Path) -> None:
 
 def spoil_cube(session: Accelerator, cube: str, replaced: str) -> None:
     """Puts other states into the files of a cube's segments, as if a build had made them so."""
-    record = session.store.registry().cubes[cube]
-    for path in {local_path(s.path) for s in session.store.table(record.table_uuid).of(record.id)}:
+    record = session.services.store.registry().cubes[cube]
+    for path in {
+        local_path(s.path) for s in session.services.store.table(record.table_uuid).of(record.id)
+    }:
         sound = checksum(path)
         with duckdb.connect() as connection:
             cells = connection.execute(f"SELECT * REPLACE ({replaced}) FROM '{path}'")

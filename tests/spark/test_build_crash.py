@@ -75,21 +75,21 @@ class Case:
         """Accelerated equals plain; the number of covered files."""
         answer = self.acc.query(self.query)
         assert (answer.metrics.fallback or "").split(":")[0] not in FAILURES
-        assert differ(answer.arrow(), self.acc.plain_table(self.query)) == []
+        assert differ(answer.arrow(), self.acc.services.plain_table(self.query)) == []
         return self.covered()
 
     def covered(self) -> int:
-        target = self.acc.builder.target(self.record)
-        coverage = self.acc.builder.coverage(target)
+        target = self.acc.services.builder.target(self.record)
+        coverage = self.acc.services.builder.coverage(target)
         return len(target.pinned[0].live_files()) - len(coverage.uncovered)
 
     @property
     def record(self):
-        return self.acc.store.registry().cubes[self.cube]
+        return self.acc.services.store.registry().cubes[self.cube]
 
     @property
     def segments(self):
-        return self.acc.store.table(self.record.table_uuid).of(self.record.id)
+        return self.acc.services.store.table(self.record.table_uuid).of(self.record.id)
 
     @property
     def artifacts(self) -> set[str]:
@@ -150,11 +150,13 @@ def test_a_killed_build_goes_on_where_it_was(case: Case) -> None:
         covered = case.check()
         assert before < covered <= FILES
         before = covered
-    jobs = case.acc.store.jobs(case.record.table_uuid)
+    jobs = case.acc.services.store.jobs(case.record.table_uuid)
     case.acc.query(f"BUILD CUBE {case.cube}")
     assert case.check() == FILES
     assert len(case.segments) == FILES
-    assert {j.id for j in jobs} == {j.id for j in case.acc.store.jobs(case.record.table_uuid)}
+    assert {j.id for j in jobs} == {
+        j.id for j in case.acc.services.store.jobs(case.record.table_uuid)
+    }
 
 
 @pytest.mark.slow
@@ -183,7 +185,7 @@ def test_two_builders_cover_each_file_once(case: Case) -> None:
     assert sum(b.files for b in built) == FILES
     assert case.check() == len(case.segments) == FILES
     assert case.artifacts == {local_path(s.path) for s in case.segments}  # the loser's are gone
-    assert case.acc.store.jobs(case.record.table_uuid) == ()
+    assert case.acc.services.store.jobs(case.record.table_uuid) == ()
 
 
 def test_a_cancelled_build_keeps_what_it_committed(case: Case) -> None:
@@ -209,8 +211,8 @@ def test_a_cube_dropped_while_it_is_built_leaves_nothing(case: Case) -> None:
     case.acc.query(f"DROP CUBE {case.cube}")
     with pytest.raises(CubeNotFoundError, match="dropped while"):
         build.wait(120)
-    assert not case.acc.store.table(table).segments
-    assert case.acc.store.jobs(table) == ()
+    assert not case.acc.services.store.table(table).segments
+    assert case.acc.services.store.jobs(table) == ()
 
 
 def test_compaction_races_with_builds_and_a_drop(case: Case) -> None:
@@ -237,7 +239,7 @@ def test_compaction_races_with_builds_and_a_drop(case: Case) -> None:
     assert case.check() == FILES + 1
     race("COMPACT", "DROP")
     assert all(isinstance(e, (CubeNotFoundError, StoreConflictError)) for e in errors)
-    assert not acc.store.table(table).segments
+    assert not acc.services.store.table(table).segments
 
 
 def test_one_deleted_row_sends_one_file_back_to_raw(case: Case) -> None:
@@ -270,7 +272,7 @@ def test_harmed_segments_fall_back_and_are_built_again(case: Case) -> None:
     for harm in (_gone, _cut, _zeroed, flip_bit):
         harm(Path(local_path(case.segments[0].path)))
         answer = acc.query(case.query)
-        assert differ(answer.arrow(), acc.plain_table(case.query)) == []
+        assert differ(answer.arrow(), acc.services.plain_table(case.query)) == []
         assert answer.metrics.fallback is not None
         assert answer.metrics.fallback.split(":")[0] in ("engine_failed", "segment_unreadable")
         built = acc.query(f"BUILD CUBE {cube}").arrow().to_pylist()[0]
@@ -355,7 +357,7 @@ def test_threads_share_a_session_while_tables_and_cubes_change(case: Case) -> No
     for query, before, after, result in random.Random(5).sample(answers, min(25, len(answers))):
         seen = history[history.index(before) : history.index(after) + 1]
         plain = (
-            acc.plain_table(query.replace(case.fact, f"{case.fact} VERSION AS OF {one}"))
+            acc.services.plain_table(query.replace(case.fact, f"{case.fact} VERSION AS OF {one}"))
             for one in seen
         )
         assert any(not differ(result.arrow(), one) for one in plain), (query, before, after)

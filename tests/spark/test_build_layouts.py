@@ -49,9 +49,9 @@ def tables(spark_warehouse: SparkWarehouse) -> Iterator[None]:
 
 def _cells(acc: Accelerator, cube: str) -> dict[str, list[str]]:
     """By data file: its cells, as texts."""
-    record = acc.store.registry().cubes[cube]
+    record = acc.services.store.registry().cubes[cube]
     found = {}
-    for segment in acc.store.table(record.table_uuid).of(record.id):
+    for segment in acc.services.store.table(record.table_uuid).of(record.id):
         (file,) = segment.files
         rows = []
         if segment.rows:
@@ -62,7 +62,7 @@ def _cells(acc: Accelerator, cube: str) -> dict[str, list[str]]:
             # The order of a set's elements isn't a part of it.
             rows = [
                 {k: sorted(v) if isinstance(v, list) else v for k, v in row.items()}
-                for row in acc.duckdb.run(sql).to_pylist()
+                for row in acc.services.duckdb.run(sql).to_pylist()
             ]
         assert len(rows) == segment.rows
         found[file.path] = sorted(map(repr, rows))

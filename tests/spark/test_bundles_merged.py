@@ -28,9 +28,9 @@ def test_small_bundles_become_one(spark_warehouse, acc) -> None:
     for number in range(1, 8):
         append(number)
         acc.execute(f"BUILD ALL ON {table}")
-    records = acc.store.registry(fresh=True).indexes
+    records = acc.services.store.registry(fresh=True).indexes
     for name in (*KINDS, "s"):
-        built = acc.store.table(uuid).of(records[f"merged_{name}"].id)
+        built = acc.services.store.table(uuid).of(records[f"merged_{name}"].id)
         bundles = [one for one in built if one.is_bundle]
         assert [len(one.files) for one in bundles] == [8], name
     assert sum(not one.is_bundle for one in built) == 8  # sidecars of the bitmaps

@@ -62,7 +62,7 @@ def tables(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[Differ
         " name FROM range(7)"
     )
     yield Differential(acc)
-    for name in acc.store.registry().cubes:
+    for name in acc.services.store.registry().cubes:
         acc.query(f"DROP CUBE {name} FORCE")
     for name in (F, D):
         sql(f"DROP TABLE {name} PURGE")
@@ -75,9 +75,9 @@ def _create(acc: Accelerator, name: str, select: str) -> dict[str, Any]:
 
 def _segments(acc: Accelerator, name: str) -> dict[str, SegmentRecord]:
     """The newest segment of each data file."""
-    record = acc.store.registry().cubes[name]
-    found = sorted(acc.store.table(record.table_uuid).of(record.id), key=lambda s: s.id)
-    live = acc.builder.coverage(acc.builder.target(record)).segments
+    record = acc.services.store.registry().cubes[name]
+    found = sorted(acc.services.store.table(record.table_uuid).of(record.id), key=lambda s: s.id)
+    live = acc.services.builder.coverage(acc.services.builder.target(record)).segments
     return {s.files[0].path: s for s in found if s in live}
 
 
@@ -85,7 +85,7 @@ def _cells(acc: Accelerator, name: str, segment: SegmentRecord) -> list[list[Any
     """Its cells in one order; what states mean."""
     if not segment.rows:
         return []
-    cube = from_dict(dict(acc.store.registry().cubes[name].definition))
+    cube = from_dict(dict(acc.services.store.registry().cubes[name].definition))
     table = pq.read_table(local_path(segment.path), filters=[("segment", "=", segment.id)])
     assert table.num_rows == segment.rows
     rows = []
@@ -149,7 +149,7 @@ def test_the_same_as_of_rows(tables: Differential, acc: Accelerator) -> None:
     for name, select in _MADE.items():
         assert _create(acc, f"rows_{name}", select)["derived"] in (0, 2)
         if name != "total":  # so that none is made of another
-            acc.store.update_cube(_disabled(acc, f"rows_{name}"))
+            acc.services.store.update_cube(_disabled(acc, f"rows_{name}"))
     assert _create(acc, "fine", _FINE)["derived"] == 0
     for name, select in _MADE.items():
         built = _create(acc, f"cells_{name}", select)
@@ -173,7 +173,7 @@ def _types(segment: SegmentRecord) -> list[str]:
 def _disabled(acc: Accelerator, name: str) -> Any:
     from dataclasses import replace
 
-    return replace(acc.store.registry().cubes[name], disabled="for a test")
+    return replace(acc.services.store.registry().cubes[name], disabled="for a test")
 
 
 def _shown(select: str) -> str:
@@ -223,7 +223,7 @@ def test_what_is_broken_is_not_made_of(tables: Differential, acc: Accelerator) -
         path.write_bytes(bytes(path.stat().st_size))  # its size is as recorded
     built = _create(acc, "total", _MADE["total"])
     assert (built["files"], built["derived"]) == (2, 0)
-    record = acc.store.registry().cubes["total"]
+    record = acc.services.store.registry().cubes["total"]
     root = Path(local_path(next(iter(_segments(acc, "total").values())).path)).parent.parent
     assert not list(root.glob("*/cells.parquet")), record
     tables.check([_shown(_MADE["total"])])
@@ -231,7 +231,7 @@ def test_what_is_broken_is_not_made_of(tables: Differential, acc: Accelerator) -
 
 def test_a_cube_that_is_switched_off_gives_nothing(tables: Differential, acc: Accelerator) -> None:
     _create(acc, "fine", _FINE)
-    acc.store.update_cube(_disabled(acc, "fine"))
+    acc.services.store.update_cube(_disabled(acc, "fine"))
     assert _create(acc, "total", _MADE["total"])["derived"] == 0
 
 

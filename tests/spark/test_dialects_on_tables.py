@@ -111,7 +111,7 @@ def _answer(acc: Accelerator, sql: str, dialect: str) -> list[tuple[Any, ...]]:
 
 def test_duckdb_itself_answers_the_same(facts: Accelerator) -> None:
     own = duckdb.connect()
-    own.register("f", facts.plain_table(f"SELECT * FROM {F}"))
+    own.register("f", facts.services.plain_table(f"SELECT * FROM {F}"))
     rewritten = 0
     for sql in _BY_DUCKDB:
         ours = sql.replace(" f ", f" {F} ").replace(" f)", f" {F})")

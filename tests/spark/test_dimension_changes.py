@@ -99,14 +99,16 @@ def test_cells_of_two_states_are_not_merged(
             [f"SELECT y, sum(v), count(*) FROM {fact} f JOIN {of} d ON f.k = d.k GROUP BY y"],
             rewritten=None,
         )
-    states = {s.dimensions for s in acc.store.table(_uuid(acc, "states")).of(_id(acc, "states"))}
+    states = {
+        s.dimensions for s in acc.services.store.table(_uuid(acc, "states")).of(_id(acc, "states"))
+    }
     assert len(states) == 2
     acc.query("DROP CUBE states FORCE")
 
 
 def _uuid(acc: Accelerator, cube: str) -> str:
-    return acc.store.registry().cubes[cube].table_uuid
+    return acc.services.store.registry().cubes[cube].table_uuid
 
 
 def _id(acc: Accelerator, cube: str) -> str:
-    return acc.store.registry().cubes[cube].id
+    return acc.services.store.registry().cubes[cube].id

@@ -24,7 +24,7 @@ NONE: tuple[str, ...] = ()
 
 def spoil_index(session: Accelerator, index: str) -> None:
     """Lets a bundle's blobs tell of each other's files."""
-    store, record = session.store, session.store.registry().index(index)
+    store, record = session.services.store, session.services.store.registry().index(index)
     for one in store.table(record.table_uuid).of(record.id):
         assert one.is_bundle
         store.remove_segments(record.table_uuid, [one.id])
@@ -41,7 +41,7 @@ class World:
 
     def disabled(self) -> set[str]:
         """What is switched off, by kind and name."""
-        registry = self.acc.store.registry(fresh=True)
+        registry = self.acc.services.store.registry(fresh=True)
         found = {f"cube {name}" for name, one in registry.cubes.items() if one.disabled}
         return found | {f"index {name}" for name, one in registry.indexes.items() if one.disabled}
 
@@ -99,8 +99,8 @@ def test_one_cube_of_several(world: World) -> None:
 
 
 def enable(acc: Accelerator, cube: str) -> None:
-    record = acc.store.registry(fresh=True).cubes[cube]
-    acc.store.update_cube(replace(record, disabled=None))
+    record = acc.services.store.registry(fresh=True).cubes[cube]
+    acc.services.store.update_cube(replace(record, disabled=None))
 
 
 def test_an_index_that_leaves_out_too_much(world: World) -> None:
@@ -136,13 +136,13 @@ def test_what_no_artifact_explains_switches_nothing_off(world: World, monkeypatc
     acc, table = world.acc, world.table
     acc.query(f"CREATE CUBE cells AS SELECT k, sum(v), max(d) FROM {table} GROUP BY k")
     acc.query(f"CREATE INDEX blooms ON {table} USING BLOOM (d)")
-    plain = acc.plain_table
+    plain = acc.services.plain_table
 
     def other(sql: str) -> pa.Table:
         found = plain(sql)
         return found.slice(1) if sql.startswith("SELECT max") else found
 
-    monkeypatch.setattr(acc, "plain_table", other)
+    monkeypatch.setitem(vars(acc.services), "plain_table", other)
     found = world.verify("SELECT max(d) AS m FROM {t}")
     assert found.equal is False and found.disabled == NONE
     assert found.unattributed == "The answer without any cube or index is wrong as well."

@@ -36,10 +36,10 @@ def _collected(acc: Accelerator, tries: int = _TRIES) -> int:
     for _ in range(tries):
         gc.collect()
         acc.spark._jvm.java.lang.System.gc()
-        acc.frames.sweep()
-        if not len(acc.frames):
+        acc.services.frames.sweep()
+        if not len(acc.services.frames):
             break
-    return len(acc.frames)
+    return len(acc.services.frames)
 
 
 def test_frames_that_nobody_has_are_let_go(session: tuple[Accelerator, str]) -> None:
@@ -47,7 +47,7 @@ def test_frames_that_nobody_has_are_let_go(session: tuple[Accelerator, str]) -> 
     for _ in range(3):
         frame = acc.sql(sql)
         assert len(frame.collect()) == 3
-    assert 1 <= len(acc.frames) <= 3
+    assert 1 <= len(acc.services.frames) <= 3
     del frame
     assert _collected(acc) == 0
 
@@ -105,6 +105,6 @@ def test_the_session_ends_what_is_left(spark_warehouse: SparkWarehouse, tmp_path
     with spark_warehouse.live(store=str(tmp_path)) as acc:
         acc.query(f"CREATE CUBE ended AS SELECT k, count(*) FROM {table} GROUP BY k")
         frame = acc.sql(f"SELECT k, count(*) FROM {table} GROUP BY k")
-        assert len(acc.frames) == 1
-    assert len(acc.frames) == 0
+        assert len(acc.services.frames) == 1
+    assert len(acc.services.frames) == 0
     del frame

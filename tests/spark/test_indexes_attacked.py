@@ -61,14 +61,14 @@ def test_what_a_killed_replacing_leaves_is_no_index_to_build(spark_warehouse, ac
     with pytest.raises(IndexDefinitionError, match="being replaced") as caught:
         acc.execute(f"CREATE INDEX `few#new` ON {table} USING BLOOM (k)")
     assert caught.value.hint
-    left = acc.store.registry(fresh=True).index("few")
-    acc.store.create_index(replace(left, id="left", name="few#new"))
+    left = acc.services.store.registry(fresh=True).index("few")
+    acc.services.store.create_index(replace(left, id="left", name="few#new"))
     wh.sql(f"INSERT INTO {table} VALUES (2)")
     assert [one["cube"] for one in acc.execute(f"BUILD ALL ON {table}").to_pylist()] == ["few"]
     acc.execute(f"VACUUM {table}")
-    assert "few#new" in acc.store.registry(fresh=True).indexes  # its build may live
+    assert "few#new" in acc.services.store.registry(fresh=True).indexes  # its build may live
     acc.execute(f"CREATE OR REPLACE INDEX few ON {table} USING BLOOM (k)")
-    assert [*acc.store.registry(fresh=True).indexes] == ["few"]
-    acc.store.create_index(replace(left, id="older", name="few#new", created_ms=0))
+    assert [*acc.services.store.registry(fresh=True).indexes] == ["few"]
+    acc.services.store.create_index(replace(left, id="older", name="few#new", created_ms=0))
     acc.execute(f"VACUUM {table}")
-    assert [*acc.store.registry(fresh=True).indexes] == ["few"]
+    assert [*acc.services.store.registry(fresh=True).indexes] == ["few"]

@@ -243,16 +243,16 @@ def test_a_failed_replacement_leaves_the_old_index_in_force(
     wh = spark_warehouse
     table = _filled(wh, files=2, rows=100)
     acc.execute(f"CREATE INDEX kept ON {table} USING BLOOM (id)")
-    monkeypatch.setattr(acc.store, "write_artifact", _no_space)
+    monkeypatch.setattr(acc.services.store, "write_artifact", _no_space)
     with pytest.raises(OSError, match="no space"):
         acc.execute(f"CREATE OR REPLACE INDEX kept ON {table} USING BLOOM (name)")
     monkeypatch.undo()
-    assert acc.store.registry(fresh=True).indexes["kept"].column == "id"
-    assert not acc.store.jobs(acc.store.registry().indexes["kept"].table_uuid)
+    assert acc.services.store.registry(fresh=True).indexes["kept"].column == "id"
+    assert not acc.services.store.jobs(acc.services.store.registry().indexes["kept"].table_uuid)
     assert acc.query(f"SELECT * FROM {table} WHERE id = 7920").metrics.files_read == 0
     acc.execute(f"CREATE OR REPLACE INDEX kept ON {table} USING BLOOM (name)")
-    assert acc.store.registry(fresh=True).indexes["kept"].column == "name"
-    assert [n for n in acc.store.registry().indexes if n.startswith("kept")] == ["kept"]
+    assert acc.services.store.registry(fresh=True).indexes["kept"].column == "name"
+    assert [n for n in acc.services.store.registry().indexes if n.startswith("kept")] == ["kept"]
 
 
 def _no_space(*_: object) -> str:
@@ -337,5 +337,5 @@ def test_two_builders_and_an_appender_at_once(spark_warehouse, tmp_path) -> None
         (shown,) = acc.execute(f"SHOW INDEXES ON {table}").to_pylist()
         assert (shown["files_covered"], shown["files_total"]) == (3, 3)
         Differential(acc).check([f"SELECT * FROM {table} WHERE id = {7919 * i}" for i in range(9)])
-        (uuid,) = acc.store.tables()
-        assert not acc.store.jobs(uuid)
+        (uuid,) = acc.services.store.tables()
+        assert not acc.services.store.jobs(uuid)

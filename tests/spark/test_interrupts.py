@@ -108,17 +108,17 @@ def at(name, act):
     def begin(self, *args, **more):
         setattr(Procedures, name, plain)
         act()
-        while not any(acc.duckdb._begun.values()):
+        while not any(acc.services.duckdb._begun.values()):
             threading.Event().wait(0.01)
         return plain(self, *args, **more)
     setattr(Procedures, name, begin)
 
 def snapshots():
-    return len(acc.lake.pin(fresh=True).pinned(("lake", "d", "t")).metadata.snapshots)
+    return len(acc.services.lake.pin(fresh=True).pinned(("lake", "d", "t")).metadata.snapshots)
 
 vacuum = lambda **more: acc.vacuum("d.t", snapshots=True, retain_hours=0, **more)
 assert not acc.spark_started
-source = acc._spark
+source = acc.services.spark_source
 start = source.engine
 def starting():
     source.engine = start
@@ -134,9 +134,9 @@ for name in ("expirable", "expire"):
 at("remove_orphans", acc.cancel)
 stopped(CancelledError, lambda: vacuum(full=True))
 assert snapshots() == 1
-assert not acc._tags and not acc.duckdb._begun
+assert not acc.services.cancellation._tags and not acc.services.duckdb._begun
 assert vacuum(full=True).files("deleted") == 0
-assert acc.store.damages() == ()
+assert acc.services.store.damages() == ()
 rows = acc.query("SELECT a FROM d.t").arrow()
 assert rows.num_rows == 3, rows
 acc.close()

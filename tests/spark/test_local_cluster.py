@@ -66,11 +66,11 @@ exact = query.replace(" approx_count_distinct(v) AS h", "").replace("AS p,", "AS
 verified = acc.verify(exact)
 assert verified.rewritten and verified.equal, verified
 from accelerator.verification import differ
-assert differ(acc.sql(exact).toArrow(), acc.plain_table(exact)) == []
+assert differ(acc.sql(exact).toArrow(), acc.services.plain_table(exact)) == []
 run("INSERT INTO d.t VALUES (1, 'g9', 99)")
 verified = acc.verify(exact)
 assert verified.rewritten and verified.equal, verified
-assert differ(acc.sql(exact).toArrow(), acc.plain_table(exact)) == []
+assert differ(acc.sql(exact).toArrow(), acc.services.plain_table(exact)) == []
 verified = acc.verify(query)
 assert verified.rewritten and verified.equal and verified.estimates == ("p", "h"), verified
 assert acc.fallbacks == {}, acc.fallbacks
@@ -101,7 +101,7 @@ for where in ("k >= 150", "g = 'g1' AND k < 120", "k IN (5, 250)", "v > 70D"):
         end = " ORDER BY k LIMIT 5" if what == "k, g" else ""
         sql = f"SELECT {what} FROM d.t WHERE {where}{end}"
         found = acc.query(sql)
-        assert differ(found.arrow(), acc.plain_table(sql)) == [], sql
+        assert differ(found.arrow(), acc.services.plain_table(sql)) == [], sql
         if found.metrics.rewritten:
             answered += 1
             assert found.metrics.manifests_by_spark == 3, found.metrics
@@ -143,7 +143,7 @@ away.parts_of = watched
 for where in ("k BETWEEN 120 AND 126", "match(m, '失败 W7')", "has_token(m, 'w14') AND k > 50"):
     sql = f"SELECT * FROM d.t WHERE {where}"
     found = acc.query(sql)
-    assert differ(found.arrow(), acc.plain_table(sql)) == [], sql
+    assert differ(found.arrow(), acc.services.plain_table(sql)) == [], sql
     assert found.arrow().num_rows and found.metrics.rewritten, (sql, found.metrics)
 assert len(given) == 3 and all(given), given
 assert acc.fallbacks == {}, acc.fallbacks

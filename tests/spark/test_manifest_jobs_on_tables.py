@@ -48,7 +48,7 @@ def _ordered(asked: Asked, number: int) -> None:
 )
 def test_statements_through_changes(spark_warehouse, acc, version: int, clauses: str) -> None:
     wh, jobs = spark_warehouse, LocalJobs()
-    acc.lake.use_jobs(ManifestJobs(Rule("always"), jobs))
+    acc.services.lake.use_jobs(ManifestJobs(Rule("always"), jobs))
     name = wh.table(COLUMNS, version=version, clauses=clauses)
     asked = Asked(wh, acc, f"lake.d.{name}", version * 10 + len(clauses))
     asked.some(1)
@@ -103,7 +103,7 @@ def test_a_failed_job_is_counted_and_made_up_for(
     asked = Asked(wh, acc, f"lake.d.{wh.table(COLUMNS)}", 7)
     append(asked, 0)
     append(asked, 100)
-    engine = acc.engine
+    engine = acc.services.engine
     run = type(engine).run_tasks
 
     def broken(self: Any, task: Any, items: Any, tag: str) -> Any:
@@ -133,7 +133,7 @@ def test_a_job_that_is_cancelled_cancels_its_statement(
     def cancelled(*_: Any) -> Any:
         raise CancelledError("the statement was cancelled")
 
-    monkeypatch.setattr(type(acc.engine), "run_tasks", cancelled)
+    monkeypatch.setattr(type(acc.services.engine), "run_tasks", cancelled)
     with pytest.raises(CancelledError):
         acc.query(f"SELECT count(*) AS n FROM {asked.table}")
     assert acc.fallbacks == {}

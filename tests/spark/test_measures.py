@@ -233,7 +233,9 @@ def _copies(acc: Accelerator) -> int:
     for thread in threading.enumerate():
         if thread.name == "hot":
             thread.join(60)
-    rows = acc.duckdb.run("SELECT COUNT(*) AS n FROM duckdb_tables() WHERE database_name = 'hot'")
+    rows = acc.services.duckdb.run(
+        "SELECT COUNT(*) AS n FROM duckdb_tables() WHERE database_name = 'hot'"
+    )
     return int(rows["n"][0].as_py())
 
 
@@ -241,7 +243,7 @@ def _check_sketches(acc: Accelerator, name: str) -> None:
     """Within 5 % of the exact count (or one value), the HLL of 2^14 buckets being far finer."""
     exact = [a.replace("approx_count_distinct(", "count(DISTINCT ") for a in _SKETCHES]
     for keys in ("g", ""):
-        wanted = acc.plain_table(_select(keys, exact, name)).to_pylist()
+        wanted = acc.services.plain_table(_select(keys, exact, name)).to_pylist()
         answer = acc.query(_select(keys, _SKETCHES, name))
         by_spark = acc.sql(_select(keys, _SKETCHES, name)).toArrow().to_pylist()
         assert answer.metrics.rewritten

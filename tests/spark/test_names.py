@@ -150,7 +150,7 @@ def test_times_in_another_time_zone() -> None:
 
 def test_time_travel_to_a_time() -> None:
     with _live("names", "appended") as (acc, both, _):
-        times = acc.plain_table(
+        times = acc.services.plain_table(
             "SELECT date_format(made_current_at, \"yyyy-MM-dd'T'HH:mm:ss.SSS\") t, date_format("
             "made_current_at + INTERVAL 5 HOURS 30 MINUTES, 'yyyy-MM-dd HH:mm:ss.SSS') z,"
             f" unix_millis(made_current_at) ms FROM {HISTORY}.history ORDER BY 1"
@@ -163,7 +163,9 @@ def test_time_travel_to_a_time() -> None:
         queries = [f"SELECT g, count(*) n FROM {HISTORY} {each} GROUP BY g" for each in at]
         queries += [f"SELECT g, count(*) n FROM {HISTORY} {at[1]} AS x GROUP BY x.g"]
         queries += [f"SELECT count(*) n FROM {HISTORY}.at_timestamp_{times[1]['ms']}"]
-        first = acc.plain_table(f"SELECT snapshot_id FROM {HISTORY}.snapshots")[0][0].as_py()
+        first = acc.services.plain_table(f"SELECT snapshot_id FROM {HISTORY}.snapshots")[0][
+            0
+        ].as_py()
         queries += [f"SELECT g, count(*) s FROM {HISTORY}.snapshot_id_{first} GROUP BY g"]
         both.check(queries, spark=queries)
         acc.spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")

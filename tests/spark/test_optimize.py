@@ -244,7 +244,7 @@ def test_indexes_on_relate_columns_answer_alike_and_leave_more_out(lake: Lake) -
         f"SELECT count(*) AS n, sum(f.id) AS s FROM {fact} f JOIN {dimension} d ON f.k = d.k"
         " WHERE d.name = 'n7'"
     )
-    plain = lake.acc.plain_table(query).to_pylist()
+    plain = lake.acc.services.plain_table(query).to_pylist()
     assert lake.acc.query(query).arrow().to_pylist() == plain
     lake.optimize(fact, "SORT BY (name) WITH (target_file_size_mb = 0.001)")
     assert lake.acc.query(query).arrow().to_pylist() == plain
@@ -503,7 +503,7 @@ def test_what_fails_leaves_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
     table = lake.table("id bigint, g int")
     lake.sql(f"INSERT INTO {table} SELECT id, int(id % 5) FROM range(100)")
     before, files = lake.rows(table), lake.files(table)
-    jvm = lake.acc.engine.jvm
+    jvm = lake.acc.services.engine.jvm
     staged = jvm.singleton("org.apache.iceberg.spark.SparkTableCache").size()
 
     def fails(*_args: object) -> None:

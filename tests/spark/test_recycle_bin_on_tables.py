@@ -27,7 +27,7 @@ class Shop:
         self.append()
         self.append()
         acc.query(f"CREATE CUBE sales AS {self.select}")
-        self.uuid = acc.store.registry().cubes["sales"].table_uuid
+        self.uuid = acc.services.store.registry().cubes["sales"].table_uuid
 
     def append(self) -> None:
         self.wh.sql(
@@ -38,13 +38,13 @@ class Shop:
     def check(self) -> tuple[str, ...]:
         """The cubes that answered; always as plain Spark does."""
         answer = self.acc.query(self.select)
-        assert differ(answer.arrow(), self.acc.plain_table(self.select)) == []
+        assert differ(answer.arrow(), self.acc.services.plain_table(self.select)) == []
         return answer.metrics.cubes
 
     @property
     def segments(self) -> set[int]:
         """Those of the store, whose files are all there."""
-        found = self.acc.store.table(self.uuid).segments.values()
+        found = self.acc.services.store.table(self.uuid).segments.values()
         assert {local_path(one.path) for one in found if one.rows} <= self.artifacts
         return {one.id for one in found}
 
@@ -108,7 +108,7 @@ def test_a_published_table_goes_with_the_drop_and_is_published_again(shop: Shop)
     assert shop.wh.spark.table("lake.d.shop_bin").columns == ["mine"]
     (published,) = shop.rows("PUBLISH CUBE sales AS lake.d.shop_bin_again")
     found = shop.wh.spark.sql(f"SELECT * EXCEPT (row_count) FROM {published['table']}").toArrow()
-    assert differ(found, shop.acc.plain_table(shop.select)) == []
+    assert differ(found, shop.acc.services.plain_table(shop.select)) == []
     for name in ("shop_bin", "shop_bin_again"):
         shop.wh.sql(f"DROP TABLE lake.d.{name}")
 
@@ -127,7 +127,7 @@ def test_a_drop_that_ends_early_leaves_no_table_that_nobody_knows(
     for step in ("recycle_cube", "drop_cube"):
         force = " FORCE" if step == "drop_cube" else ""
         with monkeypatch.context() as patch, pytest.raises(Ended):
-            patch.setattr(shop.acc.store, step, end)
+            patch.setattr(shop.acc.services.store, step, end)
             shop.rows(f"DROP CUBE sales{force}")
         assert not shop.wh.spark.catalog.tableExists(str(published["table"]))
         assert shop.check() == ("sales",)

@@ -137,7 +137,7 @@ class Shop:
         """Data files that aren't read; the answer is plain Spark's, and nothing fails inside."""
         query, before = self.query(rest), dict(self.acc.fallbacks)
         answer = self.acc.query(query)
-        assert differ(answer.arrow(), self.acc.plain_table(query)) == [], query
+        assert differ(answer.arrow(), self.acc.services.plain_table(query)) == [], query
         assert self.acc.fallbacks == before, query
         metrics = answer.metrics
         return metrics.files_total - metrics.files_read if metrics.rewritten else 0

@@ -212,7 +212,7 @@ def test_a_commit_that_fails_leaves_what_was(shop, monkeypatch) -> None:
     def no_space(*_args: object, **_how: object) -> None:
         raise BuildError("no space is left", hint="make some")
 
-    monkeypatch.setattr(shop.acc.store, "add_segments", no_space)
+    monkeypatch.setattr(shop.acc.services.store, "add_segments", no_space)
     with pytest.raises(BuildError):
         shop.build()
     monkeypatch.undo()
@@ -228,7 +228,7 @@ def test_a_build_that_stops_between_jobs(spark_warehouse, tmp_path: Path, monkey
     with spark_warehouse.attach(store=store, engine="duckdb") as acc:
         shop = Shop(spark_warehouse, acc)
         shop.sql("UPDATE {d} SET name = 'other' WHERE k % 10 = 5 AND k < 60")
-        commit, done = acc.store.add_segments, list[int]()
+        commit, done = acc.services.store.add_segments, list[int]()
 
         def some(*args, **how):
             if len(done) == 7:
@@ -236,10 +236,10 @@ def test_a_build_that_stops_between_jobs(spark_warehouse, tmp_path: Path, monkey
             done.append(1)
             return commit(*args, **how)
 
-        monkeypatch.setattr(acc.store, "add_segments", some)
+        monkeypatch.setattr(acc.services.store, "add_segments", some)
         with pytest.raises(BuildError):
             shop.build()
-        monkeypatch.setattr(acc.store, "add_segments", commit)
+        monkeypatch.setattr(acc.services.store, "add_segments", commit)
         for where in ("d.name = 'other'", "d.name = 'n3'", "d.name = 'n8'"):
             shop.ask(where)
         assert shop.build() <= 3  # of six, in ten jobs
@@ -257,10 +257,10 @@ def _one_behind(spark_warehouse, tmp_path: Path) -> Iterator[tuple[Shop, Acceler
     ):
         shop = Shop(spark_warehouse, acc)
         shop.sql("UPDATE {d} SET name = 'other' WHERE k IN (35, 71)")
-        record = other.store.registry(fresh=True).index("BITMAP")
-        early = other.index_builder.target(record)
+        record = other.services.store.registry(fresh=True).index("BITMAP")
+        early = other.services.index_builder.target(record)
         shop.sql("UPDATE {d} SET name = 'n5' WHERE k IN (12, 71)")
-        other.index_builder.target = lambda _: early
+        other.services.index_builder.target = lambda _: early
         yield shop, other, record
 
 
@@ -268,14 +268,14 @@ def test_two_sessions_that_build_at_once(spark_warehouse, tmp_path: Path) -> Non
     """One of them has pinned an earlier state of the dimension."""
     with _one_behind(spark_warehouse, tmp_path) as (shop, other, record):
         threads = [
-            threading.Thread(target=other.index_builder.build, args=([record],)),
+            threading.Thread(target=other.services.index_builder.build, args=([record],)),
             threading.Thread(target=shop.build),
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        del other.index_builder.target
+        del other.services.index_builder.target
         for where in ("other", "n5", "n1", "n7", "n9"):
             shop.ask(f"d.name = '{where}'")
         shop.build()
@@ -293,7 +293,7 @@ def test_another_build_ends_a_bundle_while_this_one_commits(
 ) -> None:
     """What the slower one offers of that bundle goes; what it has built stands."""
     with _one_behind(spark_warehouse, tmp_path) as (shop, other, record):
-        add, built = other.store.add_segments, list[int]()
+        add, built = other.services.store.add_segments, list[int]()
 
         def late(*args: object, **named: object) -> object:
             if not built:
@@ -301,9 +301,9 @@ def test_another_build_ends_a_bundle_while_this_one_commits(
                 built.append(shop.build())
             return add(*args, **named)
 
-        other.store.add_segments = late
-        other.index_builder.build([record])
-        del other.index_builder.target
+        other.services.store.add_segments = late
+        other.services.index_builder.build([record])
+        del other.services.index_builder.target
         assert built == [3, 0]
         for where in ("other", "n5", "n1", "n7", "n9"):
             shop.ask(f"d.name = '{where}'")

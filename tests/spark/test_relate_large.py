@@ -167,7 +167,7 @@ def test_files_are_looked_into_where_bounds_do_not_tell(shop: Shop) -> None:
 
 
 def test_few_changed_rows_are_compared_without_a_job(shop: Shop, monkeypatch) -> None:
-    held = shop.acc.dimensions
+    held = shop.acc.services.dimensions
     monkeypatch.setattr(held, "_rows_max", 5)
 
     def never(*_args: object) -> None:
@@ -248,17 +248,17 @@ def test_a_build_that_fails_or_is_stopped_goes_on(shop: Shop, monkeypatch) -> No
     monkeypatch.setattr("accelerator.indexing.builder._FILES_MAX", 4)
     for number in range(FILES):
         shop.append(number)
-    commit, done, stop = shop.acc.store.add_segments, list[int](), threading.Event()
+    commit, done, stop = shop.acc.services.store.add_segments, list[int](), threading.Event()
 
     def once(*args, **how):
         stop.set()
         done.append(1)
         return commit(*args, **how)
 
-    monkeypatch.setattr(shop.acc.store, "add_segments", once)
-    record = shop.acc.store.registry(fresh=True).index("BITMAP")
+    monkeypatch.setattr(shop.acc.services.store, "add_segments", once)
+    record = shop.acc.services.store.registry(fresh=True).index("BITMAP")
     with pytest.raises(CancelledError, match="cancelled"):
-        shop.acc.index_builder.build([record], cancelled=stop)
+        shop.acc.services.index_builder.build([record], cancelled=stop)
     assert len(done) == 1
     monkeypatch.undo()
 
@@ -277,7 +277,7 @@ def test_a_running_join_is_stopped(shop: Shop, monkeypatch) -> None:
     """Its tasks wait for ever, until somebody cancels what the session does."""
     acc, done = shop.acc, threading.Event()
     shop.append(0)
-    jobs, given = acc.spark.sparkContext.statusTracker(), acc.engine.rows_of
+    jobs, given = acc.spark.sparkContext.statusTracker(), acc.services.engine.rows_of
 
     def rows_of(task, items, schema):
         waiting = "reflect('java.lang.Thread', 'sleep', CAST(3600000 AS BIGINT)) IS NULL"
@@ -288,7 +288,7 @@ def test_a_running_join_is_stopped(shop: Shop, monkeypatch) -> None:
             if jobs.getActiveJobsIds():
                 acc.cancel()
 
-    monkeypatch.setattr(acc.engine, "rows_of", rows_of)
+    monkeypatch.setattr(acc.services.engine, "rows_of", rows_of)
     stopping = threading.Thread(target=cancel)
     stopping.start()
     try:

@@ -49,7 +49,9 @@ def _copies(acc: Accelerator) -> int:
     for thread in threading.enumerate():
         if thread.name == "hot":
             thread.join(60)
-    rows = acc.duckdb.run("SELECT COUNT(*) AS n FROM duckdb_tables() WHERE database_name = 'hot'")
+    rows = acc.services.duckdb.run(
+        "SELECT COUNT(*) AS n FROM duckdb_tables() WHERE database_name = 'hot'"
+    )
     return int(rows["n"][0].as_py())
 
 

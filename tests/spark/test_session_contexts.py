@@ -177,12 +177,12 @@ def test_a_frame_is_no_change_of_the_session(acc: Accelerator, table: str) -> No
     """Else each statement after one would be planned and run twice."""
     query = f"SELECT k, count(*) n FROM {table} GROUP BY k"
     wanted = sorted(acc.query(query).fetchall())
-    state = acc._context._state()
+    state = acc.services.context._state()
     assert state is not None
-    known, views = acc._context._known, set(state.views())
+    known, views = acc.services.context._known, set(state.views())
     frame = acc.sql(query)
     assert acc.query(query).metrics.rewritten
-    assert acc._context._known is known is not None
+    assert acc.services.context._known is known is not None
     assert set(state.views()) == views
     frame.createOrReplaceTempView("contexts_frame")
     try:

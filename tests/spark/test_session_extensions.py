@@ -28,7 +28,7 @@ def table(spark_warehouse) -> str:
 @contextmanager
 def _added_by_its_user(acc: Accelerator) -> Iterator[None]:
     """With a rule in `spark.experimental`."""
-    jvm, methods = acc.engine.jvm, acc.spark._jsparkSession.experimental()
+    jvm, methods = acc.services.engine.jvm, acc.spark._jsparkSession.experimental()
     put: Callable[[Any], None] = getattr(methods, "extraOptimizations_$eq")
     before, rules = methods.extraOptimizations(), jvm.listed_of([jvm.scala_object(_RULE)])
     put(jvm.static("org.apache.spark.api.python.PythonUtils", "toSeq", rules))
@@ -68,7 +68,7 @@ def test_what_an_extension_injects_is_seen(spark_warehouse, table: str, tmp_path
     with spark_warehouse.live(store=str(tmp_path / "store")) as acc:
         session = acc.spark._jsparkSession
         query = f"SELECT count(*) AS n FROM {table} WHERE g = 1"
-        jvm = acc.engine.jvm
+        jvm = acc.services.engine.jvm
         handle = jvm.constant(jvm.scala_object(_RULE))
         kind = jvm.type("scala.Function1")
         taken = jvm._java.lang.invoke.MethodHandles.dropArguments(

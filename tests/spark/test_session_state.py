@@ -177,7 +177,7 @@ def test_a_broken_line_costs_no_answer(
 def test_a_line_is_made_anew_under_the_session(acc: Accelerator, query: str) -> None:
     """A new thread of the JVM has no active session, and another catalog then counts as current."""
     acc.query(query)
-    state = acc._context._state()
+    state = acc.services.context._state()
     assert state is not None
     ask = state.watch()
     for _ in range(3):
@@ -189,7 +189,7 @@ def test_sparks_own_parser_is_asked_once_for_each_shape(
     live_acc: Accelerator, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where everything of ours would let a statement pass."""
-    planner, context, asked = live_acc.planner, live_acc._context, list[str]()
+    planner, context, asked = live_acc.services.planner, live_acc.services.context, list[str]()
     real = context.parses
 
     def parses(sql: str) -> bool:

@@ -351,11 +351,13 @@ def test_a_hadoop_table_that_is_dropped_and_made_anew(spark_warehouse, tmp_path)
                 "/v2.metadata.json"
             )
             for query in (*queries, *queries):
-                assert not list(differ(session.query(query).arrow(), session.plain_table(query)))
+                assert not list(
+                    differ(session.query(query).arrow(), session.services.plain_table(query))
+                )
             session.query("CREATE CUBE anew AS SELECT k, count(*) FROM anew.d.h GROUP BY k")
             assert session.query(queries[0]).metrics.rewritten
             assert not list(
-                differ(session.query(queries[0]).arrow(), session.plain_table(queries[0]))
+                differ(session.query(queries[0]).arrow(), session.services.plain_table(queries[0]))
             )
             session.query("DROP CUBE anew")
             wh.sql("DROP TABLE anew.d.h")

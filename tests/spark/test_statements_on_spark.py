@@ -112,7 +112,7 @@ def test_a_cube_without_segments_is_not_published(shop: Shop) -> None:
 
 def test_estimates_and_figures(shop: Shop) -> None:
     estimate = shop.acc.query(f"EXPLAIN CREATE CUBE shop AS {shop.select}").arrow().to_pylist()[0]
-    assert shop.acc.store.registry().cubes == {}
+    assert shop.acc.services.store.registry().cubes == {}
     assert estimate["fact_rows"] == 100 and estimate["files"] == 8 and estimate["rows"] > 0
     shop.create()
     shop.create("other", "DEFERRED")
@@ -124,7 +124,7 @@ def test_estimates_and_figures(shop: Shop) -> None:
         few, all_ = (shop.acc.query(q).metrics.bytes_read for q in (counted, shop.select))
         assert 0 < few < all_ / 2
         shop.acc.query("COMPACT CUBE shop")
-    shop.acc.uses.hits.clear()
+    shop.acc.services.uses.hits.clear()
     shop.acc.query(shop.select)
     shown = {row["cube"]: row for row in shop.acc.query("SHOW CUBES").arrow().to_pylist()}
     for row in shown.values():
@@ -231,7 +231,7 @@ def test_what_a_cube_cannot_hold_is_named_and_leaves_nothing(shop: Shop, tmp_pat
         shop.acc.query("CREATE CUBE bad AS SELECT g FROM spark_catalog.default.plain GROUP BY g")
     shop.wh.spark.catalog.dropTempView("plain_parquet")
     shop.wh.sql("DROP TABLE spark_catalog.default.plain")
-    assert shop.acc.store.registry().cubes == {}
+    assert shop.acc.services.store.registry().cubes == {}
     assert not (tmp_path / "store").exists()
     for statement in ("BUILD CUBE no", "COMPACT CUBE no", "PUBLISH CUBE no", "DROP CUBE no"):
         with pytest.raises(CubeNotFoundError, match="no"):
@@ -245,7 +245,9 @@ def test_a_name_in_use_and_a_build_that_fails(shop: Shop) -> None:
     overflow = f"CREATE CUBE big AS SELECT g, sum(v * 2000000000) AS s FROM {shop.table} GROUP BY g"
     with pytest.raises(BuildError, match=r"big failed in Spark.*OVERFLOW"):
         shop.acc.query(overflow)
-    assert sorted(shop.acc.store.registry(fresh=True).cubes) == ["shop"]  # as a table that fails
+    assert sorted(shop.acc.services.store.registry(fresh=True).cubes) == [
+        "shop"
+    ]  # as a table that fails
 
 
 def test_one_that_fails_keeps_none_of_the_others_from_being_built(shop: Shop) -> None:
@@ -267,7 +269,7 @@ def test_stores_that_cannot_be_written(shop: Shop, tmp_path: Path) -> None:
     assert reader.query(shop.select).metrics.rewritten
     (tmp_path / "file").write_text("not a folder")
     lost = accelerator.attach(spark, store=str(tmp_path / "file" / "store"))
-    assert differ(lost.query(shop.select).arrow(), lost.plain_table(shop.select)) == []
+    assert differ(lost.query(shop.select).arrow(), lost.services.plain_table(shop.select)) == []
     for acc in (reader, lost):
         with pytest.raises(StoreError) as raised:
             acc.query(f"CREATE CUBE another AS {shop.select}")

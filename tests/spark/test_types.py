@@ -59,7 +59,7 @@ def test_types_and_names_are_sparks(acc: Accelerator, spark_warehouse: SparkWare
         chosen = _EXPRESSIONS[start : start + 40]
         fields = acc.spark.sql(f"SELECT {', '.join(chosen)} FROM lake.d.{table}").schema.fields
         for text, field in zip(chosen, fields, strict=True):
-            block, _ = acc.planner.bind(f"SELECT {text} FROM lake.d.{table}")
+            block, _ = acc.services.planner.bind(f"SELECT {text} FROM lake.d.{table}")
             output = block.outputs[0]
             type_ = field.dataType.simpleString()
             if output.expr.type not in (None, type_):

@@ -93,8 +93,8 @@ def test_a_vacuum_without_retention_loses_nothing_that_is_used(
 
 def _harm(acc: Accelerator, cube: str) -> int:
     """Turns a bit of each of a cube's files, without a change of size; how many segments it has."""
-    record = acc.store.registry().cubes[cube]
-    segments = acc.store.table(record.table_uuid).of(record.id)
+    record = acc.services.store.registry().cubes[cube]
+    segments = acc.services.store.table(record.table_uuid).of(record.id)
     for uri in {one.path for one in segments}:
         flip_bit(Path(local_path(uri)))
     return len(segments)

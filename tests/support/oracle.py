@@ -20,10 +20,10 @@ from rewrite.reason import DeclinedError
 def disagreements(session: Accelerator, sql: str) -> list[str]:
     """Where the binder's outputs are other than Spark says; nothing for what it doesn't bind."""
     try:
-        block = session.planner.bind(sql)[0]
+        block = session.services.planner.bind(sql)[0]
     except (DeclinedError, AcceleratorError, SqlglotError, UnsureError):
         return []
-    return compared(block, session._spark.engine().session.sql(sql).schema)
+    return compared(block, session.services.spark_source.engine().session.sql(sql).schema)
 
 
 def compared(block: Block, schema: StructType) -> list[str]:

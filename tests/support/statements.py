@@ -230,7 +230,7 @@ class Run:
             return self._refused(sql)
         before = dict(session.fallbacks)
         try:
-            plain = session.plain_table(sql)
+            plain = session.services.plain_table(sql)
         except (PySparkException, Py4JError) as error:
             return self._raised(block, error)
         try:

@@ -1,0 +1,23 @@
+"""Failures of the layer itself, which never reach the user: each is counted, logged and shown."""
+
+from __future__ import annotations
+
+import logging
+
+from rewrite.reason import Declined
+
+_log = logging.getLogger("accelerator")
+
+
+class Failures:
+    """Of one session; `counts` are by code."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def count(self, code: str, error: Exception) -> Declined:
+        """One more; as a reason, to be shown beside the plain answer."""
+        declined = Declined(code, f"{type(error).__name__}: {error}".splitlines()[0])
+        self.counts[code] = self.counts.get(code, 0) + 1
+        _log.warning("fallback %s: %s", code, declined.sentence)
+        return declined

@@ -1,0 +1,274 @@
+"""Queries from text to answer: read, guarded, planned, run; the plain statement where that fails.
+
+A failure in the layer itself never reaches the user: the plain statement answers, and the failure
+is counted, logged and in the metrics. Threads share one session's queries.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot.errors import SqlglotError
+
+from accelerator import explain, metadata_table
+from accelerator.commands import no_such_state
+from accelerator.errors import AcceleratorError, CancelledError, EngineError, RefusedError
+from accelerator.execution import Execution
+from accelerator.guards import Guards
+from accelerator.metrics import Metrics
+from accelerator.plan import (
+    ComposedPlan,
+    CoverPlan,
+    FilesPlan,
+    NestedPlan,
+    PlainPlan,
+    Plan,
+    decoding_of,
+)
+from accelerator.plan_metrics import metrics_of, with_decoding
+from accelerator.result import Result
+from accelerator.running import whole
+from accelerator.statements.kinds import Other, Query, Statement
+from accelerator.statements.text import first_word
+from accelerator.translation import Translation
+from rewrite.reason import Declined, DeclinedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from accelerator.services import Services
+
+_log = logging.getLogger("accelerator")
+_JOB_HINT = "manifest_jobs=never keeps Spark out of it"
+
+
+class Queries:
+    """Those of one session."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.execution = Execution(services)
+        self.guards = Guards(services.config, services.lake, services.context)
+        self._planner = services.planner
+        self._translation = Translation(services.lake, services.context)
+
+    def read(self, sql: str, dialect: str | None) -> Statement:
+        """The statement; its query in Spark SQL."""
+        return self._translation.statement(sql, dialect or self.services.config.dialect)
+
+    def guarded(self, sql: str, user: str | None, dialect: str | None) -> Statement:
+        """The statement, past the guards where it's a query, in Spark's FROM … SELECT too."""
+        statement = self.read(sql, dialect)
+        if isinstance(statement, Query):
+            self.guards.check(statement.bare, user, written=sql)
+        elif isinstance(statement, Other) and first_word(sql).text == "FROM":
+            self.guards.check(sql, user)
+        return statement
+
+    def plan(self, statement: Statement, only: str | None = None) -> tuple[Plan, bool]:
+        """How it would be answered now, and whether that was known already."""
+        if not isinstance(statement, Query):
+            return PlainPlan(Declined("not_a_query")), False
+        if self._is_plain(statement):
+            return PlainPlan(Declined("disabled")), False
+        return self._planned(statement.bare, only)
+
+    def answer(self, statement: Query) -> Result:
+        """The answer, by the cheapest engine that is proven right."""
+        started = time.perf_counter()
+        if self._is_plain(statement):
+            return self._plain_query(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
+        with self.services.store.reading(), self.services.context.assumed() as holds:
+            answer = self._accelerated(statement, started, holds)
+        return self.answer(statement) if answer is None else answer
+
+    def plain(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
+        """Spark's own answer to any statement."""
+        began = time.perf_counter()
+        table = self.services.plain_table(sql)
+        metrics = replace(metrics, engine="spark", execution_ms=_ms(began))
+        shown = plan or PlainPlan(Declined("not_a_query"))
+        return Result(table, metrics, lambda: explain.as_text(shown))
+
+    def stream(self, statement: Query) -> pa.RecordBatchReader | None:
+        """The rows piece by piece; None where they can't be given so."""
+        rows = self.execution.streamed(self.plan(statement)[0])
+        if rows is None:
+            return None
+        return pa.RecordBatchReader.from_batches(rows.schema, self._pieces(statement, rows.schema))
+
+    def frame(self, statement: Query) -> DataFrame:
+        """A lazy DataFrame; what it reads stays as long as it, or one derived from it, may be."""
+        services, session = self.services, self.services.engine.session
+        if metadata_table.is_named(statement.bare):
+            with self._metadata_views(statement.bare) as text:
+                return session.sql(text)
+        if self._is_plain(statement):
+            return session.sql(statement.bare)
+        with ExitStack() as leases:
+            leases.enter_context(services.store.reading())
+            plan, _ = self._planned(statement.bare, by_spark=True)
+            if isinstance(plan, (PlainPlan, FilesPlan, NestedPlan)):
+                return session.sql(statement.bare)
+            try:
+                frame = self.execution.frame(plan, statement.bare, leases)
+            except Exception as error:  # law 4
+                if not isinstance(error, RefusedError):
+                    services.failures.count("engine_failed", error)
+                return session.sql(statement.bare)
+            services.frames.hold(services.engine, frame, leases.pop_all())
+        services.uses.record(plan)
+        return frame
+
+    def _is_plain(self, statement: Query) -> bool:
+        return statement.plain or not self.services.config.enabled
+
+    def _planned(
+        self, sql: str, only: str | None = None, *, by_spark: bool = False
+    ) -> tuple[Plan, bool]:
+        failures = self.services.failures
+        try:
+            if metadata_table.is_named(sql):
+                return self._files_plan(sql), False
+            plan, cached = self._planner.plan(sql, only=only, by_spark=by_spark)
+        except CancelledError:  # of a job that decodes manifests
+            raise
+        except AcceleratorError as error:
+            return PlainPlan(failures.count("metadata_unavailable", error)), False
+        except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
+            return PlainPlan(failures.count("planning_failed", error)), False
+        decoding = decoding_of(plan)
+        if decoding is not None and decoding.failed is not None and not cached:
+            failures.count("manifest_job_failed", EngineError(decoding.failed, hint=_JOB_HINT))
+        return plan, cached
+
+    def _files_plan(self, sql: str) -> FilesPlan | PlainPlan:
+        if self.services.config.engine == "spark":
+            return PlainPlan(Declined("engine_unavailable", "The setting `engine` is spark."))
+        from accelerator.metadata_query import plan_files  # imports Arrow's compute
+
+        try:
+            return plan_files(sql, self.services.lake.pin(), self.services.context.settings())
+        except DeclinedError as error:
+            return PlainPlan(error.declined)
+        except SqlglotError as error:
+            return PlainPlan(Declined("parse_failed", str(error).splitlines()[0]))
+
+    def _accelerated(
+        self, statement: Query, started: float, holds: Callable[[], bool]
+    ) -> Result | None:
+        """The answer; None where the session has changed from what was known of it."""
+        plan, cached = self._planned(statement.bare)
+        planned = _ms(started)
+        duckdb = not isinstance(plan, PlainPlan) and plan.engine == "duckdb"
+        if not duckdb and not holds():
+            return None
+        if isinstance(plan, PlainPlan):
+            metrics = Metrics(planning_ms=planned, fallback=_shown(plan.declined))
+            metrics = with_decoding(metrics, plan, cached)
+            return self._plain_query(statement.bare, metrics, plan)
+        began = time.perf_counter()
+        try:
+            table, engine, counted = self.execution.run(plan, statement.bare)
+        except (CancelledError, KeyboardInterrupt):
+            raise
+        except (
+            Exception
+        ) as error:  # law 4: the plain statement answers, or raises Spark's own error
+            if not holds():
+                return None
+            if isinstance(error, RefusedError) and error.__cause__ is not None:
+                raise error.__cause__ from None
+            declined = self.services.failures.count("engine_failed", error)
+            self._forget_damaged(plan)
+            metrics = Metrics(planning_ms=planned, fallback=_shown(declined))
+            return self._plain_query(statement.bare, with_decoding(metrics, plan, cached), plan)
+        if not holds():
+            return None
+        self.services.uses.record(plan)
+        metrics = replace(
+            metrics_of(plan, counted),
+            engine=engine,
+            planning_ms=planned,
+            execution_ms=_ms(began),
+            plan_cached=cached,
+        )
+        metrics = with_decoding(metrics, plan, cached)
+        return Result(table, metrics, lambda: explain.as_text(plan))
+
+    def _plain_query(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
+        """Spark's answer; where it names tables of files, over views of their manifests."""
+        if not metadata_table.is_named(sql):
+            return self.plain(sql, metrics, plan)
+        with self._metadata_views(sql) as text:
+            return self.plain(text, metrics, plan)
+
+    @contextmanager
+    def _metadata_views(self, sql: str) -> Iterator[str]:
+        services = self.services
+        zone = services.context.settings().get("time_zone")
+        try:
+            with metadata_table.with_views(sql, services.engine, services.lake.pin(), zone) as text:
+                yield text
+        except DeclinedError as error:
+            raise no_such_state(services, error) from error
+
+    def _forget_damaged(self, plan: Plan) -> None:
+        """Segments that failed a statement for their own damage fail no other one."""
+        for part in plan.parts if isinstance(plan, ComposedPlan) else ():
+            self._forget_damaged(part)
+        if not isinstance(plan, CoverPlan):
+            return
+        uuid = plan.definition.fact.uuid
+        try:
+            broken = self.services.builder.forget_unreadable(uuid, plan.segments)
+        except AcceleratorError as error:  # the store may be read-only, or out of reach
+            _log.warning("segments that may be damaged aren't forgotten: %s", error)
+            return
+        if broken:
+            hint = f"BUILD CUBE {plan.cube} builds them anew"
+            _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
+
+    def _pieces(self, statement: Query, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        services = self.services
+        with services.store.reading():
+            plan, _ = self.plan(statement)  # once more: only now nothing that it names is deleted
+            rows = self.execution.streamed(plan)
+            if rows is None or rows.schema != schema:
+                yield from whole(self.answer(statement).arrow(), schema)
+                return
+            self.execution.pin_snapshots(rows.plan)
+            pieces, given = rows.pieces(), False
+            while True:
+                try:
+                    with services.cancellation.tracked() as rows.tag:
+                        piece = next(pieces, None)
+                except CancelledError:
+                    raise
+                except (AcceleratorError, OSError, ValueError, pa.ArrowException) as error:
+                    if given:
+                        declined = services.failures.count("engine_failed", error)
+                        raise EngineError(
+                            f"the rows after the first ones can't be read: {declined.detail}",
+                            hint="`query` gives all rows or none, and falls back to plain Spark",
+                        ) from error
+                    yield from whole(self.answer(statement).arrow(), schema)
+                    return
+                if piece is None:
+                    return
+                given = True
+                yield from piece.to_batches()
+
+
+def _ms(since: float) -> float:
+    return (time.perf_counter() - since) * 1000
+
+
+def _shown(declined: Declined) -> str:
+    return f"{declined.code}: {declined.sentence}"

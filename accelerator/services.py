@@ -1,0 +1,132 @@
+"""What a session's parts work with: the lake, the store, the engines, the settings.
+
+A part is given this value, never the session: nothing here knows of statements or of plans being
+answered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from accelerator.builds.builder import Builder
+from accelerator.cancellation import Cancellation
+from accelerator.config import Config
+from accelerator.context import SessionContext
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.frames import HeldFrames
+from accelerator.engines.manifest_jobs import SparkJobs
+from accelerator.engines.source import SparkSource
+from accelerator.failures import Failures
+from accelerator.iceberg import Lake
+from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
+from accelerator.planner import Planner
+from accelerator.scene import Parts
+from accelerator.store import Store, local_folders
+from accelerator.uses import Uses
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from accelerator.engines.spark import SparkEngine
+    from accelerator.indexing.builder import IndexBuilder
+    from accelerator.indexing.probing import Indexes
+    from accelerator.relate.dimensions import Dimensions
+
+
+@dataclass(frozen=True)
+class Services:
+    """Of one session; threads share it. What is costly is made when it's first asked for."""
+
+    config: Config
+    lake: Lake
+    store: Store
+    spark_source: SparkSource
+    context: SessionContext
+    duckdb: DuckDBEngine
+    cancellation: Cancellation
+    failures: Failures = field(default_factory=Failures)
+    uses: Uses = field(default_factory=Uses)
+    frames: HeldFrames = field(default_factory=HeldFrames)
+
+    @classmethod
+    def of(
+        cls, config: Config, lake: Lake, store: Store, spark: SparkSource, context: SessionContext
+    ) -> Services:
+        """With a DuckDB of its own, and manifests decoded by jobs where the settings say so."""
+        duckdb = DuckDBEngine(
+            threads=config.duckdb_threads,
+            memory=config.duckdb_memory,
+            cache_bytes=config.cache_bytes,
+            folders=local_folders(config.store_root),
+            spill_folder=config.duckdb_spill_folder,
+            spill_bytes=config.duckdb_spill_bytes_max,
+        )
+        cancellation = Cancellation(duckdb, spark)
+        rule = Rule(config.manifest_jobs, config.manifest_jobs_bytes_min)
+        lake.use_jobs(ManifestJobs(rule, SparkJobs(spark, cancellation.tracked)))
+        return cls(config, lake, store, spark, context, duckdb, cancellation)
+
+    @property
+    def engine(self) -> SparkEngine:
+        """The Spark engine; its session starts when that is asked for."""
+        return self.spark_source.engine()
+
+    @cached_property
+    def planner(self) -> Planner:
+        """Statements to plans."""
+        parts = Parts(lambda: self.indexes, lambda: self.dimensions, lambda: self.duckdb)
+        return Planner(self.lake, self.store, self.config, self.context, parts)
+
+    @cached_property
+    def builder(self) -> Builder:
+        """Builds what cubes lack."""
+        return Builder(
+            self.lake,
+            self.store,
+            self.config,
+            self.spark_source.engine,
+            self.duckdb,
+            lambda: dict(self.context.settings()),
+            lambda: self.dimensions,
+        )
+
+    @cached_property
+    def indexes(self) -> Indexes:
+        """What the tables' indexes prove."""
+        from accelerator.indexing.probing import Indexes  # imports Arrow's compute module
+
+        return Indexes(self.store, lambda error: self.failures.count("index_unreadable", error))
+
+    @cached_property
+    def dimensions(self) -> Dimensions:
+        """What the dimensions of relate columns say of keys."""
+        from accelerator.relate.dimensions import Dimensions  # imports Arrow's compute module
+
+        engine, rows_max = self.spark_source.engine, self.config.relate_lookup_rows_max
+        return Dimensions(self.lake, engine, lambda: self.duckdb, rows_max)
+
+    @cached_property
+    def index_builder(self) -> IndexBuilder:
+        """Defines and builds indexes."""
+        from accelerator.indexing.builder import IndexBuilder
+
+        lake, store, spark = self.lake, self.store, self.spark_source.engine
+        settings = self.context.settings
+        return IndexBuilder(lake, store, self.config, spark, self.dimensions, settings)
+
+    def plain_table(self, sql: str) -> pa.Table:
+        """A statement's rows by plain Spark."""
+        with self.cancellation.tracked() as tag:
+            engine = self.engine
+            session = engine.session
+            with engine.tagged(tag):
+                return session.sql(sql).toArrow()
+
+    def close(self) -> None:
+        """Frees what these hold: leases, pins, DuckDB, and Spark if it was started here."""
+        self.frames.close()
+        self.store.close()
+        self.duckdb.close()
+        self.spark_source.stop()
