@@ -57,6 +57,8 @@ _CALLS = {
     "VAR_SAMP": "VARIANCE",
 }
 """A function's name for another of the same node; the tree keeps which was written."""
+_CUTS = frozenset({"SUBSTR", "SUBSTRING"})
+"""Functions that have FROM and FOR in place of commas, if one likes."""
 _SILENT = frozenset({"!", "AS", "ASC", "CAST", "INNER", "NOT", "OUTER"})
 """Words that change nothing where they're left out, or that are counted since they move."""
 _SUFFIXES = {"L": "BIGINT", "S": "SMALLINT", "Y": "TINYINT", "D": "DOUBLE", "F": "FLOAT"}
@@ -147,6 +149,7 @@ class _Account:
         self.nested = False
         self._shown: list[Token] = []
         self._open: list[_Open] = []
+        self._cuts: list[int] = []
         self._depth = 0
         self._tokens = tokens
         self._kinds = [token.token_type for token in tokens] + [TokenType.SEMICOLON] * 3
@@ -199,6 +202,8 @@ class _Account:
     def _closed(self, _i: int) -> int:
         if self._open and self._open[-1].depth == self._depth:
             self._close(self._open.pop())
+        if self._cuts and self._cuts[-1] == self._depth:
+            self._cuts.pop()
         self._depth -= 1
         return 1
 
@@ -272,8 +277,17 @@ class _Account:
         """JOIN without ON is written back with one."""
         return 2 * (self._kinds[i + 1] is TokenType.TRUE)
 
+    def _cut(self, i: int) -> int:
+        """substring(a FROM 1 FOR 2) is substring(a, 1, 2)."""
+        if not self._cuts or self._cuts[-1] != self._depth:
+            return 0
+        self._add(self._tokens[i], ",")
+        return 1
+
     def _for(self, i: int) -> int:
         """FOR SYSTEM_TIME AS OF is TIMESTAMP AS OF."""
+        if self._cut(i):
+            return 1
         state = _STATES.get(self._following(i))
         if state is None:
             return 0
@@ -313,6 +327,8 @@ class _Account:
             self._depth += 1
             return 3
         else:
+            if word in _CUTS:
+                self._cuts.append(self._depth + 1)
             self._word(token, _CALLS.get(word, word))
         return 1
 
@@ -359,6 +375,7 @@ _BY_KIND: dict[TokenType, _Rule] = {
 _BY_WORD: dict[str, _Rule] = {
     "CROSS": _Account._cross,
     "FOR": _Account._for,
+    "FROM": _Account._cut,
     "INTERVAL": _Account._interval,
     "NULLS": _Account._nulls,
     "USING": _Account._using,

@@ -40,6 +40,8 @@ LOST = (
     "SELECT TOP 3 k FROM t",
     "SELECT k FROM t FETCH FIRST 3 ROWS ONLY",
     "SELECT k FROM t FOR UPDATE",
+    "SELECT substring(s, 1 FOR 2) FROM t",
+    "SELECT substring(s FOR 2) FROM t",
 )
 """What plain Spark reads otherwise, or not at all."""
 
@@ -49,6 +51,7 @@ KEPT = (
     "SELECT k FROM t WHERE k != 1 OR s == 'x' OR k <=> NULL OR s NOT LIKE 'a%' OR !(k = 2)",
     "SELECT CAST(k AS INTEGER), k::LONG, date(d), DATE '2024-01-01', 1L, 2.5D, .5, INTERVAL 1 DAY",
     "SELECT date_trunc('month', d), trunc(d, 'year'), ifnull(k, 1), mod(k, 2), s RLIKE 'x' FROM t",
+    "SELECT substring(s FROM 1 FOR 2), substr((SELECT max(s) FROM u) FROM 2) FROM t",
     "SELECT ALL k FROM t UNION DISTINCT SELECT k FROM u MINUS SELECT k FROM w",
     "SELECT k FROM t CROSS JOIN u ORDER BY k DESC NULLS LAST, s ASC NULLS FIRST LIMIT 3 OFFSET 2",
     "SELECT sum(v) OVER (PARTITION BY k ORDER BY d ROWS 2 PRECEDING) FROM t",
