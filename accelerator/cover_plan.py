@@ -10,7 +10,7 @@ from accelerator.builds.segment_records import COLUMN_BYTES
 from accelerator.engines.duckdb import parquet_scan
 from accelerator.engines.hot_segments import Copy
 from accelerator.iceberg import LiveFile, PinnedTable
-from accelerator.plan import CELLS, DuckDBRun, Manifests, Tried
+from accelerator.plans import CELLS, DuckDBRun, Manifests, Tried
 from accelerator.store import CubeRecord, SegmentRecord
 from accelerator.store.files import local_path
 from cubes.build_sql import SEGMENT, cells_count, rolled_select

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from accelerator.errors import AcceleratorError, CancelledError, RefusedError
-from accelerator.plan import ComposedPlan, CoverPlan, NestedPlan, PlainPlan, Plan, RowsPlan
+from accelerator.plans import Plan
 from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
-from rewrite.expr import columns
 
 if TYPE_CHECKING:
     from accelerator.queries import Queries
@@ -97,12 +96,11 @@ def _told(
 
 def _suspects(plan: Plan, registry: RegistryVersion) -> Iterator[Artifact]:
     """The cubes that the plan reads, and the indexes of its tables that it may have asked."""
-    parts = plan.parts if isinstance(plan, ComposedPlan) else (plan,)
-    covers = [one for one in parts if isinstance(one, (CoverPlan, RowsPlan))]
-    ids = {one.cube_id for one in covers if isinstance(one, CoverPlan)}
+    leaves = plan.leaves()
+    ids = {cube_id for leaf in leaves for cube_id in leaf.cube_ids()}
     yield from (one for _, one in sorted(registry.cubes.items()) if one.id in ids)
-    asked = {field for one in covers for field in _asked(one)}
-    uuids = {table.facts.uuid for one in covers for table in one.pinned}
+    asked = {field for leaf in leaves for field in leaf.asked()}
+    uuids = {table.facts.uuid for leaf in leaves for table in leaf.pinned}
     for _, index in sorted(registry.indexes.items()):
         name = index.table_uuid, index.field_id
         of_relate = index.field_id < 0 and index.table_uuid in uuids
@@ -110,28 +108,12 @@ def _suspects(plan: Plan, registry: RegistryVersion) -> Iterator[Artifact]:
             yield index
 
 
-def _asked(plan: CoverPlan | RowsPlan) -> Iterator[tuple[str, int]]:
-    """Columns, by table uuid and field id, that its statement names, or what it's answered from."""
-    block = plan.block
-    if isinstance(plan, RowsPlan):
-        exprs = plan.block.expressions
-    else:
-        told = plan.manifests.own if plan.manifests is not None else None
-        exprs = (*plan.block.conditions, *plan.block.keys, *plan.block.results)
-        tables = plan.definition.tables
-        yield from ((tables[o].uuid, field) for o, field in plan.definition.fields())
-        for column in (c for expr in told or () for c in columns(expr)):
-            yield plan.pinned[plan.match.fact].facts.uuid, column.field_id
-    for column in (c for expr in exprs for c in columns(expr)):
-        yield block.occurrences[column.occurrence].table.uuid, column.field_id
-
-
 def _differs(queries: Queries, wrong: Wrong, hidden: frozenset[str]) -> bool | None:
     """Whether the answer without these differs as well; None where there is none to compare."""
     try:
         with queries.services.store.reading():
             plan = queries.services.planner.plan_without(wrong.sql, hidden)
-            if isinstance(plan, PlainPlan):
+            if plan.refused() is not None:
                 return False
             if not wrong.same_state(plan):
                 raise _ChangedError
@@ -145,19 +127,13 @@ def _differs(queries: Queries, wrong: Wrong, hidden: frozenset[str]) -> bool | N
 
 def _by_columns(queries: Queries, wrong: Wrong, suspects: Sequence[Artifact]) -> list[Artifact]:
     """The cube that all wrong columns come from, of those that answer one SELECT's aggregates."""
-    plan = wrong.plan
-    if not isinstance(plan, NestedPlan) or not plan.by_groups:
+    part = wrong.plan.input_of(wrong.at())
+    if part is None:
         return []
-    outputs = plan.block.outputs
-    read = [{c.occurrence for c in columns(outputs[place].expr)} for place in wrong.at()]
-    if not read or any(len(one) != 1 or one != read[0] for one in read):
-        return []
-    part = plan.inputs[next(iter(read[0]))]
-    cube_id = part.cube_id if isinstance(part, CoverPlan) else None
     indexes = frozenset(one.id for one in suspects if isinstance(one, IndexRecord))
     if indexes and not _differs(queries, wrong, indexes):
         return []  # these have left out some of its files
-    return [one for one in suspects if one.id == cube_id]
+    return [one for one in suspects if one.id in part.cube_ids()]
 
 
 class _ChangedError(Exception):

@@ -5,13 +5,14 @@ Nothing here decides, nor falls back: what fails raises.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from accelerator.iceberg import NeedsSparkError
-from accelerator.plan import (
+from accelerator.plans import (
     ComposedPlan,
     CoverPlan,
     FilesPlan,
@@ -20,16 +21,15 @@ from accelerator.plan import (
     Plan,
     RowsPlan,
 )
-from accelerator.running import partial_frame, run_duckdb, run_nested, spark_frame
+from accelerator.running import cover_frame, partial_frame, rows_frame, run_duckdb, run_nested
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from accelerator.config import Config
     from accelerator.iceberg.row_groups import Counted
     from accelerator.rows.stream import SortedRows
     from accelerator.services import Services
-
-Runnable = CoverPlan | RowsPlan | FilesPlan | NestedPlan | PartialPlan
 
 
 class Execution:
@@ -38,88 +38,58 @@ class Execution:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    def run(self, plan: Runnable, sql: str) -> tuple[pa.Table, str, Counted | None]:
+    def run(self, plan: Plan, sql: str) -> tuple[pa.Table, str, Counted | None]:
         """Runs a plan; the answer, the engine that gave it, and what was read if it was counted."""
-        services = self._services
-        if isinstance(plan, NestedPlan):
-            with services.cancellation.tracked() as tag:
-                return self._nested_rows(plan, tag, {}), plan.engine, None
-        if isinstance(plan, PartialPlan):
-            with services.cancellation.tracked() as tag, services.engine.tagged(tag):
-                return self._partial(plan, sql, tag).toArrow(), plan.engine, None
-        if isinstance(plan, FilesPlan):
-            from accelerator.metadata_query import run_files
-
-            with services.cancellation.tracked() as tag:
-                return run_files(plan, services.duckdb, tag), plan.engine, None
+        services, kind = self._services, type(plan)
         self.pin_snapshots(plan)
         with services.cancellation.tracked() as tag:
             if plan.engine == "duckdb":
                 try:
-                    rows, counted = self._in_process(plan, tag)
-                    return rows, "duckdb", counted
-                except NeedsSparkError:
-                    pass  # equality deletes: the same cover, read by Spark
+                    return _gave(*_HERE[kind](self, plan, tag, {}))
+                except NeedsSparkError:  # equality deletes: the same cover, read by Spark
+                    if kind not in _FRAMES:
+                        raise
             with ExitStack() as leases:
-                engine = services.engine
-                leases.enter_context(engine.tagged(tag))
-                frame = spark_frame(plan, engine, sql, leases, services.store, services.config)
+                leases.enter_context(services.engine.tagged(tag))
+                frame = _FRAMES[kind](self, plan, sql, tag, leases, services.config)
                 return frame.toArrow(), "spark", None
 
-    def frame(
-        self, plan: CoverPlan | RowsPlan | PartialPlan, sql: str, leases: ExitStack
-    ) -> DataFrame:
-        """A lazy DataFrame of the answer; what it reads stays staged until `leases` is closed."""
-        if isinstance(plan, PartialPlan):
-            with self._services.cancellation.tracked() as tag:
-                return self._partial(plan, sql, tag)
+    def frame(self, plan: Plan, sql: str, leases: ExitStack) -> DataFrame | None:
+        """A lazy DataFrame of the answer; what it reads stays staged until `leases` is closed.
+
+        None where Spark reads nothing for it.
+        """
+        make = _FRAMES.get(type(plan))
+        if make is None:
+            return None
         self.pin_snapshots(plan)
-        return spark_frame(plan, self._services.engine, sql, leases, self._services.store)
+        with self._services.cancellation.tracked() as tag:
+            return make(self, plan, sql, tag, leases, None)
 
     def streamed(self, plan: Plan) -> SortedRows | None:
         """The run of a plan whose rows can be given piece by piece."""
-        if not isinstance(plan, RowsPlan) or plan.block.limit is not None or plan.duckdb_declined:
+        run = _STREAMS.get(type(plan))
+        return None if run is None else run(self, plan)
+
+    def pin_snapshots(self, plan: Plan) -> None:
+        """Until the statement has ended, no vacuum expires a snapshot whose rows it reads."""
+        for table in (t for leaf in plan.leaves() if leaf.reads_rows() for t in leaf.pinned):
+            self._services.store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
+
+    # In process
+
+    def _cover_rows(self, plan: CoverPlan, tag: str, _known: Known) -> Answer:
+        return run_duckdb(plan, self._services.duckdb, tag, self._services.store)
+
+    def _stream(self, plan: RowsPlan) -> SortedRows | None:
+        if plan.block.limit is not None or plan.duckdb_declined:
             return None
         from accelerator.rows.stream import SortedRows
 
         return SortedRows(plan, self._services.duckdb)
 
-    def pin_snapshots(self, plan: CoverPlan | RowsPlan) -> None:
-        """Until the statement has ended, no vacuum expires a snapshot whose rows it reads."""
-        if (
-            isinstance(plan, RowsPlan)
-            or plan.uncovered
-            or (plan.manifests is None and not any(s.rows for s in plan.segments))
-        ):
-            for table in plan.pinned:
-                self._services.store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
-
-    def _nested_rows(self, plan: NestedPlan, tag: str, known: dict[int, pa.Table]) -> pa.Table:
-        """Each inner SELECT once, then what stands above; `known` are answers so far."""
-        return run_nested(plan, self._answers(plan, tag, known), self._services.duckdb, tag)
-
-    def _partial(self, plan: PartialPlan, sql: str, tag: str) -> DataFrame:
-        return partial_frame(plan, self._answers(plan, tag, {}), self._services.engine, sql)
-
-    def _answers(self, plan: ComposedPlan, tag: str, known: dict[int, pa.Table]) -> list[pa.Table]:
-        for one in plan.inputs:
-            if id(one) in known:
-                continue
-            if isinstance(one, NestedPlan):
-                known[id(one)] = self._nested_rows(one, tag, known)
-            else:
-                self.pin_snapshots(one)
-                known[id(one)], _ = self._in_process(one, tag)
-        return [known[id(one)] for one in plan.inputs]
-
-    def _in_process(self, plan: CoverPlan | RowsPlan, tag: str) -> tuple[pa.Table, Counted | None]:
-        """The answer by DuckDB; NeedsSparkError where it can't read the rows."""
-        if isinstance(plan, CoverPlan):
-            return run_duckdb(plan, self._services.duckdb, tag, self._services.store)
-        return self._sorted_rows(plan, tag)
-
-    def _sorted_rows(self, plan: RowsPlan, tag: str) -> tuple[pa.Table, Counted | None]:
-        everything = self.streamed(plan)
+    def _sorted_rows(self, plan: RowsPlan, tag: str, _known: Known) -> Answer:
+        everything = self._stream(plan)
         if everything is not None:
             everything.tag = tag
             return everything.run(), everything.counted
@@ -128,3 +98,67 @@ class Execution:
         bytes_max = self._services.config.duckdb_bytes_max
         first = TopRows(plan, self._services.duckdb, tag, bytes_max)
         return first.run(), first.counted
+
+    def _files_rows(self, plan: FilesPlan, tag: str, _known: Known) -> Answer:
+        from accelerator.metadata_query import run_files
+
+        return run_files(plan, self._services.duckdb, tag), None
+
+    def _nested_rows(self, plan: NestedPlan, tag: str, known: Known) -> Answer:
+        """Each inner SELECT once, then what stands above."""
+        answers = self._answers(plan, tag, known)
+        return run_nested(plan, answers, self._services.duckdb, tag), None
+
+    def _answers(self, plan: ComposedPlan, tag: str, known: Known) -> list[pa.Table]:
+        for one in plan.inputs:
+            if id(one) not in known:
+                known[id(one)], _ = _HERE[type(one)](self, one, tag, known)
+        return [known[id(one)] for one in plan.inputs]
+
+    # By Spark
+
+    def _cover_frame(
+        self, plan: CoverPlan, sql: str, _tag: str, leases: ExitStack, _config: Config | None
+    ) -> DataFrame:
+        return cover_frame(plan, self._services.engine, sql, leases, self._services.store)
+
+    def _rows_frame(
+        self, plan: RowsPlan, sql: str, _tag: str, leases: ExitStack, config: Config | None
+    ) -> DataFrame:
+        return rows_frame(plan, self._services.engine, sql, leases, config)
+
+    def _partial_frame(
+        self, plan: PartialPlan, sql: str, tag: str, _leases: ExitStack, _config: Config | None
+    ) -> DataFrame:
+        return partial_frame(plan, self._answers(plan, tag, {}), self._services.engine, sql)
+
+
+Answer = tuple[pa.Table, "Counted | None"]
+"""The rows, and what was read if it was counted."""
+Known = dict[int, pa.Table]
+"""The answers so far, by the identity of their plans."""
+_HERE: dict[type[Plan], Callable[[Execution, Any, str, Known], Answer]] = {
+    CoverPlan: Execution._cover_rows,
+    RowsPlan: Execution._sorted_rows,
+    FilesPlan: Execution._files_rows,
+    NestedPlan: Execution._nested_rows,
+}
+"""Who runs which kind of plan in process; this is the one place where that is asked."""
+_FRAMES: dict[
+    type[Plan], Callable[[Execution, Any, str, str, ExitStack, Config | None], DataFrame]
+] = {
+    CoverPlan: Execution._cover_frame,
+    RowsPlan: Execution._rows_frame,
+    PartialPlan: Execution._partial_frame,
+}
+"""Who runs it by Spark. With the settings workers may read positions; else, and where a file is
+other than was thought, it fails, and the caller has the plain statement in its place."""
+
+
+_STREAMS: dict[type[Plan], Callable[[Execution, Any], SortedRows | None]] = {
+    RowsPlan: Execution._stream
+}
+
+
+def _gave(rows: pa.Table, counted: Counted | None) -> tuple[pa.Table, str, Counted | None]:
+    return rows, "duckdb", counted

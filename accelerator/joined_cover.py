@@ -15,7 +15,7 @@ import numpy as np
 from accelerator.cover_plan import Candidate
 from accelerator.indexing.probing import SELECTED_MAX
 from accelerator.plain_pruning import joined_pruning_doubt, pruning_doubt
-from accelerator.plan import MANIFESTS, Manifests, Tried, UsedRelate
+from accelerator.plans import MANIFESTS, Manifests, Tried, UsedRelate
 from accelerator.pruning import judge
 from accelerator.relate.expressions import shown
 from cubes.freshness import Coverage

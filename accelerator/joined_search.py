@@ -17,7 +17,7 @@ from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.question import Question
 from accelerator.number_ranges import range_of
 from accelerator.plain_pruning import joined_pruning_doubt
-from accelerator.plan import MANIFESTS, Tried
+from accelerator.plans import MANIFESTS, Tried
 from accelerator.recent import Recent
 from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
 from accelerator.run_time_keys import key_predicates

@@ -21,7 +21,7 @@ from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from accelerator.indexing.answers import Fixed, IndexAnswers
 from accelerator.indexing.probing import SELECTED_MAX
 from accelerator.plain_pruning import pruning_doubt
-from accelerator.plan import MANIFESTS, Manifests, Tried
+from accelerator.plans import MANIFESTS, Manifests, Tried
 from accelerator.pruning import judge
 from cubes.definition import CubeDefinition, State
 from cubes.freshness import Coverage

@@ -19,7 +19,7 @@ from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.iceberg.file_metadata import PLAIN, STRUCTS, FileTable, Path
 from accelerator.metadata_table import SUFFIX, is_table
-from accelerator.plan import FilesPlan
+from accelerator.plans import FilesPlan
 from cubes.cover_sql import RawSource, answer_sql
 from cubes.definition import CubeDefinition, define
 from cubes.manifest import may_raise, unsafe

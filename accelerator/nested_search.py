@@ -18,7 +18,7 @@ from accelerator.config import Config
 from accelerator.cover_plan import has_equality_deletes
 from accelerator.iceberg import Pin
 from accelerator.plain_pruning import may_be_doubtful, pruning_doubt_above
-from accelerator.plan import (
+from accelerator.plans import (
     CoverPlan,
     DuckDBRun,
     Input,

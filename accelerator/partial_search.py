@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.nested_search import answer_of, is_inexact, may_be_doubted, refused_input
-from accelerator.plan import Input, PartialPlan, PlainPlan, Plan
+from accelerator.plans import Input, PartialPlan, PlainPlan, Plan
 from rewrite.dialects import SPARK
 from rewrite.embedded import Place, Text, replaced
 from rewrite.facts import At, Facts

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
-from accelerator.plan import CoverPlan, PlainPlan, Plan
+from accelerator.plans import CoverPlan, PlainPlan, Plan
 from accelerator.recent import CACHED, Recent, text_weight
 from accelerator.scene import Parts, Scene, Stored
 from accelerator.search import CubeSearch, Found, Names

@@ -22,16 +22,7 @@ from accelerator.errors import AcceleratorError, CancelledError, EngineError, Re
 from accelerator.execution import Execution
 from accelerator.guards import Guards
 from accelerator.metrics import Metrics
-from accelerator.plan import (
-    ComposedPlan,
-    CoverPlan,
-    FilesPlan,
-    NestedPlan,
-    PlainPlan,
-    Plan,
-    decoding_of,
-)
-from accelerator.plan_metrics import metrics_of, with_decoding
+from accelerator.plans import FilesPlan, PlainPlan, Plan
 from accelerator.result import Result
 from accelerator.running import whole
 from accelerator.statements.kinds import Other, Query, Statement
@@ -114,13 +105,13 @@ class Queries:
         with ExitStack() as leases:
             leases.enter_context(services.store.reading())
             plan, _ = self._planned(statement.bare, by_spark=True)
-            if isinstance(plan, (PlainPlan, FilesPlan, NestedPlan)):
-                return session.sql(statement.bare)
             try:
                 frame = self.execution.frame(plan, statement.bare, leases)
             except Exception as error:  # law 4
                 if not isinstance(error, RefusedError):
                     services.failures.count("engine_failed", error)
+                return session.sql(statement.bare)
+            if frame is None:
                 return session.sql(statement.bare)
             services.frames.hold(services.engine, frame, leases.pop_all())
         services.uses.record(plan)
@@ -143,7 +134,7 @@ class Queries:
             return PlainPlan(failures.count("metadata_unavailable", error)), False
         except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
             return PlainPlan(failures.count("planning_failed", error)), False
-        decoding = decoding_of(plan)
+        decoding = plan.decoding()
         if decoding is not None and decoding.failed is not None and not cached:
             failures.count("manifest_job_failed", EngineError(decoding.failed, hint=_JOB_HINT))
         return plan, cached
@@ -166,12 +157,12 @@ class Queries:
         """The answer; None where the session has changed from what was known of it."""
         plan, cached = self._planned(statement.bare)
         planned = _ms(started)
-        duckdb = not isinstance(plan, PlainPlan) and plan.engine == "duckdb"
-        if not duckdb and not holds():
+        if plan.engine != "duckdb" and not holds():
             return None
-        if isinstance(plan, PlainPlan):
-            metrics = Metrics(planning_ms=planned, fallback=_shown(plan.declined))
-            metrics = with_decoding(metrics, plan, cached)
+        refused = plan.refused()
+        if refused is not None:
+            metrics = Metrics(planning_ms=planned, fallback=_shown(refused))
+            metrics = plan.figures_of(metrics, cached)
             return self._plain_query(statement.bare, metrics, plan)
         began = time.perf_counter()
         try:
@@ -188,18 +179,18 @@ class Queries:
             declined = self.services.failures.count("engine_failed", error)
             self._forget_damaged(plan)
             metrics = Metrics(planning_ms=planned, fallback=_shown(declined))
-            return self._plain_query(statement.bare, with_decoding(metrics, plan, cached), plan)
+            return self._plain_query(statement.bare, plan.figures_of(metrics, cached), plan)
         if not holds():
             return None
         self.services.uses.record(plan)
         metrics = replace(
-            metrics_of(plan, counted),
+            plan.figures(counted),
             engine=engine,
             planning_ms=planned,
             execution_ms=_ms(began),
             plan_cached=cached,
         )
-        metrics = with_decoding(metrics, plan, cached)
+        metrics = plan.figures_of(metrics, cached)
         return Result(table, metrics, lambda: explain.as_text(plan))
 
     def _plain_query(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
@@ -221,19 +212,19 @@ class Queries:
 
     def _forget_damaged(self, plan: Plan) -> None:
         """Segments that failed a statement for their own damage fail no other one."""
-        for part in plan.parts if isinstance(plan, ComposedPlan) else ():
-            self._forget_damaged(part)
-        if not isinstance(plan, CoverPlan):
-            return
-        uuid = plan.definition.fact.uuid
-        try:
-            broken = self.services.builder.forget_unreadable(uuid, plan.segments)
-        except AcceleratorError as error:  # the store may be read-only, or out of reach
-            _log.warning("segments that may be damaged aren't forgotten: %s", error)
-            return
-        if broken:
-            hint = f"BUILD CUBE {plan.cube} builds them anew"
-            _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
+        for leaf in plan.leaves():
+            read = leaf.segments_read()
+            if read is None:
+                continue
+            try:
+                broken = self.services.builder.forget_unreadable(*read)
+            except AcceleratorError as error:  # the store may be read-only, or out of reach
+                _log.warning("segments that may be damaged aren't forgotten: %s", error)
+                continue
+            if broken:
+                names = ", ".join(leaf.used())
+                hint = f"BUILD CUBE {names} builds them anew"
+                _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
 
     def _pieces(self, statement: Query, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         services = self.services

@@ -19,7 +19,7 @@ from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.errors import EngineError
-from accelerator.plan import CELLS, CoverPlan, DuckDBRun, NestedPlan, PartialPlan, RowsPlan
+from accelerator.plans import CELLS, CoverPlan, DuckDBRun, NestedPlan, PartialPlan, RowsPlan
 from cubes.build_sql import cells_schema, stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from rewrite.expr import Column
@@ -181,24 +181,14 @@ def _answer(
     return engine.run(run.sql, tables, tag=tag)
 
 
-def spark_frame(
-    plan: CoverPlan | RowsPlan,
-    engine: SparkEngine,
-    sql: str,
-    leases: ExitStack,
-    store: Store,
-    config: Config | None = None,
+def cover_frame(
+    plan: CoverPlan, engine: SparkEngine, sql: str, leases: ExitStack, store: Store
 ) -> DataFrame:
     """A lazy DataFrame over the cover. What it reads stays staged until `leases` is closed.
-
-    With `config` workers may read positions; then it fails where a file is other than was thought,
-    and the caller has the plain statement in its place.
 
     Its view of the segments is gone once Spark has analysed it: a view more or less is a change of
     the session, which would cost the next statements.
     """
-    if isinstance(plan, RowsPlan):
-        return _rows_frame(plan, engine, sql, leases, config)
     with ExitStack() as views:
         return _frame(plan, engine, sql, leases, views, store)
 
@@ -248,10 +238,14 @@ def _frame(
     return _named(session.sql(text), plain)
 
 
-def _rows_frame(
+def rows_frame(
     plan: RowsPlan, engine: SparkEngine, sql: str, leases: ExitStack, config: Config | None
 ) -> DataFrame:
-    """The files that may hold the rows, read by Spark; the plain statement where all may."""
+    """The files that may hold the rows, read by Spark; the plain statement where all may.
+
+    What it reads stays staged until `leases` is closed. With `config` workers may read positions;
+    then it fails where a file is other than was thought.
+    """
     from accelerator.rows import away  # imports Arrow's compute module
 
     session = engine.session

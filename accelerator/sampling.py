@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from accelerator import explain
 from accelerator.verification import Verification, verify
 from rewrite.dialects import SPARK
 
@@ -127,7 +126,7 @@ class Sampling:
             return outcome
         self.counts["disabled"] += len(outcome.disabled)
         plain = queries.services.plain_table(f"EXPLAIN EXTENDED {sql}").column(0)[0].as_py()
-        told = outcome.differences, explain.as_dict(plan), plain
+        told = outcome.differences, plan.to_dict(), plain
         found = Difference(sql, *told, outcome.disabled, outcome.unattributed)
         self.found.append(found)
         _log.error("an answer differs from plain Spark's: %s", json.dumps(asdict(found)))

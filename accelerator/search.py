@@ -31,7 +31,7 @@ from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, inde
 from accelerator.nested_search import plan_nested, rows_beside
 from accelerator.partial_search import has_inner, plan_partial
 from accelerator.plain_pruning import joined_pruning_doubt
-from accelerator.plan import (
+from accelerator.plans import (
     MANIFESTS,
     CoverPlan,
     DuckDBRun,
@@ -214,9 +214,7 @@ class CubeSearch:
         """The cheapest plan of the statement; else of SELECTs in it, and Spark for the rest."""
         found = self._plan_inlined(sql, tree, scene)
         off = tuple(_switched_off(found, scene))
-        if not off:
-            return found
-        return replace(found, plan=replace(found.plan, tried=(*found.plan.tried, *off)))
+        return replace(found, plan=found.plan.also_tried(off)) if off else found
 
     def _plan_inlined(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
         """With views as derived tables."""

@@ -23,7 +23,7 @@ from accelerator.maintenance import recycle_bin
 from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
-from accelerator.plan import Plan
+from accelerator.plans import Plan
 from accelerator.queries import Queries
 from accelerator.result import Result
 from accelerator.sampling import Sampling

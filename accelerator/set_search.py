@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from accelerator.config import Config
 from accelerator.nested_search import answer_of, over_answers, refused_input
-from accelerator.plan import CoverPlan, NestedPlan, PlainPlan, Plan, RowsPlan, Tried
+from accelerator.plans import CoverPlan, NestedPlan, PlainPlan, Plan, RowsPlan, Tried
 from rewrite.bind_joined import bind_row_block
 from rewrite.block import joins_by_identity
 from rewrite.nested import Answer, Answers

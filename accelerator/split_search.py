@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from accelerator.nested_search import answer_of, over_answers, refused_input
-from accelerator.plan import CoverPlan, NestedPlan, Plan, Tried
+from accelerator.plans import CoverPlan, NestedPlan, Plan, Tried
 from cubes.definition import CubeDefinition
 from cubes.match import match
 from cubes.plan import Match

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from accelerator.plan import CoverPlan
+from accelerator.plans import CoverPlan
 from rewrite.expr import Expr, Literal, Parameter, transform
 from rewrite.render import literal, split_marks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from accelerator.plan import ComposedPlan, CoverPlan, Plan
+from accelerator.plans import Plan
 
 
 @dataclass
@@ -16,9 +16,7 @@ class Uses:
     last: dict[str, float] = field(default_factory=dict)
 
     def record(self, plan: Plan) -> None:
-        """One more, if it's a cube that answered."""
-        for part in plan.parts if isinstance(plan, ComposedPlan) else ():
-            self.record(part)
-        if isinstance(plan, CoverPlan) and plan.cube_id is not None:
-            self.hits[plan.cube_id] = self.hits.get(plan.cube_id, 0) + 1
-            self.last[plan.cube_id] = time.time()
+        """One more for each cube that answered."""
+        for cube_id in (one for leaf in plan.leaves() for one in leaf.cube_ids()):
+            self.hits[cube_id] = self.hits.get(cube_id, 0) + 1
+            self.last[cube_id] = time.time()

@@ -21,10 +21,10 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from accelerator.disabling import Culprits, Wrong, culprits, switched_off, titled
-from accelerator.doubts import Doubt, estimated, inexact
+from accelerator.doubts import estimated, inexact
 from accelerator.errors import AcceleratorError, CancelledError, RefusedError
 from accelerator.metrics import Metrics
-from accelerator.plan import NestedPlan, PartialPlan, Plan, RowsPlan
+from accelerator.plans import Doubt, Plan
 from accelerator.result import Result
 from accelerator.statements.kinds import Query
 from rewrite.determined import Uncut, is_cut, uncut, undetermined
@@ -122,7 +122,7 @@ def verify(queries: Queries, sql: str) -> Verification:
     metrics, plain = both.accelerated.metrics, both.plain
     estimates = _estimates(both)
     judged = _judge(queries, sql, both, estimates)
-    if judged.differences and both.settled and isinstance(both.plan, PartialPlan):
+    if judged.differences and both.settled and both.plan.inner_selects():
         judged = _judge_parts(queries, both.plan, judged)
     found = Culprits()
     if judged.differences and judged.undecided is None:
@@ -157,11 +157,11 @@ def _switched_off(queries: Queries, judged: _Judged) -> Culprits:
     return switched_off(queries.services, both, judged.differences[0])
 
 
-def _judge_parts(queries: Queries, plan: PartialPlan, whole: _Judged) -> _Judged:
+def _judge_parts(queries: Queries, plan: Plan, whole: _Judged) -> _Judged:
     """By the SELECTs that are answered, each on its own: what stands above them is Spark's."""
     differences: list[str] = []
     wrong: list[Wrong] = []
-    for select in dict.fromkeys(plan.selects):
+    for select in dict.fromkeys(plan.inner_selects()):
         both = _both(queries, select)
         judged = _judge(queries, select, both, _estimates(both))
         if judged.differences and judged.undecided is None:
@@ -175,11 +175,11 @@ def _judge_parts(queries: Queries, plan: PartialPlan, whole: _Judged) -> _Judged
 def _both(queries: Queries, sql: str) -> _Both:
     for _attempt in range(5):
         before = _plan(queries, sql)
-        asked, keys = sql, 0
-        if isinstance(before, RowsPlan) and before.block.order:
-            keyed = _with_sort_keys(sql, before.block)
-            if isinstance(_plan(queries, keyed), RowsPlan):
-                asked, keys = keyed, len(before.block.order)
+        asked, keys, block = sql, 0, before.sorted_rows()
+        if block is not None:
+            keyed = _with_sort_keys(sql, block)
+            if _plan(queries, keyed).sorted_rows() is not None:
+                asked, keys = keyed, len(block.order)
         accelerated = _answer(queries, asked)
         started = perf_counter()
         plain = queries.services.plain_table(asked)
@@ -236,23 +236,13 @@ def _others(table: pa.Table, places: frozenset[int]) -> list[int]:
 
 def _open(plan: Plan, tree: exp.Expression) -> str | None:
     """The sentence of what leaves the answer open, in the statement or in views that it names."""
-    if isinstance(plan, PartialPlan):
-        text = plan.pieces[0]
-        for number, piece in enumerate(plan.pieces[1:]):
-            text += f"SELECT * FROM acc_answer_{number}{piece}"
+    text = plan.outer_text()
+    if text is not None:
         why = undetermined(parse(text), estimates=True)
         return why or undetermined(tree)
-    if isinstance(plan, NestedPlan) and not plan.by_groups and _cuts(plan):
+    if plan.has_inner_limit():
         return "A LIMIT inside chooses among rows."
     return undetermined(tree)
-
-
-def _cuts(plan: NestedPlan) -> bool:
-    """Whether a LIMIT stands inside of it."""
-    inner = plan.inputs
-    return any(one.block.limit is not None for one in inner) or any(
-        _cuts(one) for one in inner if isinstance(one, NestedPlan)
-    )
 
 
 def _judge_floats(both: _Both, differences: Sequence[str], estimates: Doubt) -> _Judged:
@@ -261,7 +251,7 @@ def _judge_floats(both: _Both, differences: Sequence[str], estimates: Doubt) -> 
     if doubt.rows:
         return _Judged(differences, "Floating sums have a part in which rows there are.")
     places = doubt.places
-    if isinstance(both.plan, PartialPlan):
+    if both.plan.inner_selects():
         types = enumerate(field.type for field in plain.schema)
         places = frozenset(i for i, type_ in types if pa.types.is_floating(type_))
     if both.sorted_by and places:
@@ -346,8 +336,8 @@ def _exact_places(cut: _Both, plan: Plan) -> list[int]:
     return [i for i, f in fields if i not in doubt and not pa.types.is_floating(f.type)]
 
 
-def _pins(plan: Any) -> Any:
-    return [(p.facts.uuid, p.facts.snapshot_id) for p in getattr(plan, "pinned", ())]
+def _pins(plan: Plan) -> list[tuple[str, int | None]]:
+    return [(table.facts.uuid, table.facts.snapshot_id) for table in plan.tables()]
 
 
 def differ(

@@ -20,7 +20,7 @@ import numpy as np
 from rich.console import Console
 
 import accelerator
-from accelerator.plan import PlainPlan
+from accelerator.plans import PlainPlan
 from bench.report import Report
 from bench.ssb.workspace import SPARK_CONF
 from bench.steps import Steps, noise_into

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from accelerator.errors import AcceleratorError
-from accelerator.plan import PlainPlan
+from accelerator.plans import PlainPlan
 from accelerator.session import Accelerator
 from accelerator.verification import differ, differ_sorted
 from fuzz.select import Select

@@ -24,7 +24,7 @@ from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.row_groups import GroupReader, OpenFile
 from accelerator.indexing.probing import HeavyIndex, IndexFiles, RowSelection
-from accelerator.plan import RowsPlan
+from accelerator.plans import RowsPlan
 from accelerator.store import IndexRecord, SegmentRecord, Store
 from rewrite.expr import Column, Expr
 

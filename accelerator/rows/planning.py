@@ -20,7 +20,7 @@ from accelerator.iceberg.question import Question
 from accelerator.iceberg.statistics import FileStatistics, is_ordered
 from accelerator.indexing.probing import SELECTED_MAX, Skipped, TableIndexes
 from accelerator.plain_pruning import pruning_doubt
-from accelerator.plan import MANIFESTS, PlainPlan, RowsPlan, Tried
+from accelerator.plans import MANIFESTS, PlainPlan, RowsPlan, Tried
 from accelerator.pruning import judge
 from accelerator.rows.reading import Reading
 from cubes.manifest import may_raise, unsafe

@@ -17,7 +17,7 @@ from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.row_groups import GroupReader, OpenFile
 from accelerator.iceberg.statistics import Absences, Buckets
-from accelerator.plan import RowsPlan
+from accelerator.plans import RowsPlan
 from accelerator.pruning import judge
 from accelerator.rows.planning import bounded_keys
 from indexes.bounds import ColumnBounds

@@ -19,7 +19,7 @@ from accelerator.arrow_types import arrow_type, conform
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.row_groups import Counted, GroupReader
-from accelerator.plan import RowsPlan
+from accelerator.plans import RowsPlan
 from accelerator.rows.queue import Found, Group, GroupQueue, Places, RowPlaces
 from rewrite.expr import Column
 from rewrite.render import quote

@@ -11,7 +11,7 @@ import pytest
 from accelerator import disabling
 from accelerator.disabling import Culprits, Wrong, culprits, switched_off, titled
 from accelerator.errors import StoreError
-from accelerator.plan import PlainPlan
+from accelerator.plans import PlainPlan
 from accelerator.queries import Queries
 from accelerator.store import CubeRecord, IndexRecord
 from rewrite.reason import Declined

@@ -15,7 +15,7 @@ import pytest
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
 from accelerator.engines.hot_segments import Copy
 from accelerator.errors import CancelledError, EngineError
-from accelerator.plan import DuckDBRun
+from accelerator.plans import DuckDBRun
 from accelerator.running import _answer
 
 

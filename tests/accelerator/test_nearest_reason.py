@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accelerator.cover_plan import nearest
-from accelerator.plan import Tried
+from accelerator.plans import Tried
 from rewrite.reason import Declined
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from accelerator import nested_search
 from accelerator.errors import BuildError
-from accelerator.plan import NestedPlan
+from accelerator.plans import NestedPlan
 from tests.spark.differential import Differential
 from tests.support.equality_deletes import write_equality_delete
 from tests.support.statements import FOLDER, Run, SuiteError, opened, read

@@ -36,7 +36,7 @@ from pyspark.sql.functions import pandas_udf, udf, udtf
 
 import accelerator
 from accelerator.errors import AcceleratorError
-from accelerator.plan import PlainPlan
+from accelerator.plans import PlainPlan
 from accelerator.session import Accelerator
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import Query

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from accelerator.plan import CoverPlan
+from accelerator.plans import CoverPlan
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 from tests.spark.differential import Differential

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accelerator.plan import PlainPlan
+from accelerator.plans import PlainPlan
 from accelerator.verification import differ
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ from pyspark.errors import ParseException
 from accelerator.context import HARMLESS, JUDGED_APART, is_judged
 from accelerator.engines.jvm import Java, Jvm
 from accelerator.engines.jvm_line import Line
-from accelerator.plan import PlainPlan
+from accelerator.plans import PlainPlan
 from accelerator.session import Accelerator
 from rewrite.parse import parse
 from tests.spark.conftest import SparkWarehouse

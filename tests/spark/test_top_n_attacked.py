@@ -18,7 +18,7 @@ from accelerator.errors import CancelledError
 from accelerator.iceberg import LiveFile
 from accelerator.iceberg.row_groups import GroupReader, OpenFile
 from accelerator.metrics import Metrics
-from accelerator.plan import PlainPlan
+from accelerator.plans import PlainPlan
 from accelerator.rows.stream import SortedRows
 from accelerator.session import Accelerator
 from accelerator.verification import differ_sorted

@@ -15,7 +15,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
-from accelerator.plan import PlainPlan
+from accelerator.plans import PlainPlan
 from accelerator.session import Accelerator
 from bench.tpc.data import Suite
 from bench.tpc.outcome import Outcome

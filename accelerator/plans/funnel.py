@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accelerator.iceberg import PinnedTable
-from accelerator.plan import CoverPlan, RowsPlan
 from rewrite.expr import Expr, columns
 
 if TYPE_CHECKING:
@@ -54,24 +53,7 @@ class Funnel:
         return [*found, f"  {left:,} bytes may be read, {total - left:,} aren't"]
 
 
-def funnel(plan: CoverPlan | RowsPlan) -> Funnel | None:
-    """None of a plan that rests on a cube."""
-    if isinstance(plan, RowsPlan):
-        reading = plan.reading
-        left = reading.left
-        sizes = (left.bytes, int(reading.statistics.sizes.sum()))
-        steps = _steps(plan.block.conjuncts, reading.statistics, plan.pinned[0])
-        return Funnel(plan.files_total, *steps, reading.skipped, left.row_groups, left.rows, sizes)
-    told = plan.manifests
-    if told is None or told.statistics is None:
-        return None
-    own = plan.block.conjuncts if told.own is None else told.own
-    steps = _steps(own, told.statistics, plan.pinned[plan.match.fact])
-    sizes = (plan.raw_bytes, int(told.statistics.sizes.sum()))
-    return Funnel(plan.files_total, *steps, told.skipped, None, None, sizes)
-
-
-def _steps(
+def left_out(
     conjuncts: Sequence[Expr], statistics: FileStatistics, table: PinnedTable
 ) -> tuple[int, int]:
     """Files left out by partition, and more by bounds."""

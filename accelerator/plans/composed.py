@@ -1,0 +1,210 @@
+"""Plans over the answers of SELECTs in a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from accelerator.iceberg import PinnedTable
+from accelerator.metrics import Metrics
+from accelerator.plans.cover import CoverPlan
+from accelerator.plans.node import Doubt, Leaf, Plan
+from accelerator.plans.rows import RowsPlan
+from accelerator.plans.tried import DuckDBRun, Tried
+from rewrite.block import Block
+from rewrite.expr import Expr, columns
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.row_groups import Counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComposedPlan(Plan):
+    """A statement over the answers of SELECTs in it: its `inputs`, of which one may stand twice."""
+
+    inputs: tuple[CoverPlan | RowsPlan | NestedPlan, ...]
+    tried: tuple[Tried, ...] = ()
+
+    @cached_property
+    def pinned(self) -> tuple[PinnedTable, ...]:
+        """The tables of all its SELECTs, each state once."""
+        tables = (table for one in self.parts for table in one.pinned)
+        return tuple({(t.facts.uuid, t.facts.snapshot_id): t for t in tables}.values())
+
+    @cached_property
+    def parts(self) -> tuple[Leaf, ...]:
+        """The plans that read tables, each once; kept, since a chain reads each input twice."""
+        found = {id(part): part for one in self.inputs for part in one.leaves()}
+        return tuple(found.values())
+
+    def tables(self) -> tuple[PinnedTable, ...]:
+        """See `Plan.tables`."""
+        return self.pinned
+
+    def leaves(self) -> tuple[Leaf, ...]:
+        """See `Plan.leaves`."""
+        return self.parts
+
+    def used(self) -> tuple[str, ...]:
+        """See `Plan.used`."""
+        return tuple(name for part in self.parts for name in part.used())
+
+    def figures(self, _counted: Counted | None = None, /) -> Metrics:
+        """Of all its SELECTs."""
+        inner = [part.figures() for part in self.parts]
+        return Metrics(
+            rewritten=True,
+            cubes=tuple(dict.fromkeys(name for one in inner for name in one.cubes)),
+            indexes=tuple(dict.fromkeys(name for one in inner for name in one.indexes)),
+            files_total=sum(one.files_total for one in inner),
+            files_read=sum(one.files_read for one in inner),
+            bytes_read=sum(one.bytes_read for one in inner),
+        )
+
+    def lines(self) -> list[str]:
+        """See `Plan.lines`; the parts say what was considered."""
+        lines = [self._title()]
+        for number, part in enumerate(self.parts, start=1):
+            first, *others = "\n".join(part.lines()).splitlines()
+            lines += [f"{number}. {first}", *(f"   {line}" for line in others)]
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Plan.to_dict`."""
+        return {
+            "rewritten": True,
+            "engine": self.engine,
+            "snapshots": self.snapshots(),
+            "selects": [part.to_dict() for part in self.parts],
+            "by_groups": False,
+            "sql": "",
+            "considered": [one.to_dict() for one in self.tried],
+        }
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def _count(self) -> str:
+        count = len(self.parts)
+        return "1 SELECT on its own" if count == 1 else f"{count} SELECTs, each on its own"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestedPlan(ComposedPlan):
+    """A SELECT over the answers of others, which are in the order of its occurrences.
+
+    `duckdb` reads their answers; `block` is over their columns. `by_groups`: they are the groups of
+    one SELECT, each with some of its aggregates. `branches`: they are those of a set operation, and
+    its rows the block's one occurrence.
+    """
+
+    block: Block
+    duckdb: DuckDBRun
+    names: tuple[str, ...]
+    engine: str = "duckdb"
+    by_groups: bool = False
+    branches: bool = False
+
+    def has_inner_limit(self) -> bool:
+        """See `Plan.has_inner_limit`."""
+        return not self.by_groups and self._cuts()
+
+    def _cuts(self) -> bool:
+        limited = any(one.block.limit is not None for one in self.inputs)
+        return limited or any(one._cuts() for one in self.inputs if isinstance(one, NestedPlan))
+
+    def input_of(self, places: Sequence[int], /) -> Leaf | None:
+        """See `Plan.input_of`."""
+        if not self.by_groups:
+            return None
+        read = [{c.occurrence for c in columns(self.block.outputs[p].expr)} for p in places]
+        if not read or any(len(one) != 1 or one != read[0] for one in read):
+            return None
+        found = self.inputs[next(iter(read[0]))].leaves()
+        return found[0] if len(found) == 1 else None
+
+    def doubt(
+        self, rests: Callable[[Leaf, Expr], bool], known: dict[int, Doubt] | None = None, /
+    ) -> Doubt:
+        """See `Plan.doubt`."""
+        known = {} if known is None else known
+        if id(self) not in known:
+            known[id(self)] = self._doubt(_of_inputs(self.inputs, rests, known))
+        return known[id(self)]
+
+    def _doubt(self, inner: Sequence[Doubt]) -> Doubt:
+        found = {(o, place) for o, one in enumerate(inner) for place in one.places}
+        every = frozenset(range(len(self.names)))
+        if self.branches:  # rows that are compared go by all of their columns
+            return Doubt(every, True) if found else Doubt()
+
+        def rests(expr: Expr) -> bool:
+            return any((c.occurrence, c.field_id) in found for c in columns(expr))
+
+        block = self.block
+        above = (*block.conditions, *block.keys, *(() if block.having is None else (block.having,)))
+        if any(one.rows for one in inner) or any(map(rests, above)):
+            return Doubt(every, True)
+        return Doubt(frozenset(i for i, o in enumerate(block.outputs) if rests(o.expr)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Plan.to_dict`."""
+        return super().to_dict() | {"by_groups": self.by_groups, "sql": self.duckdb.sql}
+
+    def _title(self) -> str:
+        count = self._count()
+        if self.by_groups:
+            count = f"its aggregates in {len(self.parts)} parts, joined by the keys of groups"
+        return f"{count}; what stands above them by duckdb"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartialPlan(ComposedPlan):
+    """A statement that Spark answers over the answers of SELECTs in it.
+
+    `pieces` of its text stand around these `selects`; the rest is as it was written.
+    """
+
+    pieces: tuple[str, ...]
+    selects: tuple[str, ...]
+    engine: str = "spark"
+
+    def inner_selects(self) -> tuple[str, ...]:
+        """See `Plan.inner_selects`."""
+        return self.selects
+
+    def outer_text(self) -> str:
+        """See `Plan.outer_text`."""
+        text = self.pieces[0]
+        for number, piece in enumerate(self.pieces[1:]):
+            text += f"SELECT * FROM acc_answer_{number}{piece}"
+        return text
+
+    def doubt(
+        self, rests: Callable[[Leaf, Expr], bool], known: dict[int, Doubt] | None = None, /
+    ) -> Doubt:
+        """See `Plan.doubt`; Spark's own part isn't known, so places aren't."""
+        found = _of_inputs(self.inputs, rests, {} if known is None else known)
+        return Doubt(rows=any(one.places or one.rows for one in found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Plan.to_dict`."""
+        return super().to_dict() | {"sql": "…".join(self.pieces)}
+
+    def _title(self) -> str:
+        return f"{self._count()}; the rest by Spark, as it's written"
+
+
+def _of_inputs(
+    inputs: Sequence[Plan], rests: Callable[[Leaf, Expr], bool], known: dict[int, Doubt]
+) -> list[Doubt]:
+    for one in inputs:
+        if id(one) not in known:
+            known[id(one)] = one.doubt(rests, known)
+    return [known[id(one)] for one in inputs]
+
+
+Input = CoverPlan | RowsPlan | NestedPlan
+"""What a plan may read the answers of."""

@@ -1,0 +1,68 @@
+"""The plan of a query of the table of a table's files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from accelerator.iceberg import PinnedTable
+from accelerator.metrics import Metrics
+from accelerator.plans.node import Leaf, Plan
+from accelerator.plans.tried import MANIFESTS, Tried
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.file_metadata import FileTable
+    from accelerator.iceberg.row_groups import Counted
+
+
+@dataclass(frozen=True)
+class FilesPlan(Plan):
+    """A query of the table of a table's files, which DuckDB answers by `sql` over some columns.
+
+    `pinned` is the one table whose files they are; `paths` name the columns that are made.
+    """
+
+    pinned: tuple[PinnedTable, ...]
+    table: FileTable
+    paths: tuple[tuple[str, ...], ...]
+    sql: str
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    engine: str = "duckdb"
+    tried: tuple[Tried, ...] = ()
+
+    def tables(self) -> tuple[PinnedTable, ...]:
+        """See `Plan.tables`."""
+        return self.pinned
+
+    def leaves(self) -> tuple[Leaf, ...]:
+        """None: it reads no rows of the table."""
+        return ()
+
+    def used(self) -> tuple[str, ...]:
+        """See `Plan.used`."""
+        return (MANIFESTS,)
+
+    def figures(self, _counted: Counted | None = None, /) -> Metrics:
+        """See `Plan.figures`; manifests count for nothing."""
+        return Metrics(rewritten=True)
+
+    def lines(self) -> list[str]:
+        """See `Plan.lines`."""
+        made = ", ".join(self._columns())
+        shown = [f"{MANIFESTS}, by {self.engine}", f"  columns of the table of files: {made}"]
+        return shown + self.considered()
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Plan.to_dict`."""
+        return {
+            "rewritten": True,
+            "engine": self.engine,
+            "snapshots": self.snapshots(),
+            "columns": self._columns(),
+            "sql": self.sql,
+            "considered": [one.to_dict() for one in self.tried],
+        }
+
+    def _columns(self) -> list[str]:
+        return [".".join(path) for path in self.paths]

@@ -1,0 +1,52 @@
+"""The plan of a statement that goes to Spark as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from accelerator.iceberg import PinnedTable
+from accelerator.metrics import Metrics
+from accelerator.plans.node import Leaf, Plan
+from accelerator.plans.tried import Tried
+from rewrite.reason import Declined
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.row_groups import Counted
+
+
+@dataclass(frozen=True)
+class PlainPlan(Plan):
+    """A statement that goes to Spark as it is, and why."""
+
+    declined: Declined
+    tried: tuple[Tried, ...] = field(default=())
+    engine: str = "spark"
+
+    def tables(self) -> tuple[PinnedTable, ...]:
+        """None that are known."""
+        return ()
+
+    def leaves(self) -> tuple[Leaf, ...]:
+        """None."""
+        return ()
+
+    def refused(self) -> Declined:
+        """See `Plan.refused`."""
+        return self.declined
+
+    def figures(self, _counted: Counted | None = None, /) -> Metrics:
+        """See `Plan.figures`; what Spark reads isn't known."""
+        return Metrics()
+
+    def lines(self) -> list[str]:
+        """See `Plan.lines`."""
+        declined = self.declined
+        because = f"plain Spark, because: {declined.sentence} [{declined.code}]"
+        return [because, *self.considered()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Plan.to_dict`."""
+        reason = {"code": self.declined.code, "reason": self.declined.sentence}
+        tried = [one.to_dict() for one in self.tried]
+        return {"rewritten": False, "engine": "spark", **reason, "considered": tried}

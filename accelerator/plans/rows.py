@@ -1,0 +1,113 @@
+"""The plan of a table's rows, in an order or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from accelerator.iceberg import PinnedTable
+from accelerator.metrics import Metrics
+from accelerator.plans.funnel import Funnel, left_out
+from accelerator.plans.node import Leaf, used_indexes
+from accelerator.plans.tried import MANIFESTS, Tried
+from rewrite.expr import columns
+from rewrite.reason import Declined
+from rewrite.row_block import RowBlock
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.row_groups import Counted
+    from accelerator.rows.reading import Reading
+
+
+@dataclass(frozen=True)
+class RowsPlan(Leaf):
+    """The first rows of a table in an order, read from the files that may hold them.
+
+    `pinned` is the one table.
+    """
+
+    block: RowBlock
+    pinned: tuple[PinnedTable, ...]
+    reading: Reading
+    duckdb_declined: Declined | None
+    engine: str
+    tried: tuple[Tried, ...]
+    names: tuple[str | None, ...]
+
+    @property
+    def files_total(self) -> int:
+        """Live data files of the table."""
+        return len(self.reading.statistics) + self.reading.statistics.left_out
+
+    def used(self) -> tuple[str, ...]:
+        """See `Plan.used`."""
+        return (MANIFESTS,)
+
+    def sorted_rows(self) -> RowBlock | None:
+        """See `Plan.sorted_rows`."""
+        return self.block if self.block.order else None
+
+    def asked(self) -> Iterator[tuple[str, int]]:
+        """See `Leaf.asked`."""
+        for column in (c for expr in self.block.expressions for c in columns(expr)):
+            yield self.block.occurrences[column.occurrence].table.uuid, column.field_id
+
+    def reads_rows(self) -> bool:
+        """See `Leaf.reads_rows`."""
+        return True
+
+    def funnel(self) -> Funnel:
+        """See `Leaf.funnel`."""
+        reading = self.reading
+        left = reading.left
+        sizes = (left.bytes, int(reading.statistics.sizes.sum()))
+        steps = left_out(self.block.conjuncts, reading.statistics, self.pinned[0])
+        return Funnel(self.files_total, *steps, reading.skipped, left.row_groups, left.rows, sizes)
+
+    def figures(self, counted: Counted | None = None, /) -> Metrics:
+        """See `Plan.figures`."""
+        found = Metrics(
+            rewritten=True,
+            indexes=used_indexes(self.reading.skipped),
+            files_total=self.files_total,
+            files_read=len(self.reading),
+            bytes_read=self.reading.bytes,
+        )
+        if counted is None:
+            return found
+        return replace(
+            found,
+            files_read=len(counted.files),
+            row_groups_read=len(counted.groups),
+            bytes_read=counted.bytes,
+        )
+
+    def lines(self) -> list[str]:
+        """See `Plan.lines`."""
+        found, total = len(self.reading), self.files_total
+        lines = [
+            f"{MANIFESTS}, by {self.engine}",
+            f"  {found} of {total} data files may hold one of the"
+            f" {'first rows' if self.block.limit is not None else 'rows'}"
+            f" ({self.reading.bytes:,} bytes)",
+            *self.funnel().lines(),
+        ]
+        if self.engine == "duckdb" and self.block.order:
+            lines.append("  read in the order of their bounds, until no row left can come before")
+        return lines + self.not_by_duckdb() + self.considered()
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Plan.to_dict`."""
+        return {
+            "rewritten": True,
+            "engine": self.engine,
+            "snapshots": self.snapshots(),
+            "files_total": self.files_total,
+            "files_raw": len(self.reading),
+            "bytes": {"segments": 0, "raw": self.reading.bytes},
+            "indexes": [asdict(one) for one in self.reading.skipped],
+            "funnel": asdict(self.funnel()),
+            "duckdb_declined": self.declined_code(),
+            "considered": [one.to_dict() for one in self.tried],
+        }

@@ -1,0 +1,103 @@
+"""What a search has tried for a statement, and the text that DuckDB runs of what it has found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from accelerator.engines.hot_segments import Copy
+from rewrite.reason import Declined
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.manifest_jobs import Decoding
+
+MANIFESTS = "table metadata"
+"""What they are called where cubes have their names."""
+
+CELLS = "manifest_cells"
+"""The name under which a plan's text reads the cells of manifests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One candidate of the search: a cube, and its cost in bytes or why it isn't used.
+
+    `decoding` says where manifests were decoded, where these were tried.
+    """
+
+    cube: str
+    declined: Declined | None
+    bytes: int = 0
+    segments: int = 0
+    uncovered: int = 0
+    refused: tuple[tuple[str, int], ...] = ()
+    decoding: Decoding | None = None
+
+    @property
+    def is_cube(self) -> bool:
+        """Whether it's a cube that is asked, neither manifests nor an index switched off."""
+        switched_off = self.declined is not None and self.declined.code == "index_disabled"
+        return self.cube != MANIFESTS and not switched_off
+
+    def line(self) -> str:
+        """For people."""
+        if self.declined is None:
+            return f"{self.cube}: would read {self.bytes:,} bytes, {self.uncovered} files raw"
+        return f"{self.cube}: {self.declined.sentence} [{self.declined.code}]"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "cube": self.cube,
+            "code": self.declined.code if self.declined else None,
+            "reason": self.declined.sentence if self.declined else None,
+            "bytes": self.bytes,
+            "segments": self.segments,
+            "files_raw": self.uncovered,
+            "segments_refused": dict(self.refused),
+            "decoding": None if self.decoding is None else asdict(self.decoding),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDBRun:
+    """SQL for DuckDB; `raw` names the Arrow tables that it reads beside segment files.
+
+    `scan` is the part of it that reads segment files; a table of `copy` may stand in its place.
+    """
+
+    sql: str
+    raw: tuple[tuple[str, int], ...] = ()
+    scan: str = ""
+    copy: Copy | None = None
+
+
+def decoding_of(tried: Sequence[Tried]) -> Decoding | None:
+    """Where the manifests were decoded; None where none were tried."""
+    return next((one.decoding for one in tried if one.decoding is not None), None)
+
+
+def considered(tried: Sequence[Tried], used: Collection[str]) -> list[str]:
+    """What was considered and isn't used, and where manifests were decoded; for people."""
+    lines, decoding = list[str](), decoding_of(tried)
+    if decoding is not None and decoding.manifests:
+        lines.append(_decoding_line(decoding))
+    others = [one for one in tried if one.cube not in used]
+    if others:
+        lines.append("considered:")
+        lines += [f"  {one.line()}" for one in others]
+    return lines
+
+
+def _decoding_line(decoding: Decoding) -> str:
+    """Where manifests were decoded, and why."""
+    what = f"  {decoding.manifests} manifests ({decoding.bytes:,} bytes)"
+    if decoding.by == "spark":
+        return (
+            f"{what} decoded by a Spark job of {decoding.tasks} tasks, which left"
+            f" {decoding.left} of {decoding.entries} entries: {decoding.why}"
+        )
+    if decoding.failed is not None:
+        return f"{what} decoded here, since the Spark job failed: {decoding.failed}"
+    return f"{what} decoded here: {decoding.why}"
