@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 SCRIPT = """
 import os, signal, sys, threading, time
 import accelerator
-import accelerator.session
+import accelerator.execution
 from accelerator.errors import CancelledError
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
@@ -67,12 +67,12 @@ def cancelled(what, work):
     sys.exit(f"{what} wasn't cancelled")
 
 cancelled("Spark", lambda: acc.query(forever))
-real, accelerator.session.run_duckdb = (
-    accelerator.session.run_duckdb,
+real, accelerator.execution.run_duckdb = (
+    accelerator.execution.run_duckdb,
     lambda plan, engine, tag, store: engine.run(slow, tag=tag),
 )
 interrupted("DuckDB", lambda: acc.query("SELECT g, count(*) AS n FROM d.t GROUP BY g"), 2)
-accelerator.session.run_duckdb = real
+accelerator.execution.run_duckdb = real
 answer = acc.query("SELECT g, count(*) AS n FROM d.t GROUP BY g")
 assert answer.metrics.engine == "duckdb" and answer.arrow().num_rows == 5
 acc.close()

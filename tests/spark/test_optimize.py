@@ -566,11 +566,11 @@ def test_progress_and_cancel(lake: Lake, phase: str) -> None:
     files, progress = lake.files(table), Cancels(lake.acc, phase)
     statement = parse_statement(f"OPTIMIZE {table} SORT BY (g)")
     if phase == "never":
-        statements.optimize(statement, lake.acc, progress)
+        statements.optimize(statement, lake.acc.services, progress)
         assert progress.told == ["rewriting 2", "+2", "committing 1", "+1", "end"]
         return
     with pytest.raises(CancelledError):
-        statements.optimize(statement, lake.acc, progress)
+        statements.optimize(statement, lake.acc.services, progress)
     assert progress.told[-1] == "end"
     assert lake.files(table) == files and no_files_left(table, lake)
 

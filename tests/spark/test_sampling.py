@@ -72,7 +72,7 @@ def test_answers_that_aren_t_determined_switch_nothing_off(
     assert sampled.sampling.counts["different"] == 0
     assert sampled.sampling.counts["failed"] == 0
     assert not sampled.sampling.found
-    assert sampled.store.registry().cubes["right"].disabled is None
+    assert sampled.services.store.registry().cubes["right"].disabled is None
 
 
 def test_floating_sums_are_no_verdict(sampled, spark_warehouse: SparkWarehouse) -> None:
