@@ -240,14 +240,13 @@ def _check_partitions(named: Sequence[_Named]) -> None:
 
 def _scanned(named: _Named, zone: str | None) -> Scanned:
     """From the manifests; nothing of a table whose manifests can't be read."""
-    from accelerator.pruning import judge  # imports Arrow's compute module
+    from accelerator.survey import Survey  # imports Arrow's compute module
 
     filters = bound_filters(named.use, named.occurrence, zone)
     try:
-        statistics = named.pinned.statistics()
-        read = ~judge(filters, statistics).none_true  # may read a manifest once more
+        asked = Survey(named.pinned.statistics(), filters)
+        files, rows, size = asked.counted(asked.may_pass())  # may read a manifest once more
     except AcceleratorError as error:
         _log.warning("a guard can't estimate %s: %s", named.pinned.facts.name, error)
         return Scanned()
-    rows = statistics.rows[read]
-    return Scanned(int(statistics.sizes[read].sum()), int(read.sum()), int(rows[rows > 0].sum()))
+    return Scanned(size, files, rows)

@@ -14,7 +14,6 @@ from accelerator.arrow_types import is_known
 from accelerator.config import Config
 from accelerator.cover_plan import Candidate, duckdb_run, fields_used
 from accelerator.iceberg import PinnedTable
-from accelerator.iceberg.question import Question
 from accelerator.number_ranges import range_of
 from accelerator.plain_pruning import joined_pruning_doubt
 from accelerator.plans import MANIFESTS, Tried
@@ -24,7 +23,7 @@ from accelerator.run_time_keys import key_predicates
 from accelerator.scene import COUNTED_MAX, Parts, Scene
 from cubes.manifest import Manifested, manifested, may_raise, unsafe
 from rewrite.block import Block
-from rewrite.expr import Column, Expr, columns, occurrences
+from rewrite.expr import Expr, columns, occurrences
 from rewrite.facts import TableFacts
 from rewrite.join_elimination import JoinElimination, Known, Reduced
 from rewrite.ranges import raises_nothing
@@ -35,12 +34,10 @@ if TYPE_CHECKING:
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import TableIndexes
     from accelerator.relate.stale import PinnedRelate
+    from accelerator.survey import OverFiles, Survey
 
 _TOLD = frozenset({"count", "min", "max"})
 """Functions that manifests may tell of any column."""
-
-OverFiles = Callable[["FileStatistics"], "TableIndexes | None"]
-"""What finds a table's indexes over some statistics of its files."""
 
 
 def indexes_over(
@@ -161,15 +158,20 @@ class JoinedSearch:
         # Imports Arrow's compute module.
         from accelerator.joined_cover import joined_candidate
 
-        table = join.table
-        statistics, decoding = table.statistics_for(_question(join.fact, own, join.relates))
-        indexes = indexes_over(table, scene, self._parts, join.relates)(statistics)
-        found = joined_candidate(
-            join.block, join.fact, own, join.pinned, statistics, indexes, always=always
-        )
-        if isinstance(found, Tried):
-            return replace(found, decoding=decoding)
-        return replace(found, tried=replace(found.tried, decoding=decoding))
+        asked = self._survey(join.table, own, (), join.relates, scene)
+        return joined_candidate(join.block, join.fact, asked, join.pinned, always=always)
+
+    def _survey(
+        self,
+        table: PinnedTable,
+        own: Sequence[Expr],
+        used: Sequence[Expr],
+        relates: Sequence[PinnedRelate],
+        scene: Scene,
+    ) -> Survey:
+        from accelerator.survey import survey  # imports Arrow's compute module
+
+        return survey(table, own, used, indexes_over(table, scene, self._parts, relates), relates)
 
     def _without_joins(self, join: _Join, scene: Scene) -> Candidate | None:
         """Without the dimensions that the statement can do without; None where it needs all."""
@@ -211,14 +213,12 @@ class JoinedSearch:
         from accelerator.manifest_cover import manifest_candidate
 
         relates = self._pinned(told.through, join.fact, join.pinned, scene)
-        asked = (
-            *told.block.conjuncts,
+        used = (
             *(d.expr for d in cube.cube.dimensions),
             *(s.argument for s in cube.cube.states if s.argument is not None),
         )
-        statistics, decoding = table.statistics_for(_question(told.fact, asked, relates))
-        indexes = indexes_over(table, scene, self._parts, relates)(statistics)
-        found = manifest_candidate(told.block, cube, statistics, indexes, table.deleted)
+        asked = self._survey(table, told.block.conjuncts, used, relates, scene)
+        found = manifest_candidate(told.block, cube, asked, table.deleted)
         if isinstance(found, Tried) or found.coverage.uncovered or found.manifests is None:
             return None
         gone = _gone(join, told)
@@ -228,8 +228,7 @@ class JoinedSearch:
             relates=used_relates(relates),
             gone=gone,
         )
-        tried = replace(found.tried, decoding=decoding)
-        return replace(found, tried=tried, manifests=manifests, reduced=told)
+        return replace(found, manifests=manifests, reduced=told)
 
     def _by_rows(self, join: _Join, told: Reduced, scene: Scene) -> Candidate | None:
         """The joins that are left over just the rows of which what is selected is TRUE."""
@@ -244,25 +243,16 @@ class JoinedSearch:
         own = tuple(dict.fromkeys((*join.own, *told.selected)))
         pinned = [join.pinned[o] for o in told.kept]
         always = self._config.engine == "duckdb"
-        statistics, decoding = join.table.statistics_for(_question(told.fact, own, relates))
-        indexes = indexes_over(join.table, scene, self._parts, relates)(statistics)
+        asked = self._survey(join.table, own, (), relates, scene)
         found = joined_candidate(
-            told.block,
-            told.fact,
-            own,
-            pinned,
-            statistics,
-            indexes,
-            always=always,
-            selected=told.selected,
+            told.block, told.fact, asked, pinned, always=always, selected=told.selected
         )
         if isinstance(found, Tried) or found.manifests is None:
             return None
         if not (always or found.tried.bytes <= self._config.duckdb_bytes_max):
             return None  # Spark reads whole files
         manifests = replace(found.manifests, gone=_gone(join, told))
-        tried = replace(found.tried, decoding=decoding)
-        found = replace(found, tried=tried, manifests=manifests, reduced=told)
+        found = replace(found, manifests=manifests, reduced=told)
         try:
             duckdb_run(told.block, found)
         except DeclinedError:
@@ -286,15 +276,6 @@ class JoinedSearch:
         indexed = {one.field_id for one in scene.stored.indexes_of(table.facts.uuid)}
         known = self._relates.get_or(table.version, lambda: relate_columns(table.properties))
         return {one.id: one for one in known if one.id in indexed}
-
-
-def _question(fact: int, own: Sequence[Expr], relates: Sequence[PinnedRelate]) -> Question:
-    """What is asked of the fact's statistics: by relate columns, of the keys that they come by."""
-    real = [c for c in own if all(column.field_id > 0 for column in columns(c))]
-    keys = [
-        Column(fact, one.field_id, one.name, one.type) for r in relates for one in r.key_columns
-    ]
-    return Question.of(real, [*keys, *(c for e in own for c in columns(e) if c.field_id > 0)])
 
 
 def _may_be_told(block: Block, fact: int, table: PinnedTable, scene: Scene) -> bool:

@@ -10,6 +10,7 @@ is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,24 +18,20 @@ import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type, typed
 from accelerator.cover_plan import Candidate
-from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from accelerator.indexing.answers import Fixed, IndexAnswers
 from accelerator.indexing.probing import SELECTED_MAX
-from accelerator.plain_pruning import pruning_doubt
 from accelerator.plans import MANIFESTS, Manifests, Tried
-from accelerator.pruning import judge
+from accelerator.survey import Believed, Survey
 from cubes.definition import CubeDefinition, State
 from cubes.freshness import Coverage
 from cubes.manifest import Manifested
-from indexes.bounds import UNKNOWN, Flags
+from indexes.bounds import Flags
 from rewrite.block import Block
-from rewrite.expr import Column, Expr, columns
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
     from accelerator.iceberg import LiveFile
     from accelerator.iceberg.position_deletes import Positions
-    from accelerator.indexing.probing import Skipped, TableIndexes
 
 _BOUND = {"min": "lower", "max": "upper"}
 _ADDED = frozenset({"rows", "count"})
@@ -43,105 +40,88 @@ _ADDED = frozenset({"rows", "count"})
 def manifest_candidate(
     block: Block,
     told: Manifested,
-    statistics: FileStatistics,
-    indexes: TableIndexes | None,
+    asked: Survey,
     deleted: Callable[[], Callable[[LiveFile], Positions]],
     *,
     sidecars: bool = True,
 ) -> Tried | Candidate:
     """The candidate; `Tried` with a reason where neither manifests nor indexes spare a file.
 
-    `deleted` gives what tells the positions that are deleted of a file. `sidecars`: whether they
-    are asked, which takes time.
+    The survey is asked for the cube's columns, too; `deleted` gives what tells the positions that
+    are deleted of a file. `sidecars`: whether they are asked, which takes time.
     """
-    if indexes is not None:
-        statistics = indexes.filled(statistics)
-    count, cube, alive = len(statistics), told.cube, statistics.alive
-    skipped: tuple[Skipped, ...] = ()
-    if indexes is None:
-        verdict = judge(block.conjuncts, statistics)
-    else:
-        verdict, skipped = indexes.judged(block.conjuncts, statistics)
-    doubt = pruning_doubt(block.tested, statistics)
-    if doubt is not None:
-        return Tried(MANIFESTS, doubt, 0, 0, count)
-    left_out = verdict.none_true | (alive == 0)
-    keys = [_statistics(d.expr, statistics) for d in cube.dimensions]
-    states = [(s, _statistics(s.argument, statistics)) for s in cube.states]
-    searched = [_statistics(c, statistics) for e in block.conjuncts for c in columns(e)]
-    used = (*searched, *keys, *(found for _, found in states))
-    if any(found is not None and found.contradicts for found in used):
-        return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, count)
-    # A path that stands twice is left to the rows. A deletion vector leaves only their count known.
-    serves = verdict.all_true & ~left_out & (alive != UNKNOWN) & statistics.source.single
+    cube, count = told.cube, len(asked)
+    tried = Tried(MANIFESTS, None, 0, 0, count, decoding=asked.decoding)
+    used = (*(d.expr for d in cube.dimensions), *(s.argument for s in cube.states))
+    known = asked.believed(block.tested, used)
+    if isinstance(known, Declined):
+        return replace(tried, declined=known)
+    left_out, skipped = known.none_pass, known.skipped
+    # A deletion vector leaves only their count known.
+    serves = known.all_pass & ~left_out & known.alive_known & known.stands_once
     if any(state.kind != "rows" for state in cube.states):
-        serves &= alive == statistics.rows
+        serves &= known.whole
+    keys = [known.of(d.expr) for d in cube.dimensions]
     for key in keys:
         serves &= np.zeros(count, dtype=bool) if key is None else key.fixed
-    for state, found in states:
-        serves &= told.tells and _tells(state, found, count)
+    for state in cube.states:
+        serves &= told.tells and _tells(state, known)
     told_cells: list[pa.Table] = []
-    known = np.zeros(count, dtype=bool)
-    if indexes is not None and sidecars:
+    by_index = np.zeros(count, dtype=bool)
+    if asked.indexes is not None and sidecars:
         own = cube if told.tells else None
         fixed = [None if key is None else Fixed(key.fixed, key.bounds.lower) for key in keys]
-        answers = IndexAnswers(indexes, block.conjuncts, own, fixed, deleted)
-        asked = np.flatnonzero(~(serves | left_out) & statistics.source.single)
-        if answers.able and 0 < len(asked) <= SELECTED_MAX:
-            files = statistics.source.live(np.isin(np.arange(count), asked))
-            whole = verdict.all_true[asked]
-            found_told = answers.of(files, asked.tolist(), whole.tolist())
+        answers = IndexAnswers(asked.indexes, block.conjuncts, own, fixed, deleted)
+        open_ = np.flatnonzero(~(serves | left_out) & known.stands_once)
+        if answers.able and 0 < len(open_) <= SELECTED_MAX:
+            files = known.live(np.isin(np.arange(count), open_))
+            whole = known.all_pass[open_]
+            found_told = answers.of(files, open_.tolist(), whole.tolist())
             told_cells = [one.cells for one in found_told if one.cells is not None]
-            left_out[asked] |= [one.empty for one in found_told]
-            known[asked] = [one.cells is not None for one in found_told]
+            left_out[open_] |= [one.empty for one in found_told]
+            by_index[open_] = [one.cells is not None for one in found_told]
             skipped += (answers.said(found_told),)
-    read = ~(serves | left_out | known)
-    # What reads the file here takes such a column from it, Spark from the partition.
-    if any(found is not None and (found.unproven & read).any() for found in used):
-        return Tried(MANIFESTS, Declined("metadata_contradicts"), 0, 0, count)
-    if count and not statistics.left_out and read.all():
-        return Tried(MANIFESTS, Declined("metadata_no_file"), 0, 0, count)
-    size = int(statistics.sizes[read].sum())
-    tried = Tried(MANIFESTS, None, size, 0, int(read.sum()))
+    read = ~(serves | left_out | by_index)
+    if known.unproven(read):
+        return replace(tried, declined=Declined("metadata_contradicts"))
+    if count and not asked.left_out_afar and read.all():
+        return replace(tried, declined=Declined("metadata_no_file"))
+    size = int(known.sizes[read].sum())
     manifests = Manifests(
-        _cells(cube, serves, statistics, told_cells) if told.tells else None,
+        _cells(cube, serves, known, told_cells) if told.tells else None,
         int(serves.sum()),
-        _left_out(statistics, left_out),
+        int(left_out.sum()) + asked.left_out_afar,
         skipped,
         len(told_cells),
-        statistics,
+        asked,
     )
-    coverage = Coverage((), statistics.source.live(read))
-    return Candidate(MANIFESTS, None, cube, told.match, coverage, 0, size, tried, manifests)
+    return Candidate(
+        MANIFESTS,
+        None,
+        cube,
+        told.match,
+        Coverage((), known.live(read)),
+        0,
+        size,
+        replace(tried, bytes=size, uncovered=int(read.sum())),
+        manifests,
+    )
 
 
-def _left_out(statistics: FileStatistics, here: Flags) -> int:
-    """Files without a row that passes, those that aren't among the statistics too."""
-    return int(here.sum()) + statistics.left_out
-
-
-def _statistics(expr: Expr | None, statistics: FileStatistics) -> ColumnStatistics | None:
-    if not isinstance(expr, Column) or expr.type is None:
-        return None
-    return statistics.column(expr.field_id, expr.type)
-
-
-def _tells(state: State, found: ColumnStatistics | None, files: int) -> Flags:
+def _tells(state: State, known: Believed) -> Flags:
     """Files whose manifest entry gives the state exactly."""
     if state.kind == "rows":
-        return np.ones(files, dtype=bool)
+        return np.ones(len(known), dtype=bool)
+    found = known.of(state.argument)
     if found is None:
-        return np.zeros(files, dtype=bool)
-    counted: Flags = found.bounds.nulls >= 0
-    if state.kind == "count":
-        return counted
-    return (counted & found.bounds.bounded & found.tight) | found.bounds.always_null
+        return np.zeros(len(known), dtype=bool)
+    return found.counted if state.kind == "count" else found.ends
 
 
 def _cells(
     cube: CubeDefinition,
     serves: Flags,
-    statistics: FileStatistics,
+    known: Believed,
     told: Sequence[pa.Table],
 ) -> pa.Table:
     """Rows for each combination of dimension values, with the states of the files that serve.
@@ -151,13 +131,13 @@ def _cells(
     mask = pa.array(serves)
     made: dict[str, pa.Array] = {}
     for index, dimension in enumerate(cube.dimensions):
-        found = _statistics(dimension.expr, statistics)
+        found = known.of(dimension.expr)
         values = None if found is None else found.bounds.lower
         made[f"d{index}"] = _chosen(values, dimension.expr.type, mask)
     merges = {}
     for index, state in enumerate(cube.states):
         merges[f"s{index}"] = "sum" if state.kind in _ADDED else state.kind
-        made[f"s{index}"] = _chosen(_values(state, statistics), state.type, mask)
+        made[f"s{index}"] = _chosen(_values(state, known), state.type, mask)
     table = pa.concat_tables([pa.table(made), *told])
     keys = [name for name in made if name not in merges]
     if not table.num_rows or any(map(pa.types.is_floating, table.schema.types)):
@@ -173,14 +153,14 @@ def _chosen(values: pa.Array | None, type_: str | None, mask: pa.Array) -> pa.Ar
     return typed(values if mask.true_count == len(mask) else values.filter(mask), type_)
 
 
-def _values(state: State, statistics: FileStatistics) -> pa.Array | None:
-    """The state of every file, as the statistics keep it."""
+def _values(state: State, known: Believed) -> pa.Array | None:
+    """The state of every file, as the survey has it."""
     if state.kind == "rows":
-        return pa.array(statistics.alive)
-    found = _statistics(state.argument, statistics)
+        return pa.array(known.alive)
+    found = known.of(state.argument)
     if found is None:
         return None
     if state.kind == "count":
-        return pa.array(statistics.rows - found.bounds.nulls)
+        return pa.array(known.rows - found.bounds.nulls)
     values: pa.Array = getattr(found.bounds, _BOUND[state.kind])
     return values

@@ -13,15 +13,15 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from accelerator.iceberg.statistics import Absences, Buckets, FileStatistics
+from accelerator.iceberg.statistics import Absences, Buckets
 from accelerator.iceberg.transforms import bucket_of
-from indexes.bounds import ColumnBounds, Flags, Verdict, among, compare, is_null
+from indexes.bounds import ColumnBounds, Verdict, among, compare, is_null
 from indexes.dictionary import key_of
 from indexes.domains import domain_of
 from indexes.question import Among, Compare, IsNull, Like, Question, Tokens, Within
 from indexes.rows import RowVerdict
 from rewrite import types
-from rewrite.expr import Call, Column, Expr, Literal, columns
+from rewrite.expr import Call, Column, Expr, Literal
 from rewrite.instant import micros_of
 from rewrite.regex import Reading, reading_of
 
@@ -38,36 +38,6 @@ _BEHIND = b"\xff"
 _UNSURE: Any = object()
 _EXACTLY = Context(prec=64)
 """Wider than any constant: Python's own context rounds to 28 digits."""
-
-
-def unneeded(
-    conjuncts: Sequence[Expr], statistics: FileStatistics, indexes: Judge | None = None
-) -> Flags:
-    """Files without a row that passes; none where a partition may say other than a file's rows."""
-    if indexes is None:
-        verdict = judge(conjuncts, statistics)
-    else:
-        statistics = indexes.filled(statistics)
-        verdict = indexes.judged(conjuncts, statistics)[0]
-    used = {c for e in conjuncts for c in columns(e)}
-    found = [statistics.column(c.field_id, c.type or "unknown") for c in used]
-    if any(f.contradicts or f.unproven.any() for f in found):
-        return np.zeros(len(statistics), dtype=bool)
-    return verdict.none_true
-
-
-class Judge(Protocol):
-    """Whoever knows more of the files than their statistics."""
-
-    def filled(self, statistics: FileStatistics) -> FileStatistics:
-        """Those with bounds that were lacking."""
-        ...
-
-    def judged(
-        self, conjuncts: Sequence[Expr], statistics: FileStatistics
-    ) -> tuple[Verdict, object]:
-        """What is proven, and how."""
-        ...
 
 
 class Told(Protocol):

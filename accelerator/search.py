@@ -26,8 +26,7 @@ from accelerator.cover_plan import (
     types_now,
 )
 from accelerator.iceberg import LiveFile, Pin, PinnedTable
-from accelerator.iceberg.question import Question
-from accelerator.joined_search import JoinedSearch, OverFiles, held_fields, indexes_over
+from accelerator.joined_search import JoinedSearch, held_fields, indexes_over
 from accelerator.nested_search import plan_nested, rows_beside
 from accelerator.partial_search import has_inner, plan_partial
 from accelerator.plain_pruning import joined_pruning_doubt
@@ -70,6 +69,7 @@ from rewrite.views import Views, inlined
 
 if TYPE_CHECKING:
     from accelerator.relate.segments import SegmentsThatHold
+    from accelerator.survey import OverFiles
 
 _PRUNED_MAX = 20_000
 """Raw files that are looked at one by one; beyond so many a statement takes long anyway."""
@@ -143,11 +143,13 @@ class _RawFiles:
         if not own:
             return tuple(files)
         # Imports Arrow's compute module, which answers from cubes alone have no use for.
-        from accelerator.pruning import unneeded
+        from accelerator.survey import Survey
 
-        statistics = self._pinned[fact].statistics_of(files)
-        out = unneeded(own, statistics, over(statistics))
-        return tuple(file for file, leaves in zip(files, out, strict=True) if not leaves)
+        # What ends the whole plan was asked of all live files before.
+        known = Survey(self._pinned[fact].statistics_of(files), own, over).believed(())
+        if isinstance(known, Declined) or known.unproven():
+            return tuple(files)
+        return known.live(~known.none_pass)
 
 
 @dataclass(slots=True)
@@ -464,17 +466,13 @@ class CubeSearch:
             return Tried(MANIFESTS, told)
         # Imports Arrow's compute module, which answers from cubes have no use for.
         from accelerator.manifest_cover import manifest_candidate
+        from accelerator.survey import survey
 
         cube = told.cube
         used = (*(d.expr for d in cube.dimensions), *(s.argument for s in cube.states))
-        question = Question.of(block.conjuncts, used)
-        statistics, decoding = pinned[0].statistics_for(question)
-        indexes = indexes_over(pinned[0], scene, self._parts)(statistics)
-        deleted = pinned[0].deleted
-        found = manifest_candidate(block, told, statistics, indexes, deleted, sidecars=sidecars)
-        if isinstance(found, Tried):
-            return replace(found, decoding=decoding)
-        return replace(found, tried=replace(found.tried, decoding=decoding))
+        over = indexes_over(pinned[0], scene, self._parts)
+        asked = survey(pinned[0], block.conjuncts, used, over)
+        return manifest_candidate(block, told, asked, pinned[0].deleted, sidecars=sidecars)
 
     def _joined(
         self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene

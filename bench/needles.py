@@ -284,14 +284,7 @@ def _skipped(
 def _probe_ms(acc: accelerator.Accelerator, report: Report) -> float:
     """One literal asked of all files: rows of the bundles read and judged, nothing remembered."""
     plan = _plan(acc, f"SELECT * FROM bench.{NAME} WHERE id = 1")
-    (pinned,) = plan.pinned
-    stored = acc.services.store.table(pinned.facts.uuid)
-    registered = [
-        r
-        for r in acc.services.store.registry().indexes.values()
-        if r.table_uuid == pinned.facts.uuid
-    ]
-    over = acc.services.indexes.over(plan.reading.statistics, pinned.facts, registered, stored)
+    over = plan.reading.known.survey.indexes
     if over is None:
         raise SystemExit("the table has no index")
     (index,) = over.by_field[1]

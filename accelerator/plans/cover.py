@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.metrics import Metrics
-from accelerator.plans.funnel import Funnel, left_out
+from accelerator.plans.funnel import Funnel
 from accelerator.plans.node import Leaf, used_indexes
 from accelerator.plans.tried import DuckDBRun, Tried
 from accelerator.store.records import SegmentRecord
@@ -25,8 +25,8 @@ from rewrite.render import Renderer, quote
 
 if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
-    from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import RowSelection, Skipped
+    from accelerator.survey import Survey
 
 _SHOWN = 500
 """Characters of a predicate that are shown."""
@@ -59,7 +59,7 @@ class Manifests:
     """Data files that need not be read: `cells` are the states of those that `serve`, if any can.
 
     `skipped` says what of them indexes have told; `indexed` files serve by these alone, and their
-    states are among the cells. `statistics` are of the table's files. Of a join `own` is what holds
+    states are among the cells. `survey` is of the table's files. Of a join `own` is what holds
     of the fact alone, `selection` which of its rows may pass, and `relates` its relate columns.
     Tables that are `gone` aren't read, since these say all that is asked of them; where `exact`,
     just the rows of the selection may be read.
@@ -70,7 +70,7 @@ class Manifests:
     left_out: int
     skipped: tuple[Skipped, ...] = ()
     indexed: int = 0
-    statistics: FileStatistics | None = None
+    survey: Survey | None = None
     own: tuple[Expr, ...] | None = None
     selection: RowSelection | None = None
     relates: tuple[UsedRelate, ...] = ()
@@ -177,11 +177,10 @@ class CoverPlan(Leaf):
     def funnel(self) -> Funnel | None:
         """See `Leaf.funnel`."""
         told = self.manifests
-        if told is None or told.statistics is None:
+        if told is None or told.survey is None:
             return None
-        own = self.block.conjuncts if told.own is None else told.own
-        steps = left_out(own, told.statistics, self.pinned[self.match.fact])
-        sizes = (self.raw_bytes, int(told.statistics.sizes.sum()))
+        steps = told.survey.left_out(self.pinned[self.match.fact])
+        sizes = (self.raw_bytes, int(told.survey.sizes.sum()))
         return Funnel(self.files_total, *steps, told.skipped, None, None, sizes)
 
     def figures(self, counted: Counted | None = None, /) -> Metrics:

@@ -5,15 +5,10 @@ For EXPLAIN: whoever plans or runs a statement needs none of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accelerator.iceberg import PinnedTable
-from rewrite.expr import Expr, columns
-
 if TYPE_CHECKING:
-    from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import Skipped
 
 
@@ -51,16 +46,3 @@ class Funnel:
             )
         left, total = self.bytes
         return [*found, f"  {left:,} bytes may be read, {total - left:,} aren't"]
-
-
-def left_out(
-    conjuncts: Sequence[Expr], statistics: FileStatistics, table: PinnedTable
-) -> tuple[int, int]:
-    """Files left out by partition, and more by bounds."""
-    from accelerator.pruning import judge  # imports Arrow's compute module
-
-    held = set(table.partition_columns.values())
-    own = [c for c in conjuncts if all(column.name in held for column in columns(c))]
-    by_partition = int(judge(own, statistics).none_true.sum()) if own else 0
-    out = judge(conjuncts, statistics).none_true | (statistics.alive == 0)
-    return by_partition, int(out.sum()) - by_partition + statistics.left_out

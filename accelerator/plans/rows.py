@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
-from accelerator.plans.funnel import Funnel, left_out
+from accelerator.plans.funnel import Funnel
 from accelerator.plans.node import Leaf, used_indexes
 from accelerator.plans.tried import MANIFESTS, Tried
 from rewrite.expr import columns
@@ -38,7 +38,7 @@ class RowsPlan(Leaf):
     @property
     def files_total(self) -> int:
         """Live data files of the table."""
-        return len(self.reading.statistics) + self.reading.statistics.left_out
+        return self.reading.known.survey.total
 
     def used(self) -> tuple[str, ...]:
         """See `Plan.used`."""
@@ -61,8 +61,8 @@ class RowsPlan(Leaf):
         """See `Leaf.funnel`."""
         reading = self.reading
         left = reading.left
-        sizes = (left.bytes, int(reading.statistics.sizes.sum()))
-        steps = left_out(self.block.conjuncts, reading.statistics, self.pinned[0])
+        survey = reading.known.survey
+        steps, sizes = survey.left_out(self.pinned[0]), (left.bytes, int(survey.sizes.sum()))
         return Funnel(self.files_total, *steps, reading.skipped, left.row_groups, left.rows, sizes)
 
     def figures(self, counted: Counted | None = None, /) -> Metrics:

@@ -8,7 +8,6 @@ places: under a limit until no file left can hold a row that comes before the la
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,15 +15,12 @@ import numpy as np
 from accelerator.arrow_types import arrow_type
 from accelerator.config import Config
 from accelerator.iceberg import PinnedTable
-from accelerator.iceberg.question import Question
-from accelerator.iceberg.statistics import FileStatistics, is_ordered
-from accelerator.indexing.probing import SELECTED_MAX, Skipped, TableIndexes
-from accelerator.plain_pruning import pruning_doubt
+from accelerator.iceberg.statistics import is_ordered
+from accelerator.indexing.probing import SELECTED_MAX
 from accelerator.plans import MANIFESTS, PlainPlan, RowsPlan, Tried
-from accelerator.pruning import judge
 from accelerator.rows.reading import Reading
+from accelerator.survey import OverFiles, Survey, survey
 from cubes.manifest import may_raise, unsafe
-from indexes.bounds import UNKNOWN
 from indexes.order import Direction, Key, needed, reading_order
 from rewrite.expr import Column
 from rewrite.reason import Declined, DeclinedError
@@ -36,15 +32,14 @@ def plan_rows(
     block: RowBlock,
     pinned: PinnedTable,
     config: Config,
-    indexes_over: Callable[[FileStatistics], TableIndexes | None],
+    over: OverFiles,
 ) -> RowsPlan | PlainPlan:
     """The plan; a plain one with a reason where neither manifests nor indexes help."""
     declined = _unsafe(block)
     if declined is not None:
         return PlainPlan(declined, (Tried(MANIFESTS, declined),))
-    statistics, decoding = pinned.statistics_for(Question.of(block.conjuncts, block.used))
-    indexes = indexes_over(statistics)
-    reading = _reading(block, statistics, indexes)
+    known = survey(pinned, block.conjuncts, block.used, over)
+    reading, decoding = _reading(block, known), known.decoding
     if isinstance(reading, Declined):
         return PlainPlan(reading, (Tried(MANIFESTS, reading, decoding=decoding),))
     undone = _not_in_process(block)
@@ -54,7 +49,7 @@ def plan_rows(
     wanted = config.engine == "duckdb" or (config.engine != "spark" and small)
     in_process = undone is None and wanted
     tried = Tried(MANIFESTS, None, size, 0, len(reading), decoding=decoding)
-    whole = len(reading) == len(statistics) + statistics.left_out
+    whole = len(reading) == known.total
     if not in_process and whole and not reading.by_workers(config.sidecar_jobs):
         declined = undone or Declined("metadata_no_file")
         return PlainPlan(declined, (replace(tried, declined=declined, bytes=0),))
@@ -103,33 +98,17 @@ def _not_in_process(block: RowBlock) -> Declined | None:
     return None
 
 
-def _reading(
-    block: RowBlock, statistics: FileStatistics, indexes: TableIndexes | None
-) -> Reading | Declined:
-    alive, skipped = statistics.alive, tuple[Skipped, ...]()
-    if indexes is None:
-        verdict = judge(block.conjuncts, statistics)
-    else:
-        statistics = indexes.filled(statistics)
-        verdict, skipped = indexes.judged(block.conjuncts, statistics)
-    doubt = pruning_doubt(block.conjuncts, statistics)
-    if doubt is not None:
-        return doubt
-    chosen = ~(verdict.none_true | (alive == 0))
-    for column in block.used:
-        # Which rows Spark finds there depends on how it plans the predicate.
-        if statistics.column(column.field_id, column.type or "unknown").contradicts:
-            return Declined("metadata_contradicts")
-    sure = np.where(verdict.all_true & (alive != UNKNOWN) & statistics.source.single, alive, 0)
+def _reading(block: RowBlock, asked: Survey) -> Reading | Declined:
+    known = asked.believed(block.conjuncts, block.used)
+    if isinstance(known, Declined):
+        return known
+    sure = np.where(known.all_pass & known.alive_known & known.stands_once, known.alive, 0)
     wanted = None if block.limit is None else block.limit + block.offset
-    keys = tuple(
-        Key(statistics.column(column.field_id, column.type or "").bounds, direction)
-        for column, direction in bounded_keys(block)
-    )
-    chosen = needed(keys, chosen, sure, wanted)
-    files = reading_order(keys, chosen)
-    selection = None if indexes is None else indexes.selection(block.conjuncts)
-    found = Reading(statistics, tuple(key.of(files) for key in keys), files, skipped, selection)
+    bounded = ((known.of(column), direction) for column, direction in bounded_keys(block))
+    keys = tuple(Key(told.bounds, direction) for told, direction in bounded if told is not None)
+    chosen = needed(keys, ~known.none_pass, sure, wanted)
+    files, selection = reading_order(keys, chosen), known.selection()
+    found = Reading(known, tuple(key.of(files) for key in keys), files, known.skipped, selection)
     if selection is None or wanted is not None or len(files) > SELECTED_MAX:
         return found
     return found.selected()

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from accelerator.iceberg import LiveFile
-from accelerator.iceberg.statistics import FileStatistics
 from accelerator.indexing.probing import SELECTED_MAX, RowSelection, Skipped
+from accelerator.survey import Believed
 from indexes.bounds import Numbers
 from indexes.order import Key, Place
 
@@ -34,11 +34,11 @@ class Reading:
     """The files that may hold rows of the answer, those first whose rows can come first.
 
     `keys` are the sort keys that bounds tell of, a prefix of the order, over these files alone;
-    `files` are numbers of the statistics' files. `skipped` says what indexes have left out,
+    `files` are numbers of the survey's files. `skipped` says what indexes have left out,
     `selection` which rows of a file may pass.
     """
 
-    statistics: FileStatistics
+    known: Believed
     keys: tuple[Key, ...]
     files: Numbers
     skipped: tuple[Skipped, ...] = ()
@@ -50,7 +50,7 @@ class Reading:
     @property
     def bytes(self) -> int:
         """Of all of them."""
-        return int(self.statistics.sizes[self.files].sum())
+        return int(self.known.sizes[self.files].sum())
 
     def by_workers(self, way: str) -> bool:
         """Whether Spark's workers had better read the rows that sidecars leave.
@@ -103,9 +103,7 @@ class Reading:
     def live(self, begin: int, end: int) -> list[LiveFile]:
         """The files from one place to another."""
         wanted = self.files[begin:end]
-        chosen = np.zeros(len(self.statistics), dtype=bool)
+        chosen = np.zeros(len(self.known), dtype=bool)
         chosen[wanted] = True
-        found = dict(
-            zip(np.sort(wanted).tolist(), self.statistics.source.live(chosen), strict=True)
-        )
+        found = dict(zip(np.sort(wanted).tolist(), self.known.live(chosen), strict=True))
         return [found[number] for number in wanted.tolist()]
