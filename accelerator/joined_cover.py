@@ -59,8 +59,6 @@ def joined_candidate(
     known = asked.believed(asked.own)
     if isinstance(known, Declined):
         return replace(tried, declined=known)
-    if known.unproven():
-        return replace(tried, declined=Declined("metadata_contradicts"))
     read, skipped = ~known.none_pass, known.skipped
     selection = known.selection(selected)
     size: float = float(known.sizes[read].sum())

@@ -82,8 +82,6 @@ def manifest_candidate(
             by_index[open_] = [one.cells is not None for one in found_told]
             skipped += (answers.said(found_told),)
     read = ~(serves | left_out | by_index)
-    if known.unproven(read):
-        return replace(tried, declined=Declined("metadata_contradicts"))
     if count and not asked.left_out_afar and read.all():
         return replace(tried, declined=Declined("metadata_no_file"))
     size = int(known.sizes[read].sum())

@@ -147,9 +147,7 @@ class _RawFiles:
 
         # What ends the whole plan was asked of all live files before.
         known = Survey(self._pinned[fact].statistics_of(files), own, over).believed(())
-        if isinstance(known, Declined) or known.unproven():
-            return tuple(files)
-        return known.live(~known.none_pass)
+        return tuple(files) if isinstance(known, Declined) else known.live(~known.none_pass)
 
 
 @dataclass(slots=True)
@@ -668,12 +666,17 @@ def _check_partitions(block: Block, best: Candidate, pinned: tuple[PinnedTable, 
         used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
         if not used:
             continue
+        from accelerator.survey import Survey  # imports Arrow's compute module
+
         told = (
             table.statistics_of(best.coverage.uncovered) if number in fact else table.statistics()
         )
-        for column in used:
-            if told.column(column.field_id, column.type or "unknown").unproven.any():
-                raise DeclinedError("metadata_contradicts", f"The column {column.name}.")
+        known = Survey(told, ()).believed((), used)
+        if isinstance(known, Declined):
+            raise DeclinedError(known.code, known.detail)
+        unproven = known.unproven()
+        if unproven is not None:
+            raise DeclinedError("metadata_contradicts", f"The column {unproven.name}.")
 
 
 def _pinned(pin: Pin, parts: tuple[str, ...], at: At) -> PinnedTable:

@@ -223,14 +223,13 @@ class Believed:
             return None
         return Evidence(self._known[column])
 
-    def unproven(self, read: Flags | None = None) -> bool:
-        """Whether one of these files may have another value than its partition, which Spark takes.
+    def unproven(self) -> Column | None:
+        """A column of which one of these files may have another value than its partition.
 
-        Of any column that was asked for, in any file unless some are given. What reads such a file
-        in process takes the file's.
+        Spark takes the partition's, and so do bounds here; what reads the file in process takes
+        the file's.
         """
-        found = (one.unproven for one in self._known.values())
-        return any(bool((one if read is None else one & read).any()) for one in found)
+        return next((c for c, told in self._known.items() if told.unproven.any()), None)
 
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """The files themselves."""
