@@ -15,7 +15,7 @@ _EXACT = frozenset({"min", "max", "count", "count_if", "bool_and", "bool_or"})
 
 def estimated(plan: Plan) -> Doubt:
     """What sketches have a part in; of a statement that Spark finishes all columns, or none."""
-    return plan.doubt(Leaf.is_estimated)
+    return plan.doubt(lambda leaf, expr: leaf.is_estimated(expr))
 
 
 def inexact(plan: Plan) -> Doubt:
