@@ -1,0 +1,114 @@
+"""What of an answer may differ from plain Spark's and still be right, of each kind of plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from accelerator.doubts import estimated, inexact
+from accelerator.plans import CoverPlan, Doubt, DuckDBRun, NestedPlan, PartialPlan, PlainPlan
+from cubes.freshness import Coverage
+from cubes.match import match
+from cubes.plan import Match
+from rewrite.expr import Column
+from rewrite.reason import Declined
+from tests.cubes.star import block, cube
+
+_CUBE = "SELECT g, approx_count_distinct(i), sum(x), count(*) FROM f GROUP BY g"
+_EVERY = frozenset({0, 1, 2})
+
+
+def _cover(sql: str) -> CoverPlan:
+    """The plan of a statement that the cube answers."""
+    asked, definition = block(sql), cube(_CUBE)
+    found = match(asked, definition)
+    assert isinstance(found, Match), found
+    return CoverPlan(
+        title="c",
+        cube_id="1",
+        definition=definition,
+        block=asked,
+        match=found,
+        coverage=Coverage((), ()),
+        pinned=(),
+        duckdb=None,
+        duckdb_declined=None,
+        engine="duckdb",
+        segment_bytes=0,
+        raw_bytes=0,
+        tried=(),
+        names=tuple(o.name for o in asked.outputs),
+    )
+
+
+_ROUGH = "SELECT g, approx_count_distinct(i) AS a, count(*) AS cells FROM f GROUP BY g"
+_FLOATS = "SELECT g, sum(x) AS a, count(*) AS cells FROM f GROUP BY g"
+
+
+@pytest.mark.parametrize(
+    ("sql", "rough", "floating"),
+    [
+        (_ROUGH, Doubt(frozenset({1})), Doubt()),
+        (f"{_ROUGH} HAVING a > 3", Doubt(_EVERY, True), Doubt()),
+        (f"{_ROUGH} HAVING cells > 3", Doubt(frozenset({1})), Doubt()),
+        (_FLOATS, Doubt(), Doubt(frozenset({1}))),
+        (f"{_FLOATS} HAVING a > 3", Doubt(), Doubt(_EVERY, True)),
+        ("SELECT g, count(*) AS cells FROM f GROUP BY g", Doubt(), Doubt()),
+    ],
+)
+def test_of_a_cube(sql: str, rough: Doubt, floating: Doubt) -> None:
+    plan = _cover(sql)
+    assert (estimated(plan), inexact(plan)) == (rough, floating)
+
+
+def _nested(inner: str, outer: str, *, branches: bool = False) -> NestedPlan:
+    """A plan over one answer, whose columns a block over `f` has in the places of the same ids."""
+    above = block(outer)
+    return NestedPlan(
+        inputs=(_cover(inner),),
+        block=above,
+        duckdb=DuckDBRun(""),
+        names=tuple(o.name or "" for o in above.outputs),
+        branches=branches,
+    )
+
+
+def test_of_what_stands_above() -> None:
+    # An answer's columns are told by their places; those of `f` by ids: its k is place 1 here.
+    shown = block("SELECT k, count(*) AS c FROM f GROUP BY k")
+    assert shown.outputs[0].expr == Column(0, 1, "k", "int")
+    rough = estimated(_nested(_ROUGH, "SELECT max(k) AS m, count(*) AS c FROM f"))
+    assert rough == Doubt(frozenset({0}))
+    assert estimated(_nested(_ROUGH, "SELECT max(g) AS m FROM f")) == Doubt()
+    for above in ("WHERE k > 2", "GROUP BY k"):
+        told = estimated(_nested(_ROUGH, f"SELECT count(*) AS c FROM f {above}"))
+        assert told == Doubt(frozenset({0}), True)
+    of_rows = estimated(_nested(f"{_ROUGH} HAVING a > 3", "SELECT max(g) AS m FROM f"))
+    assert of_rows == Doubt(frozenset({0}), True)
+
+
+def test_of_set_operations_and_of_what_spark_finishes() -> None:
+    outer = "SELECT g, h, i FROM f GROUP BY g, h, i"
+    assert estimated(_nested(_ROUGH, outer, branches=True)) == Doubt(_EVERY, True)
+    assert estimated(_nested(_FLOATS, outer, branches=True)) == Doubt()
+    for sql, doubted in ((_ROUGH, True), (_FLOATS, False)):
+        partial = PartialPlan(inputs=(_cover(sql),), pieces=("", ""), selects=(sql,))
+        assert estimated(partial) == Doubt(rows=doubted)
+        assert inexact(partial) == Doubt(rows=not doubted)
+    assert estimated(PlainPlan(Declined("cubes_none"))) == Doubt()
+
+
+def test_one_part_of_several() -> None:
+    """Outputs of parts that share a SELECT's groups are told by the part that they come from."""
+    first, second = _cover(_ROUGH), _cover(_FLOATS)
+    above = block("SELECT f.g, f.k, d.k AS o FROM f JOIN d ON f.k = d.k GROUP BY f.g, f.k, d.k")
+    plan = NestedPlan(
+        inputs=(first, second),
+        block=above,
+        duckdb=DuckDBRun(""),
+        names=("g", "k", "o"),
+        by_groups=True,
+    )
+    assert plan.input_of([0, 1]) is first and plan.input_of([2]) is second
+    assert plan.input_of([1, 2]) is None and plan.input_of([]) is None
+    assert plan.leaves() == (first, second) and plan.used() == ("c", "c")
+    assert first.input_of([0]) is None
