@@ -425,7 +425,8 @@ class _Compiler:
                     self._named.setdefault(f"{schema['namespace']}.{schema['name']}", schema)
             for inner in ("type", "items", "values"):
                 self._collect(schema.get(inner))
-            for field in schema.get("fields") or ():
+            fields = schema.get("fields")
+            for field in fields if isinstance(fields, list) else ():
                 if isinstance(field, dict):
                     self._collect(field.get("type"))
 

@@ -315,6 +315,22 @@ def test_schemas_that_lead_nowhere_are_refused(schema: str) -> None:
         program_for(schema)
 
 
+@pytest.mark.parametrize("value", [5, True, 1.5, None, "x", [], {}, [5], [None], {"type": 5}])
+@pytest.mark.parametrize(
+    "kind", ["record", "array", "map", "fixed", "enum", "long", "union", "nobody"]
+)
+def test_schemas_whose_parts_are_anything_are_refused(kind: str, value: Any) -> None:
+    """The parts of a type, in a field that is passed over and in one that is read."""
+    parts = ("fields", "items", "values", "type", "name", "namespace", "symbols", "size")
+    for part in parts:
+        odd = {"type": kind, "name": "n", part: value}
+        for one in (odd, [odd], ["null", odd], {"type": odd}):
+            for field in ({"name": "b", "type": one}, {"name": "b", "type": one, "field-id": 2}):
+                schema = {"type": "record", "name": "a", "fields": [field]}
+                with pytest.raises(ManifestError):
+                    program_for(json.dumps(schema))
+
+
 def test_a_record_inside_itself_is_refused() -> None:
     with pytest.raises(ManifestError, match="the record a of its schema contains itself"):
         program_for('{"type":"record","name":"a","fields":[{"name":"b","type":"a"}]}')
