@@ -3,6 +3,7 @@
 - Spark compares −0.0 and 0.0 as one value, and NaN as one above all numbers. Iceberg orders −0.0
   below 0.0 and looks past NaN. So `x = 0` may miss files that have −0.0 alone, and `x > 5` those
   that have NaN beside smaller numbers.
+- Of a partition of −0.0 it takes `x <> 0` for TRUE, where Spark has no test of its own left.
 - Iceberg's `truncate` takes the least numbers of a type to the largest, and then looks for them
   there alone: `i < 0` misses them.
 - It counts a partition's texts in code points and the prefix that is sought in UTF-16, so that
@@ -119,7 +120,13 @@ def _doubted(call: Call, *, alone: bool, negated: bool) -> tuple[Column | None, 
 
     `alone`: it's a condition of its own, or denied as one, so that Spark asks for no NULL.
     """
-    from accelerator.iceberg.statistics import CUT_TEXTS, NULL_PARTITION, TRUNCATED, WRAPPED
+    from accelerator.iceberg.statistics import (
+        CUT_TEXTS,
+        NULL_PARTITION,
+        TRUNCATED,
+        WRAPPED,
+        ZERO_PARTITION,
+    )
 
     columns, op, constants = _tested(call)
     if not columns:
@@ -138,6 +145,8 @@ def _doubted(call: Call, *, alone: bool, negated: bool) -> tuple[Column | None, 
         odd.add(NULL_PARTITION)
     if any(_is_least(one, column.type) for one in constants):
         odd.add(TRUNCATED)
+    if column.type in types.FLOATING and any(_is_zero(one, "") for one in constants):
+        odd.add(ZERO_PARTITION)
     return column, odd
 
 

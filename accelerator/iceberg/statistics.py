@@ -50,6 +50,7 @@ _FLOATING = {"float": (4,), "double": (4, 8)}
 _ORDERED = frozenset({*_WHOLE, *_FLOATING, "string"})
 NULL_PARTITION, CUT_TEXTS = "null partition", "cut texts"
 TRUNCATED, WRAPPED = "truncated numbers", "wrapped numbers"
+ZERO_PARTITION = "a floating zero as a partition"
 _FILE_BYTES = 1024  # what Python keeps of a file that is listed by itself, about
 
 
@@ -205,8 +206,8 @@ class ColumnStatistics:
     file's values, -1 where it isn't known; no such file has a NULL.
 
     `oddities` of its partitions, on which Iceberg's own choice of files may stumble: a value is
-    NULL (`NULL_PARTITION`), texts are cut off (`CUT_TEXTS`), numbers truncated (`TRUNCATED`), of
-    which the least may have come to the largest (`WRAPPED`).
+    NULL (`NULL_PARTITION`) or a floating zero (`ZERO_PARTITION`), texts are cut off (`CUT_TEXTS`),
+    numbers truncated (`TRUNCATED`), of which the least may have come to the largest (`WRAPPED`).
     """
 
     bounds: ColumnBounds
@@ -358,17 +359,17 @@ class FileStatistics:
         nulls, nans = np.where(told.values == rows, told.nulls, UNKNOWN), told.nans
         given, constant = source.fixed(field_id, type_)
         contradicts, unproven, odd = False, given, _fixed_oddities(given, constant)
+        if ordered and given.any():
+            is_null = flags(constant.is_null())
+            outside = pc.or_kleene(pc.less(constant, lower), pc.greater(constant, upper))
+            valued = flags(lower.is_valid()) | flags(upper.is_valid())
+            contradicts = bool((given & (flags(outside) | (is_null & valued))).any())
         if type_ in (*_FLOATING, "boolean") or not ordered:
             # NaN and -0.0 as a partition's value, and types without bounds: nothing is claimed.
             if given.any():
                 lower = pc.if_else(pa.array(given), pa.scalar(None, arrow), lower)
             given = np.zeros(files, dtype=bool)
         elif given.any():
-            is_null = constant.is_null().to_numpy(zero_copy_only=False)
-            outside = pc.or_kleene(pc.less(constant, lower), pc.greater(constant, upper))
-            lower_known, upper_known = flags(lower.is_valid()), flags(upper.is_valid())
-            valued = lower_known | upper_known
-            contradicts = bool((given & (flags(outside) | (is_null & valued))).any())
             # Bounds that only enclose the value, or a NULL, leave room for others in the file.
             same = flags(pc.and_(pc.equal(constant, lower), pc.equal(constant, upper)))
             proven = (same & (nulls == 0)) | (is_null & (told.nulls == rows))
@@ -505,7 +506,10 @@ class _Known:
 
 def _fixed_oddities(given: Flags, constant: pa.Array) -> frozenset[str]:
     """Of values that partitions keep as they are; what isn't told may be NULL."""
-    return frozenset({NULL_PARTITION} if (given & flags(constant.is_null())).any() else ())
+    odd = {NULL_PARTITION} if (given & flags(constant.is_null())).any() else set()
+    if pa.types.is_floating(constant.type) and (given & flags(pc.equal(constant, 0.0))).any():
+        odd.add(ZERO_PARTITION)
+    return frozenset(odd)
 
 
 def _oddities(derived: Derived, type_: str) -> set[str]:
