@@ -45,7 +45,8 @@ class Execution:
         with services.cancellation.tracked() as tag:
             if plan.engine == "duckdb":
                 try:
-                    return _gave(*_HERE[kind](self, plan, tag, {}))
+                    rows, counted = _HERE[kind](self, plan, tag, {})
+                    return rows, "duckdb", counted
                 except NeedsSparkError:  # equality deletes: the same cover, read by Spark
                     if kind not in _FRAMES:
                         raise
@@ -153,12 +154,6 @@ _FRAMES: dict[
 }
 """Who runs it by Spark. With the settings workers may read positions; else, and where a file is
 other than was thought, it fails, and the caller has the plain statement in its place."""
-
-
 _STREAMS: dict[type[Plan], Callable[[Execution, Any], SortedRows | None]] = {
     RowsPlan: Execution._stream
 }
-
-
-def _gave(rows: pa.Table, counted: Counted | None) -> tuple[pa.Table, str, Counted | None]:
-    return rows, "duckdb", counted

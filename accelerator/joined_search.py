@@ -213,11 +213,7 @@ class JoinedSearch:
         from accelerator.manifest_cover import manifest_candidate
 
         relates = self._pinned(told.through, join.fact, join.pinned, scene)
-        used = (
-            *(d.expr for d in cube.cube.dimensions),
-            *(s.argument for s in cube.cube.states if s.argument is not None),
-        )
-        asked = self._survey(table, told.block.conjuncts, used, relates, scene)
+        asked = self._survey(table, told.block.conjuncts, cube.used, relates, scene)
         found = manifest_candidate(told.block, cube, asked, table.deleted)
         if isinstance(found, Tried) or found.coverage.uncovered or found.manifests is None:
             return None

@@ -52,8 +52,7 @@ def manifest_candidate(
     """
     cube, count = told.cube, len(asked)
     tried = Tried(MANIFESTS, None, 0, 0, count, decoding=asked.decoding)
-    used = (*(d.expr for d in cube.dimensions), *(s.argument for s in cube.states))
-    known = asked.believed(block.tested, used)
+    known = asked.believed(block.tested, told.used)
     if isinstance(known, Declined):
         return replace(tried, declined=known)
     left_out, skipped = known.none_pass, known.skipped

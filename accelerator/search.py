@@ -466,10 +466,8 @@ class CubeSearch:
         from accelerator.manifest_cover import manifest_candidate
         from accelerator.survey import survey
 
-        cube = told.cube
-        used = (*(d.expr for d in cube.dimensions), *(s.argument for s in cube.states))
         over = indexes_over(pinned[0], scene, self._parts)
-        asked = survey(pinned[0], block.conjuncts, used, over)
+        asked = survey(pinned[0], block.conjuncts, told.used, over)
         return manifest_candidate(block, told, asked, pinned[0].deleted, sidecars=sidecars)
 
     def _joined(
@@ -660,14 +658,14 @@ def _check_partitions(block: Block, best: Candidate, pinned: tuple[PinnedTable, 
 
     What reads files here takes the files' own values, Spark takes the partition's.
     """
+    from accelerator.survey import Survey  # imports Arrow's compute module
+
     fact = (best.match.fact,) if best.coverage.uncovered else ()
     for number in (*fact, *read_beside(best.match, best.coverage, pinned)):
         table = pinned[number]
         used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
         if not used:
             continue
-        from accelerator.survey import Survey  # imports Arrow's compute module
-
         told = (
             table.statistics_of(best.coverage.uncovered) if number in fact else table.statistics()
         )

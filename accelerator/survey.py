@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 OverFiles = Callable[["FileStatistics"], "TableIndexes | None"]
 """What finds a table's indexes over some statistics of its files."""
-_CONTRADICTS = "metadata_contradicts"
 
 
 class Survey:
@@ -92,7 +91,7 @@ class Survey:
             if isinstance(column, Column)
         }
         if any(one.contradicts for one in known.values()):
-            return Declined(_CONTRADICTS)
+            return Declined("metadata_contradicts")
         return Believed(self, self._statistics, known)
 
     @cached_property

@@ -40,6 +40,12 @@ class Manifested:
     match: Match
     tells: bool = True
 
+    @property
+    def used(self) -> tuple[Expr, ...]:
+        """What is asked of each file: the expressions of its dimensions and states."""
+        states = (s.argument for s in self.cube.states if s.argument is not None)
+        return (*(d.expr for d in self.cube.dimensions), *states)
+
     def is_certain(self, fixed: Set[int]) -> bool:
         """Whether files surely have one value in the cube's dimensions: those of `fixed` fields."""
         fields = {c.field_id for d in self.cube.dimensions for c in columns(d.expr)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,8 +84,9 @@ class ComposedPlan(Plan):
             "considered": [one.to_dict() for one in self.tried],
         }
 
+    @abstractmethod
     def _title(self) -> str:
-        raise NotImplementedError
+        """The first line for people: of how many SELECTs, and who answers what stands above."""
 
     def _count(self) -> str:
         count = len(self.parts)
@@ -129,25 +131,20 @@ class NestedPlan(ComposedPlan):
         self, rests: Callable[[Leaf, Expr], bool], known: dict[int, Doubt] | None = None, /
     ) -> Doubt:
         """See `Plan.doubt`."""
-        known = {} if known is None else known
-        if id(self) not in known:
-            known[id(self)] = self._doubt(_of_inputs(self.inputs, rests, known))
-        return known[id(self)]
-
-    def _doubt(self, inner: Sequence[Doubt]) -> Doubt:
+        inner = _of_inputs(self.inputs, rests, {} if known is None else known)
         found = {(o, place) for o, one in enumerate(inner) for place in one.places}
         every = frozenset(range(len(self.names)))
         if self.branches:  # rows that are compared go by all of their columns
             return Doubt(every, True) if found else Doubt()
 
-        def rests(expr: Expr) -> bool:
+        def doubted(expr: Expr) -> bool:
             return any((c.occurrence, c.field_id) in found for c in columns(expr))
 
         block = self.block
         above = (*block.conditions, *block.keys, *(() if block.having is None else (block.having,)))
-        if any(one.rows for one in inner) or any(map(rests, above)):
+        if any(one.rows for one in inner) or any(map(doubted, above)):
             return Doubt(every, True)
-        return Doubt(frozenset(i for i, o in enumerate(block.outputs) if rests(o.expr)))
+        return Doubt(frozenset(i for i, o in enumerate(block.outputs) if doubted(o.expr)))
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

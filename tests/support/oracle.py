@@ -23,7 +23,7 @@ def disagreements(session: Accelerator, sql: str) -> list[str]:
         block = session.services.planner.bind(sql)[0]
     except (DeclinedError, AcceleratorError, SqlglotError, UnsureError):
         return []
-    return compared(block, session.services.spark_source.engine().session.sql(sql).schema)
+    return compared(block, session.spark.sql(sql).schema)
 
 
 def compared(block: Block, schema: StructType) -> list[str]:
