@@ -33,10 +33,14 @@ from rewrite.types import FLOATING, decimal_parts
 
 @dataclass(frozen=True, slots=True)
 class SegmentSource:
-    """Where the cube's rows stand: text for FROM and the condition that picks valid segments."""
+    """Where the cube's rows stand: text for FROM and the condition that picks valid segments.
+
+    `match` is that of another cube than the statement's, whose cells these are, aligned with it.
+    """
 
     table: str
     condition: str
+    match: Match | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +129,14 @@ def answer_sql(
         return _rows(block, dialect, raw)
     delta = () if raw is None else raw.tables
     facts = raw is not None and raw.fact
-    if not facts and len(segments) == 1 and dialect == "duckdb" and not block.sets:
+    mixed = any(one.match is not None for one in segments)
+    alone = len(segments) == 1 and not facts and not mixed
+    if alone and dialect == "duckdb" and not block.sets:
         return _final(block, match, dialect, _only_segments(match, dialect, segments[0], delta))
-    cells = [segment_cells(match, dialect, one, delta, cast=facts) for one in segments]
+    cells = [
+        segment_cells(one.match or match, dialect, one, delta, cast=facts or mixed)
+        for one in segments
+    ]
     if raw is not None and raw.fact:
         cells.append(_raw_cells(block, match, dialect, raw))
     keys = tuple(f"k{i}" for i in range(len(match.keys)))
