@@ -10,7 +10,7 @@ from accelerator.builds.segment_records import COLUMN_BYTES
 from accelerator.engines.duckdb import parquet_scan
 from accelerator.engines.hot_segments import Copy
 from accelerator.iceberg import LiveFile, PinnedTable
-from accelerator.plans import CELLS, DuckDBRun, Manifests, Tried
+from accelerator.plans import CELLS, Beside, DuckDBRun, Manifests, Tried
 from accelerator.store import CubeRecord, SegmentRecord
 from accelerator.store.files import local_path
 from cubes.build_sql import SEGMENT, cells_count, rolled_select
@@ -57,6 +57,7 @@ class Candidate:
     tried: Tried
     manifests: Manifests | None = None
     reduced: Reduced | None = None
+    beside: Beside | None = None
 
 
 def candidate(
@@ -74,9 +75,7 @@ def candidate(
         detail = f"Segments refused: {shown}." if shown else "It has no segment."
         return Tried(record.name, Declined(code, detail), 0, 0, len(coverage.uncovered), refused)
     segment_bytes = bytes_read(coverage.segments, match.stored | {SEGMENT})
-    raw_bytes = sum(f.size_bytes for f in coverage.uncovered)
-    for number in read_beside(match, coverage, pinned):
-        raw_bytes += sum(f.size_bytes for f in pinned[number].live_files())
+    raw_bytes = raw_bytes_of(match, coverage, pinned)
     tried = Tried(
         record.name,
         None,
@@ -86,6 +85,14 @@ def candidate(
         refused,
     )
     return Candidate(record.name, record.id, cube, match, coverage, segment_bytes, raw_bytes, tried)
+
+
+def raw_bytes_of(match: Match, coverage: Coverage, pinned: Sequence[PinnedTable]) -> int:
+    """Bytes of the raw files and of the tables that are read beside them."""
+    size: int = sum(f.size_bytes for f in coverage.uncovered)
+    for number in read_beside(match, coverage, pinned):
+        size += sum(f.size_bytes for f in pinned[number].live_files())
+    return size
 
 
 def read_beside(match: Match, coverage: Coverage, pinned: Sequence[PinnedTable]) -> Iterator[int]:
@@ -98,6 +105,43 @@ def read_beside(match: Match, coverage: Coverage, pinned: Sequence[PinnedTable])
 def has_equality_deletes(files: Iterable[LiveFile]) -> bool:
     """Which only Spark applies."""
     return any(d.content == "equality" for f in files for d in f.deletes)
+
+
+def check_raw(block: Block, best: Candidate, pinned: Sequence[PinnedTable]) -> None:
+    """DeclinedError where rows can't be read in process as Spark has them."""
+    _check_partitions(block, best, pinned)
+    _check_deletes(best, pinned)
+
+
+def _check_deletes(best: Candidate, pinned: Sequence[PinnedTable]) -> None:
+    """DeclinedError where a table that is read beside the fact has equality deletes."""
+    for number in read_beside(best.match, best.coverage, pinned):
+        if has_equality_deletes(pinned[number].live_files()):
+            raise DeclinedError("equality_deletes")
+
+
+def _check_partitions(block: Block, best: Candidate, pinned: Sequence[PinnedTable]) -> None:
+    """DeclinedError where raw files may hold other values than their partitions say.
+
+    What reads files here takes the files' own values, Spark takes the partition's.
+    """
+    from accelerator.survey import Survey  # imports Arrow's compute module
+
+    fact = (best.match.fact,) if best.coverage.uncovered else ()
+    for number in (*fact, *read_beside(best.match, best.coverage, pinned)):
+        table = pinned[number]
+        used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
+        if not used:
+            continue
+        told = (
+            table.statistics_of(best.coverage.uncovered) if number in fact else table.statistics()
+        )
+        known = Survey(told, ()).believed((), used)
+        if isinstance(known, Declined):
+            raise DeclinedError(known.code, known.detail)
+        unproven = known.unproven()
+        if unproven is not None:
+            raise DeclinedError("metadata_contradicts", f"The column {unproven.name}.")
 
 
 def bytes_read(segments: Iterable[SegmentRecord], names: Collection[str]) -> int:
@@ -153,6 +197,8 @@ def duckdb_run(block: Block, best: Candidate) -> DuckDBRun:
     tables: tuple[tuple[str, int], ...] = ()
     if best.manifests is not None and best.manifests.cells is not None:
         sources.append(SegmentSource(CELLS, ""))
+    if best.beside is not None and best.beside.manifests.cells is not None:
+        sources.append(SegmentSource(CELLS, "", best.beside.match))
     names = tuple(f"raw_{o.index}" for o in block.occurrences)
     if best.coverage.uncovered or not sources:
         if has_equality_deletes(best.coverage.uncovered):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from accelerator.indexing.probing import TableIndexes
     from accelerator.relate.stale import PinnedRelate
     from accelerator.survey import OverFiles, Survey
+    from indexes.bounds import Flags
 
 _TOLD = frozenset({"count", "min", "max"})
 """Functions that manifests may tell of any column."""
@@ -80,6 +81,33 @@ class _Join:
     def table(self) -> PinnedTable:
         """The fact."""
         return self.pinned[self.fact]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A join's block over its fact alone, and the survey of what may tell it without its rows."""
+
+    reduced: Reduced
+    told: Manifested
+    asked: Survey
+    relates: tuple[PinnedRelate, ...]
+    gone: tuple[TableFacts, ...]
+
+    def answered(self, table: PinnedTable, among: Flags | None = None) -> Candidate | None:
+        """What manifests and indexes say of the files, or of those `among` them."""
+        # Imports Arrow's compute module.
+        from accelerator.joined_cover import used_relates
+        from accelerator.manifest_cover import manifest_candidate
+
+        block = self.reduced.block
+        found = manifest_candidate(block, self.told, self.asked, table.deleted, among=among)
+        if isinstance(found, Tried) or found.manifests is None:
+            return None
+        relates = used_relates(self.relates)
+        own, gone = block.conjuncts, self.gone
+        return replace(
+            found, manifests=replace(found.manifests, own=own, relates=relates, gone=gone)
+        )
 
 
 class JoinedSearch:
@@ -173,8 +201,42 @@ class JoinedSearch:
 
         return survey(table, own, used, indexes_over(table, scene, self._parts, relates), relates)
 
-    def _without_joins(self, join: _Join, scene: Scene) -> Candidate | None:
-        """Without the dimensions that the statement can do without; None where it needs all."""
+    def alone(
+        self,
+        block: Block,
+        fact: int,
+        pinned: Sequence[PinnedTable],
+        scene: Scene,
+        unique: Callable[[PinnedTable, frozenset[int]], bool],
+    ) -> Alone | None:
+        """What is asked of the fact in place of all its joins; None if any of these stays.
+
+        Then each row of the fact surely meets one row of what is joined, whichever files it's of.
+        """
+        known = range_of(pinned)
+        if unsafe(block.conditions, lambda call: raises_nothing(call, known)) is not None:
+            return None
+        own, relates = self.own(block, fact, pinned, scene)
+        join = _Join(block, pinned, fact, own, relates, unique)
+        search = self._elimination(join, scene)
+        return None if search is None else self._alone(join, search, scene)
+
+    def _alone(self, join: _Join, search: JoinElimination, scene: Scene) -> Alone | None:
+        table = join.table
+        if not _may_be_told(join.block, join.fact, table, scene):
+            return None
+        told = search.reduced(results=True)
+        if told is None or not _is_sound(join.block, join.pinned, told):
+            return None
+        cube = manifested(told.block, table.fixed_fields, held_fields(table, scene))
+        if not isinstance(cube, Manifested) or not cube.tells:
+            return None
+        relates = self._pinned(told.through, join.fact, join.pinned, scene)
+        asked = self._survey(table, told.block.conjuncts, cube.used, relates, scene)
+        return Alone(told, cube, asked, relates, _gone(join, told))
+
+    def _elimination(self, join: _Join, scene: Scene) -> JoinElimination | None:
+        """The search for dimensions that may go; None where it would find none."""
         block, fact, pinned = join.block, join.fact, join.pinned
         declared = self._declared(join.table, scene)
         if not declared and not block.left_edges:
@@ -190,41 +252,24 @@ class JoinedSearch:
             (relate,) = self._pinned({number: at}, fact, pinned, scene)
             return relate.dimensions.never_null(relate.path)
 
-        search = JoinElimination(block, fact, related, Known(unique, never_null))
+        return JoinElimination(block, fact, related, Known(unique, never_null))
+
+    def _without_joins(self, join: _Join, scene: Scene) -> Candidate | None:
+        """Without the dimensions that the statement can do without; None where it needs all."""
+        search = self._elimination(join, scene)
+        if search is None:
+            return None
         found: Candidate | None = None
-        if declared and _may_be_told(block, fact, join.table, scene):
-            told = search.reduced(results=True)
-            if told is not None and _is_sound(block, pinned, told):
-                found = self._by_indexes(join, told, scene)
+        alone = self._alone(join, search, scene) if self._declared(join.table, scene) else None
+        if alone is not None:
+            told = alone.answered(join.table)
+            if told is not None and not told.coverage.uncovered:
+                found = replace(told, reduced=alone.reduced)
         if found is None and self._config.engine != "spark" and not scene.by_spark:
-            told = search.reduced()
-            if told is not None and _is_sound(block, pinned, told):
-                found = self._by_rows(join, told, scene)
+            reduced = search.reduced()
+            if reduced is not None and _is_sound(join.block, join.pinned, reduced):
+                found = self._by_rows(join, reduced, scene)
         return found
-
-    def _by_indexes(self, join: _Join, told: Reduced, scene: Scene) -> Candidate | None:
-        """The answer from what manifests and indexes of the fact say, without reading any file."""
-        table = join.table
-        cube = manifested(told.block, table.fixed_fields, held_fields(table, scene))
-        if not isinstance(cube, Manifested) or not cube.tells:
-            return None
-        # Imports Arrow's compute module.
-        from accelerator.joined_cover import used_relates
-        from accelerator.manifest_cover import manifest_candidate
-
-        relates = self._pinned(told.through, join.fact, join.pinned, scene)
-        asked = self._survey(table, told.block.conjuncts, cube.used, relates, scene)
-        found = manifest_candidate(told.block, cube, asked, table.deleted)
-        if isinstance(found, Tried) or found.coverage.uncovered or found.manifests is None:
-            return None
-        gone = _gone(join, told)
-        manifests = replace(
-            found.manifests,
-            own=told.block.conjuncts,
-            relates=used_relates(relates),
-            gone=gone,
-        )
-        return replace(found, manifests=manifests, reduced=told)
 
     def _by_rows(self, join: _Join, told: Reduced, scene: Scene) -> Candidate | None:
         """The joins that are left over just the rows of which what is selected is TRUE."""

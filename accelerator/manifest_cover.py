@@ -44,20 +44,23 @@ def manifest_candidate(
     deleted: Callable[[], Callable[[LiveFile], Positions]],
     *,
     sidecars: bool = True,
+    among: Flags | None = None,
 ) -> Tried | Candidate:
     """The candidate; `Tried` with a reason where neither manifests nor indexes spare a file.
 
     The survey is asked for the cube's columns, too; `deleted` gives what tells the positions that
-    are deleted of a file. `sidecars`: whether they are asked, which takes time.
+    are deleted of a file. `sidecars`: whether they are asked, which takes time. `among` are the
+    files in question, where these aren't all.
     """
     cube, count = told.cube, len(asked)
+    wanted = np.ones(count, dtype=bool) if among is None else among
     tried = Tried(MANIFESTS, None, 0, 0, count, decoding=asked.decoding)
     known = asked.believed(block.tested, told.used)
     if isinstance(known, Declined):
         return replace(tried, declined=known)
-    left_out, skipped = known.none_pass, known.skipped
+    left_out, skipped = known.none_pass & wanted, known.skipped
     # A deletion vector leaves only their count known.
-    serves = known.all_pass & ~left_out & known.alive_known & known.stands_once
+    serves = known.all_pass & wanted & ~left_out & known.alive_known & known.stands_once
     if any(state.kind != "rows" for state in cube.states):
         serves &= known.whole
     keys = [known.of(d.expr) for d in cube.dimensions]
@@ -71,7 +74,7 @@ def manifest_candidate(
         own = cube if told.tells else None
         fixed = [None if key is None else Fixed(key.fixed, key.bounds.lower) for key in keys]
         answers = IndexAnswers(asked.indexes, block.conjuncts, own, fixed, deleted)
-        open_ = np.flatnonzero(~(serves | left_out) & known.stands_once)
+        open_ = np.flatnonzero(wanted & ~(serves | left_out) & known.stands_once)
         if answers.able and 0 < len(open_) <= SELECTED_MAX:
             files = known.live(np.isin(np.arange(count), open_))
             whole = known.all_pass[open_]
@@ -80,8 +83,8 @@ def manifest_candidate(
             left_out[open_] |= [one.empty for one in found_told]
             by_index[open_] = [one.cells is not None for one in found_told]
             skipped += (answers.said(found_told),)
-    read = ~(serves | left_out | by_index)
-    if count and not asked.left_out_afar and read.all():
+    read = wanted & ~(serves | left_out | by_index)
+    if count and not asked.left_out_afar and (read == wanted).all():
         return replace(tried, declined=Declined("metadata_no_file"))
     size = int(known.sizes[read].sum())
     manifests = Manifests(

@@ -44,8 +44,7 @@ def run_duckdb(
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
     check(plan.segments, store)
-    cells = None if plan.manifests is None else plan.manifests.cells
-    tables = {} if cells is None else {CELLS: cells}
+    tables = {} if plan.cells is None else {CELLS: plan.cells[0]}
     counted: Counted | None = None
     copies: dict[str, Copy] = {}
     others = 0
@@ -217,12 +216,15 @@ def _frame(
         session.read.schema(schema).parquet(*paths).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, segment_condition(filled)))
-    if plan.manifests is not None and plan.manifests.cells is not None:
+    if plan.cells is not None:
         view = f"acc_{uuid.uuid4().hex}"
-        schema = cells_schema(plan.definition, types)  # else times without a zone were instants
-        session.createDataFrame(plan.manifests.cells, schema).createOrReplaceTempView(view)
+        rows, cube = plan.cells
+        beside = None if plan.beside is None else plan.beside.match
+        kinds = types if beside is None else {}
+        schema = cells_schema(cube, kinds)  # else times without a zone were instants
+        session.createDataFrame(rows, schema).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)
-        sources.append(SegmentSource(view, ""))
+        sources.append(SegmentSource(view, "", beside))
     raw = None
     if plan.uncovered or not sources:
         raw = RawSource(

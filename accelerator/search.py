@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, cast
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from accelerator.beside import BesideFiles
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.cover_plan import (
     Candidate,
     candidate,
     cheapest,
+    check_raw,
     duckdb_run,
-    fields_used,
-    has_equality_deletes,
     nearest,
-    read_beside,
     types_now,
 )
 from accelerator.iceberg import LiveFile, Pin, PinnedTable
@@ -389,7 +388,7 @@ class CubeSearch:
         if self._may_be_manifested(block, scene):
             return None  # which files serve depends on the constants
         plan = self._plan(block, scene)
-        if isinstance(plan, CoverPlan) and block.conjuncts and (plan.uncovered or plan.is_joined):
+        if isinstance(plan, CoverPlan) and block.conjuncts and plan.chooses_files:
             return None  # and so does which files are read
         return Found(plan, seen.names)
 
@@ -414,10 +413,20 @@ class CubeSearch:
         if cubes:
             doubt = joined_pruning_doubt(block.tested, pinned)
         raw = _RawFiles(block, pinned, lambda fact: self._judge(block, fact, pinned, scene))
+        beside = BesideFiles(
+            block,
+            pinned,
+            scene,
+            self._parts,
+            self._joins,
+            lambda table, fields: self._is_unique(scene, table, fields),
+        )
         for record, cube in cubes:
             if scene.only is not None and record.name != scene.only:
                 continue
             result = self._try(block, (record, cube), pinned, scene, doubt or raw)
+            if isinstance(result, Candidate):
+                result = beside.filled(result)
             tried.append(result if isinstance(result, Tried) else result.tried)
             if isinstance(result, Candidate):
                 found.append(result)
@@ -576,8 +585,7 @@ class CubeSearch:
         run: DuckDBRun | None = None
         declined: Declined | None = None
         try:
-            _check_partitions(block, best, pinned)
-            _check_deletes(best, pinned)
+            check_raw(block, best, pinned)
             run = duckdb_run(block, best)
         except DeclinedError as error:
             declined = error.declined
@@ -613,6 +621,7 @@ class CubeSearch:
             tried=tried,
             names=tuple(o.name for o in block.outputs),
             manifests=best.manifests,
+            beside=best.beside,
         )
 
 
@@ -644,37 +653,6 @@ def _type_changed(block: Block, best: Candidate) -> Declined | None:
     if has_one_schema(best.cube, types_now(block, best.match)):
         return None
     return Declined("schema_changed", "A dimension is computed of a column of another type.")
-
-
-def _check_deletes(best: Candidate, pinned: tuple[PinnedTable, ...]) -> None:
-    """DeclinedError where a table that is read beside the fact has equality deletes."""
-    for number in read_beside(best.match, best.coverage, pinned):
-        if has_equality_deletes(pinned[number].live_files()):
-            raise DeclinedError("equality_deletes")
-
-
-def _check_partitions(block: Block, best: Candidate, pinned: tuple[PinnedTable, ...]) -> None:
-    """DeclinedError where raw files may hold other values than their partitions say.
-
-    What reads files here takes the files' own values, Spark takes the partition's.
-    """
-    from accelerator.survey import Survey  # imports Arrow's compute module
-
-    fact = (best.match.fact,) if best.coverage.uncovered else ()
-    for number in (*fact, *read_beside(best.match, best.coverage, pinned)):
-        table = pinned[number]
-        used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
-        if not used:
-            continue
-        told = (
-            table.statistics_of(best.coverage.uncovered) if number in fact else table.statistics()
-        )
-        known = Survey(told, ()).believed((), used)
-        if isinstance(known, Declined):
-            raise DeclinedError(known.code, known.detail)
-        unproven = known.unproven()
-        if unproven is not None:
-            raise DeclinedError("metadata_contradicts", f"The column {unproven.name}.")
 
 
 def _pinned(pin: Pin, parts: tuple[str, ...], at: At) -> PinnedTable:

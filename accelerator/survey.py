@@ -18,10 +18,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from accelerator.iceberg.question import Question
 from accelerator.plain_pruning import pruning_doubt
 from accelerator.pruning import judge
-from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, Verdict
+from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, Verdict, flags
 from rewrite.expr import Column, Expr, columns
 from rewrite.reason import Declined
 
@@ -100,6 +104,17 @@ class Survey:
         if self.indexes is None:
             return judge(self.own, self._statistics), ()
         return self.indexes.judged(self.own, self._statistics)
+
+    def among(self, files: Sequence[LiveFile]) -> Flags:
+        """Which of its files these are."""
+        paths, numbers = self._statistics.source.keys()
+        wanted = {file.key for file in files}
+        found = pc.is_in(paths, value_set=pa.array(sorted({path for path, _ in wanted})))
+        chosen = flags(found)
+        places = np.flatnonzero(chosen)
+        keys = zip(paths.take(pa.array(places)).to_pylist(), numbers[places].tolist(), strict=True)
+        chosen[places] = [key in wanted for key in keys]
+        return chosen
 
     def may_pass(self) -> Flags:
         """Files that may hold a row that passes, by bounds alone; an estimate, for guards."""

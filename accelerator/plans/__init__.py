@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accelerator.plans.composed import ComposedPlan, Input, NestedPlan, PartialPlan
-from accelerator.plans.cover import CoverPlan, Manifests, UsedRelate
+from accelerator.plans.cover import Beside, CoverPlan, Manifests, UsedRelate
 from accelerator.plans.files import FilesPlan
 from accelerator.plans.node import Doubt, Leaf, Plan
 from accelerator.plans.plain import PlainPlan
@@ -13,6 +13,7 @@ from accelerator.plans.tried import CELLS, MANIFESTS, DuckDBRun, Tried
 __all__ = [
     "CELLS",
     "MANIFESTS",
+    "Beside",
     "ComposedPlan",
     "CoverPlan",
     "Doubt",

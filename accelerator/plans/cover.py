@@ -90,6 +90,23 @@ class Manifests:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """Files that a cube lacks, answered by manifests and indexes: their cells merge with its own.
+
+    These are of `cube`, which answers by `match`, aligned with the statement's.
+    """
+
+    manifests: Manifests
+    cube: CubeDefinition
+    match: Match
+
+    @property
+    def files(self) -> int:
+        """Data files of which no row is read."""
+        return self.manifests.serve + self.manifests.indexed
+
+
+@dataclass(frozen=True)
 class CoverPlan(Leaf):
     """A statement answered from states, of a cube's segments or of manifests, and raw rows.
 
@@ -111,6 +128,7 @@ class CoverPlan(Leaf):
     tried: tuple[Tried, ...]
     names: tuple[str | None, ...]
     manifests: Manifests | None = None
+    beside: Beside | None = None
 
     @property
     def cube(self) -> str | None:
@@ -121,6 +139,11 @@ class CoverPlan(Leaf):
     def is_joined(self) -> bool:
         """Whether it's a join of which what files are read was chosen by its predicates."""
         return self.manifests is not None and self.manifests.own is not None
+
+    @property
+    def chooses_files(self) -> bool:
+        """Whether which files are read may depend on the statement's constants."""
+        return bool(self.uncovered) or self.is_joined or self.beside is not None
 
     @property
     def segments(self) -> tuple[SegmentRecord, ...]:
@@ -139,7 +162,22 @@ class CoverPlan(Leaf):
         if self.manifests is not None:
             told = self.manifests
             spared += told.serve + told.left_out + told.indexed
+        if self.beside is not None:
+            spared += self.beside.files
         return spared + len(self.uncovered) + sum(len(s.files) for s in self.segments)
+
+    @property
+    def cells(self) -> tuple[pa.Table, CubeDefinition] | None:
+        """Those of manifests and indexes, and the cube that they are of; None without any."""
+        told = self.manifests if self.beside is None else self.beside.manifests
+        if told is None or told.cells is None:
+            return None
+        return told.cells, self.definition if self.beside is None else self.beside.cube
+
+    def _told(self) -> tuple[Manifests, ...]:
+        """What manifests and indexes have said."""
+        beside = None if self.beside is None else self.beside.manifests
+        return tuple(one for one in (self.manifests, beside) if one is not None)
 
     def used(self) -> tuple[str, ...]:
         """See `Plan.used`."""
@@ -161,8 +199,8 @@ class CoverPlan(Leaf):
         """See `Leaf.asked`."""
         block, tables = self.block, self.definition.tables
         yield from ((tables[o].uuid, field) for o, field in self.definition.fields())
-        own = self.manifests.own if self.manifests is not None else None
-        for column in (c for expr in own or () for c in columns(expr)):
+        own = (expr for told in self._told() for expr in told.own or ())
+        for column in (c for expr in own for c in columns(expr)):
             yield self.pinned[self.match.fact].facts.uuid, column.field_id
         exprs = (*block.conditions, *block.keys, *block.results)
         for column in (c for expr in exprs for c in columns(expr)):
@@ -189,7 +227,7 @@ class CoverPlan(Leaf):
         return Metrics(
             rewritten=True,
             cubes=() if self.cube is None else (self.cube,),
-            indexes=used_indexes(self.manifests.skipped if self.manifests else ()),
+            indexes=used_indexes([one for told in self._told() for one in told.skipped]),
             files_total=self.files_total,
             files_read=len(filled) + len(self.uncovered),
             row_groups_read=0 if counted is None else len(counted.groups),
@@ -228,6 +266,7 @@ class CoverPlan(Leaf):
             "engine": self.engine,
             "snapshots": self.snapshots(),
             "segments": len(self.segments),
+            "beside": None if self.beside is None else self.beside.manifests.to_dict(),
             "files_covered": self._files_covered(),
             "files_left_out": self.coverage.left_out,
             "files_raw": len(self.uncovered),
@@ -253,16 +292,18 @@ class CoverPlan(Leaf):
         return super().snapshots() | {one.name: one.snapshot_id for one in gone}
 
     def _files_covered(self) -> int:
-        return self.files_total - len(self.uncovered) - self.coverage.left_out
+        beside = 0 if self.beside is None else self.beside.files
+        return self.files_total - len(self.uncovered) - self.coverage.left_out - beside
 
     def _sources(self) -> list[str]:
         """The lines of what answers without rows."""
         found = self.manifests
         if found is None:
-            return [
+            covered = (
                 f"  {self._files_covered()} of {self.files_total} data files by"
                 f" {len(self.segments)} segments ({self.segment_bytes:,} bytes)"
-            ]
+            )
+            return [covered] if self.beside is None else [covered, *_beside_lines(self.beside)]
         funnel = self.funnel()
         return [
             f"  {found.serve} of {self.files_total} data files by their manifests,"
@@ -311,6 +352,13 @@ class CoverPlan(Leaf):
 
         render = Renderer("spark", name)
         return [_short(render.text(one)) for one in self.match.where]
+
+
+def _beside_lines(beside: Beside) -> list[str]:
+    told = beside.manifests
+    lines = [f"  {told.serve} more by their manifests"] if told.serve else []
+    lines += [f"  {told.indexed} more by their indexes alone"] if told.indexed else []
+    return lines + [one.line() for one in told.relates]
 
 
 def _short(text: str) -> str:
