@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
-from accelerator.cover_plan import Candidate, duckdb_run, fields_used
+from accelerator.covers.candidate import Candidate
+from accelerator.covers.duckdb_text import duckdb_run, fields_used
 from accelerator.iceberg import PinnedTable
 from accelerator.number_ranges import range_of
 from accelerator.plain_pruning import joined_pruning_doubt
@@ -31,11 +32,11 @@ from rewrite.reason import Declined, DeclinedError
 from rewrite.relate import pushed
 
 if TYPE_CHECKING:
+    from accelerator.covers.composing import FactAlone
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.indexing.probing import TableIndexes
     from accelerator.relate.stale import PinnedRelate
     from accelerator.survey import OverFiles, Survey
-    from indexes.bounds import Flags
 
 _TOLD = frozenset({"count", "min", "max"})
 """Functions that manifests may tell of any column."""
@@ -81,33 +82,6 @@ class _Join:
     def table(self) -> PinnedTable:
         """The fact."""
         return self.pinned[self.fact]
-
-
-@dataclass(frozen=True, slots=True)
-class Alone:
-    """A join's block over its fact alone, and the survey of what may tell it without its rows."""
-
-    reduced: Reduced
-    told: Manifested
-    asked: Survey
-    relates: tuple[PinnedRelate, ...]
-    gone: tuple[TableFacts, ...]
-
-    def answered(self, table: PinnedTable, among: Flags | None = None) -> Candidate | None:
-        """What manifests and indexes say of the files, or of those `among` them."""
-        # Imports Arrow's compute module.
-        from accelerator.joined_cover import used_relates
-        from accelerator.manifest_cover import manifest_candidate
-
-        block = self.reduced.block
-        found = manifest_candidate(block, self.told, self.asked, table.deleted, among=among)
-        if isinstance(found, Tried) or found.manifests is None:
-            return None
-        relates = used_relates(self.relates)
-        own, gone = block.conjuncts, self.gone
-        return replace(
-            found, manifests=replace(found.manifests, own=own, relates=relates, gone=gone)
-        )
 
 
 class JoinedSearch:
@@ -184,7 +158,7 @@ class JoinedSearch:
         if not own and not always:
             return Tried(MANIFESTS, Declined("metadata_no_file"))
         # Imports Arrow's compute module.
-        from accelerator.joined_cover import joined_candidate
+        from accelerator.covers.composing import joined_candidate
 
         asked = self._survey(join.table, own, (), join.relates, scene)
         return joined_candidate(join.block, join.fact, asked, join.pinned, always=always)
@@ -208,7 +182,7 @@ class JoinedSearch:
         pinned: Sequence[PinnedTable],
         scene: Scene,
         unique: Callable[[PinnedTable, frozenset[int]], bool],
-    ) -> Alone | None:
+    ) -> FactAlone | None:
         """What is asked of the fact in place of all its joins; None if any of these stays.
 
         Then each row of the fact surely meets one row of what is joined, whichever files it's of.
@@ -221,7 +195,7 @@ class JoinedSearch:
         search = self._elimination(join, scene)
         return None if search is None else self._alone(join, search, scene)
 
-    def _alone(self, join: _Join, search: JoinElimination, scene: Scene) -> Alone | None:
+    def _alone(self, join: _Join, search: JoinElimination, scene: Scene) -> FactAlone | None:
         table = join.table
         if not _may_be_told(join.block, join.fact, table, scene):
             return None
@@ -233,7 +207,10 @@ class JoinedSearch:
             return None
         relates = self._pinned(told.through, join.fact, join.pinned, scene)
         asked = self._survey(table, told.block.conjuncts, cube.used, relates, scene)
-        return Alone(told, cube, asked, relates, _gone(join, told))
+        # Imports Arrow's compute module.
+        from accelerator.covers.composing import FactAlone
+
+        return FactAlone(told.block, cube, asked, table.deleted, told, relates, _gone(join, told))
 
     def _elimination(self, join: _Join, scene: Scene) -> JoinElimination | None:
         """The search for dimensions that may go; None where it would find none."""
@@ -262,9 +239,9 @@ class JoinedSearch:
         found: Candidate | None = None
         alone = self._alone(join, search, scene) if self._declared(join.table, scene) else None
         if alone is not None:
-            told = alone.answered(join.table)
-            if told is not None and not told.coverage.uncovered:
-                found = replace(told, reduced=alone.reduced)
+            told = alone.candidate()
+            if isinstance(told, Candidate) and not told.cover.uncovered:
+                found = told
         if found is None and self._config.engine != "spark" and not scene.by_spark:
             reduced = search.reduced()
             if reduced is not None and _is_sound(join.block, join.pinned, reduced):
@@ -274,7 +251,7 @@ class JoinedSearch:
     def _by_rows(self, join: _Join, told: Reduced, scene: Scene) -> Candidate | None:
         """The joins that are left over just the rows of which what is selected is TRUE."""
         # Imports Arrow's compute module.
-        from accelerator.joined_cover import joined_candidate
+        from accelerator.covers.composing import joined_candidate
 
         if told.selected and not _is_read_in_part(told, join.table):
             return None
@@ -288,14 +265,14 @@ class JoinedSearch:
         found = joined_candidate(
             told.block, told.fact, asked, pinned, always=always, selected=told.selected
         )
-        if isinstance(found, Tried) or found.manifests is None:
+        if isinstance(found, Tried):
             return None
         if not (always or found.tried.bytes <= self._config.duckdb_bytes_max):
             return None  # Spark reads whole files
-        manifests = replace(found.manifests, gone=_gone(join, told))
-        found = replace(found, manifests=manifests, reduced=told)
+        cover = replace(found.cover, gone=_gone(join, told))
+        found = replace(found, cover=cover, reduced=told)
         try:
-            duckdb_run(told.block, found)
+            duckdb_run(told.block, cover)
         except DeclinedError:
             return None
         return found

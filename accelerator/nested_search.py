@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
-from accelerator.cover_plan import has_equality_deletes
+from accelerator.covers.duckdb_text import has_equality_deletes
 from accelerator.iceberg import Pin
 from accelerator.plain_pruning import may_be_doubtful, pruning_doubt_above
 from accelerator.plans import (

@@ -14,7 +14,13 @@ import pyarrow as pa
 
 from accelerator.arrow_types import conform, is_known
 from accelerator.builds.checksums import check
-from accelerator.cover_plan import fields_used, segment_condition, types_now, used_columns
+from accelerator.covers.duckdb_text import (
+    fields_used,
+    other_match,
+    segment_condition,
+    types_now,
+    used_columns,
+)
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
@@ -44,7 +50,8 @@ def run_duckdb(
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
     check(plan.segments, store)
-    tables = {} if plan.cells is None else {CELLS: plan.cells[0]}
+    cells = plan.cover.cells
+    tables = {} if cells is None else {CELLS: cells.rows}
     counted: Counted | None = None
     copies: dict[str, Copy] = {}
     others = 0
@@ -65,10 +72,10 @@ def run_duckdb(
 
 def _fact_rows(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Table, Counted | None]:
     """The raw rows of the fact; of files whose sidecars were asked those that these leave."""
-    fact, selection = plan.match.fact, plan.manifests and plan.manifests.selection
+    fact, selection = plan.match.fact, plan.cover.selection
     pinned, names = plan.pinned[fact], used_columns(plan.block, fact)
     used = sorted(fields_used(plan.block, fact), key=lambda c: c.name)
-    exact = plan.manifests is not None and plan.manifests.exact
+    exact = plan.cover.exact
     if not used and exact:
         every = plan.block.occurrences[fact].table.columns
         some = next((c for c in every if is_known(c.type)), every[0])
@@ -201,7 +208,7 @@ def _frame(
     store: Store,
 ) -> DataFrame:
     session = engine.session
-    if plan.manifests is not None and plan.manifests.exact and plan.uncovered:
+    if plan.cover.exact and plan.uncovered:
         return session.sql(sql)  # Spark reads whole files
     plain = session.sql(sql).schema  # analysis alone: Spark's own names and types
     types = types_now(plan.block, plan.match)
@@ -216,15 +223,15 @@ def _frame(
         session.read.schema(schema).parquet(*paths).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)
         sources.append(SegmentSource(view, segment_condition(filled)))
-    if plan.cells is not None:
+    cells = plan.cover.cells
+    if cells is not None:
         view = f"acc_{uuid.uuid4().hex}"
-        rows, cube = plan.cells
-        beside = None if plan.beside is None else plan.beside.match
-        kinds = types if beside is None else {}
-        schema = cells_schema(cube, kinds)  # else times without a zone were instants
-        session.createDataFrame(rows, schema).createOrReplaceTempView(view)
+        other = other_match(plan.cover)
+        kinds = types if other is None else {}
+        schema = cells_schema(cells.cube, kinds)  # else times without a zone were instants
+        session.createDataFrame(cells.rows, schema).createOrReplaceTempView(view)
         views.callback(session.catalog.dropTempView, view)
-        sources.append(SegmentSource(view, "", beside))
+        sources.append(SegmentSource(view, "", other))
     raw = None
     if plan.uncovered or not sources:
         raw = RawSource(

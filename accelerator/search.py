@@ -12,19 +12,12 @@ from typing import TYPE_CHECKING, cast
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from accelerator.beside import BesideFiles
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
-from accelerator.cover_plan import (
-    Candidate,
-    candidate,
-    cheapest,
-    check_raw,
-    duckdb_run,
-    nearest,
-    types_now,
-)
-from accelerator.iceberg import LiveFile, Pin, PinnedTable
+from accelerator.covers.candidate import Candidate, cheapest, nearest
+from accelerator.covers.duckdb_text import check_raw, duckdb_run, types_now
+from accelerator.covers.of_cubes import CubeCovers
+from accelerator.iceberg import Pin, PinnedTable
 from accelerator.joined_search import JoinedSearch, held_fields, indexes_over
 from accelerator.nested_search import plan_nested, rows_beside
 from accelerator.partial_search import has_inner, plan_partial
@@ -48,7 +41,7 @@ from cubes.build_sql import has_one_schema, loses_digits
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from cubes.definition import CubeDefinition, from_dict
 from cubes.freshness import Coverage, Holds, Segment, cover
-from cubes.manifest import Manifested, manifested, unsafe
+from cubes.manifest import Manifested, manifested
 from cubes.match import hides, match
 from cubes.plan import Match
 from rewrite.bind import bind_block
@@ -67,11 +60,9 @@ from rewrite.unfolded import unfolded
 from rewrite.views import Views, inlined
 
 if TYPE_CHECKING:
+    from accelerator.covers.composing import FactAlone
     from accelerator.relate.segments import SegmentsThatHold
     from accelerator.survey import OverFiles
-
-_PRUNED_MAX = 20_000
-"""Raw files that are looked at one by one; beyond so many a statement takes long anyway."""
 
 Names = tuple[tuple[tuple[str, ...], At], ...]
 """Tables as a statement names them."""
@@ -106,47 +97,6 @@ class Found:
 
     plan: Plan
     names: Names
-
-
-class _RawFiles:
-    """The raw files of a block of which a row may pass; each set of files is looked at once.
-
-    `judge` gives what is said of a fact alone, and the indexes over its files.
-    """
-
-    def __init__(
-        self,
-        block: Block,
-        pinned: tuple[PinnedTable, ...],
-        judge: Callable[[int], tuple[Sequence[Expr], OverFiles]],
-    ) -> None:
-        self._block, self._pinned, self._judge = block, pinned, judge
-        self._judges: dict[int, tuple[Sequence[Expr], OverFiles]] = {}
-        self._left: dict[tuple[int, tuple[tuple[str, int], ...]], tuple[LiveFile, ...]] = {}
-
-    def left(self, coverage: Coverage, fact: int) -> Coverage:
-        """Without the raw files of which no row passes what is said of the fact alone."""
-        files = coverage.uncovered
-        if not 0 < len(files) <= _PRUNED_MAX or unsafe(self._block.conjuncts) is not None:
-            return coverage
-        key = (fact, tuple([file.key for file in files]))
-        left = self._left.get(key)
-        if left is None:
-            left = self._left[key] = self._pruned(files, fact)
-        return replace(coverage, uncovered=left, left_out=len(files) - len(left))
-
-    def _pruned(self, files: Sequence[LiveFile], fact: int) -> tuple[LiveFile, ...]:
-        if fact not in self._judges:
-            self._judges[fact] = self._judge(fact)
-        own, over = self._judges[fact]
-        if not own:
-            return tuple(files)
-        # Imports Arrow's compute module, which answers from cubes alone have no use for.
-        from accelerator.survey import Survey
-
-        # What ends the whole plan was asked of all live files before.
-        known = Survey(self._pinned[fact].statistics_of(files), own, over).believed(())
-        return tuple(files) if isinstance(known, Declined) else known.live(~known.none_pass)
 
 
 @dataclass(slots=True)
@@ -412,33 +362,28 @@ class CubeSearch:
         doubt: Declined | None = None
         if cubes:
             doubt = joined_pruning_doubt(block.tested, pinned)
-        raw = _RawFiles(block, pinned, lambda fact: self._judge(block, fact, pinned, scene))
-        beside = BesideFiles(
+        covers = CubeCovers(
             block,
             pinned,
-            scene,
-            self._parts,
-            self._joins,
-            lambda table, fields: self._is_unique(scene, table, fields),
+            lambda fact: self._judge(block, fact, pinned, scene),
+            lambda fact: self._alone(block, fact, pinned, scene),
         )
         for record, cube in cubes:
             if scene.only is not None and record.name != scene.only:
                 continue
-            result = self._try(block, (record, cube), pinned, scene, doubt or raw)
-            if isinstance(result, Candidate):
-                result = beside.filled(result)
+            result = self._try(block, (record, cube), pinned, scene, doubt or covers)
             tried.append(result if isinstance(result, Tried) else result.tried)
             if isinstance(result, Candidate):
                 found.append(result)
         reason = nearest(tried) or Declined("cubes_none")
         if scene.only is None:
-            covered = any(not one.coverage.uncovered for one in found)
+            covered = any(not one.cover.uncovered for one in found)
             by_manifests = self._by_manifests(block, pinned, scene, sidecars=not covered)
             tried.append(by_manifests if isinstance(by_manifests, Tried) else by_manifests.tried)
             if isinstance(by_manifests, Candidate):
                 found.append(by_manifests)
         best = cheapest(found)
-        if scene.only is None and (best is None or best.coverage.uncovered):
+        if scene.only is None and (best is None or best.cover.uncovered):
             parts = self._by_parts(block, cubes, tried, scene)
             if parts is not None and (best is None or bytes_of(parts) < best.tried.bytes):
                 return parts
@@ -467,25 +412,43 @@ class CubeSearch:
             if not sidecars:
                 return Tried(MANIFESTS, Declined("dearer", "A cube answers without a raw file."))
             return self._joined(block, pinned, scene)
-        held = held_fields(pinned[0], scene) if sidecars else frozenset[int]()
-        told = manifested(block, pinned[0].fixed_fields, held)
+        told = self._of_one(block, pinned[0], scene, sidecars=sidecars)
         if isinstance(told, Declined):
             return Tried(MANIFESTS, told)
+        return told.candidate(sidecars=sidecars)
+
+    def _of_one(
+        self, block: Block, table: PinnedTable, scene: Scene, *, sidecars: bool
+    ) -> FactAlone | Declined:
+        """Who may tell the states of a block over that one table."""
+        held = held_fields(table, scene) if sidecars else frozenset[int]()
+        told = manifested(block, table.fixed_fields, held)
+        if isinstance(told, Declined):
+            return told
         # Imports Arrow's compute module, which answers from cubes have no use for.
-        from accelerator.manifest_cover import manifest_candidate
+        from accelerator.covers.composing import FactAlone
         from accelerator.survey import survey
 
-        over = indexes_over(pinned[0], scene, self._parts)
-        asked = survey(pinned[0], block.conjuncts, told.used, over)
-        return manifest_candidate(block, told, asked, pinned[0].deleted, sidecars=sidecars)
+        over = indexes_over(table, scene, self._parts)
+        asked = survey(table, block.conjuncts, told.used, over)
+        return FactAlone(block, told, asked, table.deleted)
+
+    def _alone(
+        self, block: Block, fact: int, pinned: tuple[PinnedTable, ...], scene: Scene
+    ) -> FactAlone | None:
+        """Who may tell a block's states of its fact alone, whichever files a cube lacks."""
+        if len(pinned) > 1:
+            return self._joins.alone(block, fact, pinned, scene, self._unique(scene))
+        told = self._of_one(block, pinned[0], scene, sidecars=True)
+        return None if isinstance(told, Declined) else told
 
     def _joined(
         self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene
     ) -> Tried | Candidate:
-        def unique(table: PinnedTable, field_ids: frozenset[int]) -> bool:
-            return self._is_unique(scene, table, field_ids)
+        return self._joins.candidate(block, pinned, scene, self._unique(scene))
 
-        return self._joins.candidate(block, pinned, scene, unique)
+    def _unique(self, scene: Scene) -> Callable[[PinnedTable, frozenset[int]], bool]:
+        return lambda table, field_ids: self._is_unique(scene, table, field_ids)
 
     def _coverage(
         self,
@@ -543,9 +506,9 @@ class CubeSearch:
         tried: tuple[CubeRecord, CubeDefinition | None],
         pinned: tuple[PinnedTable, ...],
         scene: Scene,
-        raw: _RawFiles | Declined,
+        covers: CubeCovers | Declined,
     ) -> Tried | Candidate:
-        """What the cube gives, with the files that `raw` leaves, or why it doesn't or none can."""
+        """What the cube gives, or why it doesn't or none can."""
         record, cube = tried
         if record.disabled is not None:
             return Tried(record.name, Declined("cube_disabled", record.disabled))
@@ -553,16 +516,16 @@ class CubeSearch:
             return Tried(record.name, Declined("cube_disabled", "To see what it's about."))
         if cube is None:
             return Tried(record.name, Declined("segment_unreadable", "Its definition."))
-        if isinstance(raw, Declined):
-            return Tried(record.name, raw)
+        if isinstance(covers, Declined):
+            return Tried(record.name, covers)
         found = match(block, cube)
         if isinstance(found, Declined):
             return Tried(record.name, found)
         if loses_digits(cube, types_now(block, found)):
             return Tried(record.name, Declined("schema_changed", "A column of FLOAT is of DOUBLE."))
         by_cube = {v: pinned[q] for v, q in found.needs.named} | {0: pinned[found.fact]}
-        coverage = raw.left(self._coverage(record, cube, found, by_cube, scene), found.fact)
-        return candidate(record, cube, found, coverage, pinned)
+        coverage = self._coverage(record, cube, found, by_cube, scene)
+        return covers.of(record, cube, found, coverage)
 
     def _judge(
         self, block: Block, fact: int, pinned: tuple[PinnedTable, ...], scene: Scene
@@ -585,8 +548,8 @@ class CubeSearch:
         run: DuckDBRun | None = None
         declined: Declined | None = None
         try:
-            check_raw(block, best, pinned)
-            run = duckdb_run(block, best)
+            check_raw(block, best.cover, pinned)
+            run = duckdb_run(block, best.cover)
         except DeclinedError as error:
             declined = error.declined
             if best.cube_id is None and declined.code == "metadata_contradicts":
@@ -608,20 +571,14 @@ class CubeSearch:
         return CoverPlan(
             title=best.title,
             cube_id=best.cube_id,
-            definition=best.cube,
             block=block,
-            match=best.match,
-            coverage=best.coverage,
+            cover=best.cover,
             pinned=pinned,
             duckdb=run,
             duckdb_declined=declined,
             engine=engine,
-            segment_bytes=best.segment_bytes,
-            raw_bytes=best.raw_bytes,
             tried=tried,
             names=tuple(o.name for o in block.outputs),
-            manifests=best.manifests,
-            beside=best.beside,
         )
 
 
@@ -638,11 +595,11 @@ def _spark_declines(block: Block, best: Candidate) -> Declined | None:
     try:
         if block.rows:
             raw = RawSource(tuple(o.table.name for o in block.occurrences))
-            answer_sql(block, best.match, "spark", (), raw)
+            answer_sql(block, best.cover.match, "spark", (), raw)
         else:
             tables = tuple(o.table.name for o in block.occurrences)
-            delta = RawSource(tables, fact=False) if best.match.delta else None
-            answer_sql(block, best.match, "spark", [SegmentSource("cube", "")], delta)
+            delta = RawSource(tables, fact=False) if best.cover.match.delta else None
+            answer_sql(block, best.cover.match, "spark", [SegmentSource("cube", "")], delta)
     except DeclinedError as error:
         return error.declined
     return None
@@ -650,7 +607,7 @@ def _spark_declines(block: Block, best: Candidate) -> Declined | None:
 
 def _type_changed(block: Block, best: Candidate) -> Declined | None:
     """Why Spark isn't told the types in segment files, which DuckDB reads in them."""
-    if has_one_schema(best.cube, types_now(block, best.match)):
+    if has_one_schema(best.cover.cube, types_now(block, best.cover.match)):
         return None
     return Declined("schema_changed", "A dimension is computed of a column of another type.")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from accelerator.nested_search import answer_of, over_answers, refused_input
 from accelerator.plans import CoverPlan, NestedPlan, Plan, Tried
+from accelerator.plans.share import SEGMENT
 from cubes.definition import CubeDefinition
 from cubes.match import match
 from cubes.plan import Match
@@ -55,7 +56,9 @@ def plan_split(
 def bytes_of(plan: NestedPlan) -> int:
     """What the parts read."""
     return sum(
-        one.segment_bytes + one.raw_bytes for one in plan.parts if isinstance(one, CoverPlan)
+        one.cover.bytes(SEGMENT) + one.cover.raw_bytes
+        for one in plan.parts
+        if isinstance(one, CoverPlan)
     )
 
 

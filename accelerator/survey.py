@@ -126,13 +126,59 @@ class Survey:
         size = int(self._statistics.sizes[files].sum())
         return int(files.sum()), int(rows[rows > 0].sum()), size
 
-    def left_out(self, table: PinnedTable) -> tuple[int, int]:
-        """Files that predicates over partition columns leave out, and more by all bounds."""
+    def funnel(
+        self,
+        table: PinnedTable,
+        read: int,
+        skipped: tuple[Skipped, ...],
+        *,
+        row_groups: tuple[int, int] | None = None,
+        rows: tuple[int, int] | None = None,
+    ) -> Funnel:
+        """What is left of the table, of which bytes are `read`; see `Funnel` for the others."""
         held = set(table.partition_columns.values())
         own = [c for c in self.own if all(column.name in held for column in columns(c))]
         by_partition = int(judge(own, self._statistics).none_true.sum()) if own else 0
-        out = ~self.may_pass() | (self._statistics.alive == 0)
-        return by_partition, int(out.sum()) - by_partition + self.left_out_afar
+        out = int((~self.may_pass() | (self._statistics.alive == 0)).sum())
+        by_bounds = out - by_partition + self.left_out_afar
+        sizes = read, int(self.sizes.sum())
+        return Funnel(self.total, by_partition, by_bounds, skipped, row_groups, rows, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """One table's share of a plan.
+
+    `by_partition`: files that the predicates over partition columns leave out by themselves;
+    `by_bounds`: more of them by all bounds and counts. `row_groups` and `rows` are those of the
+    files that are left as (left, of so many), None where no sidecar tells; so are `bytes`, those
+    left by the share of the rows in row groups that are left.
+    """
+
+    files: int
+    by_partition: int
+    by_bounds: int
+    indexes: tuple[Skipped, ...]
+    row_groups: tuple[int, int] | None
+    rows: tuple[int, int] | None
+    bytes: tuple[int, int]
+
+    def lines(self) -> list[str]:
+        """For people."""
+        found = [
+            f"  of {self.files} data files {self.by_partition} are left out by partition,"
+            f" {self.by_bounds} more by bounds"
+        ]
+        for one in self.indexes:
+            by = "coordinator" if one.blobs == "light" else "reader, by rows"
+            found.append(f"  index {one.index} ({one.kind}, {by}): {one.files} more left out")
+        if self.row_groups is not None and self.rows is not None:
+            found.append(
+                f"  {self.row_groups[0]} of {self.row_groups[1]} row groups are left,"
+                f" {self.rows[0]:,} of {self.rows[1]:,} rows"
+            )
+        left, total = self.bytes
+        return [*found, f"  {left:,} bytes may be read, {total - left:,} aren't"]
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,11 @@ class Template:
             texts = [literal(constant(p), "duckdb") for p in self.parameters]
             pairs = zip(self.pieces, (*texts, ""), strict=True)
             run = replace(run, sql="".join([part for pair in pairs for part in pair]))
-        block, match = self.plan.block, self.plan.match
+        block, cover = self.plan.block, self.plan.cover
+        where = tuple([filled(c) for c in cover.match.where])
         return replace(
             self.plan,
             block=replace(block, conjuncts=tuple([filled(c) for c in block.conjuncts])),
-            match=replace(match, where=tuple([filled(c) for c in match.where])),
+            cover=replace(cover, match=replace(cover.match, where=where)),
             duckdb=run,
         )

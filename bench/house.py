@@ -27,7 +27,7 @@ from bench.report import Report
 HERE = Path(__file__).parents[1]
 PACKAGES = ("accelerator", "cubes", "indexes", "rewrite")
 _PLANNING = re.compile(
-    r"accelerator\.((planning|plans)(\..*)?|planner|cover_plan|scene|template|recent|(\w+_)?search)"
+    r"accelerator\.((planning|plans|covers)(\..*)?|planner|scene|template|recent|(\w+_)?search)"
 )
 """What plans statements, and so may ask what kind of plan it has made."""
 

@@ -74,15 +74,11 @@ class Holds(Protocol):
 
 @dataclass(frozen=True)
 class Coverage:
-    """Chosen segments and uncovered files of one pin, and why others weren't chosen.
-
-    `left_out`: files without a segment, and without a row that passes.
-    """
+    """Chosen segments and uncovered files of one pin, and why others weren't chosen."""
 
     segments: tuple[Any, ...]
     uncovered: tuple[Any, ...]
     refused: Mapping[str, int] = field(default_factory=dict)
-    left_out: int = 0
 
 
 def cover(

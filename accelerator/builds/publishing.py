@@ -11,7 +11,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accelerator.cover_plan import segment_condition
+from accelerator.covers.duckdb_text import segment_condition
 from accelerator.errors import BuildError, EngineError, StatementError, StoreError
 from accelerator.store import CubeRecord
 from cubes.build_sql import has_one_schema

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from accelerator.plans.composed import ComposedPlan, Input, NestedPlan, PartialPlan
-from accelerator.plans.cover import Beside, CoverPlan, Manifests, UsedRelate
+from accelerator.plans.cover import CoverPlan
 from accelerator.plans.files import FilesPlan
 from accelerator.plans.node import Doubt, Leaf, Plan
 from accelerator.plans.plain import PlainPlan
 from accelerator.plans.rows import RowsPlan
+from accelerator.plans.share import Cells, Cover, Share, UsedRelate
 from accelerator.plans.tried import CELLS, MANIFESTS, DuckDBRun, Tried
 
 __all__ = [
     "CELLS",
     "MANIFESTS",
-    "Beside",
+    "Cells",
     "ComposedPlan",
+    "Cover",
     "CoverPlan",
     "Doubt",
     "DuckDBRun",
     "FilesPlan",
     "Input",
     "Leaf",
-    "Manifests",
     "NestedPlan",
     "PartialPlan",
     "PlainPlan",
     "Plan",
     "RowsPlan",
+    "Share",
     "Tried",
     "UsedRelate",
 ]

@@ -6,104 +6,25 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.metrics import Metrics
-from accelerator.plans.funnel import Funnel
 from accelerator.plans.node import Leaf, used_indexes
+from accelerator.plans.share import INDEX, MANIFEST, NOTHING, SEGMENT, Cover
 from accelerator.plans.tried import DuckDBRun, Tried
 from accelerator.store.records import SegmentRecord
 from cubes.definition import CubeDefinition
-from cubes.freshness import Coverage
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.expr import CUBE, ZONE, Column, Expr, Literal, columns, walk
-from rewrite.facts import TableFacts
 from rewrite.reason import Declined
 from rewrite.render import Renderer, quote
 
 if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
-    from accelerator.indexing.probing import RowSelection, Skipped
-    from accelerator.survey import Survey
+    from accelerator.survey import Funnel
 
 _SHOWN = 500
 """Characters of a predicate that are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class UsedRelate:
-    """A relate column that a statement's predicates went through, and its dimensions.
-
-    `stale` files have keys that changed in these since an index was built, or may have.
-    `expression` is what it's an expression of, as SQL.
-    """
-
-    name: str
-    dimensions: tuple[str, ...]
-    stale: int
-    expression: str = ""
-
-    def line(self) -> str:
-        """For people."""
-        return (
-            f"  relate column {self.name}, by {' and '.join(self.dimensions)}"
-            + (f", is {self.expression}" if self.expression else "")
-            + (f"; {self.stale} data files may have changed keys" if self.stale else "")
-        )
-
-
-@dataclass(frozen=True)
-class Manifests:
-    """Data files that need not be read: `cells` are the states of those that `serve`, if any can.
-
-    `skipped` says what of them indexes have told; `indexed` files serve by these alone, and their
-    states are among the cells. `survey` is of the table's files. Of a join `own` is what holds
-    of the fact alone, `selection` which of its rows may pass, and `relates` its relate columns.
-    Tables that are `gone` aren't read, since these say all that is asked of them; where `exact`,
-    just the rows of the selection may be read.
-    """
-
-    cells: pa.Table | None
-    serve: int
-    left_out: int
-    skipped: tuple[Skipped, ...] = ()
-    indexed: int = 0
-    survey: Survey | None = None
-    own: tuple[Expr, ...] | None = None
-    selection: RowSelection | None = None
-    relates: tuple[UsedRelate, ...] = ()
-    gone: tuple[TableFacts, ...] = ()
-    exact: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Data files that are answered by their manifests, and those that no row of passes."""
-        return {
-            "serve": self.serve,
-            "left_out": self.left_out,
-            "by_indexes": self.indexed,
-            "indexes": [asdict(one) for one in self.skipped],
-            "relate_columns": [asdict(one) for one in self.relates],
-            "joins_left_out": [one.name for one in self.gone],
-        }
-
-
-@dataclass(frozen=True)
-class Beside:
-    """Files that a cube lacks, answered by manifests and indexes: their cells merge with its own.
-
-    These are of `cube`, which answers by `match`, aligned with the statement's.
-    """
-
-    manifests: Manifests
-    cube: CubeDefinition
-    match: Match
-
-    @property
-    def files(self) -> int:
-        """Data files of which no row is read."""
-        return self.manifests.serve + self.manifests.indexed
 
 
 @dataclass(frozen=True)
@@ -115,69 +36,54 @@ class CoverPlan(Leaf):
 
     title: str
     cube_id: str | None
-    definition: CubeDefinition
     block: Block
-    match: Match
-    coverage: Coverage
+    cover: Cover
     pinned: tuple[PinnedTable, ...]
     duckdb: DuckDBRun | None
     duckdb_declined: Declined | None
     engine: str
-    segment_bytes: int
-    raw_bytes: int
     tried: tuple[Tried, ...]
     names: tuple[str | None, ...]
-    manifests: Manifests | None = None
-    beside: Beside | None = None
 
     @property
     def cube(self) -> str | None:
         """The cube's name."""
-        return None if self.manifests is not None else self.title
+        return None if self.cube_id is None else self.title
+
+    @property
+    def match(self) -> Match:
+        """How the cube answers the block."""
+        return self.cover.match
+
+    @property
+    def definition(self) -> CubeDefinition:
+        """The cube that answers; what manifests tell is one, and so is a block of raw rows."""
+        return self.cover.cube
 
     @property
     def is_joined(self) -> bool:
         """Whether it's a join of which what files are read was chosen by its predicates."""
-        return self.manifests is not None and self.manifests.own is not None
+        return self.cover.own is not None
 
     @property
     def chooses_files(self) -> bool:
         """Whether which files are read may depend on the statement's constants."""
-        return bool(self.uncovered) or self.is_joined or self.beside is not None
+        return self.is_joined or self.cover.files(SEGMENT) < self.files_total
 
     @property
     def segments(self) -> tuple[SegmentRecord, ...]:
         """The chosen segments."""
-        return self.coverage.segments
+        return self.cover.segments
 
     @property
     def uncovered(self) -> tuple[LiveFile, ...]:
         """The fact's files that are read raw."""
-        return self.coverage.uncovered
+        return self.cover.uncovered
 
     @property
     def files_total(self) -> int:
         """Live data files of the fact."""
-        spared = self.coverage.left_out
-        if self.manifests is not None:
-            told = self.manifests
-            spared += told.serve + told.left_out + told.indexed
-        if self.beside is not None:
-            spared += self.beside.files
-        return spared + len(self.uncovered) + sum(len(s.files) for s in self.segments)
-
-    @property
-    def cells(self) -> tuple[pa.Table, CubeDefinition] | None:
-        """Those of manifests and indexes, and the cube that they are of; None without any."""
-        told = self.manifests if self.beside is None else self.beside.manifests
-        if told is None or told.cells is None:
-            return None
-        return told.cells, self.definition if self.beside is None else self.beside.cube
-
-    def _told(self) -> tuple[Manifests, ...]:
-        """What manifests and indexes have said."""
-        beside = None if self.beside is None else self.beside.manifests
-        return tuple(one for one in (self.manifests, beside) if one is not None)
+        return self.cover.files()
 
     def used(self) -> tuple[str, ...]:
         """See `Plan.used`."""
@@ -198,9 +104,8 @@ class CoverPlan(Leaf):
     def asked(self) -> Iterator[tuple[str, int]]:
         """See `Leaf.asked`."""
         block, tables = self.block, self.definition.tables
-        yield from ((tables[o].uuid, field) for o, field in self.definition.fields())
-        own = (expr for told in self._told() for expr in told.own or ())
-        for column in (c for expr in own for c in columns(expr)):
+        yield from ((tables[o].uuid, field) for o, field in self.cover.cube.fields())
+        for column in (c for expr in self.cover.own or () for c in columns(expr)):
             yield self.pinned[self.match.fact].facts.uuid, column.field_id
         exprs = (*block.conditions, *block.keys, *block.results)
         for column in (c for expr in exprs for c in columns(expr)):
@@ -210,16 +115,14 @@ class CoverPlan(Leaf):
         """See `Leaf.reads_rows`."""
         if self.uncovered:
             return True
-        return self.manifests is None and not any(s.rows for s in self.segments)
+        return self.cube_id is not None and not any(s.rows for s in self.segments)
 
     def funnel(self) -> Funnel | None:
         """See `Leaf.funnel`."""
-        told = self.manifests
-        if told is None or told.survey is None:
+        cover = self.cover
+        if cover.survey is None:
             return None
-        steps = told.survey.left_out(self.pinned[self.match.fact])
-        sizes = (self.raw_bytes, int(told.survey.sizes.sum()))
-        return Funnel(self.files_total, *steps, told.skipped, None, None, sizes)
+        return cover.survey.funnel(self.pinned[cover.match.fact], cover.raw_bytes, cover.skipped)
 
     def figures(self, counted: Counted | None = None, /) -> Metrics:
         """See `Plan.figures`."""
@@ -227,21 +130,20 @@ class CoverPlan(Leaf):
         return Metrics(
             rewritten=True,
             cubes=() if self.cube is None else (self.cube,),
-            indexes=used_indexes([one for told in self._told() for one in told.skipped]),
+            indexes=used_indexes(self.cover.skipped),
             files_total=self.files_total,
             files_read=len(filled) + len(self.uncovered),
             row_groups_read=0 if counted is None else len(counted.groups),
-            bytes_read=self.segment_bytes + (self.raw_bytes if counted is None else counted.bytes),
+            bytes_read=self.cover.bytes(SEGMENT)
+            + (self.cover.raw_bytes if counted is None else counted.bytes),
         )
 
     def lines(self) -> list[str]:
         """See `Plan.lines`."""
-        lines = [f"{self.title if self.manifests else f'cube {self.cube}'}, by {self.engine}"]
-        lines += self._sources()
-        if self.coverage.left_out:
-            lines.append(f"  {self.coverage.left_out} data files without a row that passes")
+        title = self.title if self.cube is None else f"cube {self.cube}"
+        lines = [f"{title}, by {self.engine}", *self._sources()]
         if self.uncovered:
-            count, size = len(self.uncovered), self.raw_bytes
+            count, size = len(self.uncovered), self.cover.raw_bytes
             lines.append(f"  {count} data files raw ({size:,} bytes with dimensions)")
         delta = self._delta()
         if delta:
@@ -249,7 +151,7 @@ class CoverPlan(Leaf):
         held = self._conditions()
         if held:
             lines.append("  rests on: " + "; ".join(held))
-        if self.manifests is None and self.match.where:
+        if self.cube is not None and self.match.where:
             lines.append("  of its cells those where " + " AND ".join(self._of_cells()))
         measures = dict.fromkeys(self.match.estimates.values())
         lines += [f"  {m.function}: an estimate ({m.estimate})" for m in measures]
@@ -261,23 +163,23 @@ class CoverPlan(Leaf):
         return {
             "rewritten": True,
             "cube": self.cube,
-            "manifests": None if self.manifests is None else self.manifests.to_dict(),
+            "manifests": self.cover.to_dict() if self.cube is None else None,
             "funnel": None if found is None else asdict(found),
             "engine": self.engine,
             "snapshots": self.snapshots(),
             "segments": len(self.segments),
-            "beside": None if self.beside is None else self.beside.manifests.to_dict(),
+            "sources": self.cover.by_source(),
             "files_covered": self._files_covered(),
-            "files_left_out": self.coverage.left_out,
+            "files_left_out": 0 if self.cube is None else self.cover.files(NOTHING),
             "files_raw": len(self.uncovered),
-            "bytes": {"segments": self.segment_bytes, "raw": self.raw_bytes},
+            "bytes": {"segments": self.cover.bytes(SEGMENT), "raw": self.cover.raw_bytes},
             "conditions": {
                 "joins_complete": sorted(needs.complete),
                 "keys_unique": sorted(needs.unique),
                 "dimensions_pinned": [v for v, _ in needs.named],
                 "bounds_proven": [list(pair) for pair in needs.bounded],
                 "proven": self._conditions(),
-                "cells": self._of_cells() if self.manifests is None else [],
+                "cells": [] if self.cube is None else self._of_cells(),
             },
             "delta": self._delta(),
             "approximate": [aggregate.function for aggregate in self.match.estimates],
@@ -288,29 +190,36 @@ class CoverPlan(Leaf):
 
     def snapshots(self) -> dict[str, int | None]:
         """With those of tables that aren't read, since relate columns say what is asked."""
-        gone = () if self.manifests is None else self.manifests.gone
-        return super().snapshots() | {one.name: one.snapshot_id for one in gone}
+        return super().snapshots() | {one.name: one.snapshot_id for one in self.cover.gone}
 
     def _files_covered(self) -> int:
-        beside = 0 if self.beside is None else self.beside.files
-        return self.files_total - len(self.uncovered) - self.coverage.left_out - beside
+        """By a cube's segments, or else by manifests and indexes, and those that need nothing."""
+        if self.cube is not None:
+            return self.cover.files(SEGMENT)
+        return self.files_total - len(self.uncovered)
 
     def _sources(self) -> list[str]:
         """The lines of what answers without rows."""
-        found = self.manifests
-        if found is None:
+        cover, total = self.cover, self.files_total
+        serve, left_out = cover.files(MANIFEST), cover.files(NOTHING)
+        indexed = cover.files(INDEX)
+        by_indexes = [f"  {indexed} data files by their indexes alone"] if indexed else []
+        if self.cube is not None:
             covered = (
-                f"  {self._files_covered()} of {self.files_total} data files by"
-                f" {len(self.segments)} segments ({self.segment_bytes:,} bytes)"
+                f"  {self._files_covered()} of {total} data files by"
+                f" {len(self.segments)} segments ({cover.bytes(SEGMENT):,} bytes)"
             )
-            return [covered] if self.beside is None else [covered, *_beside_lines(self.beside)]
+            by_manifests = [f"  {serve} data files by their manifests"] if serve else []
+            out = [f"  {left_out} data files without a row that passes"] if left_out else []
+            relates = (one.line() for one in cover.relates)
+            return [covered, *by_manifests, *by_indexes, *relates, *out]
         funnel = self.funnel()
         return [
-            f"  {found.serve} of {self.files_total} data files by their manifests,"
-            f" {found.left_out} without a row that passes",
-            *([f"  {found.indexed} data files by their indexes alone"] if found.indexed else []),
-            *(one.line() for one in found.relates),
-            *(f"  {one.name} isn't read: relate columns say what's asked" for one in found.gone),
+            f"  {serve} of {total} data files by their manifests,"
+            f" {left_out} without a row that passes",
+            *by_indexes,
+            *(one.line() for one in cover.relates),
+            *(f"  {one.name} isn't read: relate columns say what's asked" for one in cover.gone),
             *([] if funnel is None else funnel.lines()),
         ]
 
@@ -352,13 +261,6 @@ class CoverPlan(Leaf):
 
         render = Renderer("spark", name)
         return [_short(render.text(one)) for one in self.match.where]
-
-
-def _beside_lines(beside: Beside) -> list[str]:
-    told = beside.manifests
-    lines = [f"  {told.serve} more by their manifests"] if told.serve else []
-    lines += [f"  {told.indexed} more by their indexes alone"] if told.indexed else []
-    return lines + [one.line() for one in told.relates]
 
 
 def _short(text: str) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.manifest_jobs import Decoding
     from accelerator.iceberg.row_groups import Counted
     from accelerator.indexing.probing import Skipped
-    from accelerator.plans.funnel import Funnel
+    from accelerator.survey import Funnel
 
 
 @dataclass(frozen=True, slots=True)

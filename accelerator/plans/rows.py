@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
-from accelerator.plans.funnel import Funnel
 from accelerator.plans.node import Leaf, used_indexes
 from accelerator.plans.tried import MANIFESTS, Tried
 from rewrite.expr import columns
@@ -18,6 +17,7 @@ from rewrite.row_block import RowBlock
 if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
     from accelerator.rows.reading import Reading
+    from accelerator.survey import Funnel
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,14 @@ class RowsPlan(Leaf):
 
     def funnel(self) -> Funnel:
         """See `Leaf.funnel`."""
-        reading = self.reading
-        left = reading.left
-        survey = reading.known.survey
-        steps, sizes = survey.left_out(self.pinned[0]), (left.bytes, int(survey.sizes.sum()))
-        return Funnel(self.files_total, *steps, reading.skipped, left.row_groups, left.rows, sizes)
+        reading, left = self.reading, self.reading.left
+        return reading.known.survey.funnel(
+            self.pinned[0],
+            left.bytes,
+            reading.skipped,
+            row_groups=left.row_groups,
+            rows=left.rows,
+        )
 
     def figures(self, counted: Counted | None = None, /) -> Metrics:
         """See `Plan.figures`."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accelerator.doubts import estimated, inexact
-from accelerator.plans import CoverPlan, Doubt, DuckDBRun, NestedPlan, PartialPlan, PlainPlan
-from cubes.freshness import Coverage
+from accelerator.plans import Cover, CoverPlan, Doubt, DuckDBRun, NestedPlan, PartialPlan, PlainPlan
 from cubes.match import match
 from cubes.plan import Match
 from rewrite.expr import Column
@@ -25,16 +24,12 @@ def _cover(sql: str) -> CoverPlan:
     return CoverPlan(
         title="c",
         cube_id="1",
-        definition=definition,
         block=asked,
-        match=found,
-        coverage=Coverage((), ()),
+        cover=Cover(definition, found, ()),
         pinned=(),
         duckdb=None,
         duckdb_declined=None,
         engine="duckdb",
-        segment_bytes=0,
-        raw_bytes=0,
         tried=(),
         names=tuple(o.name for o in asked.outputs),
     )

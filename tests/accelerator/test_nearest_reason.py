@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accelerator.cover_plan import nearest
+from accelerator.covers.candidate import nearest
 from accelerator.plans import Tried
 from rewrite.reason import Declined
 

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from accelerator import cover_plan
+from accelerator.covers import duckdb_text
 from accelerator.engines import hot_segments
 from accelerator.session import Accelerator
 from cubes.measures import MEASURES
@@ -222,7 +222,7 @@ def test_the_cube_answers_as_spark_does(
 def _rolled_up() -> Iterator[None]:
     """Every file counts as large and every roll-up as worthwhile, from the first use on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cover_plan, "_COPIED_WHOLE", -1)
+        patch.setattr(duckdb_text, "_COPIED_WHOLE", -1)
         patch.setattr(hot_segments, "_USES", 1)
         patch.setattr(hot_segments, "_FEWER", 0)
         yield

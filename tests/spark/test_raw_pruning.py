@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from accelerator.plans import PlainPlan
+from accelerator.plans.share import NOTHING
 from accelerator.verification import differ
 
 pytestmark = pytest.mark.spark
@@ -51,12 +52,12 @@ def test_raw_files_are_left_out_by_their_bounds(spark_warehouse, acc) -> None:
             # The raw files alone may be the cheaper.
             assert mine.metrics.rewritten and mine.metrics.files_total == 5
         plan, _ = acc.plan(sql, only=f"pruned_{name}")
-        assert (len(plan.uncovered), plan.coverage.left_out) == (raw, left_out), where
+        assert (len(plan.uncovered), plan.cover.files(NOTHING)) == (raw, left_out), where
     text = acc.explain(f"SELECT sum(v) AS s FROM {table} WHERE k < 50")
     assert "4 data files without a row that passes" in text or ", 4 without a row" in text
     raising = f"SELECT sum(v) AS s FROM {table} WHERE k < 50 AND 100 / (k - 400) < 1"
     plan, _ = acc.plan(raising)
-    assert isinstance(plan, PlainPlan) or not plan.coverage.left_out
+    assert isinstance(plan, PlainPlan) or not plan.cover.files(NOTHING)
 
 
 def test_a_raw_file_of_other_values_than_its_partition_is_read_by_spark(

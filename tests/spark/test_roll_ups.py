@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from accelerator import cover_plan
+from accelerator.covers import duckdb_text
 from accelerator.engines import hot_segments
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
@@ -38,7 +38,7 @@ _QUERIES = (
 def acc(
     spark_warehouse: SparkWarehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Accelerator]:
-    monkeypatch.setattr(cover_plan, "_COPIED_WHOLE", -1)
+    monkeypatch.setattr(duckdb_text, "_COPIED_WHOLE", -1)
     monkeypatch.setattr(hot_segments, "_USES", 1)
     monkeypatch.setattr(hot_segments, "_FEWER", 0)
     with spark_warehouse.attach(store=str(tmp_path)) as session:

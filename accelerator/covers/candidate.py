@@ -1,0 +1,65 @@
+"""Covers as candidates for one statement: what each would read, and which is cheapest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from accelerator.plans.share import SEGMENT, Cover
+from accelerator.plans.tried import Tried
+from rewrite.join_elimination import Reduced
+from rewrite.reason import Declined
+
+_STAGES = (
+    "fact_not_in_query",
+    "table_not_in_cube",
+    "fact_null_supplying",
+    "join_differs",
+    "join_not_counted",
+    "column_not_in_cube",
+    "predicate_not_implied",
+    "aggregate_not_in_cube",
+)
+"""Reasons of a match in the order in which a cube nears an answer; any other is nearer still."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cover that answers the block, by a cube or by what is known without one.
+
+    Where it's `reduced`, that's the block which is answered in place of the statement's.
+    """
+
+    title: str
+    cube_id: str | None
+    cover: Cover
+    tried: Tried
+    reduced: Reduced | None = None
+
+
+def costed(title: str, cover: Cover, tried: Tried | None = None) -> Tried:
+    """What was tried, with what the cover reads."""
+    known = tried or Tried(title, None)
+    return Tried(
+        title,
+        None,
+        cover.bytes(SEGMENT) + cover.raw_bytes,
+        len(cover.segments),
+        len(cover.uncovered),
+        tuple(sorted(cover.refused.items())),
+        known.decoding,
+    )
+
+
+def cheapest(candidates: Iterable[Candidate]) -> Candidate | None:
+    """The one that reads the fewest bytes; ties by name, so that plans are stable."""
+    return min(candidates, key=lambda c: (c.tried.bytes, c.title), default=None)
+
+
+def nearest(tried: Iterable[Tried]) -> Declined | None:
+    """The reason of the cube that came nearest to answering; ties go to the first."""
+
+    def stage(declined: Declined) -> int:
+        return _STAGES.index(declined.code) if declined.code in _STAGES else len(_STAGES)
+
+    return max((t.declined for t in tried if t.declined is not None), key=stage, default=None)

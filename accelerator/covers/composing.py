@@ -1,0 +1,209 @@
+"""Sources, asked one after the other: what each leaves goes to the next.
+
+Imports Arrow's compute module, which answers from segments alone have no use for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from accelerator.covers.candidate import Candidate, costed
+from accelerator.covers.index import Deleted, IndexCells
+from accelerator.covers.manifest import ManifestCells
+from accelerator.covers.nothing import Nothing
+from accelerator.covers.rows import RawRows, SelectedRows
+from accelerator.covers.source import Source, Unserved
+from accelerator.plain_pruning import joined_pruning_doubt
+from accelerator.plans.share import ROWS, Cells, Cover, Share, UsedRelate
+from accelerator.plans.tried import MANIFESTS, Tried
+from accelerator.relate.expressions import shown
+from cubes.aligned import aligned
+from cubes.definition import CubeDefinition
+from cubes.itself import itself
+from cubes.manifest import Manifested
+from cubes.plan import Match
+from rewrite.block import Block
+from rewrite.expr import Expr
+from rewrite.facts import TableFacts
+from rewrite.join_elimination import Reduced
+from rewrite.reason import Declined, DeclinedError
+
+if TYPE_CHECKING:
+    from accelerator.iceberg import PinnedTable
+    from accelerator.relate.stale import PinnedRelate
+    from accelerator.survey import Believed, Survey
+
+_ADDED = frozenset({"rows", "count"})
+
+
+def served(sources: Sequence[Source], left: Unserved) -> tuple[tuple[Share, ...], Unserved]:
+    """The shares of these sources, and what they leave; DeclinedError of one that forbids it."""
+    shares: list[Share] = []
+    for source in sources:
+        found = source.serve(left)
+        if isinstance(found, Declined):
+            raise DeclinedError(found.code, found.detail)
+        shares += found.shares
+        left = found.left
+    return tuple(shares), left
+
+
+@dataclass(frozen=True)
+class FactAlone:
+    """A block over one table, or over a join's fact in place of it, and who may tell its states.
+
+    The survey is of the table's files; `reduced` is the join without its dimensions, which are
+    `gone`, as `relates` say what is asked of them.
+    """
+
+    block: Block
+    told: Manifested
+    asked: Survey
+    deleted: Deleted
+    reduced: Reduced | None = None
+    relates: tuple[PinnedRelate, ...] = ()
+    gone: tuple[TableFacts, ...] = ()
+
+    def _known(self) -> Believed | Declined:
+        return self.asked.believed(self.block.tested, self.told.used)
+
+    def _sources(self, known: Believed, *, sidecars: bool = True) -> list[Source]:
+        cube = self.told.cube if self.told.tells else None
+        found: list[Source] = [Nothing(known)]
+        if cube is not None:
+            found.append(ManifestCells(cube, known))
+        if sidecars:
+            found.append(IndexCells(self.block.conjuncts, cube, known, self.deleted))
+        return found
+
+    def candidate(self, *, sidecars: bool = True) -> Tried | Candidate:
+        """The cover by all of them; `Tried` with a reason where they don't spare a single file.
+
+        `sidecars`: whether these are asked, which takes time.
+        """
+        asked = self.asked
+        tried = Tried(MANIFESTS, None, 0, 0, len(asked), decoding=asked.decoding)
+        known = self._known()
+        if isinstance(known, Declined):
+            return replace(tried, declined=known)
+        sources = self._sources(known, sidecars=sidecars)
+        shares, _ = served([*sources, RawRows()], Unserved())
+        cover = Cover(self.told.cube, self.told.match, shares, survey=asked)
+        if len(asked) and cover.files() == cover.files(ROWS):
+            return replace(tried, declined=Declined("metadata_no_file"))
+        if self.told.tells:
+            cover = replace(cover, cells=merged(self.told.cube, self.told.match, shares))
+        if self.reduced is not None:
+            relates = used_relates(self.relates)
+            own, gone = self.block.conjuncts, self.gone
+            cover = replace(cover, own=own, relates=relates, gone=gone)
+        found = costed(MANIFESTS, cover, tried)
+        return Candidate(MANIFESTS, None, cover, found, self.reduced)
+
+    def filled(self, match: Match, left: Unserved) -> Filled | None:
+        """Files that a cube lacks; None where others are told than its match's states, or of none.
+
+        Cells that are told merge with the cube's.
+        """
+        own = aligned(match, self.told.match) if self.told.tells else None
+        if own is None or self.asked.left_out_afar:
+            return None
+        known = self._known()
+        if isinstance(known, Declined):
+            return None
+        shares, rest = served(self._sources(known), left)
+        if not any(one.files for one in shares):
+            return None
+        cells = merged(self.told.cube, own, shares)
+        return Filled(shares, cells, rest, used_relates(self.relates))
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Shares of files beside a cube's segments, their cells, and the files that are left."""
+
+    shares: tuple[Share, ...]
+    cells: Cells
+    left: Unserved
+    relates: tuple[UsedRelate, ...]
+
+
+def joined_candidate(
+    block: Block,
+    fact: int,
+    asked: Survey,
+    pinned: Sequence[PinnedTable],
+    *,
+    always: bool = False,
+    selected: Sequence[Expr] = (),
+) -> Tried | Candidate:
+    """The cover that reads what is left of the fact occurrence, which the survey is of.
+
+    No state is stored: the block is its own cube, and its rows are read, aggregated and joined as a
+    cube's raw rows are. What is proven of a file, or of rows in it, is proven by the fact's own
+    columns and by relate columns, which have a dimension's attributes.
+
+    `selected` are such of its conjuncts as the block doesn't have: of the rows that are read
+    they're TRUE. `Tried` with a reason where no file is left out, unless `always`, or where the
+    rows that are selected aren't known.
+    """
+    tried = Tried(MANIFESTS, None, decoding=asked.decoding)
+    doubt = joined_pruning_doubt(block.tested, pinned)
+    found = itself(block, fact) if doubt is None else doubt
+    if isinstance(found, Declined):
+        return replace(tried, declined=found)
+    tried = replace(tried, uncovered=len(asked))
+    known = asked.believed(asked.own)
+    if isinstance(known, Declined):
+        return replace(tried, declined=known)
+    first, left = served([Nothing(known)], Unserved())
+    second = SelectedRows(known, selected).serve(left)
+    if isinstance(second, Declined):
+        return replace(tried, declined=second)
+    cover = Cover(
+        *found,
+        (*first, *second.shares),
+        beside=sum(table.size_bytes for i, table in enumerate(pinned) if i != fact),
+        survey=asked,
+        own=asked.own,
+        relates=() if asked.indexes is None else used_relates(asked.indexes.relates),
+    )
+    if not always and cover.selection is None and cover.files() == cover.files(ROWS):
+        return replace(tried, declined=Declined("metadata_no_file"))
+    return Candidate(MANIFESTS, None, cover, costed(MANIFESTS, cover, tried))
+
+
+def merged(cube: CubeDefinition, match: Match, shares: Sequence[Share]) -> Cells:
+    """The cells of shares, one row for each combination of dimension values.
+
+    But where values are floats they stay as they are: Arrow passes over NaN, which is above all
+    numbers.
+    """
+    table = pa.concat_tables([one.cells for one in shares if one.cells is not None])
+    if table.num_rows and not any(map(pa.types.is_floating, table.schema.types)):
+        merges = {
+            f"s{i}": "sum" if state.kind in _ADDED else state.kind
+            for i, state in enumerate(cube.states)
+        }
+        keys = [name for name in table.column_names if name not in merges]
+        made = table.group_by(keys).aggregate(list(merges.items()))
+        titles = [*keys, *(f"{name}_{how}" for name, how in merges.items())]
+        table = made.select(titles).rename_columns(table.column_names).cast(table.schema)
+    return Cells(table, cube, match)
+
+
+def used_relates(relates: Sequence[PinnedRelate]) -> tuple[UsedRelate, ...]:
+    """As explain tells them."""
+    return tuple(map(_used, relates))
+
+
+def _used(relate: PinnedRelate) -> UsedRelate:
+    path, expression = relate.path, relate.path.column.expression
+    names = tuple(one.facts.name for one in path.dimensions)
+    tables = ((), *(one.parts for one in path.dimensions))
+    text = "" if expression is None else shown(expression, tables)
+    return UsedRelate(path.column.name, names, relate.stale, text)

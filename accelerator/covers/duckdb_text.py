@@ -1,0 +1,146 @@
+"""A cover as DuckDB's text over its sources, and whether what it reads may be read in process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from accelerator.covers.of_cubes import read_beside
+from accelerator.engines.duckdb import parquet_scan
+from accelerator.engines.hot_segments import Copy
+from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.plans.share import Cover
+from accelerator.plans.tried import CELLS, DuckDBRun
+from accelerator.store import SegmentRecord
+from accelerator.store.files import local_path
+from cubes.build_sql import SEGMENT, cells_count, rolled_select
+from cubes.cover_sql import RawSource, SegmentSource, answer_sql
+from cubes.plan import Match
+from rewrite.block import Block
+from rewrite.expr import Column, columns
+from rewrite.reason import Declined, DeclinedError
+
+_COPIED_WHOLE = 4 * 1024 * 1024
+"""Bytes of segment files that are copied as they are. Of a larger one Parquet's statistics and
+Bloom filters leave fewer rows to read than a whole copy would."""
+
+
+def has_equality_deletes(files: Iterable[LiveFile]) -> bool:
+    """Which only Spark applies."""
+    return any(d.content == "equality" for f in files for d in f.deletes)
+
+
+def check_raw(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> None:
+    """DeclinedError where rows can't be read in process as Spark has them."""
+    _check_partitions(block, cover, pinned)
+    _check_deletes(cover, pinned)
+
+
+def _check_deletes(cover: Cover, pinned: Sequence[PinnedTable]) -> None:
+    """DeclinedError where a table that is read beside the fact has equality deletes."""
+    for number in read_beside(cover.match, pinned, raw=bool(cover.uncovered)):
+        if has_equality_deletes(pinned[number].live_files()):
+            raise DeclinedError("equality_deletes")
+
+
+def _check_partitions(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> None:
+    """DeclinedError where raw files may hold other values than their partitions say.
+
+    What reads files here takes the files' own values, Spark takes the partition's.
+    """
+    from accelerator.survey import Survey  # imports Arrow's compute module
+
+    fact = (cover.match.fact,) if cover.uncovered else ()
+    for number in (*fact, *read_beside(cover.match, pinned, raw=bool(cover.uncovered))):
+        table = pinned[number]
+        used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
+        if not used:
+            continue
+        told = table.statistics_of(cover.uncovered) if number in fact else table.statistics()
+        known = Survey(told, ()).believed((), used)
+        if isinstance(known, Declined):
+            raise DeclinedError(known.code, known.detail)
+        unproven = known.unproven()
+        if unproven is not None:
+            raise DeclinedError("metadata_contradicts", f"The column {unproven.name}.")
+
+
+def segment_condition(segments: Sequence[SegmentRecord]) -> str:
+    """The condition that picks these segments out of their files; empty where they are all."""
+    chosen = Counter(s.path for s in segments)
+    if all(s.facts.get("file_segments") == chosen[s.path] for s in segments):
+        return ""
+    return f"{SEGMENT} IN ({', '.join(str(s.id) for s in sorted(segments, key=lambda s: s.id))})"
+
+
+def segment_paths(segments: Iterable[SegmentRecord]) -> list[str]:
+    """The distinct files of segments, as local paths."""
+    return sorted({local_path(s.path) for s in segments})
+
+
+def duckdb_run(block: Block, cover: Cover) -> DuckDBRun:
+    """The DuckDB text; DeclinedError where DuckDB isn't proven to mean the same."""
+    if any(o.name is None for o in block.outputs):
+        raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
+    filled = [s for s in cover.segments if s.rows]
+    paths = segment_paths(filled)
+    scan = parquet_scan(paths) if filled else ""
+    sources = []
+    if filled:
+        sources.append(SegmentSource(scan, segment_condition(filled)))
+    raw: RawSource | None = None
+    tables: tuple[tuple[str, int], ...] = ()
+    if cover.cells is not None:
+        sources.append(SegmentSource(CELLS, "", other_match(cover)))
+    names = tuple(f"raw_{o.index}" for o in block.occurrences)
+    if cover.uncovered or not sources:
+        if has_equality_deletes(cover.uncovered):
+            raise DeclinedError("equality_deletes")
+        raw = RawSource(names)
+        tables = tuple((name, index) for index, name in enumerate(names))
+    elif cover.match.delta:
+        raw = RawSource(names, fact=False)
+        tables = tuple((names[number], number) for number in sorted(cover.match.joined))
+    text = answer_sql(block, cover.match, "duckdb", sources, raw)
+    return DuckDBRun(text, tables, scan, _copy(cover, filled, scan) if filled else None)
+
+
+def other_match(cover: Cover) -> Match | None:
+    """By which the cover's cells answer, where these are of another cube than its segments."""
+    cells = cover.cells
+    return None if cells is None or cells.cube is cover.cube else cells.match
+
+
+def _copy(cover: Cover, segments: Sequence[SegmentRecord], scan: str) -> Copy | None:
+    """What of the segments' files is worth keeping in memory for statements of this shape."""
+    size, rows = sum(s.bytes for s in segments), sum(s.rows for s in segments)
+    if size <= _COPIED_WHOLE:
+        return Copy(f"FROM {scan}", size, rows)
+    if segment_condition(segments):
+        return None  # the files hold segments that aren't valid now
+    names = cover.match.stored
+    rolled = rolled_select(cover.cube, names, scan)
+    return None if rolled is None else Copy(rolled, size, rows, cells_count(names, scan))
+
+
+def types_now(block: Block, match: Match) -> dict[tuple[int, int], str]:
+    """Types of columns in the cube's occurrences that the block has, where it knows them."""
+    pairs = ((0, match.fact), *match.needs.named)
+    return {
+        (theirs, column.field_id): column.type
+        for theirs, mine in pairs
+        for column in block.occurrences[mine].table.columns
+    }
+
+
+def fields_used(block: Block, occurrence: int) -> set[Column]:
+    """The columns of a table occurrence that the block uses."""
+    exprs = [*block.conjuncts, *block.keys, *block.results]
+    exprs += [c for edge in block.left_edges for c in edge.on]
+    return {c for e in exprs for c in columns(e) if c.occurrence == occurrence}
+
+
+def used_columns(block: Block, occurrence: int) -> list[str]:
+    """Their names; one at least."""
+    names = sorted({c.name for c in fields_used(block, occurrence)})
+    return names or [block.occurrences[occurrence].table.columns[0].name]

@@ -1,0 +1,65 @@
+"""What a source of states is, and the files that none has served yet.
+
+Theory: `docs/rewriting.md`, 1. A statement's states are fixed before sources are asked: a source
+gives these, or leaves a file to the next. So each file has one source, and a new kind of source is
+one file beside these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from accelerator.iceberg import LiveFile
+from accelerator.plans.share import Share
+from rewrite.reason import Declined
+
+if TYPE_CHECKING:
+    from accelerator.survey import Believed
+    from indexes.bounds import Flags
+
+
+@dataclass(frozen=True)
+class Unserved:
+    """Data files of one fact: named, or marked in a survey of all of them; neither: all there are.
+
+    A table's files may be many, so they are named only where somebody needs them.
+    """
+
+    named: tuple[LiveFile, ...] | None = None
+    marked: tuple[Believed, Flags] | None = None
+
+    def within(self, known: Believed) -> Flags:
+        """Which of the survey's files these are."""
+        if self.marked is not None and self.marked[0].survey is known.survey:
+            return self.marked[1]
+        files = self.named if self.marked is None else self.live()
+        return np.ones(len(known), dtype=bool) if files is None else known.survey.among(files)
+
+    def without(self, known: Believed, served: Flags) -> Unserved:
+        """Less those of the survey's files that are served."""
+        return Unserved(marked=(known, self.within(known) & ~served))
+
+    def live(self) -> tuple[LiveFile, ...]:
+        """The files themselves; none of a fact that nobody has surveyed."""
+        if self.marked is not None:
+            known, flags = self.marked
+            return known.live(flags)
+        return self.named or ()
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a source gives for some files, and the files that are left."""
+
+    shares: tuple[Share, ...]
+    left: Unserved
+
+
+class Source(Protocol):
+    """One way to have the states of data files, for one statement and one fact."""
+
+    def serve(self, left: Unserved, /) -> Served | Declined:
+        """Its share of these files. Declined where, for what it finds, no cover may be made."""
