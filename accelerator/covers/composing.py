@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from accelerator.arrow_types import is_known
 from accelerator.covers.candidate import Candidate, costed
 from accelerator.covers.index import Deleted, IndexCells
 from accelerator.covers.manifest import ManifestCells
@@ -71,8 +72,15 @@ class FactAlone:
     def _known(self) -> Believed | Declined:
         return self.asked.believed(self.block.tested, self.told.used)
 
+    @property
+    def _cube(self) -> CubeDefinition | None:
+        """The cube of which cells are told; None where they aren't, or are of nested types."""
+        cube = self.told.cube
+        types = (*(d.expr.type for d in cube.dimensions), *(s.type for s in cube.states))
+        return cube if self.told.tells and all(map(is_known, types)) else None
+
     def _sources(self, known: Believed, *, sidecars: bool = True) -> list[Source]:
-        cube = self.told.cube if self.told.tells else None
+        cube = self._cube
         found: list[Source] = [Nothing(known)]
         if cube is not None:
             found.append(ManifestCells(cube, known))
@@ -95,8 +103,8 @@ class FactAlone:
         cover = Cover(self.told.cube, self.told.match, shares, survey=asked)
         if len(asked) and cover.files() == cover.files(ROWS):
             return replace(tried, declined=Declined("metadata_no_file"))
-        if self.told.tells:
-            cover = replace(cover, cells=merged(self.told.cube, self.told.match, shares))
+        if self._cube is not None:
+            cover = replace(cover, cells=merged(self._cube, self.told.match, shares))
         if self.reduced is not None:
             relates = used_relates(self.relates)
             own, gone = self.block.conjuncts, self.gone
@@ -109,8 +117,8 @@ class FactAlone:
 
         Cells that are told merge with the cube's.
         """
-        own = aligned(match, self.told.match) if self.told.tells else None
-        if own is None or self.asked.left_out_afar:
+        cube, own = self._cube, aligned(match, self.told.match)
+        if cube is None or own is None or self.asked.left_out_afar:
             return None
         known = self._known()
         if isinstance(known, Declined):
@@ -118,7 +126,7 @@ class FactAlone:
         shares, rest = served(self._sources(known), left)
         if not any(one.files for one in shares):
             return None
-        cells = merged(self.told.cube, own, shares)
+        cells = merged(cube, own, shares)
         return Filled(shares, cells, rest, used_relates(self.relates))
 
 
