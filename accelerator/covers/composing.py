@@ -198,7 +198,8 @@ def merged(cube: CubeDefinition, match: Match, shares: Sequence[Share]) -> Cells
             for i, state in enumerate(cube.states)
         }
         keys = [name for name in table.column_names if name not in merges]
-        made = table.group_by(keys).aggregate(list(merges.items()))
+        ordered = table.group_by(keys, use_threads=False)  # rows that tie stay as they were
+        made = ordered.aggregate(list(merges.items()))
         titles = [*keys, *(f"{name}_{how}" for name, how in merges.items())]
         table = made.select(titles).rename_columns(table.column_names).cast(table.schema)
     return Cells(table, cube, match)

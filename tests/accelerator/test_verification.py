@@ -121,7 +121,7 @@ def test_what_no_tie_explains_is_a_difference(asked: Asked) -> None:
 
 def test_too_many_rows_without_the_limit_are_no_verdict(asked: Asked, monkeypatch) -> None:
     monkeypatch.setattr("accelerator.verification._UNCUT_MAX", 3)
-    found = asked.verify(_TIES, p=[3, 1], n=[10, 10])
+    found = asked.verify(_TIES, p=[3, 3], n=[10, 10])
     assert found.equal is None
     assert found.undecided == "Without its LIMIT it has more than 3 rows."
     assert found.differences  # what differs is told all the same
