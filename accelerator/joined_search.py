@@ -113,8 +113,7 @@ class JoinedSearch:
         fact = max(
             inner, key=lambda i: (bool(self._declared(pinned[i], scene)), pinned[i].size_bytes, -i)
         )
-        own, relates = self.own(block, fact, pinned, scene)
-        join = _Join(block, pinned, fact, own, relates, unique)
+        join = _Join(block, pinned, fact, *self.own(block, fact, pinned, scene), unique)
         return self._without_joins(join, scene) or self._whole(join, scene)
 
     def own(
@@ -190,8 +189,7 @@ class JoinedSearch:
         known = range_of(pinned)
         if unsafe(block.conditions, lambda call: raises_nothing(call, known)) is not None:
             return None
-        own, relates = self.own(block, fact, pinned, scene)
-        join = _Join(block, pinned, fact, own, relates, unique)
+        join = _Join(block, pinned, fact, *self.own(block, fact, pinned, scene), unique)
         search = self._elimination(join, scene)
         return None if search is None else self._alone(join, search, scene)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
@@ -362,12 +363,9 @@ class CubeSearch:
         doubt: Declined | None = None
         if cubes:
             doubt = joined_pruning_doubt(block.tested, pinned)
-        covers = CubeCovers(
-            block,
-            pinned,
-            lambda fact: self._judge(block, fact, pinned, scene),
-            lambda fact: self._alone(block, fact, pinned, scene),
-        )
+        judge = cache(lambda fact: self._judge(block, fact, pinned, scene))
+        alone = cache(lambda fact: self._alone(block, fact, pinned, scene))
+        covers = CubeCovers(block, pinned, judge, alone)
         for record, cube in cubes:
             if scene.only is not None and record.name != scene.only:
                 continue
@@ -378,7 +376,7 @@ class CubeSearch:
         reason = nearest(tried) or Declined("cubes_none")
         if scene.only is None:
             covered = any(not one.cover.uncovered for one in found)
-            by_manifests = self._by_manifests(block, pinned, scene, sidecars=not covered)
+            by_manifests = self._by_manifests(block, pinned, scene, alone, sidecars=not covered)
             tried.append(by_manifests if isinstance(by_manifests, Tried) else by_manifests.tried)
             if isinstance(by_manifests, Candidate):
                 found.append(by_manifests)
@@ -405,14 +403,20 @@ class CubeSearch:
         return plan_split(block, tried, known, lambda part: self._plan(part, scene))
 
     def _by_manifests(
-        self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene, *, sidecars: bool
+        self,
+        block: Block,
+        pinned: tuple[PinnedTable, ...],
+        scene: Scene,
+        alone: Callable[[int], FactAlone | Declined],
+        *,
+        sidecars: bool,
     ) -> Tried | Candidate:
         """Where a cube answers without a raw file, sidecars aren't worth asking."""
         if len(block.occurrences) > 1:
             if not sidecars:
                 return Tried(MANIFESTS, Declined("dearer", "A cube answers without a raw file."))
             return self._joined(block, pinned, scene)
-        told = self._of_one(block, pinned[0], scene, sidecars=sidecars)
+        told = alone(0) if sidecars else self._of_one(block, pinned[0], scene, sidecars=False)
         if isinstance(told, Declined):
             return Tried(MANIFESTS, told)
         return told.candidate(sidecars=sidecars)
@@ -435,12 +439,12 @@ class CubeSearch:
 
     def _alone(
         self, block: Block, fact: int, pinned: tuple[PinnedTable, ...], scene: Scene
-    ) -> FactAlone | None:
+    ) -> FactAlone | Declined:
         """Who may tell a block's states of its fact alone, whichever files a cube lacks."""
-        if len(pinned) > 1:
-            return self._joins.alone(block, fact, pinned, scene, self._unique(scene))
-        told = self._of_one(block, pinned[0], scene, sidecars=True)
-        return None if isinstance(told, Declined) else told
+        if len(pinned) == 1:
+            return self._of_one(block, pinned[0], scene, sidecars=True)
+        told = self._joins.alone(block, fact, pinned, scene, self._unique(scene))
+        return told or Declined("metadata_one_table")
 
     def _joined(
         self, block: Block, pinned: tuple[PinnedTable, ...], scene: Scene

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from accelerator.plans.share import SEGMENT, Cover
 from accelerator.plans.tried import Tried
 from rewrite.join_elimination import Reduced
 from rewrite.reason import Declined
+
+if TYPE_CHECKING:
+    from accelerator.iceberg.manifest_jobs import Decoding
 
 _STAGES = (
     "fact_not_in_query",
@@ -37,9 +41,8 @@ class Candidate:
     reduced: Reduced | None = None
 
 
-def costed(title: str, cover: Cover, tried: Tried | None = None) -> Tried:
-    """What was tried, with what the cover reads."""
-    known = tried or Tried(title, None)
+def costed(title: str, cover: Cover, decoding: Decoding | None = None) -> Tried:
+    """What was tried, with what the cover reads; `decoding` is of manifests, if these were."""
     return Tried(
         title,
         None,
@@ -47,7 +50,7 @@ def costed(title: str, cover: Cover, tried: Tried | None = None) -> Tried:
         len(cover.segments),
         len(cover.uncovered),
         tuple(sorted(cover.refused.items())),
-        known.decoding,
+        decoding,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from accelerator.covers.index import Deleted, IndexCells
 from accelerator.covers.manifest import ManifestCells
 from accelerator.covers.nothing import Nothing
 from accelerator.covers.rows import RawRows, SelectedRows
-from accelerator.covers.source import Source, Unserved
+from accelerator.covers.source import Served, Source, Unserved
 from accelerator.plain_pruning import joined_pruning_doubt
 from accelerator.plans.share import ROWS, Cells, Cover, Share, UsedRelate
 from accelerator.plans.tried import MANIFESTS, Tried
@@ -31,7 +32,7 @@ from rewrite.block import Block
 from rewrite.expr import Expr
 from rewrite.facts import TableFacts
 from rewrite.join_elimination import Reduced
-from rewrite.reason import Declined, DeclinedError
+from rewrite.reason import Declined
 
 if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
@@ -41,16 +42,16 @@ if TYPE_CHECKING:
 _ADDED = frozenset({"rows", "count"})
 
 
-def served(sources: Sequence[Source], left: Unserved) -> tuple[tuple[Share, ...], Unserved]:
-    """The shares of these sources, and what they leave; DeclinedError of one that forbids it."""
+def served(sources: Sequence[Source], left: Unserved) -> Served | Declined:
+    """The shares of these sources, and what they leave; Declined of the first that forbids it."""
     shares: list[Share] = []
     for source in sources:
         found = source.serve(left)
         if isinstance(found, Declined):
-            raise DeclinedError(found.code, found.detail)
+            return found
         shares += found.shares
         left = found.left
-    return tuple(shares), left
+    return Served(tuple(shares), left)
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,11 @@ class FactAlone:
     relates: tuple[PinnedRelate, ...] = ()
     gone: tuple[TableFacts, ...] = ()
 
+    @cached_property
     def _known(self) -> Believed | Declined:
         return self.asked.believed(self.block.tested, self.told.used)
 
-    @property
+    @cached_property
     def _cube(self) -> CubeDefinition | None:
         """The cube of which cells are told; None where they aren't, or are of nested types."""
         cube = self.told.cube
@@ -95,22 +97,23 @@ class FactAlone:
         """
         asked = self.asked
         tried = Tried(MANIFESTS, None, 0, 0, len(asked), decoding=asked.decoding)
-        known = self._known()
+        known = self._known
         if isinstance(known, Declined):
             return replace(tried, declined=known)
-        sources = self._sources(known, sidecars=sidecars)
-        shares, _ = served([*sources, RawRows()], Unserved())
-        cover = Cover(self.told.cube, self.told.match, shares, survey=asked)
+        found = served([*self._sources(known, sidecars=sidecars), RawRows()], Unserved())
+        if isinstance(found, Declined):
+            return replace(tried, declined=found)
+        cover = Cover(self.told.cube, self.told.match, found.shares, survey=asked)
         if len(asked) and cover.files() == cover.files(ROWS):
             return replace(tried, declined=Declined("metadata_no_file"))
         if self._cube is not None:
-            cover = replace(cover, cells=merged(self._cube, self.told.match, shares))
+            cover = replace(cover, cells=merged(self._cube, self.told.match, found.shares))
         if self.reduced is not None:
             relates = used_relates(self.relates)
             own, gone = self.block.conjuncts, self.gone
             cover = replace(cover, own=own, relates=relates, gone=gone)
-        found = costed(MANIFESTS, cover, tried)
-        return Candidate(MANIFESTS, None, cover, found, self.reduced)
+        tried = costed(MANIFESTS, cover, asked.decoding)
+        return Candidate(MANIFESTS, None, cover, tried, self.reduced)
 
     def filled(self, match: Match, left: Unserved) -> Filled | None:
         """Files that a cube lacks; None where others are told than its match's states, or of none.
@@ -120,23 +123,21 @@ class FactAlone:
         cube, own = self._cube, aligned(match, self.told.match)
         if cube is None or own is None or self.asked.left_out_afar:
             return None
-        known = self._known()
+        known = self._known
         if isinstance(known, Declined):
             return None
-        shares, rest = served(self._sources(known), left)
-        if not any(one.files for one in shares):
+        found = served(self._sources(known), left)
+        if isinstance(found, Declined) or not any(one.files for one in found.shares):
             return None
-        cells = merged(cube, own, shares)
-        return Filled(shares, cells, rest, used_relates(self.relates))
+        return Filled(found, merged(cube, own, found.shares), used_relates(self.relates))
 
 
 @dataclass(frozen=True)
 class Filled:
-    """Shares of files beside a cube's segments, their cells, and the files that are left."""
+    """What is served of files beside a cube's segments, and its cells, by these relate columns."""
 
-    shares: tuple[Share, ...]
+    served: Served
     cells: Cells
-    left: Unserved
     relates: tuple[UsedRelate, ...]
 
 
@@ -161,20 +162,19 @@ def joined_candidate(
     """
     tried = Tried(MANIFESTS, None, decoding=asked.decoding)
     doubt = joined_pruning_doubt(block.tested, pinned)
-    found = itself(block, fact) if doubt is None else doubt
-    if isinstance(found, Declined):
-        return replace(tried, declined=found)
+    own = itself(block, fact) if doubt is None else doubt
+    if isinstance(own, Declined):
+        return replace(tried, declined=own)
     tried = replace(tried, uncovered=len(asked))
     known = asked.believed(asked.own)
     if isinstance(known, Declined):
         return replace(tried, declined=known)
-    first, left = served([Nothing(known)], Unserved())
-    second = SelectedRows(known, selected).serve(left)
-    if isinstance(second, Declined):
-        return replace(tried, declined=second)
+    found = served([Nothing(known), SelectedRows(known, selected)], Unserved())
+    if isinstance(found, Declined):
+        return replace(tried, declined=found)
     cover = Cover(
-        *found,
-        (*first, *second.shares),
+        *own,
+        found.shares,
         beside=sum(table.size_bytes for i, table in enumerate(pinned) if i != fact),
         survey=asked,
         own=asked.own,
@@ -182,7 +182,7 @@ def joined_candidate(
     )
     if not always and cover.selection is None and cover.files() == cover.files(ROWS):
         return replace(tried, declined=Declined("metadata_no_file"))
-    return Candidate(MANIFESTS, None, cover, costed(MANIFESTS, cover, tried))
+    return Candidate(MANIFESTS, None, cover, costed(MANIFESTS, cover, asked.decoding))
 
 
 def merged(cube: CubeDefinition, match: Match, shares: Sequence[Share]) -> Cells:

@@ -48,14 +48,14 @@ def _check_partitions(block: Block, cover: Cover, pinned: Sequence[PinnedTable])
 
     What reads files here takes the files' own values, Spark takes the partition's.
     """
-    from accelerator.survey import Survey  # imports Arrow's compute module
-
     fact = (cover.match.fact,) if cover.uncovered else ()
     for number in (*fact, *read_beside(cover.match, pinned, raw=bool(cover.uncovered))):
         table = pinned[number]
         used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
         if not used:
             continue
+        from accelerator.survey import Survey  # answers from cubes have no use for it
+
         told = table.statistics_of(cover.uncovered) if number in fact else table.statistics()
         known = Survey(told, ()).believed((), used)
         if isinstance(known, Declined):

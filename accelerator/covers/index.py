@@ -45,12 +45,14 @@ class IndexCells:
         known, cube, indexes = self._known, self._cube, self._known.survey.indexes
         if indexes is None:
             return Served((), left)
+        open_ = left.within(known) & known.stands_once
+        places = np.flatnonzero(open_)
+        if not 0 < len(places) <= SELECTED_MAX:
+            return Served((), left)
         keys = [known.of(d.expr) for d in (() if cube is None else cube.dimensions)]
         fixed = [None if key is None else Fixed(key.fixed, key.bounds.lower) for key in keys]
         answers = IndexAnswers(indexes, self._conjuncts, cube, fixed, self._deleted)
-        open_ = left.within(known) & known.stands_once
-        places = np.flatnonzero(open_)
-        if not answers.able or not 0 < len(places) <= SELECTED_MAX:
+        if not answers.able:
             return Served((), left)
         whole = known.all_pass[places].tolist()
         told = answers.of(known.live(open_), places.tolist(), whole)

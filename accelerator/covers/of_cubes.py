@@ -39,7 +39,7 @@ class CubeCovers:
     """Of one block; what is asked of a fact's files is asked once for all cubes.
 
     `judge` gives what is said of a fact alone, and the indexes over its files; `alone` what may
-    tell the block's states of the fact alone, None where nothing may.
+    tell the block's states of the fact alone, or why nothing may.
     """
 
     def __init__(
@@ -47,12 +47,10 @@ class CubeCovers:
         block: Block,
         pinned: tuple[PinnedTable, ...],
         judge: Callable[[int], tuple[Sequence[Expr], OverFiles]],
-        alone: Callable[[int], FactAlone | None],
+        alone: Callable[[int], FactAlone | Declined],
     ) -> None:
-        self._block, self._pinned, self._judge, self._find = block, pinned, judge, alone
-        self._judges: dict[int, tuple[Sequence[Expr], OverFiles]] = {}
+        self._block, self._pinned, self._judge, self._alone = block, pinned, judge, alone
         self._passing: dict[tuple[int, tuple[tuple[str, int], ...]], Served] = {}
-        self._alone: dict[int, FactAlone | None] = {}
 
     def of(
         self, record: CubeRecord, cube: CubeDefinition, match: Match, found: Coverage
@@ -63,12 +61,12 @@ class CubeCovers:
             refused = tuple(sorted(found.refused.items()))
             return Tried(record.name, chosen, 0, 0, len(found.uncovered), refused)
         passing, filled = self._lacking(match, chosen.left)
-        left = passing.left if filled is None else filled.left
-        (rows,) = RawRows().serve(left).shares
+        told = Served((), passing.left) if filled is None else filled.served
+        (rows,) = RawRows().serve(told.left).shares
         cover = Cover(
             cube,
             match,
-            (*chosen.shares, *passing.shares, *(() if filled is None else filled.shares), rows),
+            (*chosen.shares, *passing.shares, *told.shares, rows),
             None if filled is None else filled.cells,
             refused=found.refused,
             beside=self._beside(match, raw=rows.files > 0),
@@ -78,11 +76,13 @@ class CubeCovers:
 
     def _lacking(self, match: Match, left: Unserved) -> tuple[Served, Filled | None]:
         """Files that the cube lacks: those that may have a row that passes, and who tells them."""
-        if not 0 < len(left.live()) <= _FILES_MAX:
+        if not 0 < len(left.live) <= _FILES_MAX:
             return Served((), left), None
-        passing = self._passing_of(match.fact, left.live())
-        told = self._alone_of(match.fact) if passing.left.live() else None
-        return passing, None if told is None else told.filled(match, passing.left)
+        passing = self._passing_of(match.fact, left.live)
+        if not passing.left.live:
+            return passing, None
+        told = self._alone(match.fact)
+        return passing, None if isinstance(told, Declined) else told.filled(match, passing.left)
 
     def _passing_of(self, fact: int, files: tuple[LiveFile, ...]) -> Served:
         """Without files of which no row passes what is said of the fact alone."""
@@ -95,9 +95,7 @@ class CubeCovers:
         every = Served((), Unserved(files))
         if unsafe(self._block.conjuncts) is not None:
             return every
-        if fact not in self._judges:
-            self._judges[fact] = self._judge(fact)
-        own, over = self._judges[fact]
+        own, over = self._judge(fact)
         if not own:
             return every
         # Imports Arrow's compute module, which answers from cubes alone have no use for.
@@ -109,11 +107,6 @@ class CubeCovers:
         if isinstance(known, Declined):
             return every
         return Nothing(known).serve(Unserved(marked=(known, np.ones(len(files), dtype=bool))))
-
-    def _alone_of(self, fact: int) -> FactAlone | None:
-        if fact not in self._alone:
-            self._alone[fact] = self._find(fact)
-        return self._alone[fact]
 
     def _beside(self, match: Match, *, raw: bool) -> int:
         numbers = read_beside(match, self._pinned, raw=raw)

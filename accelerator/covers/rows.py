@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accelerator.covers.source import Served, Unserved
-from accelerator.indexing.probing import SELECTED_MAX
 from accelerator.plans.share import NOTHING, ROWS, Share
 from rewrite.expr import Expr
 from rewrite.reason import Declined
@@ -27,7 +26,7 @@ class RawRows:
 
     def serve(self, left: Unserved) -> Served:
         """See `Source`."""
-        live = left.live()
+        live = left.live
         size = sum(file.size_bytes for file in live)
         return Served((Share(ROWS, len(live), size, live=live),), Unserved(()))
 
@@ -44,6 +43,10 @@ class SelectedRows:
 
     def serve(self, left: Unserved) -> Served | Declined:
         """See `Source`."""
+        from accelerator.indexing.probing import (
+            SELECTED_MAX,  # answers from cubes have no use for it
+        )
+
         known, selected = self._known, self._selected
         read = left.within(known)
         shares: list[Share] = []

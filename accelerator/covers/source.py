@@ -8,6 +8,7 @@ one file beside these.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -35,19 +36,23 @@ class Unserved:
         """Which of the survey's files these are."""
         if self.marked is not None and self.marked[0].survey is known.survey:
             return self.marked[1]
-        files = self.named if self.marked is None else self.live()
-        return np.ones(len(known), dtype=bool) if files is None else known.survey.among(files)
+        if self.named is None and self.marked is None:
+            return np.ones(len(known), dtype=bool)
+        return known.survey.among(self.live)
 
     def without(self, known: Believed, served: Flags) -> Unserved:
         """Less those of the survey's files that are served."""
         return Unserved(marked=(known, self.within(known) & ~served))
 
+    @cached_property
     def live(self) -> tuple[LiveFile, ...]:
-        """The files themselves; none of a fact that nobody has surveyed."""
+        """The files themselves; ValueError of all of a fact, which nobody has listed."""
         if self.marked is not None:
             known, flags = self.marked
             return known.live(flags)
-        return self.named or ()
+        if self.named is None:
+            raise ValueError("the files of a fact are asked for before anybody has listed them")
+        return self.named
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ what a share was refused or cost is part of it, so that whoever shows a plan onl
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
@@ -160,7 +159,5 @@ class Cover:
 
     def by_source(self) -> dict[str, int]:
         """Data files of each source that has any."""
-        found: Counter[str] = Counter()
-        for one in self.shares:
-            found[one.source] += one.files
-        return {source: files for source, files in found.items() if files}
+        counts = {one.source: self.files(one.source) for one in self.shares}
+        return {source: files for source, files in counts.items() if files}
