@@ -16,12 +16,20 @@ from accelerator.plans import (
     ComposedPlan,
     CoverPlan,
     FilesPlan,
+    MergedPlan,
     NestedPlan,
     PartialPlan,
     Plan,
     RowsPlan,
 )
-from accelerator.running import cover_frame, partial_frame, rows_frame, run_duckdb, run_nested
+from accelerator.running import (
+    cover_frame,
+    partial_frame,
+    rows_frame,
+    run_duckdb,
+    run_merged,
+    run_nested,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,6 +89,9 @@ class Execution:
 
     def _cover_rows(self, plan: CoverPlan, tag: str, _known: Known) -> Answer:
         return run_duckdb(plan, self._services.duckdb, tag, self._services.store)
+
+    def _merged_rows(self, plan: MergedPlan, tag: str, _known: Known) -> Answer:
+        return run_merged(plan, self._services.duckdb, tag, self._services.store), None
 
     def _stream(self, plan: RowsPlan) -> SortedRows | None:
         if plan.block.limit is not None or plan.duckdb_declined:
@@ -143,6 +154,7 @@ _HERE: dict[type[Plan], Callable[[Execution, Any, str, Known], Answer]] = {
     RowsPlan: Execution._sorted_rows,
     FilesPlan: Execution._files_rows,
     NestedPlan: Execution._nested_rows,
+    MergedPlan: Execution._merged_rows,
 }
 """Who runs which kind of plan in process; this is the one place where that is asked."""
 _FRAMES: dict[

@@ -22,6 +22,7 @@ from accelerator.plans import (
     CoverPlan,
     DuckDBRun,
     Input,
+    MergedPlan,
     NestedPlan,
     PlainPlan,
     Plan,
@@ -67,13 +68,13 @@ def plan_nested(
     if by_spark or config.engine == "spark":
         declined = Declined("engine_unavailable", "Derived tables are put together in DuckDB.")
         return PlainPlan(declined)
-    plans: dict[str, CoverPlan | RowsPlan | NestedPlan] = {}
+    plans: dict[str, Input] = {}
     found: dict[int, Tried] = {}  # by identity: a SELECT that is read twice was tried once
     for name, inner in split.inner.items():
         plan = planned(inner)
         found.update((id(one), one) for one in plan.tried)
         refused = refused_input(plan)
-        if refused is not None or not isinstance(plan, (CoverPlan, RowsPlan, NestedPlan)):
+        if refused is not None or not isinstance(plan, Input):
             return PlainPlan(refused or Declined("block_unsupported"), tuple(found.values()))
         plans[name] = plan
     for name, beside in split.beside.items():
@@ -99,7 +100,9 @@ def refused_input(plan: Plan) -> Declined | None:
         return plan.declined
     if isinstance(plan, NestedPlan):
         alone = plan.branches or len(plan.inputs) == 1  # no more rows than answers that are small
-        return None if alone or plan.by_groups or _is_small(plan.block) else _rows_in_from()
+        return None if alone or _is_small(plan.block) else _rows_in_from()
+    if isinstance(plan, MergedPlan):
+        return None
     if not isinstance(plan, (CoverPlan, RowsPlan)) or plan.engine != "duckdb":
         return Declined("engine_unavailable", "A derived table is answered by Spark.")
     if isinstance(plan, RowsPlan):
@@ -153,7 +156,7 @@ def answer_of(block: Block | RowBlock) -> Answer:
 
 def is_inexact(plan: Input) -> bool:
     """Whether an output's last digits may go by the order in which rows were added."""
-    seen: dict[int, CoverPlan | RowsPlan | NestedPlan] = {}
+    seen: dict[int, Input] = {}
     waiting = [plan]
     while waiting:
         one = waiting.pop()
@@ -172,7 +175,7 @@ def _goes_by_order(call: Aggregate) -> bool:
     return not exact and (call.type in FLOATING or call.type is None)
 
 
-def _check_floats(block: Block, plans: Mapping[str, CoverPlan | RowsPlan | NestedPlan]) -> None:
+def _check_floats(block: Block, plans: Mapping[str, Input]) -> None:
     """DeclinedError where floats of two SELECTs are compared: sums may differ in last digits."""
     for condition in block.conditions:
         floats = {c.occurrence for c in columns(condition) if c.type in FLOATING}
@@ -183,7 +186,7 @@ def _check_floats(block: Block, plans: Mapping[str, CoverPlan | RowsPlan | Neste
 
 def _over(
     block: Block,
-    plans: dict[str, CoverPlan | RowsPlan | NestedPlan],
+    plans: dict[str, Input],
     tried: tuple[Tried, ...],
 ) -> NestedPlan:
     refused = unsafe(block.conditions)
@@ -268,16 +271,17 @@ def _sources(plan: Input, column: Column) -> Iterator[tuple[Column, PinnedTable]
     if isinstance(plan, NestedPlan):
         for one in plan.inputs if plan.branches else (plan.inputs[own.occurrence],):
             yield from _sources(one, own)
+    elif isinstance(plan, MergedPlan):
+        yield from _sources(plan.covers[0], replace(column, field_id=plan.block.keys.index(own)))
     else:
         yield own, plan.pinned[own.occurrence]
 
 
 def over_answers(
     block: Block,
-    inputs: Sequence[CoverPlan | RowsPlan | NestedPlan],
+    inputs: Sequence[Input],
     tried: tuple[Tried, ...],
     *,
-    by_groups: bool = False,
     branches: str = "",
 ) -> NestedPlan:
     """The plan of a block over the answers of `inputs`, in the order of its occurrences.
@@ -302,6 +306,5 @@ def over_answers(
         block=block,
         duckdb=run,
         names=tuple(n or "" for n in names),
-        by_groups=by_groups,
         branches=bool(branches),
     )

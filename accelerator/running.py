@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from accelerator.builds.checksums import check
 from accelerator.covers.duckdb_text import (
     fields_used,
     other_match,
+    part_name,
     segment_condition,
     types_now,
     used_columns,
@@ -25,7 +27,16 @@ from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.errors import EngineError
-from accelerator.plans import CELLS, CoverPlan, DuckDBRun, NestedPlan, PartialPlan, RowsPlan
+from accelerator.plans import (
+    CELLS,
+    CoverPlan,
+    DuckDBRun,
+    Input,
+    MergedPlan,
+    NestedPlan,
+    PartialPlan,
+    RowsPlan,
+)
 from cubes.build_sql import cells_schema, stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from rewrite.expr import Column
@@ -49,13 +60,53 @@ def run_duckdb(
     """The answer from DuckDB, with Spark's names and types, and what was read if it was counted."""
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
+    found = _tables(plan, plan.duckdb.raw, engine, tag, store)
+    answer = _answer(plan.duckdb, engine, found.tables, found.copies, tag)
+    return _conformed(plan, answer), found.counted
+
+
+def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -> pa.Table:
+    """The answer over the cells of all of its parts."""
+    tables: dict[str, pa.Table] = {}
+    copies: dict[str, Copy] = {}
+    for number, part in enumerate(plan.covers):
+        prefix = part_name(number)
+        raw = [one for one in plan.duckdb.raw if one[0].startswith(prefix)]
+        found = _tables(part, raw, engine, tag, store, prefix)
+        tables |= found.tables
+        copies |= found.copies
+    return _conformed(plan, _answer(plan.duckdb, engine, tables, copies, tag))
+
+
+def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
+    types = [o.expr.type or "" for o in plan.block.outputs]
+    return conform(answer, [n or "" for n in plan.names], types)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """What a cover's text reads beside segment files, by name; copies of some of it."""
+
+    tables: dict[str, pa.Table]
+    copies: dict[str, Copy]
+    counted: Counted | None
+
+
+def _tables(
+    plan: CoverPlan,
+    raw: Sequence[tuple[str, int]],
+    engine: DuckDBEngine,
+    tag: str,
+    store: Store,
+    prefix: str = "",
+) -> _Tables:
     check(plan.segments, store)
     cells = plan.cover.cells
-    tables = {} if cells is None else {CELLS: cells.rows}
+    tables = {} if cells is None else {prefix + CELLS: cells.rows}
     counted: Counted | None = None
     copies: dict[str, Copy] = {}
     others = 0
-    for name, occurrence in plan.duckdb.raw:
+    for name, occurrence in raw:
         if occurrence == plan.match.fact:
             tables[name], counted = _fact_rows(plan, engine, tag)
         else:
@@ -65,9 +116,7 @@ def run_duckdb(
             others += size
     if counted is not None:
         counted.bytes += others
-    answer = _answer(plan.duckdb, engine, tables, copies, tag)
-    types = [o.expr.type or "" for o in plan.block.outputs]
-    return conform(answer, [n or "" for n in plan.names], types), counted
+    return _Tables(tables, copies, counted)
 
 
 def _fact_rows(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Table, Counted | None]:
@@ -149,7 +198,7 @@ def _over_answers(
         return session.sql(text)
 
 
-def _ddl(plan: CoverPlan | RowsPlan | NestedPlan) -> str:
+def _ddl(plan: Input) -> str:
     """The answer's columns as Spark writes a schema."""
     return ", ".join(f"{quote(o.name or '', 'spark')} {o.expr.type}" for o in plan.block.outputs)
 
@@ -171,9 +220,10 @@ def _answer(
 ) -> pa.Table:
     """From copies in DuckDB's memory where there are any, else from what was read."""
     text, others = run.sql, dict(tables)
-    hot = engine.hot.table(run.copy) if run.copy is not None else None
-    if hot is not None:
-        text = text.replace(run.scan, hot)
+    for scan, copy in run.copies:
+        hot = engine.hot.table(copy)
+        if hot is not None:
+            text = text.replace(scan, hot)
     for name, copy in copies.items():
         hot, named = engine.hot.table(copy), f"{name} AS "
         if hot is not None and text.count(named) == 1:  # a text in the statement may say the same

@@ -17,6 +17,7 @@ from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.covers.candidate import Candidate, cheapest, nearest
 from accelerator.covers.duckdb_text import check_raw, duckdb_run, types_now
+from accelerator.covers.groups import bytes_of, plan_groups
 from accelerator.covers.of_cubes import CubeCovers
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.joined_search import JoinedSearch, held_fields, indexes_over
@@ -27,7 +28,7 @@ from accelerator.plans import (
     MANIFESTS,
     CoverPlan,
     DuckDBRun,
-    NestedPlan,
+    MergedPlan,
     PartialPlan,
     PlainPlan,
     Plan,
@@ -36,7 +37,6 @@ from accelerator.plans import (
 from accelerator.recent import Recent
 from accelerator.scene import COUNTED_MAX, Parts, Scene
 from accelerator.set_search import plan_set
-from accelerator.split_search import bytes_of, plan_split
 from accelerator.store import CubeRecord, RegistryVersion
 from cubes.build_sql import has_one_schema, loses_digits
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
@@ -395,12 +395,12 @@ class CubeSearch:
         cubes: Sequence[tuple[CubeRecord, CubeDefinition | None]],
         tried: Sequence[Tried],
         scene: Scene,
-    ) -> NestedPlan | None:
+    ) -> MergedPlan | None:
         """The block by several cubes that have its aggregates between them."""
         if scene.by_spark or self._config.engine == "spark":
             return None
         known = {record.name: cube for record, cube in cubes if cube is not None}
-        return plan_split(block, tried, known, lambda part: self._plan(part, scene))
+        return plan_groups(block, tried, known, lambda part: self._plan(part, scene))
 
     def _by_manifests(
         self,

@@ -12,7 +12,12 @@ from sqlglot import exp
 
 from accelerator.config import Config
 from accelerator.nested_search import answer_of, over_answers, refused_input
-from accelerator.plans import CoverPlan, NestedPlan, PlainPlan, Plan, RowsPlan, Tried
+from accelerator.plans import (
+    Input,
+    PlainPlan,
+    Plan,
+    Tried,
+)
 from rewrite.bind_joined import bind_row_block
 from rewrite.block import joins_by_identity
 from rewrite.nested import Answer, Answers
@@ -35,13 +40,13 @@ def plan_set(
     if by_spark or config.engine == "spark":
         declined = Declined("engine_unavailable", "Set operations are put together in DuckDB.")
         return PlainPlan(declined)
-    plans: list[CoverPlan | RowsPlan | NestedPlan] = []
+    plans: list[Input] = []
     tried: dict[int, Tried] = {}
     for query in found.queries:
         plan = planned(query)
         tried.update((id(one), one) for one in plan.tried)
         refused = refused_input(plan)
-        if refused is not None or not isinstance(plan, (CoverPlan, RowsPlan, NestedPlan)):
+        if refused is not None or not isinstance(plan, Input):
             return PlainPlan(refused or Declined("block_unsupported"), tuple(tried.values()))
         plans.append(plan)
     try:

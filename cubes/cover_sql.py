@@ -8,7 +8,7 @@ their UNION ALL, so partial coverage is no case of its own. One writer for both 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cubes.plan import Final, Match, Slot
@@ -35,23 +35,31 @@ from rewrite.types import FLOATING, decimal_parts
 class SegmentSource:
     """Where the cube's rows stand: text for FROM and the condition that picks valid segments.
 
-    `match` is that of another cube than the statement's, whose cells these are, aligned with it.
+    `match` is that of another cube than the statement's, whose cells these are. Its slots stand in
+    `places` of the statement's, the others are empty there; without `places` they are all of them.
+    `beside` are the tables of its delta, by occurrences, where the raw rows don't name them.
     """
 
     table: str
     condition: str
     match: Match | None = None
+    places: tuple[int, ...] | None = None
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RawSource:
     """Where each table occurrence's rows stand, in the order of the block's occurrences.
 
-    Without `fact` there are none of the fact, nor of any table but the match's delta.
+    Without `fact` there are none of the fact, nor of any table but the match's delta. Where these
+    are rows of some aggregates alone, `part` is the block that has these and its match, whose slots
+    stand in `places` of the statement's.
     """
 
     tables: tuple[str, ...]
     fact: bool = True
+    part: tuple[Block, Match] | None = None
+    places: tuple[int, ...] | None = None
 
 
 _WIDE = 37  # digits of a decimal whose sum or product with another one has 38, Spark's most
@@ -120,6 +128,7 @@ def answer_sql(
     dialect: Dialect,
     segments: Sequence[SegmentSource],
     raw: RawSource | None,
+    *more: RawSource,
 ) -> str:
     """The whole statement over segments and, where given, raw rows; output columns are `c0…`.
 
@@ -128,17 +137,23 @@ def answer_sql(
     if block.rows and raw is not None:
         return _rows(block, dialect, raw)
     delta = () if raw is None else raw.tables
-    facts = raw is not None and raw.fact
+    facts = [one for one in (raw, *more) if one is not None and one.fact]
     mixed = any(one.match is not None for one in segments)
     alone = len(segments) == 1 and not facts and not mixed
     if alone and dialect == "duckdb" and not block.sets:
         return _final(block, match, dialect, _only_segments(match, dialect, segments[0], delta))
     cells = [
-        segment_cells(one.match or match, dialect, one, delta, cast=facts or mixed)
+        segment_cells(
+            one.match or match,
+            dialect,
+            one,
+            one.beside or delta,
+            cast=bool(facts) or mixed,
+            layout=match,
+        )
         for one in segments
     ]
-    if raw is not None and raw.fact:
-        cells.append(_raw_cells(block, match, dialect, raw))
+    cells += [_raw_cells(*(one.part or (block, match)), dialect, one, match) for one in facts]
     keys = tuple(f"k{i}" for i in range(len(match.keys)))
     slots = tuple(f"a{i}" for i in range(len(match.slots)))
     from_ = f"({' UNION ALL '.join(cells)}) cells"
@@ -237,35 +252,51 @@ def segment_cells(
     *,
     cast: bool,
     kept: Sequence[str] = (),
+    layout: Match | None = None,
 ) -> str:
     """The cells of segments as `k0…` and `a0…`, behind the columns of theirs that are `kept`.
 
-    With `cast` slots are of the types that raw rows give. DeclinedError as of `answer_sql`.
+    With `cast` slots are of the types that raw rows give; they stand where the `layout` has them.
+    DeclinedError as of `answer_sql`.
     """
     render = _cell_renderer(match, dialect)
     items = [*kept, *(f"{_key(k, render, dialect)} AS k{i}" for i, k in enumerate(match.keys))]
-    for index, slot in enumerate(match.slots):
-        text = render.text(slot.cube)
-        items.append(f"{_cast(text, slot.type, dialect) if cast else text} AS a{index}")
+    texts = [render.text(slot.cube) for slot in match.slots]
+    if cast:
+        pairs = zip(match.slots, texts, strict=True)
+        texts = [_cast(text, slot.type, dialect) for slot, text in pairs]
+    items += _placed(texts, source.places, layout or match, dialect)
     from_ = _cells_from(match, render, source, delta)
     return f"SELECT {', '.join(items) or '1'} FROM {from_}"
 
 
-def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource) -> str:
+def _placed(
+    texts: Sequence[str], places: Sequence[int] | None, layout: Match, dialect: Dialect
+) -> Iterator[str]:
+    """Slots as `a0…` where the layout has them; NULL, which every merge passes over, elsewhere."""
+    given = dict(enumerate(texts) if places is None else zip(places, texts, strict=True))
+    for index, slot in enumerate(layout.slots):
+        text = given.get(index)
+        yield f"{_cast('NULL', slot.type, dialect) if text is None else text} AS a{index}"
+
+
+def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource, layout: Match) -> str:
     aliases = [f"t{o.index}" for o in block.occurrences]
     render = Renderer(dialect, lambda c: f"{aliases[c.occurrence]}.{quote(c.name, dialect)}")
     _check_keys(block.keys, dialect)
     keys = [render.text(k) for k in block.keys]
     items = [f"{k} AS k{i}" for i, k in enumerate(keys)]
     groups = [_group(k, text, dialect) for k, text in zip(block.keys, keys, strict=True)]
-    for index, slot in enumerate(match.slots):
+    texts = []
+    for slot in match.slots:
         if slot.kind == "key" and slot.argument is not None:
             _check_keys((slot.argument,), dialect)
             text = render.text(slot.argument)
             groups.append(_group(slot.argument, text, dialect))
         else:
             text = _state_text(slot, render, dialect)
-        items.append(f"{_cast(text, slot.type, dialect)} AS a{index}")
+        texts.append(_cast(text, slot.type, dialect))
+    items += _placed(texts, raw.places, layout, dialect)
     where = [render.text(c) for c in block.conjuncts]
     text = f"SELECT {', '.join(items) or '1'} FROM {_raw_from(block, raw, aliases, render)}"
     if where:

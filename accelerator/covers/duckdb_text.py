@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from accelerator.covers.of_cubes import read_beside
 from accelerator.engines.duckdb import parquet_scan
 from accelerator.engines.hot_segments import Copy
 from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.plans import CoverPlan
 from accelerator.plans.share import Cover
 from accelerator.plans.tried import CELLS, DuckDBRun
 from accelerator.store import SegmentRecord
 from accelerator.store.files import local_path
 from cubes.build_sql import SEGMENT, cells_count, rolled_select
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
+from cubes.layout import Layout
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.expr import Column, columns
@@ -82,27 +85,74 @@ def duckdb_run(block: Block, cover: Cover) -> DuckDBRun:
     """The DuckDB text; DeclinedError where DuckDB isn't proven to mean the same."""
     if any(o.name is None for o in block.outputs):
         raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
+    found = _read(block, cover)
+    text = answer_sql(block, cover.match, "duckdb", found.segments, found.raw)
+    return DuckDBRun(text, found.tables, found.copies)
+
+
+def merged_run(block: Block, layout: Layout, parts: Sequence[CoverPlan]) -> DuckDBRun:
+    """The text over the sources of all parts, each of which has some of the block's aggregates.
+
+    Tables of a part are named by its number. DeclinedError as of `duckdb_run`.
+    """
+    if any(o.name is None for o in block.outputs):
+        raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
+    segments: list[SegmentSource] = []
+    raw: list[RawSource] = []
+    tables: list[tuple[str, int]] = []
+    copies: list[tuple[str, Copy]] = []
+    for number, (part, places) in enumerate(zip(parts, layout.places, strict=True)):
+        found, match = _read(part.block, part.cover, part_name(number)), part.match
+        beside = () if found.raw is None else found.raw.tables
+        segments += [
+            replace(one, match=one.match or match, places=places, beside=beside)
+            for one in found.segments
+        ]
+        if found.raw is not None and found.raw.fact:
+            raw.append(replace(found.raw, part=(part.block, match), places=places))
+        tables += found.tables
+        copies += found.copies
+    text = answer_sql(block, layout.match, "duckdb", segments, None, *raw)
+    return DuckDBRun(text, tuple(tables), tuple(copies))
+
+
+def part_name(number: int) -> str:
+    """What the names of a part's tables begin with."""
+    return f"part_{number}_"
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a cover's text reads: its sources, and the rows behind their names by occurrence."""
+
+    segments: list[SegmentSource]
+    raw: RawSource | None
+    tables: tuple[tuple[str, int], ...]
+    copies: tuple[tuple[str, Copy], ...]
+
+
+def _read(block: Block, cover: Cover, prefix: str = "") -> _Read:
+    """DeclinedError where a file has deletes that only Spark applies."""
     filled = [s for s in cover.segments if s.rows]
-    paths = segment_paths(filled)
-    scan = parquet_scan(paths) if filled else ""
-    sources = []
+    segments: list[SegmentSource] = []
+    copies: tuple[tuple[str, Copy], ...] = ()
     if filled:
-        sources.append(SegmentSource(scan, segment_condition(filled)))
-    raw: RawSource | None = None
-    tables: tuple[tuple[str, int], ...] = ()
+        scan = parquet_scan(segment_paths(filled))
+        segments.append(SegmentSource(scan, segment_condition(filled)))
+        copy = _copy(cover, filled, scan)
+        copies = () if copy is None else ((scan, copy),)
     if cover.cells is not None:
-        sources.append(SegmentSource(CELLS, "", other_match(cover)))
-    names = tuple(f"raw_{o.index}" for o in block.occurrences)
-    if cover.uncovered or not sources:
+        segments.append(SegmentSource(prefix + CELLS, "", other_match(cover)))
+    names = tuple(f"{prefix}raw_{o.index}" for o in block.occurrences)
+    if cover.uncovered or not segments:
         if has_equality_deletes(cover.uncovered):
             raise DeclinedError("equality_deletes")
-        raw = RawSource(names)
-        tables = tuple((name, index) for index, name in enumerate(names))
-    elif cover.match.delta:
-        raw = RawSource(names, fact=False)
-        tables = tuple((names[number], number) for number in sorted(cover.match.joined))
-    text = answer_sql(block, cover.match, "duckdb", sources, raw)
-    return DuckDBRun(text, tables, scan, _copy(cover, filled, scan) if filled else None)
+        every = tuple((name, index) for index, name in enumerate(names))
+        return _Read(segments, RawSource(names), every, copies)
+    if cover.match.delta:
+        joined = tuple((names[number], number) for number in sorted(cover.match.joined))
+        return _Read(segments, RawSource(names, fact=False), joined, copies)
+    return _Read(segments, None, (), copies)
 
 
 def other_match(cover: Cover) -> Match | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accelerator.plans.composed import ComposedPlan, Input, NestedPlan, PartialPlan
+from accelerator.plans.composed import ComposedPlan, Input, MergedPlan, NestedPlan, PartialPlan
 from accelerator.plans.cover import CoverPlan
 from accelerator.plans.files import FilesPlan
 from accelerator.plans.node import Doubt, Leaf, Plan
@@ -23,6 +23,7 @@ __all__ = [
     "FilesPlan",
     "Input",
     "Leaf",
+    "MergedPlan",
     "NestedPlan",
     "PartialPlan",
     "PlainPlan",

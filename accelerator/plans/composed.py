@@ -15,7 +15,7 @@ from accelerator.plans.node import Doubt, Leaf, Plan
 from accelerator.plans.rows import RowsPlan
 from accelerator.plans.tried import DuckDBRun, Tried
 from rewrite.block import Block
-from rewrite.expr import Expr, columns
+from rewrite.expr import Aggregate, Expr, columns, walk
 
 if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class ComposedPlan(Plan):
     """A statement over the answers of SELECTs in it: its `inputs`, of which one may stand twice."""
 
-    inputs: tuple[CoverPlan | RowsPlan | NestedPlan, ...]
+    inputs: tuple[Input, ...]
     tried: tuple[Tried, ...] = ()
 
     @cached_property
@@ -97,35 +97,20 @@ class ComposedPlan(Plan):
 class NestedPlan(ComposedPlan):
     """A SELECT over the answers of others, which are in the order of its occurrences.
 
-    `duckdb` reads their answers; `block` is over their columns. `by_groups`: they are the groups of
-    one SELECT, each with some of its aggregates. `branches`: they are those of a set operation, and
-    its rows the block's one occurrence.
+    `duckdb` reads their answers; `block` is over their columns. `branches`: they are those of a set
+    operation, and its rows the block's one occurrence.
     """
 
     block: Block
     duckdb: DuckDBRun
     names: tuple[str, ...]
     engine: str = "duckdb"
-    by_groups: bool = False
     branches: bool = False
 
     def has_inner_limit(self) -> bool:
         """See `Plan.has_inner_limit`."""
-        return not self.by_groups and self._cuts()
-
-    def _cuts(self) -> bool:
         limited = any(one.block.limit is not None for one in self.inputs)
-        return limited or any(one._cuts() for one in self.inputs if isinstance(one, NestedPlan))
-
-    def input_of(self, places: Sequence[int], /) -> Leaf | None:
-        """See `Plan.input_of`."""
-        if not self.by_groups:
-            return None
-        read = [{c.occurrence for c in columns(self.block.outputs[p].expr)} for p in places]
-        if not read or any(len(one) != 1 or one != read[0] for one in read):
-            return None
-        found = self.inputs[next(iter(read[0]))].leaves()
-        return found[0] if len(found) == 1 else None
+        return limited or any(one.has_inner_limit() for one in self.inputs)
 
     def doubt(
         self, rests: Callable[[Leaf, Expr], bool], known: dict[int, Doubt] | None = None, /
@@ -148,13 +133,66 @@ class NestedPlan(ComposedPlan):
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""
-        return super().to_dict() | {"by_groups": self.by_groups, "sql": self.duckdb.sql}
+        return super().to_dict() | {"sql": self.duckdb.sql}
 
     def _title(self) -> str:
-        count = self._count()
-        if self.by_groups:
-            count = f"its aggregates in {len(self.parts)} parts, joined by the keys of groups"
-        return f"{count}; what stands above them by duckdb"
+        return f"{self._count()}; what stands above them by duckdb"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergedPlan(ComposedPlan):
+    """A SELECT whose aggregates are in `groups`, each of them answered by the cover of an input.
+
+    `duckdb` reads the sources of all of them: their cells merge, by the keys that they share.
+    """
+
+    block: Block
+    groups: tuple[tuple[Aggregate, ...], ...]
+    duckdb: DuckDBRun
+    names: tuple[str | None, ...]
+    engine: str = "duckdb"
+
+    @property
+    def covers(self) -> tuple[CoverPlan, ...]:
+        """The inputs, in the order of the groups."""
+        return tuple(one for one in self.inputs if isinstance(one, CoverPlan))
+
+    def input_of(self, places: Sequence[int], /) -> Leaf | None:
+        """See `Plan.input_of`."""
+        group = {call: number for number, calls in enumerate(self.groups) for call in calls}
+        read = [
+            {group[node] for node in walk(self.block.outputs[p].expr) if node in group}
+            for p in places
+        ]
+        if not read or any(len(one) != 1 or one != read[0] for one in read):
+            return None
+        return self.covers[next(iter(read[0]))]
+
+    def doubt(
+        self, rests: Callable[[Leaf, Expr], bool], known: dict[int, Doubt] | None = None, /
+    ) -> Doubt:
+        """See `Plan.doubt`."""
+        block, width = self.block, len(self.block.keys)
+        inner = _of_inputs(self.inputs, rests, {} if known is None else known)
+        doubted: set[Expr] = set()
+        for found, calls in zip(inner, self.groups, strict=True):
+            every = (*block.keys, *calls)
+            doubted |= {every[place] for place in found.places if place < width + len(calls)}
+
+        def touches(expr: Expr) -> bool:
+            return not doubted.isdisjoint(walk(expr))
+
+        whole = frozenset(range(len(block.outputs)))
+        if any(one.rows for one in inner) or (block.having is not None and touches(block.having)):
+            return Doubt(whole, True)
+        return Doubt(frozenset(i for i, o in enumerate(block.outputs) if touches(o.expr)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Plan.to_dict`."""
+        return super().to_dict() | {"by_groups": True, "sql": self.duckdb.sql}
+
+    def _title(self) -> str:
+        return f"its aggregates in {len(self.inputs)} parts, whose cells merge by {self.engine}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,5 +241,5 @@ def _of_inputs(
     return [known[id(one)] for one in inputs]
 
 
-Input = CoverPlan | RowsPlan | NestedPlan
+Input = CoverPlan | RowsPlan | NestedPlan | MergedPlan
 """What a plan may read the answers of."""

@@ -64,13 +64,12 @@ class Tried:
 class DuckDBRun:
     """SQL for DuckDB; `raw` names the Arrow tables that it reads beside segment files.
 
-    `scan` is the part of it that reads segment files; a table of `copy` may stand in its place.
+    `copies` has parts of it that read segment files, and what may stand in memory in their place.
     """
 
     sql: str
     raw: tuple[tuple[str, int], ...] = ()
-    scan: str = ""
-    copy: Copy | None = None
+    copies: tuple[tuple[str, Copy], ...] = ()
 
 
 def decoding_of(tried: Sequence[Tried]) -> Decoding | None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from accelerator.doubts import estimated, inexact
-from accelerator.plans import Cover, CoverPlan, Doubt, DuckDBRun, NestedPlan, PartialPlan, PlainPlan
+from accelerator.plans import (
+    Cover,
+    CoverPlan,
+    Doubt,
+    DuckDBRun,
+    MergedPlan,
+    NestedPlan,
+    PartialPlan,
+    PlainPlan,
+)
 from cubes.match import match
 from cubes.plan import Match
 from rewrite.expr import Column
@@ -92,18 +101,34 @@ def test_of_set_operations_and_of_what_spark_finishes() -> None:
     assert estimated(PlainPlan(Declined("cubes_none"))) == Doubt()
 
 
+def _merged(having: str) -> MergedPlan:
+    whole = block(
+        "SELECT g, approx_count_distinct(i) AS a, sum(x) AS s, count(*) + 1 AS n FROM f"
+        f" GROUP BY g {having}"
+    )
+    rough, floats, rows = whole.aggregates
+    return MergedPlan(
+        inputs=(_cover(_ROUGH), _cover("SELECT g, sum(x) AS a FROM f GROUP BY g")),
+        block=whole,
+        groups=((rough, rows), (floats,)),
+        duckdb=DuckDBRun(""),
+        names=("g", "a", "s", "n"),
+    )
+
+
+def test_of_aggregates_in_groups() -> None:
+    assert estimated(_merged("")) == Doubt(frozenset({1}))
+    assert inexact(_merged("")) == Doubt(frozenset({2}))
+    every = Doubt(frozenset(range(4)), True)
+    assert estimated(_merged("HAVING a > 3")) == every == inexact(_merged("HAVING s > 3"))
+    assert inexact(_merged("HAVING a > 3")) == Doubt(frozenset({2}))
+
+
 def test_one_part_of_several() -> None:
     """Outputs of parts that share a SELECT's groups are told by the part that they come from."""
-    first, second = _cover(_ROUGH), _cover(_FLOATS)
-    above = block("SELECT f.g, f.k, d.k AS o FROM f JOIN d ON f.k = d.k GROUP BY f.g, f.k, d.k")
-    plan = NestedPlan(
-        inputs=(first, second),
-        block=above,
-        duckdb=DuckDBRun(""),
-        names=("g", "k", "o"),
-        by_groups=True,
-    )
-    assert plan.input_of([0, 1]) is first and plan.input_of([2]) is second
-    assert plan.input_of([1, 2]) is None and plan.input_of([]) is None
+    plan = _merged("")
+    first, second = plan.covers
+    assert plan.input_of([1, 3]) is first and plan.input_of([2]) is second
+    assert plan.input_of([0]) is plan.input_of([1, 2]) is plan.input_of([]) is None
     assert plan.leaves() == (first, second) and plan.used() == ("c", "c")
     assert first.input_of([0]) is None

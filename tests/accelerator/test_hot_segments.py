@@ -33,14 +33,15 @@ def _file(engine: DuckDBEngine, folder: Path, number: int) -> DuckDBRun:
     engine.execute(f"COPY ({select}) TO {text_literal(path)} (FORMAT parquet)")
     scan = parquet_scan([path])
     sql = f"SELECT d0, SUM(i) AS s, MAX(n) AS n FROM {scan} GROUP BY d0 ORDER BY d0"
-    return DuckDBRun(sql, (), scan, Copy(f"FROM {scan}", 1_000, 5_000))
+    return DuckDBRun(sql, (), ((scan, Copy(f"FROM {scan}", 1_000, 5_000)),))
 
 
 def _rolled(run: DuckDBRun, column: str = "d0", size: int = 1_000_000) -> DuckDBRun:
     """The same statement, whose file counts as large: a roll-up to the column may answer."""
-    select = f"SELECT {column}, SUM(i) AS i, MAX(n) AS n FROM {run.scan} GROUP BY {column}"
-    cells = f"SELECT approx_count_distinct({column}) FROM {run.scan}"
-    return replace(run, copy=Copy(select, size, 5_000, cells))
+    ((scan, _),) = run.copies
+    select = f"SELECT {column}, SUM(i) AS i, MAX(n) AS n FROM {scan} GROUP BY {column}"
+    cells = f"SELECT approx_count_distinct({column}) FROM {scan}"
+    return replace(run, copies=((scan, Copy(select, size, 5_000, cells)),))
 
 
 def _tables(engine: DuckDBEngine) -> int:
@@ -55,8 +56,8 @@ def _wait_for_copies() -> None:
 
 
 def _hot(engine: DuckDBEngine, run: DuckDBRun) -> str | None:
-    assert run.copy is not None
-    return engine.hot.table(run.copy)
+    ((_, copy),) = run.copies
+    return engine.hot.table(copy)
 
 
 def test_the_copy_answers_as_the_file_does(engine: DuckDBEngine, tmp_path: Path) -> None:

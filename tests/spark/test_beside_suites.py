@@ -149,7 +149,7 @@ def test_two_cubes() -> None:
             if state == "made":
                 assert len(cubes(run, "stddev(v) AS d")) == 3
                 text = run.session.explain(run.suite.asked[0].text)
-                assert "in 2 parts, joined by the keys of groups" in text
+                assert "in 2 parts, whose cells merge by duckdb" in text
                 assert run.session.verify(_text(run, "AS one")).equal
 
 

@@ -1,36 +1,38 @@
-"""Plans of a block of which no cube has all aggregates, by two that have them between them.
+"""The other dimension of a cover: groups of a statement's aggregates, each by a cover of its own.
 
-Where cubes failed by their aggregates alone, each answers those that it has; what none has may be
-answered by manifests or indexes. DuckDB joins the parts by their groups (`rewrite/split.py`).
+Theory: `docs/rewriting.md`, 1. Where cubes failed by their aggregates alone, each answers those
+that it has; what none has may be answered by manifests, indexes or rows. Cells of all groups merge
+in one statement (`cubes/layout.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from accelerator.nested_search import answer_of, over_answers, refused_input
-from accelerator.plans import CoverPlan, NestedPlan, Plan, Tried
+from accelerator.covers.duckdb_text import merged_run
+from accelerator.plans import CoverPlan, MergedPlan, Plan, Tried
 from accelerator.plans.share import SEGMENT
 from cubes.definition import CubeDefinition
+from cubes.layout import layout_of
 from cubes.match import match
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.expr import Aggregate
 from rewrite.reason import DeclinedError
-from rewrite.split import is_split, joined, with_only
+from rewrite.split import is_split, with_only
 
 _NEAR = frozenset({"aggregate_not_in_cube", "table_not_in_cube"})
 """Why a cube doesn't answer which may answer a part; tables that it lacks are joined to cells."""
-_PARTS_MAX = 4
+_GROUPS_MAX = 4
 
 
-def plan_split(
+def plan_groups(
     block: Block,
     tried: Sequence[Tried],
     cubes: Mapping[str, CubeDefinition],
     planned: Callable[[Block], Plan],
-) -> NestedPlan | None:
-    """The plan over parts of the block, which `planned` plans; None where there is none.
+) -> MergedPlan | None:
+    """The plan over groups of the block's aggregates, each planned by `planned`; None without one.
 
     `tried` says of what the `cubes` lack; `planned` finds the cheapest plan by itself.
     """
@@ -38,28 +40,34 @@ def plan_split(
     if not near or not is_split(block):
         return None
     groups = _groups(block, {name: cubes[name] for name in near})
-    if not 1 < len(groups) <= _PARTS_MAX:
+    if not 1 < len(groups) <= _GROUPS_MAX:
         return None
     parts: list[CoverPlan] = []
     for calls in groups:
         plan = planned(with_only(block, calls))
-        if refused_input(plan) is not None or not isinstance(plan, CoverPlan):
+        if not isinstance(plan, CoverPlan) or plan.engine != "duckdb" or plan.duckdb is None:
             return None
         parts.append(plan)
+    layout = layout_of(block, groups, [part.match for part in parts])
+    if layout is None:
+        return None
     try:
-        above = joined(block, groups, [answer_of(part.block) for part in parts])
-        return over_answers(above, parts, tuple(tried), by_groups=True)
+        run = merged_run(block, layout, parts)
     except DeclinedError:
         return None
-
-
-def bytes_of(plan: NestedPlan) -> int:
-    """What the parts read."""
-    return sum(
-        one.cover.bytes(SEGMENT) + one.cover.raw_bytes
-        for one in plan.parts
-        if isinstance(one, CoverPlan)
+    return MergedPlan(
+        inputs=tuple(parts),
+        tried=tuple(tried),
+        block=block,
+        groups=tuple(tuple(calls) for calls in groups),
+        duckdb=run,
+        names=tuple(o.name for o in block.outputs),
     )
+
+
+def bytes_of(plan: MergedPlan) -> int:
+    """What the parts read."""
+    return sum(one.cover.bytes(SEGMENT) + one.cover.raw_bytes for one in plan.covers)
 
 
 def _groups(block: Block, cubes: Mapping[str, CubeDefinition]) -> list[list[Aggregate]]:
