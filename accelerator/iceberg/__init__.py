@@ -11,7 +11,8 @@ from accelerator.iceberg.errors import (
 )
 from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.identity import PartitionField
-from accelerator.iceberg.lake import Lake, ManifestCacheSettings, Pin, PinnedTable
+from accelerator.iceberg.lake import Lake, Pin, PinnedTable
+from accelerator.iceberg.listings import ManifestCacheSettings
 from accelerator.iceberg.sketches import Sketched, TableSizes
 
 __all__ = [

@@ -1,27 +1,32 @@
 """The live files of a snapshot as the columns of its manifests, with the deletes that apply.
 
-Nothing is made for each file but for those that are asked for, and of manifests that an earlier
-state of the table has as well nothing is made again.
+It's the one listing of them. Sequence numbers are inherited from the manifest. Nothing is made for
+each file but for those that are asked for, and of manifests that an earlier state of the table has
+as well nothing is made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.manifest import ManifestFile
+from pyiceberg.types import DecimalType, IcebergType, UUIDType
+from pyiceberg.utils.decimal import unscaled_to_decimal
 
 from accelerator.iceberg.delete_columns import Applied, DeleteFiles, Listed
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Identity
 from accelerator.iceberg.manifests import file as manifest_file
-from accelerator.iceberg.manifests.columns import ManifestColumns
+from accelerator.iceberg.manifests.columns import Int64s, ManifestColumns
+from accelerator.iceberg.manifests.listed import ManifestFile
 from accelerator.iceberg.statistics import (
     Scalar,
     Told,
@@ -46,8 +51,8 @@ _KEY_BYTES = 1024  # what Python keeps of a manifest, about
 class ColumnarFiles:
     """A `statistics.Source` over data manifests; files are in the order of the manifests.
 
-    `load` gives the columns of a manifest, `listed` its files, for those few that are read. What
-    `earlier` has of the same manifests is taken from there. `deletes` are the snapshot's.
+    `load` gives the columns of a manifest, of which `chosen` has the files that count, if not all.
+    What `earlier` has of the same manifests is taken from there. `deletes` are the snapshot's.
     """
 
     def __init__(
@@ -55,12 +60,12 @@ class ColumnarFiles:
         manifests: Sequence[ManifestFile],
         load: Load,
         identity: Identity,
-        listed: Callable[[ManifestFile], Sequence[LiveFile]],
         earlier: ColumnarFiles | None = None,
         deletes: DeleteFiles | None = None,
         transforms: Transforms | None = None,
+        chosen: Sequence[Int64s] | None = None,
     ) -> None:
-        self._load, self._identity, self._listed = load, identity, listed
+        self._load, self._identity, self._chosen = load, identity, chosen
         self._transforms = transforms or {}
         self._manifests = list(manifests)
         if not self._manifests or (earlier is not None and not self._alike(earlier)):
@@ -82,7 +87,10 @@ class ColumnarFiles:
         self.vectored: Numbers = slim(np.zeros(len(self.rows), dtype=np.int64))
         if deletes is not None:
             self._applied = deletes.applied(
-                [Listed(one.partition_spec_id, load(one)) for one in self._manifests]
+                [
+                    Listed(one.partition_spec_id, columns)
+                    for one, columns in zip(self._manifests, self._columns(), strict=True)
+                ]
             )
             self.vectored = self._applied.vectored
         # Of earlier states only what is known already is of use, and they aren't kept alive.
@@ -161,9 +169,7 @@ class ColumnarFiles:
         )
 
     def _of(self, manifests: Sequence[ManifestFile]) -> ColumnarFiles:
-        return ColumnarFiles(
-            manifests, self._load, self._identity, self._listed, transforms=self._transforms
-        )
+        return ColumnarFiles(manifests, self._load, self._identity, transforms=self._transforms)
 
     def _counted(self, earlier: ColumnarFiles) -> list[int]:
         """Where each manifest's files end, after a 0."""
@@ -182,7 +188,11 @@ class ColumnarFiles:
         return {_key(m): slice(*span) for m, span in zip(self._manifests, spans, strict=True)}
 
     def _columns(self) -> Iterator[ManifestColumns]:
-        return map(self._load, self._manifests)
+        return map(self._of_manifest, range(len(self._manifests)))
+
+    def _of_manifest(self, place: int) -> ManifestColumns:
+        columns = self._load(self._manifests[place])
+        return columns if self._chosen is None else columns.taken(self._chosen[place])
 
     def told(self, field_id: int) -> Told:
         """See `Source.told`."""
@@ -214,7 +224,7 @@ class ColumnarFiles:
         found: dict[Transform, list[tuple[int, pa.Array]]] = {}
         for place, file in enumerate(self._manifests):
             for made in self._transforms.get(file.partition_spec_id, {}).get(field_id, ()):
-                partition = self._load(file).partition
+                partition = self._of_manifest(place).partition
                 if partition.type.get_field_index(str(made.field_id)) >= 0:
                     child = partition.field(str(made.field_id))
                     values = _transformed(child, made.transform, type_)
@@ -241,16 +251,104 @@ class ColumnarFiles:
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """See `Source.live`."""
         found: list[LiveFile] = []
-        for file, (first, end) in zip(self._manifests, pairwise(self._ends), strict=True):
-            places = np.flatnonzero(chosen[first:end]).tolist()
-            if places:
-                files = self._listed(file)
-                found += [self._with_deletes(files[place], first + place) for place in places]
+        for place, (first, places) in enumerate(self._places_of(chosen)):
+            if len(places):
+                columns = self._of_manifest(place).taken(places)
+                found += self._files(
+                    self._manifests[place].partition_spec_id, columns, first + places
+                )
         return tuple(found)
 
-    def _with_deletes(self, file: LiveFile, place: int) -> LiveFile:
-        refs = () if self._applied is None else self._applied.refs(place)
-        return replace(file, deletes=refs) if refs else file
+    def some(self, chosen: Flags) -> ColumnarFiles:
+        """These files alone, with their deletes."""
+        parts = [
+            (manifest, places if self._chosen is None else self._chosen[number][places])
+            for number, (manifest, (_, places)) in enumerate(
+                zip(self._manifests, self._places_of(chosen), strict=True)
+            )
+            if len(places)
+        ]
+        made = ColumnarFiles(
+            [manifest for manifest, _ in parts],
+            self._load,
+            self._identity,
+            transforms=self._transforms,
+            chosen=[places for _, places in parts],
+        )
+        if self._applied is not None:
+            made._applied = self._applied.some(np.flatnonzero(chosen))
+            made.vectored = made._applied.vectored
+        return made
+
+    def without_nan(self, field_ids: Collection[int]) -> Mapping[tuple[str, int], frozenset[int]]:
+        """See `Source.without_nan`."""
+        paths, numbers = self.keys()
+        free = {one: (self.told(one).nans == 0).tolist() for one in field_ids}
+        keys = zip(paths.to_pylist(), numbers.tolist(), strict=True)
+        return {
+            key: frozenset(one for one, flags in free.items() if flags[place])
+            for place, key in enumerate(keys)
+        }
+
+    def named(self, keys: Collection[tuple[str, int]]) -> Flags:
+        """Which of the files have these keys."""
+        paths, numbers = self.keys()
+        wanted = pa.array(sorted({path for path, _ in keys}), pa.string())
+        found: Flags = np.array(pc.is_in(paths, wanted).to_numpy(zero_copy_only=False))
+        for place in np.flatnonzero(found).tolist():
+            found[place] = (paths[place].as_py(), int(numbers[place])) in keys
+        return found
+
+    def _places_of(self, chosen: Flags) -> Iterator[tuple[int, Int64s]]:
+        """For each manifest where its files start, and which of them are chosen."""
+        for first, end in pairwise(self._ends):
+            yield first, np.flatnonzero(chosen[first:end])
+
+    def _files(self, spec_id: int, columns: ManifestColumns, places: Int64s) -> list[LiveFile]:
+        """Those of a manifest; `places` are theirs among all."""
+        applied = self._applied
+        return [
+            LiveFile(
+                path, number, size, rows, format_, spec_id,
+                () if applied is None else applied.refs(place), fixed,
+            )
+            for place, path, number, size, rows, format_, fixed in zip(
+                places.tolist(),
+                columns.path.to_pylist(),
+                columns.sequence_number.to_pylist(),
+                _numbers([columns.size_bytes]).tolist(),
+                _numbers([columns.record_count]).tolist(),
+                columns.format.to_pylist(),
+                self._fixed(spec_id, columns),
+                strict=True,
+            )
+        ]  # fmt: skip
+
+    def _fixed(self, spec_id: int, columns: ManifestColumns) -> Sequence[Mapping[int, object]]:
+        """By file what its spec keeps as it is."""
+        places = self._identity[spec_id]
+        if not places:
+            return [{}] * columns.count
+        values = [
+            _values(columns.partition.field(str(place.field_id)), place.kind)
+            for place in places.values()
+        ]
+        return [dict(zip(places, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _values(child: pa.Array, kind: IcebergType | None) -> list[object]:
+    """As PyIceberg has them: dates and timestamps are their whole numbers."""
+    raw: list[Any] = child.to_pylist()
+    if pa.types.is_binary(child.type) and isinstance(kind, DecimalType):
+        scale = kind.scale
+        return [None if one is None else _decimal(one, scale) for one in raw]
+    if pa.types.is_binary(child.type) and isinstance(kind, UUIDType):
+        return [None if one is None else UUID(bytes=one) for one in raw]
+    return raw
+
+
+def _decimal(raw: bytes, scale: int) -> Decimal:
+    return unscaled_to_decimal(int.from_bytes(raw, "big", signed=True), scale)
 
 
 def _key(manifest: ManifestFile) -> _Key:

@@ -1,8 +1,8 @@
 """Which delete files apply to which data files, for all of a snapshot at once.
 
-The rules are those of `files`, said over columns: a delete that names a data file reaches that one,
-any other the files of its spec and partition, an equality delete of an unpartitioned spec the whole
-table. Refs are made for those files alone that are asked for.
+A delete that names a data file reaches that one, any other the files of its spec and partition, an
+equality delete of an unpartitioned spec the whole table. When it applies is what `files` says. Refs
+are made for those files alone that are asked for.
 """
 
 from __future__ import annotations
@@ -185,6 +185,11 @@ class Applied:
         """Bytes of memory, about."""
         arrays = (self.sequence, self.targets, self.reaches)
         return self.deletes.nbytes + sum(array.nbytes for array in arrays)
+
+    def some(self, places: Numbers) -> Applied:
+        """As they apply to the data files at those places."""
+        arrays = (self.sequence, self.targets, self.reaches)
+        return Applied(self.deletes, *(array[places] for array in arrays))
 
     def refs(self, place: int) -> tuple[DeleteRef, ...]:
         """The delete files that apply to the data file at that place."""

@@ -18,7 +18,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.conversions import from_bytes
-from pyiceberg.manifest import DATA_FILE_TYPE, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import VoidTransform
@@ -33,9 +32,8 @@ from pyiceberg.types import (
 )
 
 from accelerator.arrow_types import arrow_type
-from accelerator.iceberg.files import live_entries
-from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.manifests.columns import Bools, Int64s, ManifestColumns, Stats, validity
+from accelerator.iceberg.manifests.listed import ManifestFile
 from accelerator.iceberg.schema import spark_type
 from accelerator.iceberg.statistics import arrow_kind, decoded, joined_bytes
 from rewrite.render import quote
@@ -77,9 +75,6 @@ _STORED = {
     "key_metadata": "key_metadata",
 }
 """Columns that the manifest's own are, as they are."""
-_EQUALITY_IDS = next(
-    place for place, f in enumerate(DATA_FILE_TYPE[3].fields) if f.name == "equality_ids"
-)
 _ARRAYS = {"array<bigint>": pa.list_(pa.int64()), "array<int>": pa.list_(pa.int32())}
 _DECIMAL_BYTES = 16
 _DAY = 24 * 60 * 60 * 1_000_000
@@ -165,7 +160,6 @@ class FileTable:
 
 
 def file_metadata(
-    inputs: Inputs,
     manifests: Iterable[ManifestFile],
     columns: Callable[[ManifestFile], ManifestColumns],
     table: FileTable,
@@ -178,7 +172,7 @@ def file_metadata(
     names = [".".join(path) for path in wanted]
     types = [_arrow(table.type_of(path)) for path in wanted]
     pieces = [
-        pa.table(_of_manifest(inputs, manifest, columns(manifest), table, wanted), names=names)
+        pa.table(_of_manifest(manifest, columns(manifest), table, wanted), names=names)
         for manifest in manifests
     ]
     empty = pa.table([pa.array([], type_) for type_ in types], names=names)
@@ -217,7 +211,6 @@ def _by_name(inner: Iterable[tuple[Path, _T]]) -> dict[str, list[tuple[Path, _T]
 
 
 def _of_manifest(
-    inputs: Inputs,
     manifest: ManifestFile,
     columns: ManifestColumns,
     table: FileTable,
@@ -234,11 +227,11 @@ def _of_manifest(
                 told[leaf.name] = columns.stats(leaf.field_id)
             found.append(_statistic(told[leaf.name], path[2], leaf))
         else:
-            found.append(_plain(inputs, manifest, columns, path[0]))
+            found.append(_plain(manifest, columns, path[0]))
     return found
 
 
-def _plain(inputs: Inputs, manifest: ManifestFile, columns: ManifestColumns, name: str) -> pa.Array:
+def _plain(manifest: ManifestFile, columns: ManifestColumns, name: str) -> pa.Array:
     if name in _STORED:
         return columns.source.column(_STORED[name])
     if name == "file_format":
@@ -253,7 +246,7 @@ def _plain(inputs: Inputs, manifest: ManifestFile, columns: ManifestColumns, nam
     type_ = _arrow(PLAIN[name])
     if not columns.deletes:
         return pa.nulls(columns.count, type_)
-    return pa.array([e.data_file[_EQUALITY_IDS] for e in live_entries(inputs, manifest)], type_)
+    return columns.equality_ids
 
 
 def _statistic(stats: Stats, name: str, leaf: _Leaf) -> pa.Array:

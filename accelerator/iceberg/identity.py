@@ -5,7 +5,7 @@ And what the current spec partitions by, whatever its transforms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
@@ -16,15 +16,15 @@ from pyiceberg.transforms import (
     TruncateTransform,
     VoidTransform,
 )
-from pyiceberg.types import DecimalType, NestedField, StructType
+from pyiceberg.types import DecimalType, IcebergType, NestedField, StructType
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A field of a partition spec: its index in the spec, and its own id."""
+    """A field of a partition spec by its own id, and the Iceberg type of what it's made of."""
 
-    index: int
     field_id: int
+    kind: IcebergType | None = None
 
 
 Identity = Mapping[int, Mapping[int, Place]]
@@ -33,14 +33,21 @@ Identity = Mapping[int, Mapping[int, Place]]
 
 def identity_of(metadata: TableMetadata) -> Identity:
     """The identity transforms of every spec of the table."""
+    kinds = {f.field_id: f.field_type for f in _fields(metadata)}
     return {
         spec.spec_id: {
-            f.source_id: Place(index, f.field_id)
-            for index, f in enumerate(spec.fields)
+            f.source_id: Place(f.field_id, kinds.get(f.source_id))
+            for f in spec.fields
             if isinstance(f.transform, IdentityTransform)
         }
         for spec in metadata.specs().values()
     }
+
+
+def _fields(metadata: TableMetadata) -> Iterator[NestedField]:
+    """Of every schema, the current one's last."""
+    for schema in (*metadata.schemas, metadata.schema()):
+        yield from schema._lazy_id_to_field.values()
 
 
 def ordered_fields(metadata: TableMetadata) -> frozenset[int]:
@@ -96,12 +103,7 @@ def unpartitioned(metadata: TableMetadata) -> frozenset[int]:
 
 def decimal_fields(metadata: TableMetadata) -> frozenset[int]:
     """Ids of partition fields whose values are decimals."""
-    decimals = {
-        field.field_id
-        for schema in metadata.schemas
-        for field in schema._lazy_id_to_field.values()
-        if isinstance(field.field_type, DecimalType)
-    }
+    decimals = {f.field_id for f in _fields(metadata) if isinstance(f.field_type, DecimalType)}
     return frozenset(
         field.field_id
         for spec in metadata.specs().values()

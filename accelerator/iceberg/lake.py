@@ -11,11 +11,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
@@ -32,7 +30,7 @@ from accelerator.iceberg.catalogs import (
     PyIcebergCatalog,
 )
 from accelerator.iceberg.errors import read_errors
-from accelerator.iceberg.files import FileCache, LiveFile
+from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import (
     Identity,
     PartitionField,
@@ -43,6 +41,8 @@ from accelerator.iceberg.identity import (
     unpartitioned,
 )
 from accelerator.iceberg.io import inputs_for
+from accelerator.iceberg.listings import Listings, ManifestBytes, ManifestCacheSettings
+from accelerator.iceberg.manifests.listed import DATA, ManifestFile
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
@@ -58,66 +58,14 @@ if TYPE_CHECKING:
     from accelerator.iceberg.delete_columns import DeleteFiles
     from accelerator.iceberg.file_metadata import FileTable
     from accelerator.iceberg.manifest_jobs import Decoding, ManifestJobs
-    from accelerator.iceberg.manifests.cache import ManifestCache
     from accelerator.iceberg.manifests.columns import ManifestColumns
     from accelerator.iceberg.position_deletes import Positions
     from accelerator.iceberg.question import Question
     from accelerator.iceberg.statistics import FileStatistics
-    from accelerator.iceberg.statistics_cache import StatisticsCache
 
 
 _METADATA_MAX = 1024  # parsed metadata files kept
 _NEWEST = At()
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestCacheSettings:
-    """How much of manifests is kept as columns: bytes of memory, a folder, and bytes of it.
-
-    Half of the memory is for manifests one by one, half for the columns of whole states of tables.
-    """
-
-    bytes: int = 512 * 1024 * 1024
-    folder: Path | None = None
-    folder_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestBytes:
-    """Memory that manifests take as columns, in bytes: one by one, as states, the newest state."""
-
-    manifests: int
-    states: int
-    newest_state: int
-
-
-class _Columns:
-    """Manifests as columns, once somebody asks: they take Arrow's compute module."""
-
-    def __init__(self, settings: ManifestCacheSettings) -> None:
-        self._settings = settings
-        self.jobs: ManifestJobs | None = None
-
-    @cached_property
-    def cache(self) -> ManifestCache:
-        from accelerator.iceberg.manifests.cache import ManifestCache
-
-        wanted = self._settings
-        folder = wanted.folder if wanted.folder_bytes else None
-        return ManifestCache(wanted.bytes // 2, folder, wanted.folder_bytes)
-
-    @cached_property
-    def statistics(self) -> StatisticsCache:
-        """Statistics of the states that were asked for."""
-        from accelerator.iceberg.statistics_cache import StatisticsCache
-
-        return StatisticsCache(self._settings.bytes // 2)
-
-    @property
-    def nbytes(self) -> ManifestBytes:
-        """Memory that they take now."""
-        states = self.statistics
-        return ManifestBytes(self.cache.nbytes, states.nbytes, states.newest_nbytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +78,7 @@ class PinnedTable:
     metadata: TableMetadata
     snapshot: Snapshot | None
     schema: Schema
-    _files: FileCache
-    _columns: _Columns
+    _listings: Listings
     _identity: Identity
     _loaded: _Loaded = field(repr=False, compare=False)
 
@@ -183,10 +130,13 @@ class PinnedTable:
         """Every data file of the snapshot with the deletes that apply to it."""
         if self.snapshot is None:
             return ()
+        name = self.facts.uuid, self.snapshot.snapshot_id
+        return self._listings.files(name, self._live)
+
+    def _live(self) -> tuple[LiveFile, ...]:
+        source = self.statistics().source
         with self._read_errors():
-            inputs = inputs_for(self.metadata_location, self.io_properties)
-            specs = unpartitioned(self.metadata)
-            return self._files.live_files(inputs, self.facts.uuid, self.snapshot, specs)
+            return source.live(source.rows == source.rows)
 
     @property
     def fixed_fields(self) -> frozenset[int]:
@@ -225,11 +175,6 @@ class PinnedTable:
         """Ids of the top-level fields that have a value in files that lack them."""
         fields = self.schema.fields
         return frozenset(f.field_id for f in fields if f.initial_default is not None)
-
-    def fixed_values(self, file: LiveFile) -> dict[int, object]:
-        """By field id what the file's spec fixes: to Spark every row of it has that value."""
-        places = self._identity[file.spec_id]
-        return {field_id: file.partition[place.index] for field_id, place in places.items()}
 
     @property
     def partition_columns(self) -> Mapping[str, str]:
@@ -278,15 +223,28 @@ class PinnedTable:
         Raises CatalogError where a manifest can't be read, now or when a column is asked for.
         """
         name = self.metadata_location, self.facts.snapshot_id
-        return self._columns.statistics.get_or(
+        return self._listings.statistics.get_or(
             self.facts.uuid, name, lambda earlier: self._statistics(listed, earlier)
         )
 
     def statistics_of(self, files: Sequence[LiveFile]) -> FileStatistics:
         """Counts and bounds of those of the live files; for a few, since nothing is kept."""
-        from accelerator.iceberg.statistics import FileStatistics, ListedFiles
+        from accelerator.iceberg.statistics import FileStatistics
 
-        return FileStatistics(ListedFiles(files, self._identity), *self._odd())
+        source = self.statistics().source
+        with self._read_errors():
+            chosen = source.named({file.key for file in files})
+            return FileStatistics(source.some(chosen), *self._odd())
+
+    def without_nan(
+        self, files: Sequence[LiveFile], field_ids: Collection[int]
+    ) -> Mapping[tuple[str, int], frozenset[int]]:
+        """Of each of the files, by key, which of these columns have no NaN in it."""
+        if not field_ids:
+            return {file.key: frozenset() for file in files}
+        source = self.statistics_of(files).source
+        with self._read_errors():
+            return source.without_nan(field_ids)
 
     def statistics_for(self, question: Question) -> tuple[FileStatistics, Decoding]:
         """Those of all files that may hold a match at least, with the columns of the question.
@@ -296,17 +254,17 @@ class PinnedTable:
         """
         from accelerator.iceberg.manifest_jobs import KEPT, JobFailedError
 
-        name, jobs = (self.metadata_location, self.facts.snapshot_id), self._columns.jobs
+        name, jobs = (self.metadata_location, self.facts.snapshot_id), self._listings.jobs
         if jobs is None or self.snapshot is None:
             return self.statistics(), KEPT
-        latest, is_this = self._columns.statistics.latest(self.facts.uuid, name)
+        latest, is_this = self._listings.statistics.latest(self.facts.uuid, name)
         made = latest is not None and latest.has(question.columns)
         if is_this and made:
             return self.statistics(), KEPT
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
-            listed = self._files.manifests(inputs, self.snapshot)
-        data = [one for one in listed if one.content == ManifestContent.DATA]
+            listed = self._listings.manifests(inputs, self.snapshot)
+        data = [one for one in listed if one.content == DATA]
         missing = self._missing(data, latest if made else None)
         decoding = jobs.choose(self.facts.uuid, missing, question)
         if decoding.by == "spark":
@@ -325,7 +283,7 @@ class PinnedTable:
 
         source = None if made is None else made.source
         known = source.manifests if isinstance(source, ColumnarFiles) else frozenset()
-        cache = self._columns.cache
+        cache = self._listings.cache
         return [one for one in manifests if Name.of(one) not in known and not cache.holds(one)]
 
     def _surviving(
@@ -343,7 +301,7 @@ class PinnedTable:
         from accelerator.iceberg.survivors import Asked, from_bytes, surviving, survivors
         from accelerator.iceberg.transforms import transforms_of
 
-        jobs = self._columns.jobs
+        jobs = self._listings.jobs
         if jobs is None:
             raise JobFailedError("there is no Spark")
         uuids, misnamed = self._odd()
@@ -358,7 +316,7 @@ class PinnedTable:
             question,
         )
         given, tasks = jobs.run(self.facts.uuid, partial(surviving, asked), missing)
-        data = [one for one in listed if one.content == ManifestContent.DATA]
+        data = [one for one in listed if one.content == DATA]
         found = {}
         for manifest in data:
             name = Name.of(manifest)
@@ -367,19 +325,12 @@ class PinnedTable:
             else:
                 found[name] = survivors(asked, manifest, self._manifest_columns(manifest))
         left = sum(found[name].columns.count for name in given)
-        inputs = inputs_for(self.metadata_location, self.io_properties)
-
-        def files(manifest: ManifestFile) -> Sequence[LiveFile]:
-            every = self._files.listed(inputs, manifest)
-            return [every[place] for place in found[Name.of(manifest)].places.tolist()]
-
-        deletes = [one for one in listed if one.content != ManifestContent.DATA]
+        deletes = [one for one in listed if one.content != DATA]
         with self._read_errors():
             source = ColumnarFiles(
                 data,
                 lambda manifest: found[Name.of(manifest)].columns,
                 self._identity,
-                files,
                 deletes=self._delete_files(deletes) if deletes else None,
                 transforms=asked.transforms,
             )
@@ -405,15 +356,14 @@ class PinnedTable:
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
             if listed is None and self.snapshot is not None:
-                listed = self._files.manifests(inputs, self.snapshot)
+                listed = self._listings.manifests(inputs, self.snapshot)
             listed = listed or ()
-            deletes = [one for one in listed if one.content != ManifestContent.DATA]
+            deletes = [one for one in listed if one.content != DATA]
             before = earlier.source if earlier is not None else None
             source = ColumnarFiles(
-                [one for one in listed if one.content == ManifestContent.DATA],
+                [one for one in listed if one.content == DATA],
                 self._manifest_columns,
                 self._identity,
-                partial(self._files.listed, inputs),
                 before if isinstance(before, ColumnarFiles) else None,
                 self._delete_files(deletes) if deletes else None,
                 transforms_of(self.metadata),
@@ -429,7 +379,7 @@ class PinnedTable:
     def _manifest_columns(self, manifest: ManifestFile) -> ManifestColumns:
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
-            return self._columns.cache.columns(inputs, manifest)
+            return self._listings.cache.columns(inputs, manifest)
 
     def file_table(self) -> FileTable:
         """The columns of the table that `file_metadata` gives."""
@@ -447,9 +397,11 @@ class PinnedTable:
 
         with self._read_errors():
             inputs = inputs_for(self.metadata_location, self.io_properties)
-            listed = () if self.snapshot is None else self._files.manifests(inputs, self.snapshot)
-            columns = partial(self._columns.cache.columns, inputs)
-            return file_metadata(inputs, listed, columns, table, wanted)
+            listed = (
+                () if self.snapshot is None else self._listings.manifests(inputs, self.snapshot)
+            )
+            columns = partial(self._listings.cache.columns, inputs)
+            return file_metadata(listed, columns, table, wanted)
 
     def held(self, *, without: Collection[int] = ()) -> Iterator[tuple[str, int]]:
         """The keys of all data files that some snapshot of the table holds, the newest first.
@@ -462,8 +414,24 @@ class PinnedTable:
         for snapshot in snapshots:
             if snapshot.snapshot_id not in without:
                 with self._read_errors():
-                    inputs = inputs_for(self.metadata_location, self.io_properties)
-                    yield from self._files.keys(inputs, snapshot, seen)
+                    yield from self._keys(snapshot, seen)
+
+    def _keys(self, snapshot: Snapshot, seen: set[str]) -> Iterator[tuple[str, int]]:
+        """Of the snapshot's data files, but for those of manifests that were seen.
+
+        Keeps no manifest: all snapshots of a large table have more than is worth the memory.
+        """
+        from accelerator.iceberg.manifests.reader import read_manifest
+
+        inputs = inputs_for(self.metadata_location, self.io_properties)
+        for manifest in self._listings.manifests(inputs, snapshot):
+            path = manifest.manifest_path
+            if manifest.content == DATA and path not in seen:
+                seen.add(path)
+                known = self._listings.cache.known(manifest) or read_manifest(inputs, manifest)
+                yield from zip(
+                    known.path.to_pylist(), known.sequence_number.to_pylist(), strict=True
+                )
 
     def deleted(self) -> Callable[[LiveFile], Positions]:
         """What gives a file's deleted positions; it keeps the position delete files that it reads.
@@ -528,17 +496,16 @@ class Lake:
         self._loaded: Recent[_Loaded] = Recent(_METADATA_MAX)
         self._views: Recent[ViewDefinition] = Recent()
         self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
-        self._files = FileCache()
-        self._columns = _Columns(manifest_cache)
+        self._listings = Listings(manifest_cache)
 
     @property
     def manifest_bytes(self) -> ManifestBytes:
         """Memory that decoded manifests take."""
-        return self._columns.nbytes
+        return self._listings.nbytes
 
     def use_jobs(self, jobs: ManifestJobs) -> None:
         """From now on manifests may be decoded by Spark jobs, where their rule says so."""
-        self._columns.jobs = jobs
+        self._listings.jobs = jobs
 
     def pin(self, *, fresh: bool = False) -> Pin:
         """A new pin; one per statement. With `fresh`, `metadata_max_age_s` doesn't count."""
@@ -614,8 +581,7 @@ class Lake:
             metadata=loaded.metadata,
             snapshot=snapshot,
             schema=schema,
-            _files=self._files,
-            _columns=self._columns,
+            _listings=self._listings,
             _identity=identity_of(loaded.metadata),
             _loaded=loaded,
         )

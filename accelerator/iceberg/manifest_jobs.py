@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pyiceberg.manifest import ManifestFile
-
+from accelerator.iceberg.manifests.listed import ManifestFile
 from accelerator.iceberg.question import Question
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ DuckDB sorts otherwise than Spark.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -71,8 +71,10 @@ class ReadTable(Protocol):
         """Ids of fields that have a value in files that lack them."""
         ...
 
-    def fixed_values(self, file: LiveFile) -> dict[int, object]:
-        """By field id what the file's partition fixes."""
+    def without_nan(
+        self, files: Sequence[LiveFile], field_ids: Collection[int]
+    ) -> Mapping[tuple[str, int], frozenset[int]]:
+        """Of each of the files, by key, which of these columns have no NaN in it."""
         ...
 
     def arrow(self, columns: Sequence[str], files: Sequence[LiveFile] | None = None) -> pa.Table:
@@ -98,10 +100,12 @@ class GroupReader:
             c.field_id: arrow_type(c.type or "") for c in columns if c.field_id not in uuids
         }
         self.counted = Counted()
+        self._floats = frozenset(c.field_id for c in columns if c.type in _FLOATING)
 
     def open(self, files: Sequence[LiveFile]) -> list[OpenFile]:
         """The files, side by side; only their footers are read."""
-        return self.map(self._open, files)
+        free = self._pinned.without_nan(files, self._floats)
+        return self.map(lambda file: self._open(file, free[file.key]), files)
 
     def map(self, task: Callable[[_Item], _Made], items: Sequence[_Item]) -> list[_Made]:
         """What the task gives for each item, side by side."""
@@ -112,10 +116,10 @@ class GroupReader:
 
         return list(_THREADS.map(checked, items))
 
-    def _open(self, file: LiveFile) -> OpenFile:
+    def _open(self, file: LiveFile, nan_free: frozenset[int]) -> OpenFile:
         fixed = {
             field_id: pa.scalar(value, self._types[field_id])
-            for field_id, value in self._pinned.fixed_values(file).items()
+            for field_id, value in file.fixed.items()
             if field_id in self._types
         }
         if file.file_format == "parquet":
@@ -128,7 +132,7 @@ class GroupReader:
             stored = [c for c in self._columns if c.field_id not in fixed]
             names = stored_names(parquet, stored, self._defaulted)
             if names is not None:
-                cut = _Cut(file, self, parquet, names, fixed)
+                cut = _Cut(file, self, parquet, names, fixed, nan_free)
                 if len(self._kept) < _OPEN_MAX:
                     self._kept.add(cut)
                 else:
@@ -256,8 +260,10 @@ class _Cut(OpenFile):
         parquet: pq.ParquetFile,
         names: dict[int, str],
         fixed: Mapping[int, pa.Scalar],
+        nan_free: frozenset[int],
     ) -> None:
         super().__init__(file, fixed, reader.counted)
+        self._nan_free = nan_free
         self._reader, self._names = reader, names
         self._reading = threading.Lock()
         self._parquet: pq.ParquetFile | None = parquet
@@ -288,7 +294,7 @@ class _Cut(OpenFile):
         found = [chunk.column(self._leaves[name]).statistics for chunk in self._chunks]
         nulls = [s.null_count if s is not None and s.has_null_count else UNKNOWN for s in found]
         nans = unknown
-        if self.file.nan_counts.get(column.field_id) == 0:
+        if column.field_id in self._nan_free:
             nans = unknown * 0
         told = [_raw_bounds(s, type_) for s in found]
         lower, upper = ([pair[side] for pair in told] for side in (0, 1))

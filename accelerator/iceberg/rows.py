@@ -119,11 +119,12 @@ class _Reader:
         update = {"current_schema_id": pinned.schema.schema_id}
         metadata = pinned.metadata.model_copy(update=update)
         self._scan = ArrowScan(metadata, self.io, schema, AlwaysTrue())
+        self._specs = metadata.specs()
         self._deletes = PositionDeletes(self.io)
 
     def read(self, files: Sequence[LiveFile]) -> list[pa.Table]:
         """One table of the files without deletes, and one for each file with some."""
-        plain = [_task(file) for file in files if not file.deletes]
+        plain = [self._task(file) for file in files if not file.deletes]
         pieces = [self._scan.to_table(plain)] if plain else []
         deleted = [file for file in files if file.deletes]
         if deleted:
@@ -132,7 +133,7 @@ class _Reader:
         return pieces
 
     def _read_deleted(self, file: LiveFile) -> pa.Table:
-        table = self._scan.to_table([_task(file)])  # one file's rows come in the file's order
+        table = self._scan.to_table([self._task(file)])  # one file's rows come in the file's order
         if table.num_rows != file.record_count:
             raise ValueError(
                 f"{file.path} has {table.num_rows} rows, its manifest says {file.record_count}"
@@ -142,14 +143,16 @@ class _Reader:
         kept[positions[positions < table.num_rows]] = False
         return table.filter(pa.array(kept))
 
-
-def _task(file: LiveFile) -> FileScanTask:
-    data = DataFile.from_args(
-        file_path=file.path,
-        file_format=FileFormat(file.file_format.upper()),
-        partition=Record(*file.partition),
-        record_count=file.record_count,
-        file_size_in_bytes=file.size_bytes,
-    )
-    data.spec_id = file.spec_id
-    return FileScanTask(data)
+    def _task(self, file: LiveFile) -> FileScanTask:
+        """Of the partition PyIceberg takes what the spec keeps as it is, and nothing else."""
+        fields = self._specs[file.spec_id].fields
+        kept = (file.fixed.get(f.source_id) for f in fields)
+        data = DataFile.from_args(
+            file_path=file.path,
+            file_format=FileFormat(file.file_format.upper()),
+            partition=Record(*kept),
+            record_count=file.record_count,
+            file_size_in_bytes=file.size_bytes,
+        )
+        data.spec_id = file.spec_id
+        return FileScanTask(data)

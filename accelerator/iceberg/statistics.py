@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.files import LiveFile
-from accelerator.iceberg.identity import Identity
 from accelerator.iceberg.transforms import (
     Derived,
     bucketed,
@@ -51,7 +50,6 @@ _ORDERED = frozenset({*_WHOLE, *_FLOATING, "string"})
 NULL_PARTITION, CUT_TEXTS = "null partition", "cut texts"
 TRUNCATED, WRAPPED = "truncated numbers", "wrapped numbers"
 ZERO_PARTITION = "a floating zero as a partition"
-_FILE_BYTES = 1024  # what Python keeps of a file that is listed by itself, about
 
 
 @dataclass(frozen=True)
@@ -124,6 +122,18 @@ class Source(Protocol):
         """The files themselves."""
         ...
 
+    def some(self, chosen: Flags) -> Source:
+        """These files alone."""
+        ...
+
+    def without_nan(self, field_ids: Collection[int]) -> Mapping[tuple[str, int], frozenset[int]]:
+        """Of each file, by key, which of these columns have no NaN in it, as its manifest says."""
+        ...
+
+    def named(self, keys: Collection[tuple[str, int]]) -> Flags:
+        """Which of the files have these keys."""
+        ...
+
 
 class Absences(Protocol):
     """What an index knows of a column in n files."""
@@ -131,66 +141,6 @@ class Absences(Protocol):
     def absent(self, question: Question) -> Flags | None:
         """Files without a row that answers the question; None where it can't tell of any."""
         ...
-
-
-class ListedFiles:
-    """Live files as they are listed one by one, with their deletes."""
-
-    def __init__(self, files: Sequence[LiveFile], identity: Identity) -> None:
-        self._files, self._identity = files, identity
-        self.pieces: Sequence[slice | Source] = ()
-        self.nbytes = _FILE_BYTES * len(files)
-        times = Counter(f.path for f in files)
-        self.rows: Numbers = np.array([f.record_count for f in files], dtype=np.int64)
-        self.sizes: Numbers = np.array([f.size_bytes for f in files], dtype=np.int64)
-        self.vectored: Numbers = np.array([_vectored(f) for f in files], dtype=np.int64)
-        self.single: Flags = np.array([times[f.path] == 1 for f in files], dtype=bool)
-
-    def told(self, field_id: int) -> Told:
-        """See `Source.told`."""
-        files = self._files
-        return Told(
-            _counts([f.value_counts.get(field_id) for f in files]),
-            _counts([f.null_counts.get(field_id) for f in files]),
-            _counts([f.nan_counts.get(field_id) for f in files]),
-            pa.array([f.lower.get(field_id) for f in files], pa.binary()),
-            pa.array([f.upper.get(field_id) for f in files], pa.binary()),
-        )
-
-    def fixed(self, field_id: int, type_: str) -> tuple[Flags, pa.Array]:
-        """See `Source.fixed`."""
-        places = [self._identity[f.spec_id].get(field_id) for f in self._files]
-        given = np.array([place is not None for place in places], dtype=bool)
-        if not is_ordered(type_):
-            return given, pa.nulls(len(given), arrow_kind(type_))
-        values = [
-            None if place is None else _physical(file.partition[place.index], type_)
-            for file, place in zip(self._files, places, strict=True)
-        ]
-        return given, pa.array(values, arrow_kind(type_))
-
-    def derived(self, field_id: int, type_: str) -> Sequence[Derived]:  # noqa: ARG002
-        """See `Source.derived`: nothing is said."""
-        return ()
-
-    def keys(self) -> tuple[pa.StringArray, Numbers]:
-        """See `Source.keys`."""
-        numbers = np.array([f.sequence_number for f in self._files], dtype=np.int64)
-        return pa.array([f.path for f in self._files], pa.string()), numbers
-
-    def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
-        """See `Source.live`."""
-        return tuple(f for f, wanted in zip(self._files, chosen, strict=True) if wanted)
-
-
-def _vectored(file: LiveFile) -> int:
-    if [d.content for d in file.deletes] == ["dv"]:
-        return file.deletes[0].record_count
-    return UNKNOWN if file.deletes else 0
-
-
-def _counts(values: list[int | None]) -> Numbers:
-    return np.array([UNKNOWN if v is None else v for v in values], dtype=np.int64)
 
 
 @dataclass(frozen=True)

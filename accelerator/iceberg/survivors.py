@@ -7,26 +7,25 @@ partition values contradict its bounds all of its files are kept: whoever asks d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg.columnar_files import ColumnarFiles
 from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.identity import Identity
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.manifest_jobs import JobFailedError
-from accelerator.iceberg.manifests.cache import read_manifest
 from accelerator.iceberg.manifests.columns import (
     PARTITION,
     InMemory,
     ManifestColumns,
     stats_column,
 )
+from accelerator.iceberg.manifests.listed import ManifestFile
+from accelerator.iceberg.manifests.reader import read_manifest
 from accelerator.iceberg.question import Question
 from accelerator.iceberg.statistics import FileStatistics
 from accelerator.iceberg.transforms import Transforms
@@ -34,8 +33,7 @@ from accelerator.pruning import judge
 from accelerator.version import VERSION
 from indexes.bounds import Flags
 
-_KEPT = ("path", "record_count", "size_bytes", "sequence_number")
-_PLACE = "place"
+_KEPT = ("path", "format", "record_count", "size_bytes", "sequence_number")
 _COUNT = b"count"
 
 
@@ -58,10 +56,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Survivors:
-    """Files of one manifest that are left, their places among all of its `total` live ones."""
+    """Files of one manifest that are left, of `total` live ones."""
 
     columns: ManifestColumns
-    places: npt.NDArray[np.int64]
     total: int
 
 
@@ -88,21 +85,17 @@ def survivors(asked: Asked, manifest: ManifestFile, columns: ManifestColumns) ->
     """What is left of one manifest."""
     keep = _kept(asked, manifest, columns)
     field_ids = tuple(sorted(asked.question.field_ids & set(columns.field_ids)))
-    names = (*_KEPT, PARTITION, *map(stats_column, field_ids))
-    found = {name: columns.source.column(name) for name in names}
-    places = np.flatnonzero(keep)
-    if len(places) < columns.count:
-        found = {name: _filtered(column, keep) for name, column in found.items()}
-    left = ManifestColumns(len(places), field_ids, InMemory(found))
-    return Survivors(left, places, columns.count)
+    left = columns if keep.all() else columns.taken(np.flatnonzero(keep))
+    found = {name: left.source.column(name) for name in _names(field_ids)}
+    return Survivors(ManifestColumns(left.count, field_ids, InMemory(found)), columns.count)
 
 
 def to_bytes(left: Survivors) -> bytes:
     """An Arrow IPC stream of one batch; `count` in its metadata is that of all live files."""
     columns = left.columns
-    names = (*_KEPT, PARTITION, *map(stats_column, columns.field_ids))
-    arrays = [pa.array(left.places), *map(columns.source.column, names)]
-    fields = [pa.field(n, a.type) for n, a in zip((_PLACE, *names), arrays, strict=True)]
+    names = _names(columns.field_ids)
+    arrays = [columns.source.column(name) for name in names]
+    fields = [pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)]
     schema = pa.schema(fields, {_COUNT: str(left.total).encode()})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
@@ -118,25 +111,22 @@ def from_bytes(data: bytes, field_ids: frozenset[int]) -> Survivors:
             batch = stream.read_next_batch()
         total = int(batch.schema.metadata[_COUNT])
         found = {name: batch.column(name) for name in batch.schema.names}
-        places = found.pop(_PLACE).to_numpy()
     except (KeyError, OSError, StopIteration, TypeError, ValueError) as error:
         raise JobFailedError(f"the job's answer can't be read: {error}") from error
     there = tuple(sorted(i for i in field_ids if stats_column(i) in found))
-    return Survivors(ManifestColumns(len(places), there, InMemory(found)), places, total)
+    return Survivors(ManifestColumns(batch.num_rows, there, InMemory(found)), total)
+
+
+def _names(field_ids: Iterable[int]) -> tuple[str, ...]:
+    return (*_KEPT, PARTITION, *map(stats_column, field_ids))
 
 
 def _kept(asked: Asked, manifest: ManifestFile, columns: ManifestColumns) -> Flags:
     source = ColumnarFiles(
-        [manifest], lambda _: columns, asked.identity, lambda _: (), transforms=asked.transforms
+        [manifest], lambda _: columns, asked.identity, transforms=asked.transforms
     )
     statistics = FileStatistics(source, asked.uuids, asked.misnamed)
     if any(statistics.column(*key).contradicts for key in asked.question.columns):
         return np.ones(columns.count, dtype=bool)
     kept: Flags = ~judge(asked.question.conjuncts, statistics).none_true
     return kept
-
-
-def _filtered(column: pa.Array, keep: Flags) -> pa.Array:
-    if pa.types.is_struct(column.type) and not column.type.num_fields:
-        return pa.array([{}] * int(keep.sum()), column.type)
-    return column.filter(pa.array(keep))

@@ -416,7 +416,7 @@ class IndexBuilder:
                 f.record_count,
                 f.size_bytes,
                 segment_id(),
-                pinned.fixed_values(f),
+                f.fixed,
                 {
                     one: places[one, wanted_of[one].doubtful[f.key]]
                     for one in jobs

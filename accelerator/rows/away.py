@@ -8,7 +8,7 @@ reads, and what fails, end the job; the caller has another way then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NoReturn
@@ -34,17 +34,24 @@ _PARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class AwayTable:
-    """What reading files of a pinned table takes in another process; `fixed` is by file."""
+    """What reading files of a pinned table takes in another process.
+
+    `nan_free` are by file the columns without a NaN.
+    """
 
     metadata_location: str
     io_properties: Mapping[str, str]
     uuid_fields: frozenset[int]
     defaulted_fields: frozenset[int]
-    fixed: Mapping[tuple[str, int], dict[int, object]]
+    nan_free: Mapping[tuple[str, int], frozenset[int]]
 
-    def fixed_values(self, file: LiveFile) -> dict[int, object]:
-        """See `PinnedTable.fixed_values`."""
-        return self.fixed[file.key]
+    def without_nan(
+        self,
+        files: Sequence[LiveFile],  # noqa: ARG002 - as a pinned table has it
+        field_ids: Collection[int],  # noqa: ARG002 - as a pinned table has it
+    ) -> Mapping[tuple[str, int], frozenset[int]]:
+        """See `PinnedTable.without_nan`."""
+        return self.nan_free
 
     def arrow(self, columns: Sequence[str], files: Sequence[LiveFile] | None = None) -> NoReturn:
         """Whole files aren't read by workers."""
@@ -140,17 +147,22 @@ def parts_of(plan: RowsPlan, config: Config, workers: int) -> tuple[Task, list[P
         config.store_root, dict(config.store_options), plan.block.conjuncts, tuple(plan.block.used)
     )
     table, heavy = plan.pinned[0], selection.heavy
-    return task, [_part(table, tuple(files[at::count]), heavy) for at in range(count)]
+    floats = {c.field_id for c in plan.block.used if c.type in ("float", "double")}
+    return task, [_part(table, tuple(files[at::count]), heavy, floats) for at in range(count)]
 
 
-def _part(table: PinnedTable, files: tuple[LiveFile, ...], heavy: Sequence[HeavyIndex]) -> Part:
-    fixed = {file.key: table.fixed_values(file) for file in files}
+def _part(
+    table: PinnedTable,
+    files: tuple[LiveFile, ...],
+    heavy: Sequence[HeavyIndex],
+    floats: Collection[int],
+) -> Part:
     away = AwayTable(
         table.metadata_location,
         dict(table.io_properties),
         table.uuid_fields,
         table.defaulted_fields,
-        fixed,
+        table.without_nan(files, floats),
     )
     indexes = []
     for one in heavy:

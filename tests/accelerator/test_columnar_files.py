@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelerator.iceberg.columnar_files import ColumnarFiles, _polynomials
-from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Place
 from accelerator.iceberg.manifests.columns import (
     TYPES,
@@ -49,12 +48,7 @@ def _files(*manifests: list[str]) -> ColumnarFiles:
         named,
         lambda one: _columns(listed[one.manifest_path]),
         {0: {}},
-        lambda one: [_live(p) for p in listed[one.manifest_path]],
     )
-
-
-def _live(path: str) -> LiveFile:
-    return LiveFile(path, 1, 1, 10, "parquet", 0, (), {}, {}, {}, {}, {})
 
 
 @settings(deadline=None)
@@ -81,8 +75,8 @@ def test_texts_of_a_manifest_have_polynomials_of_their_own() -> None:
 def test_specs_fix_values_of_their_own_files_alone() -> None:
     columns = {"m0": _columns(["a", "b"], [5, None]), "m1": _columns(["c"], [7])}
     manifests = [_Manifest("m0", 1), _Manifest("m1", 0)]
-    identity = {0: {}, 1: {3: Place(0, 1000)}}
-    files = ColumnarFiles(manifests, lambda m: columns[m.manifest_path], identity, lambda _: [])
+    identity = {0: {}, 1: {3: Place(1000)}}
+    files = ColumnarFiles(manifests, lambda m: columns[m.manifest_path], identity)
     found = FileStatistics(files).column(3, "date")
     assert found.bounds.lower.to_pylist() == [5, None, None]
     assert found.fixed.tolist() == [True, True, False]
@@ -212,7 +206,7 @@ def _of(
             loaded.append(one.manifest_path)
         return _with_bounds(manifests[int(one.manifest_path[1:])])
 
-    return ColumnarFiles(named, load, {0: {}, 1: {1: Place(0, 1000)}}, lambda _: [], earlier)
+    return ColumnarFiles(named, load, {0: {}, 1: {1: Place(1000)}}, earlier)
 
 
 def _with_bounds(entries: list[_Entry]) -> ManifestColumns:

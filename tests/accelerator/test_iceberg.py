@@ -46,7 +46,7 @@ from accelerator.iceberg import (
     Lake,
     LiveFile,
 )
-from accelerator.iceberg.files import _Delete, _DeleteIndex
+from accelerator.iceberg.files import applying
 from accelerator.iceberg.io import local_path
 from rewrite.facts import At
 
@@ -150,7 +150,7 @@ def test_a_table_without_snapshots_is_empty(warehouse: Warehouse) -> None:
     assert warehouse.lake().pin().pinned(("t",), At(ref="main")) is not None
 
 
-def test_live_files_carry_counts_and_bounds(warehouse: Warehouse) -> None:
+def test_live_files_and_their_bounds(warehouse: Warehouse) -> None:
     table = warehouse.table()
     table.append(ROWS.slice(0, 1))
     pinned = warehouse.lake().pin().pinned(("t",), At())
@@ -160,10 +160,10 @@ def test_live_files_carry_counts_and_bounds(warehouse: Warehouse) -> None:
     assert {newer.path, older.path} == {each["file_path"] for each in listed}
     assert (newer.sequence_number, older.sequence_number) == (2, 1)
     assert (newer.record_count, older.record_count) == (1, 3)
-    assert older.null_counts[2] == 1
-    assert older.value_counts[2] == 3
-    assert older.lower[1] == (1).to_bytes(4, "little")
-    assert older.upper[1] == (3).to_bytes(4, "little")
+    told = pinned.statistics_of([older]).column(1, "int").bounds
+    assert (told.lower.to_pylist(), told.upper.to_pylist()) == ([1], [3])
+    assert told.nulls.tolist() == [0]
+    assert pinned.without_nan([older], {1}) == {older.key: frozenset()}
     assert older.key == (older.path, 1)
     assert older.deletes_key == ""
     assert len({newer, older, replace(older)}) == 2
@@ -444,10 +444,8 @@ print([name for name in ("pyiceberg.io.pyarrow", "sqlalchemy", "pyspark") if nam
     assert ran.stdout.strip() == "[]"
 
 
-def _file(
-    path: str = "a", sequence_number: int = 5, partition: tuple[object, ...] = (1,)
-) -> LiveFile:
-    return LiveFile(path, sequence_number, 1, 1, "parquet", 0, (), {}, {}, {}, {}, {}, partition)
+def _file(path: str = "a", sequence_number: int = 5) -> LiveFile:
+    return LiveFile(path, sequence_number, 1, 1, "parquet", 0)
 
 
 def _ref(content: str, sequence_number: int, path: str = "x") -> DeleteRef:
@@ -467,40 +465,12 @@ def _ref(content: str, sequence_number: int, path: str = "x") -> DeleteRef:
 def test_deletes_apply_by_sequence_number(
     content: str, sequence_number: int, applies: bool
 ) -> None:
-    index = _DeleteIndex([_Delete(_ref(content, sequence_number), None, (0, (1,)))])
-    assert bool(index.applying(_file())) == applies
-    assert index.applying(_file(partition=(2,))) == ()
-
-
-def test_a_delete_that_names_its_file_applies_to_it_alone() -> None:
-    index = _DeleteIndex([_Delete(_ref("position", 9), "a", (0, (7,)))])
-    assert index.applying(_file("a"))
-    assert not index.applying(_file("b", partition=(7,)))
-
-
-def test_an_unpartitioned_equality_delete_reaches_every_partition() -> None:
-    index = _DeleteIndex([_Delete(_ref("equality", 9), None, (5, (None,)))], {5})
-    assert index.applying(_file(partition=(3,)))
-    index = _DeleteIndex([_Delete(_ref("equality", 9), None, (5, (None,)))])
-    assert not index.applying(_file(partition=(None,)))
+    assert bool(applying([_ref(content, sequence_number)], 5)) == applies
 
 
 def test_a_vector_replaces_position_deletes_and_not_equality_deletes() -> None:
-    index = _DeleteIndex(
-        [
-            _Delete(_ref("dv", 9, "v"), "a", (0, (1,))),
-            _Delete(_ref("position", 7, "p"), None, (0, (1,))),
-            _Delete(_ref("equality", 8, "e"), None, (1, ())),
-        ],
-        {1},
-    )
-    assert [ref.path for ref in index.applying(_file())] == ["e", "v"]
-
-
-def test_nan_partitions_match_themselves() -> None:
-    nan = float("nan")
-    index = _DeleteIndex([_Delete(_ref("position", 9), None, (0, ("NaN",)))])
-    assert index.applying(_file(partition=(nan,)))
+    refs = [_ref("dv", 9, "v"), _ref("position", 7, "p"), _ref("equality", 8, "e")]
+    assert [ref.path for ref in applying(refs, 5)] == ["e", "v"]
 
 
 def test_the_deletes_key_changes_with_the_deletes() -> None:

@@ -14,8 +14,8 @@ import accelerator
 from accelerator.errors import StoreError
 from accelerator.iceberg import CatalogError, CatalogSettings
 from accelerator.iceberg.catalogs import PyIcebergCatalog
-from accelerator.iceberg.files import FileCache
 from accelerator.iceberg.io import local_path
+from accelerator.iceberg.lake import PinnedTable
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.store import CoveredFile
 from accelerator.store.cube_state import CubeState
@@ -217,7 +217,7 @@ def test_whatever_reading_raises_the_rest_of_the_vacuum_goes_on(lake, monkeypatc
         both = covered(acc)
         uuid = acc.services.lake.pin(fresh=True).pinned(("lake", "d", "t")).facts.uuid
         acc.services.store.remove_segments(uuid, before.values())
-        monkeypatch.setattr(FileCache, "keys", keys)
+        monkeypatch.setattr(PinnedTable, "_keys", keys)
         done = acc.vacuum("lake.d.t")
         assert untold(done) == 1
         assert left(acc) == set(both.values()) - set(before.values())

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
@@ -32,6 +31,7 @@ from accelerator.iceberg.manifests.columns import (
     ManifestColumns,
     stats_struct,
 )
+from accelerator.iceberg.manifests.listed import ManifestFile
 from accelerator.iceberg.question import Question
 from accelerator.iceberg.survivors import Asked, from_bytes, survivors
 from accelerator.pruning import judge
@@ -120,7 +120,7 @@ def test_kept_manifests_are_judged_here_alike(settings: CatalogSettings) -> None
     pinned = _pinned(_lake(settings, LocalJobs()))
     assert pinned.snapshot is not None
     inputs = inputs_for(pinned.metadata_location, {})
-    for one in pinned._files.manifests(inputs, pinned.snapshot)[:4]:
+    for one in pinned._listings.manifests(inputs, pinned.snapshot)[:4]:
         pinned._manifest_columns(one)
     question = Question.of([_call(">=", K, "25")], [])
     found, decoding = pinned.statistics_for(question)
@@ -177,21 +177,15 @@ def test_an_answer_that_is_damaged_or_lacks_something_is_none(settings: CatalogS
 
 
 def _manifest(name: str, size: int, files: int = 1000) -> ManifestFile:
-    return ManifestFile.from_args(
-        manifest_path=name,
-        manifest_length=size,
-        partition_spec_id=0,
-        content=ManifestContent.DATA,
+    return ManifestFile(
+        name,
+        size,
+        0,
         sequence_number=1,
-        min_sequence_number=1,
         added_snapshot_id=1,
         added_files_count=files,
         existing_files_count=0,
         deleted_files_count=0,
-        added_rows_count=1,
-        existing_rows_count=0,
-        deleted_rows_count=0,
-        partitions=[],
     )
 
 
@@ -268,8 +262,8 @@ def test_a_manifest_that_contradicts_itself_keeps_all_files(day: int, left: list
     made["partition"] = pa.StructArray.from_arrays([pa.array([day, 8], pa.int32())], ["1000"])
     made["stats.1"] = stats_struct([counts, nulls, pa.nulls(2), *map(pa.array, bounds)])
     question = Question.of([_call("=", K, "100")], [])
-    asked = Asked("", "", {}, {0: {1: Place(0, 1000)}}, {}, frozenset(), frozenset(), question)
+    asked = Asked("", "", {}, {0: {1: Place(1000)}}, {}, frozenset(), frozenset(), question)
     columns = ManifestColumns(2, (1,), InMemory(made))
     found = survivors(asked, _manifest("m", 1), columns)
-    assert found.places.tolist() == left
+    assert found.columns.path.to_pylist() == ["ab"[place] for place in left]
     assert found.total == 2

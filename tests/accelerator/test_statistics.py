@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,42 +13,70 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelerator.iceberg.files import DeleteRef, LiveFile
+from accelerator.iceberg.columnar_files import ColumnarFiles
+from accelerator.iceberg.delete_columns import DeleteFiles, Listed
 from accelerator.iceberg.identity import Place
-from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics, ListedFiles
+from accelerator.iceberg.manifests.listed import DELETES
+from accelerator.iceberg.manifests.reader import decode_manifest
+from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
+from tests.accelerator.iceberg.avro_writer import Layout, Writer
+from tests.accelerator.iceberg.manifests import entry, listed
 
 A = 1
 """The field id of the one column."""
 
 
-def _file(
-    bounds: tuple[bytes, bytes] | None,
-    *,
-    rows: int = 3,
-    nulls: int | None = 0,
-    partition: tuple[object, ...] = (),
-    deletes: tuple[DeleteRef, ...] = (),
-    path: str = "",
-) -> LiveFile:
-    return LiveFile(
-        path=path or f"f{id(bounds)}{partition}{rows}",
-        sequence_number=1,
-        size_bytes=10,
-        record_count=rows,
-        file_format="parquet",
-        spec_id=1 if partition else 0,
-        deletes=deletes,
-        null_counts={} if nulls is None else {A: nulls},
-        nan_counts={A: 0},
-        value_counts={A: rows},
-        lower={} if bounds is None else {A: bounds[0]},
-        upper={} if bounds is None else {A: bounds[1]},
-        partition=partition,
-    )
+@dataclass(frozen=True)
+class _File:
+    """What a manifest says of a data file; one without a partition is of a spec without fields."""
+
+    bounds: tuple[bytes, bytes] | None
+    rows: int = 3
+    nulls: int | None = 0
+    values: int | None = None
+    partition: tuple[Any, ...] = ()
+    path: str = ""
 
 
-def _column(files: list[LiveFile], type_: str) -> ColumnStatistics:
-    return FileStatistics(ListedFiles(files, {0: {}, 1: {A: Place(0, 1000)}})).column(A, type_)
+def _file(bounds: tuple[bytes, bytes] | None, **more: Any) -> _File:
+    return _File(bounds, **more)
+
+
+def _source(files: Sequence[_File], deletes: Sequence[dict[str, Any]] = ()) -> ColumnarFiles:
+    """A manifest for each of them, as it's written and read."""
+    made = {}
+    for number, file in enumerate(files):
+        lower, upper = file.bounds or (None, None)
+        one = entry(
+            file_path=file.path or f"f{number}",
+            partition=file.partition,
+            record_count=file.rows,
+            value_counts={A: file.rows if file.values is None else file.values},
+            null_value_counts=None if file.nulls is None else {A: file.nulls},
+            nan_value_counts={A: 0},
+            lower_bounds=None if lower is None else {A: lower},
+            upper_bounds=None if upper is None else {A: upper},
+        )
+        kinds = {bool: "boolean", int: "int", float: "double", type(None): "int"}
+        partition = tuple((1000, kinds[type(value)]) for value in file.partition)
+        manifest = replace(listed(f"m{number}"), partition_spec_id=len(partition))
+        data = Writer(Layout(partition=partition)).file([one])
+        made[manifest] = decode_manifest(data, manifest)
+    named = replace(listed("d", sequence_number=8), content=DELETES)
+    data = Writer(Layout(version=3, deletes=True)).file(list(deletes))
+    against = DeleteFiles([Listed(0, decode_manifest(data, named))], {0}, set())
+    identity = {0: {}, 1: {A: Place(1000)}}
+    return ColumnarFiles(list(made), made.__getitem__, identity, deletes=against)
+
+
+def _delete(path: str, target: str, rows: int, *, vector: bool = False) -> dict[str, Any]:
+    at = {"content_offset": 4 if vector else None, "content_size_in_bytes": 40 if vector else None}
+    own = {"file_path": path, "referenced_data_file": target, "record_count": rows}
+    return entry(content=1, **own, **at)
+
+
+def _column(files: Sequence[_File], type_: str) -> ColumnStatistics:
+    return FileStatistics(_source(files)).column(A, type_)
 
 
 @pytest.mark.parametrize(
@@ -131,34 +161,35 @@ def test_a_partition_of_booleans_claims_nothing() -> None:
 
 def test_counts_that_miss_rows_say_nothing() -> None:
     file = _file(None, nulls=3)
-    short = LiveFile(**{**_fields(file), "value_counts": {A: 2}, "path": "short"})
+    short = replace(file, values=2)
     found = _column([file, short], "int")
     assert found.bounds.always_null.tolist() == [True, False]
     assert found.bounds.nulls.tolist() == [3, -1]
 
 
 def test_rows_that_are_left() -> None:
-    vector = DeleteRef("p", "dv", 2, 2)
-    position = DeleteRef("q", "position", 2, 1)
-    files = [
-        _file(None, path="a"),
-        _file(None, path="b", deletes=(vector,)),
-        _file(None, path="c", deletes=(position,)),
-        _file(None, path="d", deletes=(vector, position)),
-        _file(None, path="a"),
+    files = [_file(None, path=path) for path in "abcda"]
+    deletes = [
+        _delete("p", "b", 2, vector=True),
+        _delete("q", "c", 1),
+        _delete("r", "d", 2, vector=True),
+        _delete("s", "d", 1),
     ]
-    statistics = FileStatistics(ListedFiles(files, {0: {}}))
-    assert statistics.alive.tolist() == [3, 1, -1, -1, 3]
+    statistics = FileStatistics(_source(files, deletes))
+    # A vector holds what position deletes had said before it.
+    assert statistics.alive.tolist() == [3, 1, -1, 1, 3]
     assert statistics.source.single.tolist() == [False, True, True, True, False]
     chosen = np.array([True, False, True, False, False])
     assert [f.path for f in statistics.source.live(chosen)] == ["a", "c"]
+    left = FileStatistics(statistics.source.some(~chosen))
+    assert (left.alive.tolist(), left.source.keys()[0].to_pylist()) == ([1, 1, 3], ["b", "d", "a"])
+    (_, file, _) = left.source.live(np.ones(3, dtype=bool))
+    assert [ref.path for ref in file.deletes] == ["r"]
+    keys = {("a", 7), ("c", 7), ("b", 6)}
+    assert statistics.source.named(keys).tolist() == [True, False, True, False, True]
 
 
 def test_no_file_at_all() -> None:
     found = _column([], "int")
     assert found.bounds.lower.type == pa.int64()
     assert len(found.fixed) == 0
-
-
-def _fields(file: LiveFile) -> dict[str, Any]:
-    return {name: getattr(file, name) for name in LiveFile.__slots__}

@@ -12,14 +12,11 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyiceberg.manifest import ManifestFile
-
-from accelerator.iceberg.avro_records import sized
-from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import Inputs
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.file import Identity, file_of, read_file, trim, write_file
-from accelerator.iceberg.manifests.reader import decode_manifest
+from accelerator.iceberg.manifests.listed import ManifestFile
+from accelerator.iceberg.manifests.reader import read_manifest
 
 FOLDER_BYTES = 4 * 1024**3
 _SHARE = 16
@@ -62,12 +59,15 @@ class ManifestCache:
 
     def holds(self, manifest: ManifestFile) -> bool:
         """Whether its columns are in memory, or seem to be in the folder; reads nothing."""
-        identity = Identity.of(manifest)
-        with self._lock:
-            entry = self._entries.get(identity)
-        if entry is not None and entry.columns is not None:
+        if self.known(manifest) is not None:
             return True
-        return self._folder is not None and file_of(self._folder, identity).exists()
+        return self._folder is not None and file_of(self._folder, Identity.of(manifest)).exists()
+
+    def known(self, manifest: ManifestFile) -> ManifestColumns | None:
+        """Its columns where they are in memory."""
+        with self._lock:
+            entry = self._entries.get(Identity.of(manifest))
+        return None if entry is None else entry.columns
 
     def columns(self, inputs: Inputs, manifest: ManifestFile) -> ManifestColumns:
         """The live files of the manifest.
@@ -140,18 +140,3 @@ class ManifestCache:
     def _resize(self, entry: _Entry, size: int) -> None:
         self._bytes += size - entry.bytes
         entry.bytes = size
-
-
-def read_manifest(inputs: Inputs, manifest: ManifestFile) -> ManifestColumns:
-    """The live files of the manifest, decoded anew; errors as `ManifestCache.columns` has them."""
-    return decode_manifest(_bytes_of(inputs, manifest), manifest)
-
-
-def _bytes_of(inputs: Inputs, manifest: ManifestFile) -> bytes:
-    try:
-        return sized(inputs, manifest.manifest_path, manifest.manifest_length)
-    except OSError as error:
-        raise CatalogError(
-            f"the manifest {manifest.manifest_path} can't be read: {error}",
-            hint="check that the file is there and may be read",
-        ) from error

@@ -2,8 +2,8 @@
 
 Columns are in the manifest's order. What the manifest doesn't say is null, never 0: a count that is
 missing or negative, a bound that isn't there. Statistics are kept as narrow as their values allow
-and widened when they are asked for. Both decoders (`avro` and `entries`) make
-the raw columns and `assemble` finishes them, so what is inherited and refused stands once.
+and widened when they are asked for. `decoder` makes the raw columns and `assemble` finishes them,
+so what is inherited and refused stands once.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.manifest import ManifestContent, ManifestEntryStatus, ManifestFile
 
 from accelerator.iceberg.manifests.container import damaged, unsupported
+from accelerator.iceberg.manifests.listed import DELETES, ManifestFile
 from accelerator.iceberg.manifests.program import COUNT_MAPS, MAPS, Kind
 
 Int64s = npt.NDArray[np.int64]
@@ -44,6 +44,7 @@ DELETE_TYPES: Mapping[str, pa.DataType] = {
     "referenced_data_file": pa.string(),
     "content_offset": pa.int64(),
     "content_size": pa.int64(),
+    "equality_ids": pa.list_(pa.int32()),
 }
 ALL_TYPES: Mapping[str, pa.DataType] = {**TYPES, **DELETE_TYPES}
 KINDS: Mapping[Kind, pa.DataType] = {
@@ -60,6 +61,7 @@ PARTITION = "partition"
 _STATISTICS = "stats."
 _WIDTHS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _REQUIRED = ("path", "format", "record_count", "size_bytes")
+_ADDED = 1  # an entry's status
 
 
 class Columns(Protocol):
@@ -181,6 +183,17 @@ class ManifestColumns:
         """Bytes of a deletion vector."""
         return self.source.column("content_size")
 
+    @property
+    def equality_ids(self) -> pa.ListArray:
+        """Field ids that equality deletes compare; null for other deletes."""
+        return self.source.column("equality_ids")
+
+    def taken(self, places: Int64s) -> ManifestColumns:
+        """Of these files alone, in this order; their columns are read when they're asked for."""
+        return ManifestColumns(
+            len(places), self.field_ids, Taken(self.source, pa.array(places)), self.deletes
+        )
+
     def stats(self, field_id: int) -> Stats:
         """Statistics of the column with that field id; all null where there are none."""
         if field_id not in self.field_ids:
@@ -213,6 +226,26 @@ class InMemory:
     def nbytes(self) -> int:
         """See `Columns.nbytes`."""
         return sum(column.nbytes for column in self.columns.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Some rows of other columns."""
+
+    source: Columns
+    places: pa.Int64Array
+
+    def column(self, name: str) -> pa.Array:
+        """See `Columns.column`."""
+        column = self.source.column(name)
+        if pa.types.is_struct(column.type) and not column.type.num_fields:
+            return pa.array([{}] * len(self.places), column.type)
+        return column.take(self.places)
+
+    @property
+    def nbytes(self) -> int:
+        """See `Columns.nbytes`: those that it's of are accounted for elsewhere."""
+        return int(self.places.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +299,7 @@ def is_sound(name: str, column: pa.Array) -> bool:
 
 def assemble(raw: Raw, manifest: ManifestFile) -> ManifestColumns:
     """Check what every entry must have, and fill in what it inherits from the manifest."""
-    deletes = manifest.content == ManifestContent.DELETES
+    deletes = manifest.content == DELETES
     types = ALL_TYPES if deletes else TYPES
     found = {name: _or_nulls(raw, name, type_) for name, type_ in types.items()}
     for name in _REQUIRED:
@@ -276,11 +309,11 @@ def assemble(raw: Raw, manifest: ManifestFile) -> ManifestColumns:
     status = raw.columns["status"]
     if not pc.all(pc.is_in(status, pa.array([0, 1, 2], status.type))).as_py() and raw.count:
         raise damaged("an entry has an unknown status")
-    number = manifest.sequence_number or 0
+    number = manifest.sequence_number
     found["sequence_number"] = pc.fill_null(found["sequence_number"], number)
     inherits: object = True
     if number:
-        inherits = pc.fill_null(pc.equal(status, int(ManifestEntryStatus.ADDED)), False)
+        inherits = pc.fill_null(pc.equal(status, _ADDED), False)
     found["file_sequence_number"] = pc.if_else(
         pc.and_(pc.is_null(found["file_sequence_number"]), inherits),
         pa.scalar(number, pa.int64()),
@@ -320,16 +353,6 @@ def _partition(raw: Raw) -> pa.StructArray:
     return pa.StructArray.from_arrays(list(raw.partition.values()), names=names)
 
 
-def narrow(values: Int64s, seen: Bools) -> pa.Array:
-    """Whole numbers as narrow as they fit; of the null type where none is there."""
-    there = values if seen.all() else values[seen]
-    if not len(there):
-        return pa.nulls(len(values))
-    type_ = narrowest(int(there.min()), int(there.max()))
-    plain = np.where(seen, values, 0).astype(type_.to_pandas_dtype())
-    return pa.Array.from_buffers(type_, len(values), [validity(seen), pa.py_buffer(plain)])
-
-
 def narrowest(low: int, high: int) -> pa.DataType:
     """The narrowest type of whole numbers that holds both."""
     return next(one for one in _WIDTHS if -low <= _limit(one) and high < _limit(one))
@@ -342,12 +365,6 @@ def _limit(type_: pa.DataType) -> int:
 def validity(seen: Bools) -> pa.Buffer | None:
     """The bitmap that Arrow keeps; None where nothing is null."""
     return None if seen.all() else pa.py_buffer(np.packbits(seen, bitorder="little"))
-
-
-def bound_width(lengths: Iterable[int]) -> int:
-    """The one length of all bounds, 0 if they differ or are empty."""
-    found = set(lengths)
-    return found.pop() if len(found) == 1 else 0
 
 
 def stats_struct(parts: Iterable[pa.Array]) -> pa.StructArray:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg.manifests.columns import (
     ALL_TYPES,
@@ -33,10 +32,11 @@ from accelerator.iceberg.manifests.columns import (
     is_sound,
     stats_column,
 )
+from accelerator.iceberg.manifests.listed import ManifestFile
 from accelerator.regular import open_file
 
-FORMAT = 1
-_MAGIC = b"LAMANIF1"  # ends in the format
+FORMAT = 2
+_MAGIC = b"LAMANIF2"  # ends in the format
 _ALIGN = 64
 _SUFFIX = ".columns"
 _DRAFT_S = 3600  # a draft that is older has no writer any more
@@ -60,7 +60,7 @@ class Identity:
         return cls(
             manifest.manifest_path,
             manifest.manifest_length,
-            manifest.sequence_number or 0,
+            manifest.sequence_number,
             manifest.added_snapshot_id,
         )
 

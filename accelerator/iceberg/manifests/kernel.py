@@ -1,10 +1,12 @@
-"""The interpreter that runs a manifest's program over its decompressed blocks, compiled by numba.
+"""The interpreter that runs a program over the decompressed blocks of a manifest, or of a list.
 
 It reads no byte outside the block that an entry stands in, and stops with a code at the first thing
 that isn't as the program says. It writes one column of each array per entry, so an entry that found
 an array too small is run again from its start after the array has grown.
 
-Importing this module imports numba, which takes a good part of a second; see `reader`.
+Python runs these functions as they stand, over bytes and lists; `machine` compiles the same ones
+for much that is to be read. So they hold to what both mean alike: numbers that are kept have 64
+bits, `int64` makes one, and `_MAX` cuts off what Python's numbers have beyond them.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from accelerator.iceberg.manifests import program as ops
-from indexes.compiled import compiled
+
+int64 = int
+"""Compiled, this is numpy's own."""
 
 # What `run` returns. DONE, or which array must grow, or (below zero) what is wrong.
 DONE = 0
@@ -27,6 +31,9 @@ FULL = -2  # instead of a place: there's no room for another key
 # Places in `state`: where `run` goes on.
 BLOCK, ROW, AT, ENTRY, LIST_USED, KEYS_USED, STATE_SIZE = range(7)
 
+OP_SIZE = 4  # numbers of an operation
+BLOCK_SIZE = 3  # numbers of a block: entries, start, end
+
 _LENGTH_MASK = (1 << 32) - 1
 TILE = 64  # entries whose bytes stay in the processor's caches together
 _MAX = np.iinfo(np.int64).max
@@ -40,14 +47,13 @@ COUNTS, BOUNDS, LONGS, SKIP_LONGS = ops.COUNTS, ops.BOUNDS, ops.LONGS, ops.SKIP_
 KEY, VALUE, COUNT_MAPS = ops.KEY, ops.VALUE, ops.COUNT_MAPS
 
 
-@compiled
 def _varint(data, at, end):
     """A zigzag number and the place behind it; -1 for the place if it's cut off or too long."""
-    value = np.int64(0)
+    value = int64(0)
     shift = 0
-    found = np.int64(-1)
+    found = int64(-1)
     while at < end and shift < 70:
-        byte = np.int64(data[at])
+        byte = int64(data[at])
         at += 1
         value |= (byte & 127) << shift
         shift += 7
@@ -58,7 +64,6 @@ def _varint(data, at, end):
     return ((value >> 1) & _MAX) ^ -(value & 1), found
 
 
-@compiled
 def _slot(keys, used, guess, key):
     """Where the key stands, looked for from the guess on; `used` if it's nowhere."""
     for place in range(guess, used):
@@ -70,21 +75,19 @@ def _slot(keys, used, guess, key):
     return used
 
 
-@compiled
 def _text_key(data, start, length):
     """A field id written in decimal digits; -1 if it isn't one."""
     if length < 1 or length > 10:
-        return np.int64(-1)
-    value = np.int64(0)
+        return int64(-1)
+    value = int64(0)
     for at in range(start, start + length):
-        digit = np.int64(data[at]) - 48
+        digit = int64(data[at]) - 48
         if digit < 0 or digit > 9:
-            return np.int64(-1)
+            return int64(-1)
         value = value * 10 + digit
     return value
 
 
-@compiled
 def _items(data, at, end):
     """How many items the array's next block has, 0 at its end, and the place of the first."""
     count, at = _varint(data, at, end)
@@ -92,11 +95,10 @@ def _items(data, at, end):
         count = -count
         _, at = _varint(data, at, end)
     if at < 0 or count < 0 or count > end - at:
-        return count, np.int64(-1)
+        return count, int64(-1)
     return count, at
 
 
-@compiled
 def _pairs(data, at, end, bounds, keys, used, cells, entry):  # noqa: PLR0912 - see below
     """An array of (key, long) or (key, bytes) into a column of cells.
 
@@ -110,42 +112,42 @@ def _pairs(data, at, end, bounds, keys, used, cells, entry):  # noqa: PLR0912 - 
         if at < 0 or count == 0:
             return at, used
         for _ in range(count):
-            key = np.int64(0)
+            key = int64(0)
             shift = 0
-            byte = np.int64(128)
+            byte = int64(128)
             while byte > 127:
                 if at >= end or shift > 63:
-                    return np.int64(-1), used
-                byte = np.int64(data[at])
+                    return int64(-1), used
+                byte = int64(data[at])
                 at += 1
                 key |= (byte & 127) << shift
                 shift += 7
             if shift > 63 and byte > 1:
-                return np.int64(-1), used
+                return int64(-1), used
             key = ((key >> 1) & _MAX) ^ -(key & 1)
-            number = np.int64(0)
+            number = int64(0)
             shift = 0
-            byte = np.int64(128)
+            byte = int64(128)
             while byte > 127:
                 if at >= end or shift > 63:
-                    return np.int64(-1), used
-                byte = np.int64(data[at])
+                    return int64(-1), used
+                byte = int64(data[at])
                 at += 1
                 number |= (byte & 127) << shift
                 shift += 7
             if shift > 63 and byte > 1:
-                return np.int64(-1), used
+                return int64(-1), used
             number = ((number >> 1) & _MAX) ^ -(number & 1)
             if guess >= used or keys[guess] != key:
                 guess = _slot(keys, used, guess, key)
                 if guess == used:
-                    if used == keys.shape[0]:
-                        return np.int64(FULL), used
+                    if used == len(keys):
+                        return int64(FULL), used
                     keys[used] = key
                     used += 1
             if bounds:
                 if number < 0 or number > end - at:
-                    return np.int64(-1), used
+                    return int64(-1), used
                 cells[guess, entry] = at << 32 | (number + 1)
                 at += number
             else:
@@ -153,7 +155,6 @@ def _pairs(data, at, end, bounds, keys, used, cells, entry):  # noqa: PLR0912 - 
             guess += 1
 
 
-@compiled
 def _skip_longs(data, at, end, width):
     """The place behind an array whose items are so many numbers each, -1 if it's cut off."""
     while True:
@@ -163,28 +164,27 @@ def _skip_longs(data, at, end, width):
         if count < 0:
             size, at = _varint(data, at, end)
             if at < 0 or size < 0 or size > end - at:
-                return np.int64(-1)
+                return int64(-1)
             at += size
             continue
         if count > end - at:
-            return np.int64(-1)
+            return int64(-1)
         left = count * width
         while left > 0:
             if at >= end:
-                return np.int64(-1)
+                return int64(-1)
             left -= data[at] < 128
             at += 1
 
 
-@compiled
 def _longs(data, at, end, listed, used):
     """An array of numbers, put behind the used ones. Returns the place behind it, or FULL."""
     while True:
         count, at = _items(data, at, end)
         if at < 0 or count == 0:
             return at, used
-        if count > listed.shape[0] - used:
-            return np.int64(FULL), used
+        if count > len(listed) - used:
+            return int64(FULL), used
         for _ in range(count):
             number, at = _varint(data, at, end)
             if at < 0:
@@ -193,38 +193,37 @@ def _longs(data, at, end, listed, used):
             used += 1
 
 
-@compiled
 def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
-    program, data, blocks, state, stack, scalars, seen, keys, stats, listed, list_ends
+    program, data, blocks, state, stack, scalars, seen, keys, stats, listed, lists
 ):
     """Run the program for every entry of the blocks, from `state` on.
 
     Args:
-        program: int64[ops, 4].
+        program: int64[OP_SIZE * ops].
         data: the decompressed bytes, less than 2^31 of them.
-        blocks: int64[blocks, 3]: entries, start, end.
+        blocks: int64[BLOCK_SIZE * blocks].
         state: int64[STATE_SIZE]; where to go on, and how much of `listed` and `keys` is used.
-        stack: int64[depth, 2], for loops: items left, and the row of the loop.
+        stack: int64[depth], for loops: items left.
         scalars: int64[rows, entries]; bytes as start << 32 | length + 1.
-        seen: uint8[rows, entries]; 1 where there is a value. One more row, for the list itself.
+        seen: uint8[rows, entries]; 1 where there is a value.
         keys: int64[capacity]; field ids, in the order in which they were met.
         stats: int64[maps, capacity, entries]; counts as value + 1, bytes as above, 0 for none.
         listed: int64[capacity]; the values of all lists.
-        list_ends: int64[entries]; where the entry's list ends in `listed`.
+        lists: int64[lists, entries]; of `listed` start << 32 | length + 1, 0 for none.
     """
-    list_row = seen.shape[0] - 1
-    capacity = keys.shape[0]
+    capacity = len(keys)
     used = state[KEYS_USED]
     list_used = state[LIST_USED]
     entry = state[ENTRY]
     block = state[BLOCK]
     row = state[ROW]
     at = state[AT]
-    while block < blocks.shape[0]:
-        end = blocks[block, 2]
+    while block * BLOCK_SIZE < len(blocks):
+        rows = blocks[BLOCK_SIZE * block]
+        end = blocks[BLOCK_SIZE * block + 2]
         if row == 0:
-            at = blocks[block, 1]
-        while row < blocks[block, 0]:
+            at = blocks[BLOCK_SIZE * block + 1]
+        while row < rows:
             state[BLOCK] = block
             state[ROW] = row
             state[AT] = at
@@ -232,13 +231,13 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
             state[LIST_USED] = list_used
             pc = 0
             depth = 0
-            key = np.int64(0)
-            key_length = np.int64(0)
-            value = np.int64(0)
+            key = int64(0)
+            key_length = int64(0)
+            value = int64(0)
             has_value = False
             while True:
-                op = program[pc, 0]
-                a = program[pc, 1]
+                op = program[OP_SIZE * pc]
+                a = program[OP_SIZE * pc + 1]
                 pc += 1
                 if op <= LAST_NUMBERED:
                     number, at = _varint(data, at, end)
@@ -247,7 +246,7 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                     if op == UNION:
                         if number < 0 or number >= a:
                             return BAD_VALUE
-                        pc = program[pc + number, 1]
+                        pc = program[OP_SIZE * (pc + number) + 1]
                         continue
                     if op == BYTES:
                         if number < 0 or number > end - at:
@@ -275,7 +274,7 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                     if at < 0:
                         return GROW_KEYS if at == FULL else CUT_OFF
                 elif op == FIXED:
-                    number = program[pc - 1, 2]
+                    number = program[OP_SIZE * (pc - 1) + 2]
                     if number > end - at:
                         return CUT_OFF
                     if a >= 0:
@@ -287,22 +286,23 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                     if at < 0:
                         return CUT_OFF
                 elif op == LONGS:
-                    seen[list_row, entry] = 1
+                    start = list_used
                     at, list_used = _longs(data, at, end, listed, list_used)
                     if at < 0:
                         return GROW_LIST if at == FULL else CUT_OFF
+                    lists[a, entry] = start << 32 | (list_used - start + 1)
                 elif op == LISTED:
-                    seen[list_row, entry] = 1
+                    lists[a, entry] = list_used << 32 | 1
                 elif op in (LOOP, AGAIN):
                     if op == LOOP:
-                        stack[depth, 0] = 0
+                        stack[depth] = 0
                         depth += 1
                         here = pc - 1
                     else:
                         here = a
-                        stack[depth - 1, 0] -= 1
-                    least = program[here, 3]
-                    while stack[depth - 1, 0] == 0:
+                        stack[depth - 1] -= 1
+                    least = program[OP_SIZE * here + 3]
+                    while stack[depth - 1] == 0:
                         count, at = _varint(data, at, end)
                         if at < 0:
                             return CUT_OFF
@@ -313,28 +313,28 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                             number, at = _varint(data, at, end)
                             if at < 0:
                                 return CUT_OFF
-                            if program[here, 2] == 1:
+                            if program[OP_SIZE * here + 2] == 1:
                                 if number < 0 or number > end - at:
                                     return CUT_OFF
                                 at += number
                                 continue
                         if count < 0 or count > (end - at) // least:
                             return CUT_OFF
-                        stack[depth - 1, 0] = count
-                    if stack[depth - 1, 0] == 0:
+                        stack[depth - 1] = count
+                    if stack[depth - 1] == 0:
                         depth -= 1
-                        pc = program[here, 1]
+                        pc = program[OP_SIZE * here + 1]
                     else:
                         pc = here + 1
                 elif op == CLEAR:
-                    key = np.int64(-1)
+                    key = int64(-1)
                     has_value = False
                 elif op == TEXT_KEY:
                     key = _text_key(data, key, key_length)
                     if key < 0:
                         return BAD_VALUE
                 elif op == EMIT:
-                    guess = _slot(keys, used, np.int64(0), key)
+                    guess = _slot(keys, used, int64(0), key)
                     if guess == used:
                         if used == capacity:
                             return GROW_KEYS
@@ -342,7 +342,7 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                         used += 1
                         state[KEYS_USED] = used
                     if not has_value:
-                        value = np.int64(0)
+                        value = int64(0)
                     elif a < COUNT_MAPS:
                         value = value + 1 if 0 <= value < _MAX else 0
                     stats[a, guess, entry] = value
@@ -353,6 +353,7 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                         return GROW_LIST
                     listed[list_used] = value
                     list_used += 1
+                    lists[a, entry] += 1
                 elif op == BOOL:
                     if at >= end:
                         return CUT_OFF
@@ -367,9 +368,11 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                     if size > end - at:
                         return CUT_OFF
                     if a >= 0:
-                        number = np.int64(0)
-                        for place in range(size):
-                            number |= np.int64(data[at + place]) << (8 * place)
+                        number = int64(data[at + size - 1])
+                        if number > 127:
+                            number -= 256
+                        for place in range(size - 2, -1, -1):
+                            number = number << 8 | int64(data[at + place])
                         scalars[a, entry] = number
                         seen[a, entry] = 1
                     at += size
@@ -377,20 +380,18 @@ def run(  # noqa: PLR0912, PLR0915 - one loop, as interpreters are
                     break
                 else:
                     return BAD_VALUE
-            list_ends[entry] = list_used
             entry += 1
             row += 1
-        if at != end and blocks[block, 0] > 0:
-            return LEFT_OVER
-        if blocks[block, 0] == 0 and blocks[block, 2] != blocks[block, 1]:
+        if rows == 0:
+            at = blocks[BLOCK_SIZE * block + 1]
+        if at != end:
             return LEFT_OVER
         block += 1
-        row = np.int64(0)
+        row = int64(0)
     state[LIST_USED] = list_used
     return DONE
 
 
-@compiled
 def gather(data, spans, width, out):
     """Copy the spans (start << 32 | length + 1, 0 for none) to `out`, one behind the other.
 
@@ -398,7 +399,7 @@ def gather(data, spans, width, out):
     """
     target = 0
     for place in range(spans.shape[0]):
-        span = spans[place]
+        span = int64(spans[place])
         if span == 0:
             target += width
             continue
@@ -409,9 +410,8 @@ def gather(data, spans, width, out):
         target += length
 
 
-@compiled
 def survey(cells, bounds_from):
-    """For each map and key: how many entries have a cell, the least, the largest and their sum.
+    """For each map and key: how many entries have a cell, the least, the largest, bounds' sum.
 
     Of bounds (maps from `bounds_from` on) it's lengths, each by one too high.
     """
@@ -420,14 +420,15 @@ def survey(cells, bounds_from):
         mask = _LENGTH_MASK if number >= bounds_from else _MAX
         for slot in range(cells.shape[1]):
             there = 0
-            low = np.int64(_MAX)
-            high = np.int64(0)
-            total = np.int64(0)
+            low = int64(_MAX)
+            high = int64(0)
+            total = int64(0)
             for entry in range(cells.shape[2]):
-                value = cells[number, slot, entry] & mask
+                value = int64(cells[number, slot, entry]) & mask
                 there += value != 0
                 high = max(high, value)
-                total += value
+                if number >= bounds_from:
+                    total += value
                 if value != 0:
                     low = min(low, value)
             found[number, slot, 0] = there
@@ -437,7 +438,6 @@ def survey(cells, bounds_from):
     return found
 
 
-@compiled
 def gather_all(data, spans, widths, places, out):
     """As `gather`, for spans[map, key, entry] at once, from each one's place in `out` on.
 
@@ -449,7 +449,7 @@ def gather_all(data, spans, widths, places, out):
             for slot in range(spans.shape[1]):
                 target = places[number, slot]
                 for entry in range(first, last):
-                    span = spans[number, slot, entry]
+                    span = int64(spans[number, slot, entry])
                     if span == 0:
                         target += widths[number, slot]
                         continue

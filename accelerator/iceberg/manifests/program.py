@@ -1,21 +1,18 @@
-"""A manifest's Avro schema, turned into a program for the interpreter in `kernel`.
+"""The Avro schema of a manifest, or of a list of manifests, as a program for the interpreter.
 
 Fields are found by their Iceberg field ids, wherever the writer put them; what isn't wanted is
-skipped, whatever its type. A program is a table of whole numbers, one operation a row, as described
+skipped, whatever its type. A program is a row of whole numbers, four to an operation, as described
 at the operations below. A schema that can't be followed raises `ManifestError`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
 
 from accelerator.iceberg.manifests.container import damaged, unsupported
 
@@ -31,7 +28,7 @@ JUMP = 3  # a: the row to go on at
 COUNTS = 4  # a: map; a whole array of (key, long)
 BOUNDS = 5  # a: map; a whole array of (key, bytes)
 SKIP_LONGS = 6  # a: longs an item; skips a whole array of them
-LONGS = 7  # a whole array of longs, into the list
+LONGS = 7  # a: list; a whole array of longs, into that
 END = 8
 FIXED = 9  # a: place, b: size
 BOOL = 10  # a: place
@@ -42,13 +39,14 @@ AGAIN = 14  # a: the row of the LOOP
 CLEAR = 15  # forgets KEY and VALUE
 EMIT = 16  # a: map; stores VALUE under KEY
 TEXT_KEY = 17  # the KEY that was read is decimal text
-LISTED = 18  # the list is there, if only with no values
-APPEND = 19  # VALUE is one more of the list
+LISTED = 18  # a: list; it's there, if only with no values
+APPEND = 19  # a: list; VALUE is one more of it
 
 SKIP, KEY, VALUE = -1, -2, -3
 
 MAPS = ("value_counts", "null_counts", "nan_counts", "lower", "upper")
 COUNT_MAPS = 3  # the first so many of MAPS hold counts, the others bounds
+LISTS = ("split_offsets", "equality_ids")
 
 _OPS_MAX = 20_000
 _STEPS_MAX = 200_000
@@ -74,8 +72,21 @@ _FILE_FIELDS: dict[int, tuple[str, str]] = {
 _FILE_MAPS = {109: 0, 110: 1, 137: 2, 125: 3, 128: 4}
 _KEY_IDS = frozenset({119, 121, 138, 126, 129})
 _VALUE_IDS = frozenset({120, 122, 139, 127, 130})
-_DATA_FILE, _PARTITION, _SPLIT_OFFSETS = 2, 102, 132
+_FILE_LISTS = {132: 0, 135: 1}
+_DATA_FILE, _PARTITION = 2, 102
 _REQUIRED = ("status", "path", "format", "record_count", "size_bytes")
+_LIST_FIELDS: dict[int, tuple[str, str]] = {
+    500: ("manifest_path", "bytes"),
+    501: ("manifest_length", "integer"),
+    502: ("partition_spec_id", "integer"),
+    517: ("content", "integer"),
+    515: ("sequence_number", "integer"),
+    503: ("added_snapshot_id", "integer"),
+    504: ("added_files_count", "integer"),
+    505: ("existing_files_count", "integer"),
+    506: ("deleted_files_count", "integer"),
+}
+_LIST_REQUIRED = ("manifest_path", "manifest_length", "partition_spec_id")
 _INTEGERS = frozenset({"int", "long"})
 _TEXTS = frozenset({"string", "bytes"})
 _KINDS: dict[str, Kind] = {
@@ -117,7 +128,7 @@ class PartitionField:
 class Program:
     """What the interpreter runs for each entry. `places` are the rows of scalars, by name."""
 
-    ops: npt.NDArray[np.int64]
+    ops: tuple[int, ...]
     depth: int
     places: Mapping[str, int]
     partition: tuple[PartitionField, ...]
@@ -131,8 +142,18 @@ class Program:
 @lru_cache(maxsize=256)
 def program_for(schema: str) -> Program:
     """The program for manifests of that schema, given as JSON text."""
+    return _Compiler().of_entries(_parsed(schema))
+
+
+@lru_cache(maxsize=256)
+def list_program_for(schema: str) -> Program:
+    """The program for lists of manifests of that schema, given as JSON text."""
+    return _Compiler().of_list(_parsed(schema))
+
+
+def _parsed(schema: str) -> Any:
     try:
-        return _Compiler().compile(json.loads(schema))
+        return json.loads(schema)
     except (ValueError, RecursionError) as error:
         raise damaged("its schema isn't JSON") from error
 
@@ -151,13 +172,28 @@ class _Compiler:
         self._has_partition = False
         self._steps = 0
 
-    def compile(self, schema: Any) -> Program:
-        self._collect(schema)
-        with self._opened(schema):
-            self._record(self._resolved(schema), self._entry_field)
-        missing = [name for name in _REQUIRED if name not in self._places]
-        if missing or not self._has_partition:
-            raise unsupported(f"its schema has no {', '.join(missing) or 'partition'}")
+    def of_entries(self, schema: Any) -> Program:
+        made = self._compiled(schema, self._entry_field, _REQUIRED)
+        if not self._has_partition:
+            raise unsupported("its schema has no partition")
+        return made
+
+    def of_list(self, schema: Any) -> Program:
+        def field(field_id: int | None, one: Any) -> None:
+            self._known(_LIST_FIELDS, field_id, one)
+
+        return self._compiled(schema, field, _LIST_REQUIRED)
+
+    def _compiled(self, schema: Any, field: Any, required: Sequence[str]) -> Program:
+        try:
+            self._collect(schema)
+            with self._opened(schema):
+                self._record(self._resolved(schema), field)
+        except RecursionError as error:
+            raise damaged("its schema is too deep") from error
+        missing = [name for name in required if name not in self._places]
+        if missing:
+            raise unsupported(f"its schema has no {', '.join(missing)}")
         self._emit(END)
         rows = len(self._places)
         partition = tuple(
@@ -167,7 +203,7 @@ class _Compiler:
         for op in self._ops:  # rows of partition values stand behind the others
             if op[0] in _PLACED and op[1] >= _PARTITION_BASE:
                 op[1] += rows - _PARTITION_BASE
-        ops = np.array(self._ops, dtype=np.int64)
+        ops = tuple(number for op in self._ops for number in op)
         return Program(ops, max(self._depth, 1), self._places, partition)
 
     def _entry_field(self, field_id: int | None, schema: Any) -> None:
@@ -180,8 +216,9 @@ class _Compiler:
         if field_id == _PARTITION:
             self._has_partition = True
             self._nested(schema, self._partition_field)
-        elif field_id == _SPLIT_OFFSETS:
-            self._optional(schema, self._offsets)
+        elif field_id in _FILE_LISTS:
+            number = _FILE_LISTS[field_id]
+            self._optional(schema, lambda plain: self._list(plain, number))
         elif field_id in _FILE_MAPS:
             number = _FILE_MAPS[field_id]
             self._optional(schema, lambda plain: self._map(plain, number))
@@ -320,18 +357,19 @@ class _Compiler:
     def _value(self, schema: Any, wanted: frozenset[str]) -> None:
         self._optional(schema, lambda plain: self._scalar(plain, VALUE, wanted, "value"))
 
-    def _offsets(self, schema: Any) -> None:
+    def _list(self, schema: Any, number: int) -> None:
+        """An array of numbers."""
         if self._type(schema) != "array":
-            raise unsupported(f"the field split_offsets is of the type {self._type(schema)}")
+            raise unsupported(f"the field {LISTS[number]} is of the type {self._type(schema)}")
         item = self._resolved(schema).get("items")
         if self._type(item) in _INTEGERS:
-            self._emit(LONGS)
+            self._emit(LONGS, number)
             return
-        self._emit(LISTED)
+        self._emit(LISTED, number)
         with self._loop(least=1):
             self._emit(CLEAR)
             self._value(item, _INTEGERS)
-            self._emit(APPEND)
+            self._emit(APPEND, number)
 
     def _skip(self, schema: Any) -> None:
         resolved = self._resolved(schema)

@@ -11,8 +11,7 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -23,19 +22,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestContent, ManifestFile, write_manifest_list
-from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.view.metadata import ViewMetadata
 from pyroaring import BitMap64
 
-from accelerator.iceberg import files as listing
 from accelerator.iceberg.errors import CatalogError, ManifestError, read_errors
 from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.io import gunzipped
-from accelerator.iceberg.manifests.avro import decode_compiled
+from accelerator.iceberg.manifests import kernel
 from accelerator.iceberg.manifests.columns import ManifestColumns
-from accelerator.iceberg.manifests.container import read_container
-from accelerator.iceberg.manifests.entries import UnfitError, decode_small
+from accelerator.iceberg.manifests.container import Container, read_container
+from accelerator.iceberg.manifests.decoder import decode_entries, decode_list
 from accelerator.iceberg.manifests.file import Identity, encode, file_of, read_file
+from accelerator.iceberg.manifests.machine import COMPILED
 from accelerator.iceberg.position_deletes import PositionDeletes
 from accelerator.iceberg.views import ViewPointer
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
@@ -95,16 +93,25 @@ def _manifest_steps(given: Input) -> Iterable[Step]:
 
 
 def _both(data: bytes) -> Any:
-    """What both decoders tell, which is the same where the small one tells anything."""
-    manifest = listed(length=len(data))
-    small: Any = None
-    container = read_container(data)
-    with suppress(UnfitError):
-        small = _told(decode_small(container, manifest))
-    found = _told(decode_compiled(container, manifest))
-    if small not in (None, found):
-        raise WrongError("the two decoders tell different things")
-    return repr(found)
+    """What the decoder tells by both machines, which is the same."""
+    manifest, container = listed(length=len(data)), read_container(data)
+    return _alike(lambda machine: repr(_told(decode_entries(container, manifest, machine))))
+
+
+def _alike(decode: Callable[[Any], str]) -> str:
+    found = [_tried(decode, machine) for machine in (kernel, COMPILED)]
+    if repr(found[0]) != repr(found[1]):
+        raise WrongError("the two machines tell different things")
+    if isinstance(found[1], ManifestError):
+        raise found[1]
+    return found[1]
+
+
+def _tried(decode: Callable[[Any], str], machine: Any) -> str | ManifestError:
+    try:
+        return decode(machine)
+    except ManifestError as error:
+        return error
 
 
 def _told(columns: ManifestColumns) -> Any:
@@ -153,13 +160,17 @@ def _list_steps(given: Input) -> Iterable[Step]:
 
 
 def _list(data: bytes) -> Any:
-    snapshot = cast(Snapshot, SimpleNamespace(manifest_list="l"))
-    found = listing._listed(Served({"l": data}), snapshot)
+    container = read_container(data)
+    return _alike(lambda machine: _named(container, machine))
+
+
+def _named(container: Container, machine: Any) -> str:
+    found = decode_list(container, machine)
     for one in found:
         if not isinstance(one.manifest_path, str) or not isinstance(one.manifest_length, int):
             raise WrongError("a manifest without a path or a length")
         Identity.of(one)
-    return repr([(m.manifest_path, m.manifest_length, m.sequence_number) for m in found])
+    return repr(found)
 
 
 @cache
@@ -172,7 +183,7 @@ def _cached() -> Sequence[Input]:
     found = []
     for one in _manifests()[:2]:
         manifest = listed(length=len(one.data))
-        columns = decode_compiled(read_container(one.data), manifest)
+        columns = decode_entries(read_container(one.data), manifest, COMPILED)
         found.append(Input(encode(Identity.of(manifest), columns), None, one.data))
     return found
 
@@ -187,7 +198,9 @@ def _cache(given: Input) -> Any:
     identity, folder = Identity.of(manifest), _folder()
     file_of(folder, identity).write_bytes(given.data)
     found = read_file(
-        folder, identity, lambda: decode_compiled(read_container(given.context), manifest)
+        folder,
+        identity,
+        lambda: decode_entries(read_container(given.context), manifest, COMPILED),
     )
     return None if found is None else repr(_told(found))
 
@@ -219,10 +232,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def _file(deletes: Sequence[DeleteRef]) -> LiveFile:
-    nothing: dict[int, Any] = {}
-    return LiveFile(
-        _PATH, 1, 4096, _ROWS, "parquet", 0, tuple(deletes), nothing, nothing, nothing, {}, {}
-    )
+    return LiveFile(_PATH, 1, 4096, _ROWS, "parquet", 0, tuple(deletes))
 
 
 def _vectors() -> Sequence[Input]:

@@ -43,6 +43,7 @@ class Layout:
     partition: tuple[tuple[int, Any], ...] = ()
     left_out: frozenset[int] = frozenset()
     deletes: bool = False
+    equality_ids: bool = False
 
 
 @dataclass
@@ -87,14 +88,15 @@ class Writer:
                 for name, (field_id, key_id, value_id, type_) in MAPS.items()
             ),
             _field(131, "key_metadata", self._optional("bytes")),
-            _field(
-                132,
-                "split_offsets",
-                self._optional({"type": "array", "items": "long", "element-id": 133}),
-            ),
+            _field(132, "split_offsets", self._numbers("long", 133)),
             _field(140, "sort_order_id", self._optional("int")),
             _field(142, "first_row_id", self._optional("long")),
             *(self._of_deletes() if self.layout.deletes else ()),
+            *(
+                [_field(135, "equality_ids", self._numbers("int", 136))]
+                if self.layout.equality_ids
+                else ()
+            ),
         ]
         entry_fields = [
             _field(0, "status", "int"),
@@ -124,6 +126,10 @@ class Writer:
 
     def _optional(self, type_: Any) -> list[Any]:
         return [type_, "null"] if self.layout.null_last else ["null", type_]
+
+    def _numbers(self, type_: str, item_id: int) -> list[Any]:
+        items: Any = self._optional(type_) if self.layout.optional_values else type_
+        return self._optional({"type": "array", "items": items, "element-id": item_id})
 
     def _map(self, key_id: int, value_id: int, type_: str) -> dict[str, Any]:
         value: Any = self._optional(type_) if self.layout.optional_values else type_

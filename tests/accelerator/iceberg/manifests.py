@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
-from pyiceberg.manifest import ManifestContent, ManifestFile
 
 from accelerator.iceberg.manifests.columns import ALL_TYPES, TYPES, ManifestColumns
+from accelerator.iceberg.manifests.listed import ManifestFile
 
 PARTITIONS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "int": ("int", st.integers(-(2**31), 2**31 - 1)),
@@ -100,15 +100,7 @@ def listed(path: str = "m", sequence_number: int = 7, length: int | None = None)
     """The manifest as a manifest list has it; by default of the length that its file has."""
     if length is None:
         length = Path(path).stat().st_size if Path(path).is_file() else 1
-    return ManifestFile.from_args(
-        manifest_path=path,
-        manifest_length=length,
-        partition_spec_id=0,
-        content=ManifestContent.DATA,
-        sequence_number=sequence_number,
-        min_sequence_number=0,
-        added_snapshot_id=77,
-    )
+    return ManifestFile(path, length, 0, sequence_number=sequence_number, added_snapshot_id=77)
 
 
 def told(columns: ManifestColumns) -> dict[str, Any]:

@@ -1,29 +1,28 @@
 """Deletes as columns against deletes matched one by one, over manifests of both kinds.
 
 Strategy: hypothesis draws manifests of data and delete files in several specs, with few paths,
-partitions and sequence numbers, so that they meet often. They are written as bytes and read both
-ways. Invariants: the files that are left and their deletes are the same, and so is what is known of
-the rows that are left.
+partitions and sequence numbers, so that they meet often. They are written as bytes and read, and
+matched from what was drawn. Invariants: the files that are left and their deletes are the same, and
+so is what is known of the rows that are left.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyiceberg.manifest import ManifestContent, ManifestFile
 
 from accelerator.iceberg.columnar_files import ColumnarFiles
 from accelerator.iceberg.delete_columns import DeleteFiles, Listed
-from accelerator.iceberg.files import PATH_FIELD_ID, DeleteRef, FileCache, LiveFile
-from accelerator.iceberg.io import LocalInputs
+from accelerator.iceberg.files import PATH_FIELD_ID, DeleteRef, LiveFile, applying
 from accelerator.iceberg.manifests.columns import ManifestColumns
+from accelerator.iceberg.manifests.listed import DATA, DELETES, ManifestFile
 from accelerator.iceberg.manifests.reader import decode_manifest
 from indexes.bounds import UNKNOWN
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
@@ -98,7 +97,7 @@ def _delete(draw: st.DrawFn) -> dict[str, Any]:
 def test_deletes_are_those_of_each_file_by_itself(drawn: list[Manifest]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         named = [_written(Path(folder), n, one) for n, one in enumerate(drawn)]
-        expected = _one_by_one(named)
+        expected = _one_by_one(drawn)
         found = _columnar(named)
         everything = np.ones(len(expected), dtype=bool)
         assert _told(found.live(everything)) == _told(expected)
@@ -141,10 +140,9 @@ def _written(folder: Path, number: int, manifest: Manifest) -> ManifestFile:
 
 
 def _listed(path: str, manifest: Manifest) -> ManifestFile:
+    content = DELETES if manifest.deletes else DATA
     found = listed(path, manifest.sequence_number)
-    found[2] = manifest.spec_id
-    found[3] = ManifestContent.DELETES if manifest.deletes else ManifestContent.DATA
-    return found
+    return replace(found, partition_spec_id=manifest.spec_id, content=content)
 
 
 def _load(manifest: ManifestFile) -> ManifestColumns:
@@ -152,32 +150,72 @@ def _load(manifest: ManifestFile) -> ManifestColumns:
 
 
 def _columnar(named: Sequence[ManifestFile]) -> ColumnarFiles:
-    deletes = [
-        Listed(one.partition_spec_id, _load(one))
-        for one in named
-        if one.content == ManifestContent.DELETES
-    ]
+    deletes = [Listed(one.partition_spec_id, _load(one)) for one in named if one.content == DELETES]
     return ColumnarFiles(
-        [one for one in named if one.content == ManifestContent.DATA],
+        [one for one in named if one.content == DATA],
         _load,
         {spec_id: {} for spec_id in SPECS},
-        lambda one: FileCache().listed(LocalInputs(), one),
         None,
         DeleteFiles(deletes, UNPARTITIONED, DECIMALS),
     )
 
 
-def _one_by_one(named: Sequence[ManifestFile]) -> tuple[LiveFile, ...]:
-    class Given(FileCache):
-        def manifests(self, inputs: object, snapshot: object) -> Sequence[ManifestFile]:
-            return named
+def _one_by_one(drawn: Sequence[Manifest]) -> list[LiveFile]:
+    """The specification's rules, said of one pair at a time."""
+    deletes = [(m, one) for m in drawn if m.deletes for one in m.entries]
+    found = []
+    for manifest in drawn:
+        for one in () if manifest.deletes else manifest.entries:
+            refs = [_ref(m, d) for m, d in deletes if _reaches((m, d), (manifest, one))]
+            file, number = one["data_file"], _number(manifest, one)
+            found.append(
+                LiveFile(
+                    file["file_path"], number, file["file_size_in_bytes"], file["record_count"],
+                    "parquet", manifest.spec_id, applying(refs, number),
+                )
+            )  # fmt: skip
+    return found
 
-    class Snapshot:
-        snapshot_id = 1
 
-    return Given().live_files(LocalInputs(), "u", Snapshot(), UNPARTITIONED)  # type: ignore[arg-type]
+def _number(manifest: Manifest, one: Mapping[str, Any]) -> int:
+    number: int | None = one["sequence_number"]
+    return manifest.sequence_number if number is None else number
+
+
+def _ref(manifest: Manifest, one: Mapping[str, Any]) -> DeleteRef:
+    file, number = one["data_file"], _number(manifest, one)
+    offset = file["content_offset"]
+    kind: Literal["equality", "position", "dv"] = "position" if offset is None else "dv"
+    if file["content"] == 2:
+        kind = "equality"
+    size = file["content_size_in_bytes"]
+    return DeleteRef(file["file_path"], kind, number, file["record_count"], offset, size)
+
+
+def _reaches(
+    delete: tuple[Manifest, Mapping[str, Any]], data: tuple[Manifest, Mapping[str, Any]]
+) -> bool:
+    (of, one), (manifest, other) = delete, data
+    mine, file = one["data_file"], other["data_file"]
+    if mine["content"] == 2 and of.spec_id in UNPARTITIONED:
+        return True
+    named = mine["referenced_data_file"]
+    lower, upper = ((mine[n] or {}).get(PATH_FIELD_ID) for n in ("lower_bounds", "upper_bounds"))
+    if named is None and lower is not None and lower == upper:
+        named = lower.decode()
+    if mine["content"] != 2 and named is not None:
+        return bool(named == file["file_path"])
+    same = [_comparable(one["data_file"]["partition"]) for one in (one, other)]
+    return of.spec_id == manifest.spec_id and same[0] == same[1]
+
+
+def _comparable(partition: tuple[Any, ...]) -> tuple[Any, ...]:
+    """NaN equals itself, and -0.0 goes with 0.0."""
+    return tuple(("NaN" if v != v else v + 0.0) if isinstance(v, float) else v for v in partition)
 
 
 def _told(files: Sequence[LiveFile]) -> list[tuple[str, int, tuple[DeleteRef, ...]]]:
-    """Without the partition, in which NaN wouldn't equal itself."""
-    return [(file.path, file.sequence_number, file.deletes) for file in files]
+    """Deletes of one path may come in any order."""
+    return [
+        (file.path, file.sequence_number, tuple(sorted(file.deletes, key=repr))) for file in files
+    ]

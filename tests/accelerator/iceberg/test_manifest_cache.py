@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyiceberg.manifest import ManifestFile
 
 from accelerator.iceberg.errors import CatalogError, ManifestError
 from accelerator.iceberg.manifests import file as manifest_file
 from accelerator.iceberg.manifests.cache import ManifestCache
 from accelerator.iceberg.manifests.columns import TYPES, ManifestColumns
 from accelerator.iceberg.manifests.file import Identity, encode, file_of, trim
+from accelerator.iceberg.manifests.listed import ManifestFile
 from accelerator.iceberg.manifests.reader import decode_manifest
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
 from tests.accelerator.iceberg.manifests import listed, told
@@ -193,8 +193,8 @@ def _damages() -> dict[str, Callable[[bytes], bytes]]:
         "cut off": lambda data: data[:-1],
         "halved": lambda data: data[: len(data) // 2],
         "without its end": lambda data: data[:-40],
-        "older": lambda data: data.replace(b"LAMANIF1", b"LAMANIF0"),
-        "newer inside": lambda data: data.replace(b'"format":1', b'"format":2'),
+        "older": lambda data: data.replace(b"LAMANIF2", b"LAMANIF0"),
+        "newer inside": lambda data: data.replace(b'"format":2', b'"format":3'),
         "of another count": lambda data: data.replace(b'"count":3', b'"count":4'),
         "something else": lambda _: b"x" * 4096,
     }
@@ -260,10 +260,10 @@ def test_a_full_disk_is_no_error_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_golden_bytes_of_format_1(tmp_path: Path) -> None:
+def test_golden_bytes_of_format_2(tmp_path: Path) -> None:
     """Written anew by `write_golden`, for a new format alone."""
-    assert manifest_file.FORMAT == 1
-    kept = (GOLDEN / "manifest-1.columns").read_bytes()
+    assert manifest_file.FORMAT == 2
+    kept = (GOLDEN / "manifest-2.columns").read_bytes()
     path = file_of(tmp_path, Identity.of(listed("golden")))
     path.write_bytes(kept)
     served = Served()
@@ -276,7 +276,7 @@ def test_golden_bytes_of_format_1(tmp_path: Path) -> None:
 def write_golden() -> None:
     data = encode(Identity.of(listed("golden")), plainly("golden"))
     GOLDEN.mkdir(exist_ok=True)
-    (GOLDEN / "manifest-1.columns").write_bytes(data)
+    (GOLDEN / "manifest-2.columns").write_bytes(data)
 
 
 def test_every_column_has_a_section(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
-"""Both decoders against the specification, each other, PyIceberg's writer, and damage."""
+"""The decoder, run both ways, against the specification, PyIceberg's writer, and damage."""
 
 from __future__ import annotations
 
 import json
 import random
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,8 @@ from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
     FileFormat,
-    ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
-    ManifestFile,
     write_manifest,
 )
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -30,11 +29,13 @@ from pyiceberg.types import DecimalType, LongType, NestedField, StringType, Time
 
 from accelerator.iceberg.errors import ManifestError
 from accelerator.iceberg.io import LocalInputs
+from accelerator.iceberg.manifests import kernel
 from accelerator.iceberg.manifests import reader as manifest_reader
-from accelerator.iceberg.manifests.avro import decode_compiled
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.container import Block, Container, read_container
-from accelerator.iceberg.manifests.entries import UnfitError, decode_small
+from accelerator.iceberg.manifests.decoder import decode_entries
+from accelerator.iceberg.manifests.listed import DELETES, ManifestFile
+from accelerator.iceberg.manifests.machine import COMPILED
 from accelerator.iceberg.manifests.program import program_for
 from tests.accelerator.iceberg.avro_writer import Layout, Writer, number, text
 from tests.accelerator.iceberg.manifests import (
@@ -53,15 +54,28 @@ CODECS = ("null", "deflate", "snappy", "zstandard")
 
 
 def both(data: bytes, manifest: ManifestFile) -> ManifestColumns:
-    """What both decoders say; the small one may leave it to the other."""
-    container = read_container(data)
-    columns = decode_compiled(container, manifest)
+    """What both machines say, which is the same; what they refuse, too."""
+    return alike(read_container(data), manifest)
+
+
+def alike(container: Container, manifest: ManifestFile) -> ManifestColumns:
+    """As `both`, of a file that is open."""
+    plain, fast = (_tried(container, manifest, machine) for machine in (kernel, COMPILED))
+    if isinstance(plain, ManifestError) or isinstance(fast, ManifestError):
+        assert str(plain) == str(fast)
+        assert isinstance(plain, ManifestError)
+        raise plain
+    assert told(plain) == told(fast)
+    return fast
+
+
+def _tried(
+    container: Container, manifest: ManifestFile, machine: Any
+) -> ManifestColumns | ManifestError:
     try:
-        small = decode_small(container, manifest)
-    except UnfitError:
-        return columns
-    assert told(small) == told(columns)
-    return columns
+        return decode_entries(container, manifest, machine)
+    except ManifestError as error:
+        return error
 
 
 @st.composite
@@ -104,22 +118,6 @@ def test_every_layout_is_read_as_the_specification_has_it(
             assert as_list(getattr(stats, name)) == values, (field_id, name)
         known = any(value is not None for values in wanted.values() for value in values)
         assert (field_id in columns.field_ids) == known
-
-
-@settings(max_examples=sized(15, full=40), deadline=None)
-@given(st.data(), st.sampled_from([1, 2, 3]), st.sampled_from(CODECS))
-def test_the_small_decoder_reads_the_usual_layouts_itself(
-    data: st.DataObject, version: int, codec: str
-) -> None:
-    names = ("date", "decimal", "uuid", "timestamp", "nanos", "string", "float")
-    layout = Layout(
-        version=version,
-        codec=codec,
-        partition=tuple((1000 + at, PARTITIONS[name][0]) for at, name in enumerate(names)),
-    )
-    container = read_container(Writer(layout).file(data.draw(entries(names))))
-    small = decode_small(container, listed())
-    assert told(small) == told(decode_compiled(container, listed()))
 
 
 SCHEMA = Schema(
@@ -167,10 +165,11 @@ def test_what_pyiceberg_writes_is_read(version: Any, codec: Any, tmp_path: Path)
                     status=status, snapshot_id=77, sequence_number=number_, data_file=file
                 )
             )
-    manifest = writer.to_manifest_file()
-    manifest.sequence_number = 0 if version == 1 else 5
+    written_ = writer.to_manifest_file()
+    written_.sequence_number = 0 if version == 1 else 5
+    manifest = replace(listed(), sequence_number=written_.sequence_number)
     columns = both(Path(f"{tmp_path}/m.avro").read_bytes(), manifest)
-    entries_ = manifest.fetch_manifest_entry(LocalInputs(), discard_deleted=True)  # type: ignore[arg-type]
+    entries_ = written_.fetch_manifest_entry(LocalInputs(), discard_deleted=True)  # type: ignore[arg-type]
     files = [one.data_file for one in entries_]
     assert as_list(columns.path) == [file.file_path for file in files]
     assert as_list(columns.sequence_number) == [one.sequence_number for one in entries_]
@@ -222,7 +221,7 @@ def test_named_types_are_followed() -> None:
     named = schema[:at] + '"u16"' + schema[schema.index("}", at) + 1 :]
     program = program_for(named)
     assert [field.kind for field in program.partition] == ["binary", "binary"]
-    assert (program.ops == program_for(schema).ops).all()
+    assert program.ops == program_for(schema).ops
 
 
 # What is wrong, and is refused
@@ -246,9 +245,7 @@ def _patched(layout: Layout, change: dict[str, Any]) -> bytes:
 def test_entries_that_cannot_be_are_refused(change: dict[str, Any], reason: str) -> None:
     data = _patched(Layout(), change)
     with pytest.raises(ManifestError, match=reason):
-        decode_compiled(read_container(data), listed())
-    with pytest.raises((ManifestError, UnfitError)):
-        decode_small(read_container(data), listed())
+        both(data, listed())
 
 
 @pytest.mark.parametrize("field_id", [0, 2, 100, 101, 102, 103, 104])
@@ -266,8 +263,7 @@ def test_every_other_field_may_be_missing(field_id: int) -> None:
 
 
 def test_delete_files_have_columns_of_their_own() -> None:
-    manifest = listed()
-    manifest[3] = ManifestContent.DELETES
+    manifest = replace(listed(), content=DELETES)
     vector = {"referenced_data_file": "a", "content_offset": 4, "content_size_in_bytes": 40}
     written = [
         entry(content=2, file_path="e", **dict.fromkeys(vector)),
@@ -284,8 +280,7 @@ def test_delete_files_have_columns_of_their_own() -> None:
 
 
 def test_a_data_file_among_deletes_is_refused() -> None:
-    manifest = listed()
-    manifest[3] = ManifestContent.DELETES
+    manifest = replace(listed(), content=DELETES)
     with pytest.raises(ManifestError, match="isn't a delete file"):
         manifest_reader.decode_manifest(Writer().file([entry()]), manifest)
 
@@ -381,7 +376,7 @@ def test_a_block_that_cannot_be_unpacked_is_refused(codec: str) -> None:
     sync = bytes(range(16))
     block = Writer(layout).file([entry()])[len(head) : -len(sync)]
     packed = block[len(number(1) + number(len(block))) :]
-    assert decode_compiled(read_container(head + number(1) + text(packed) + sync), listed()).count
+    assert both(head + number(1) + text(packed) + sync, listed()).count
     for damaged in (packed[:-5], packed[: len(packed) // 2], b"", b"\xff" * len(packed)):
         with pytest.raises(ManifestError):
             read_container(head + number(1) + text(damaged) + sync)
@@ -418,16 +413,8 @@ def test_altered_blocks_are_refused_or_read_alike(data: st.DataObject, odd: bool
         at = data.draw(st.integers(0, len(plain) - 1))
         plain[at] = data.draw(st.sampled_from([0, 1, 2, 3, 127, 128, 255]))
     container = type(sound)(sound.metadata, sound.schema, bytes(plain), sound.blocks)
-    try:
-        compiled = told(decode_compiled(container, listed()))
-    except ManifestError:
-        compiled = None
-    try:
-        small = told(decode_small(container, listed()))
-    except (ManifestError, UnfitError):
-        small = None
-    if small is not None or not odd:  # the small one may leave odd layouts to the other
-        assert small == compiled
+    with suppress(ManifestError):
+        alike(container, listed())
 
 
 @pytest.mark.parametrize("length", [-1, -(2**40), -(2**62), 4000, 2**40, 2**62])
@@ -445,9 +432,7 @@ def test_bytes_behind_the_last_entry_are_refused() -> None:
 def _is_refused(sound: Container, plain: bytes) -> None:
     container = Container(sound.metadata, sound.schema, plain, (Block(1, 0, len(plain)),))
     with pytest.raises(ManifestError):
-        decode_compiled(container, listed())
-    with pytest.raises(UnfitError):
-        decode_small(container, listed())
+        alike(container, listed())
 
 
 def test_lengths_that_lie_ask_for_no_memory() -> None:
@@ -462,27 +447,24 @@ def test_lengths_that_lie_ask_for_no_memory() -> None:
             manifest_reader.decode_manifest(head + tail, listed())
 
 
-# Which of both decodes
+# Which of both runs
 
 
-def test_the_first_bytes_go_to_the_small_decoder_then_all_to_the_other(
+def test_python_runs_over_the_first_bytes_then_compiled_code_over_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spent = manifest_reader._Spent()
-    monkeypatch.setattr(manifest_reader, "_KERNEL", "not there yet")
+    monkeypatch.setattr(manifest_reader, "_MACHINE", "not there yet")
     monkeypatch.setattr(manifest_reader, "SMALL_BYTES", 100)
     assert spent.affords(60)
     assert not spent.affords(60)
     assert spent.affords(40)
     assert not spent.affords(1)
-    monkeypatch.setattr(manifest_reader, "_KERNEL", "sys")
+    monkeypatch.setattr(manifest_reader, "_MACHINE", "sys")
     assert not manifest_reader._Spent().affords(1)
 
 
-def test_what_the_small_decoder_leaves_goes_to_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifest_reader, "_KERNEL", "not there yet")
-    monkeypatch.setattr(manifest_reader, "_spent", manifest_reader._Spent())
+def test_errors_name_the_manifest() -> None:
     data = Writer(Layout(null_last=True)).file([entry()])
-    assert manifest_reader.decode_manifest(data, listed()).count == 1
     with pytest.raises(ManifestError, match="the manifest s3://b/m is damaged"):
         manifest_reader.decode_manifest(data[:-1], listed("s3://b/m"))

@@ -71,11 +71,11 @@ def test_days_that_int96_has_and_nanoseconds_lack(tmp_path: Path) -> None:
     rows = pa.table({"c": pa.array([last], _UTC)})
     pq.write_table(rows, path, use_deprecated_int96_timestamps=True)
     size = Path(path).stat().st_size
-    file = LiveFile(path, 1, size, 1, "parquet", 0, (), {}, {}, {}, {}, {})
+    file = LiveFile(path, 1, size, 1, "parquet", 0)
     for _ in range(2):  # the second time its footer is known
         with pytest.raises(ValueError, match=r"old.parquet has c as timestamp\[ns\]"):
             check_types(LocalInputs(), [file], _schema(_UTC))
-    orc = LiveFile("a.orc", 1, 1, 1, "orc", 0, (), {}, {}, {}, {}, {})
+    orc = LiveFile("a.orc", 1, 1, 1, "orc", 0)
     check_types(LocalInputs(), [orc], _schema(pa.int32()))
     with pytest.raises(ValueError, match="nanoseconds"):
         check_types(LocalInputs(), [orc], _schema(_UTC))

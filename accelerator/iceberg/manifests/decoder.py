@@ -1,19 +1,20 @@
-"""A manifest decoded into columns without a Python loop over its entries.
+"""The one decoder of manifests, into columns, and of lists of manifests.
 
-The container is opened by `container`, the writer's schema becomes a program
-(`program`), numba's interpreter (`kernel`) runs it into arrays, and here the arrays
-become Arrow columns. It's the last word on what a manifest holds: whatever it refuses is refused.
+The container is opened by `container`, the writer's schema becomes a program (`program`), an
+interpreter (`kernel`) runs it into arrays, and here the arrays become Arrow columns. What the
+interpreter refuses, or a manifest can't hold, raises `ManifestError`. The interpreter is given:
+`kernel` itself, which Python runs, or `machine.COMPILED`; both do the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyiceberg.manifest import ManifestEntryStatus, ManifestFile
 
 from accelerator.iceberg.manifests import kernel
 from accelerator.iceberg.manifests.columns import (
@@ -29,11 +30,14 @@ from accelerator.iceberg.manifests.columns import (
     validity,
 )
 from accelerator.iceberg.manifests.container import Container, damaged, unsupported
+from accelerator.iceberg.manifests.listed import ManifestFile
 from accelerator.iceberg.manifests.program import (
     COUNT_MAPS,
+    LISTS,
     MAPS,
     PartitionField,
     Program,
+    list_program_for,
     program_for,
 )
 
@@ -45,14 +49,27 @@ _FAULTS = {
     kernel.BAD_VALUE: "an entry has a value that its schema doesn't allow",
     kernel.LEFT_OVER: "a block has bytes behind its last entry",
 }
-_SPANS = frozenset({"path", "format", "key_metadata", "referenced_data_file"})
+_SPANS = frozenset({"path", "format", "key_metadata", "referenced_data_file", "manifest_path"})
+_SHORT = {"partition_spec_id": pa.int32()}
+_DELETED = 2  # an entry's status
 
 
-def decode_compiled(container: Container, manifest: ManifestFile) -> ManifestColumns:
+def decode_entries(container: Container, manifest: ManifestFile, machine: Any) -> ManifestColumns:
     """The live files of the manifest; ManifestError where it's damaged or unknown."""
     program = program_for(container.schema)
-    found = _run(program, container)
-    return assemble(_Reading(program, container, found).raw(), manifest)
+    found = _run(program, container, machine)
+    return assemble(_Reading(program, container, found, machine).raw(), manifest)
+
+
+def decode_list(container: Container, machine: Any) -> tuple[ManifestFile, ...]:
+    """The manifests of the list, in its order; ManifestError where it's damaged or unknown."""
+    program = list_program_for(container.schema)
+    reading = _Reading(program, container, _run(program, container, machine), machine)
+    columns = {name: reading.column(name).to_pylist() for name in program.places}
+    return tuple(
+        ManifestFile.checked(dict(zip(columns, row, strict=True)))
+        for row in zip(*columns.values(), strict=True)
+    )
 
 
 @dataclass(slots=True)
@@ -64,29 +81,30 @@ class _Arrays:
     keys: Int64s
     stats: Int64s
     listed: Int64s
-    list_ends: Int64s
+    lists: Int64s
 
 
-def _run(program: Program, container: Container) -> _Arrays:
+def _run(program: Program, container: Container, machine: Any) -> _Arrays:
     rows = container.rows
-    data = _read_only(container)
-    blocks = np.array(
-        [(block.rows, block.start, block.end) for block in container.blocks], dtype=np.int64
-    ).reshape(-1, 3)
-    state = np.zeros(kernel.STATE_SIZE, dtype=np.int64)
-    stack = np.zeros((program.depth, 2), dtype=np.int64)
+    blocks = [n for block in container.blocks for n in (block.rows, block.start, block.end)]
+    data: Any = container.data
+    given: list[Any] = [program.ops, blocks, [0] * kernel.STATE_SIZE, [0] * program.depth]
+    if machine is not kernel:
+        data = _read_only(container)
+        given = [np.array(one, dtype=np.int64) for one in given]
+    ops, blocks, state, stack = given
     to = _Arrays(
         scalars=np.zeros((program.rows, rows), dtype=np.int64),
-        seen=np.zeros((program.rows + 1, rows), dtype=np.uint8),
+        seen=np.zeros((program.rows, rows), dtype=np.uint8),
         keys=np.zeros(_KEYS_AT_FIRST, dtype=np.int64),
         stats=np.zeros((len(MAPS), _KEYS_AT_FIRST, rows), dtype=np.int64),
         listed=np.zeros(rows, dtype=np.int64),
-        list_ends=np.zeros(rows, dtype=np.int64),
+        lists=np.zeros((len(LISTS), rows), dtype=np.int64),
     )
     while True:
-        code = kernel.run(
-            program.ops, data, blocks, state, stack, to.scalars, to.seen, to.keys, to.stats,
-            to.listed, to.list_ends,
+        code = machine.run(
+            ops, data, blocks, state, stack, to.scalars, to.seen, to.keys, to.stats, to.listed,
+            to.lists,
         )  # fmt: skip
         if code == kernel.DONE:
             to.keys = to.keys[: state[kernel.KEYS_USED]]
@@ -130,27 +148,31 @@ def _grown(array: Int64s, size: int) -> Int64s:
 class _Reading:
     """The arrays of one manifest, on their way to Arrow."""
 
-    def __init__(self, program: Program, container: Container, arrays: _Arrays) -> None:
-        self._program = program
-        self._data = _read_only(container)
+    def __init__(
+        self, program: Program, container: Container, arrays: _Arrays, machine: Any
+    ) -> None:
+        self._program, self._machine = program, machine
+        self._data = container.data if machine is kernel else _read_only(container)
         self._arrays = arrays
-        place = program.places["status"]
-        status = arrays.scalars[place]
-        live = (status != ManifestEntryStatus.DELETED.value) | (arrays.seen[place] == 0)
+        live = np.ones(container.rows, dtype=np.bool_)
+        place = program.places.get("status")
+        if place is not None:
+            live = (arrays.scalars[place] != _DELETED) | (arrays.seen[place] == 0)
         self._live: Bools | None = None if live.all() else live
         self._count = int(live.sum())
 
     def raw(self) -> Raw:
-        columns: dict[str, pa.Array] = {}
-        for name, place in self._program.places.items():
-            values, seen = self._row(place)
-            if name in _SPANS:
-                columns[name] = self._texts(values, seen, ALL_TYPES[name])
-            else:
-                columns[name] = _integers(values, seen, ALL_TYPES.get(name, pa.int64()))
-        columns["split_offsets"] = self._lists()
+        columns = {name: self.column(name) for name in self._program.places}
+        for number, name in enumerate(LISTS):
+            columns[name] = self._lists(number, ALL_TYPES[name])
         partition = {one.field_id: self._partition(one) for one in self._program.partition}
         return Raw(self._count, columns, partition, self._stats())
+
+    def column(self, name: str) -> pa.Array:
+        values, seen = self._row(self._program.places[name])
+        if name in _SPANS:
+            return self._texts(values, seen, ALL_TYPES.get(name, pa.string()))
+        return _integers(values, seen, _SHORT.get(name) or ALL_TYPES.get(name, pa.int64()))
 
     def _row(self, place: int) -> tuple[Int64s, Bools]:
         values, seen = self._arrays.scalars[place], self._arrays.seen[place].view(np.bool_)
@@ -173,7 +195,11 @@ class _Reading:
         return _numbers(plain, seen, type_)
 
     def _texts(self, spans: Int64s, seen: Bools, type_: pa.DataType) -> pa.Array:
-        made = _binary(self._data, spans, seen, type_)
+        offsets = _offsets(spans, seen)
+        plain = np.empty(int(offsets[-1]), dtype=np.uint8)
+        self._machine.gather(self._data, np.ascontiguousarray(spans), 0, plain)
+        buffers = [validity(seen), pa.py_buffer(offsets), pa.py_buffer(plain)]
+        made = pa.Array.from_buffers(type_, len(spans), buffers)
         if type_ == pa.string():
             try:
                 made.validate(full=True)
@@ -181,22 +207,25 @@ class _Reading:
                 raise damaged("a text isn't UTF-8") from error
         return made
 
-    def _lists(self) -> pa.Array:
-        ends = self._arrays.list_ends
-        offsets = np.concatenate([[0], ends]).astype(np.int32)
-        seen = self._arrays.seen[-1].view(np.bool_)
-        values = pa.array(self._arrays.listed)
-        made = pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(~seen))
-        return made if self._live is None else made.filter(pa.array(self._live))
+    def _lists(self, number: int, type_: pa.DataType) -> pa.Array:
+        spans = self._arrays.lists[number]
+        if self._live is not None:
+            spans = spans[self._live]
+        seen = spans != 0
+        offsets = _offsets(spans, seen)
+        starts = np.repeat((spans >> 32) - offsets[:-1], np.diff(offsets))
+        listed = self._arrays.listed[starts + np.arange(len(starts))]
+        values = _integers(listed, np.ones(len(listed), dtype=np.bool_), type_.value_type)
+        return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(~seen))
 
     def _stats(self) -> Mapping[int, pa.StructArray]:
         keys = self._arrays.keys.tolist()
         cells = self._arrays.stats[:, : len(keys)]
         if self._live is not None:
             cells = cells[:, :, self._live]
-        known = kernel.survey(cells, COUNT_MAPS)
+        known = self._machine.survey(cells, COUNT_MAPS)
         counts, bounds = cells[:COUNT_MAPS], cells[COUNT_MAPS:]
-        gathered = _Gathered.of(self._data, bounds, known[COUNT_MAPS:])
+        gathered = _Gathered.of(self._machine, self._data, bounds, known[COUNT_MAPS:])
         rows = known[:COUNT_MAPS].tolist()
         found = {}
         for slot, field_id in enumerate(keys):
@@ -219,14 +248,14 @@ class _Gathered:
     buffer: pa.Buffer
 
     @classmethod
-    def of(cls, data: npt.NDArray[np.uint8], spans: Int64s, known: Int64s) -> _Gathered:
+    def of(cls, machine: Any, data: Any, spans: Int64s, known: Int64s) -> _Gathered:
         there, low, high, total = (known[:, :, at] for at in range(4))
         widths = np.where((there > 0) & (low == high), low - 1, 0)
         sizes = np.where(widths > 0, widths * spans.shape[2], total - there)
         ends = np.cumsum(sizes).reshape(sizes.shape)
         starts = ends - sizes
         plain = np.zeros(int(sizes.sum()), dtype=np.uint8)
-        kernel.gather_all(data, spans, widths, starts.copy(), plain)
+        machine.gather_all(data, spans, widths, starts.copy(), plain)
         return cls(known, widths, starts, sizes, pa.py_buffer(plain))
 
     def array(self, spans: Int64s, number: int, slot: int) -> pa.Array:
@@ -254,16 +283,6 @@ def _counts(cells: Int64s, there: int, low: int, high: int, _: int) -> pa.Array:
 
 def _validity(cells: Int64s, there: int) -> pa.Buffer | None:
     return None if there == len(cells) else validity(cells != 0)
-
-
-def _binary(
-    data: npt.NDArray[np.uint8], spans: Int64s, seen: Bools, type_: pa.DataType
-) -> pa.Array:
-    offsets = _offsets(spans, seen)
-    plain = np.empty(int(offsets[-1]), dtype=np.uint8)
-    kernel.gather(data, np.ascontiguousarray(spans), 0, plain)
-    buffers = [validity(seen), pa.py_buffer(offsets), pa.py_buffer(plain)]
-    return pa.Array.from_buffers(type_, len(spans), buffers)
 
 
 def _offsets(spans: Int64s, seen: Bools) -> npt.NDArray[np.int32]:
