@@ -9,7 +9,6 @@ needs. Chosen segments are disjoint, larger (merged) ones first.
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -190,30 +189,6 @@ def read_as(column: ColumnFacts) -> str:
     and a struct's field that was dropped and added anew has a type that reads the same.
     """
     return f"{column.type} {column.layout}" if column.layout else column.type
-
-
-def integer_bounds(
-    files: Sequence[Any], field_ids: Iterable[int], types: Mapping[int, str]
-) -> dict[str, list[int]]:
-    """Smallest and largest value of integer columns that are known to have no NULL in any file.
-
-    From Iceberg's own statistics (null counts, single-value serialised bounds); a column with an
-    absent statistic anywhere is left out.
-    """
-    found: dict[str, list[int]] = {}
-    for field_id in field_ids:
-        form = {"int": "<i", "bigint": "<q"}.get(types.get(field_id, ""))
-        if form is None:
-            continue
-        size = struct.calcsize(form)
-        pairs = [(f.lower.get(field_id), f.upper.get(field_id)) for f in files if f.record_count]
-        whole = all(f.null_counts.get(field_id) == 0 for f in files if f.record_count)
-        sized = all(low and high and len(low) == len(high) == size for low, high in pairs)
-        if pairs and whole and sized:
-            lows = [struct.unpack(form, low)[0] for low, _ in pairs]
-            highs = [struct.unpack(form, high)[0] for _, high in pairs]
-            found[str(field_id)] = [min(lows), max(highs)]
-    return found
 
 
 def zone_sensitive(cube: CubeDefinition) -> bool:

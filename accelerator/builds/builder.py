@@ -1,9 +1,8 @@
 """Builds: which files a cube lacks, their segments by Spark, their commit to the store; merges.
 
-A build is resumable by construction: it asks the store what is missing, writes under its own
-prefix, and commits each job's segments at once. What a killed build left is never looked at.
-Segments whose artifact is gone are forgotten first, and so built again. What the cells of finer
-cubes give is made of them by DuckDB, and no data file is read for it.
+Its jobs go through the one `loop`. Segments whose artifact is gone are forgotten first, and so
+built again. What the cells of finer cubes give is made of them by DuckDB, and no data file is read
+for it.
 """
 
 from __future__ import annotations
@@ -21,12 +20,14 @@ from typing import TYPE_CHECKING
 from accelerator.builds.checksums import altered, check
 from accelerator.builds.from_cubes import Source, definitions, finer, sources
 from accelerator.builds.inspection import inspect
+from accelerator.builds.loop import Loop, OpenJob, parts
 from accelerator.builds.repair import broken_segments, unreadable_segments
 from accelerator.builds.segment_records import (
     DERIVED_FROM,
     NOTHING,
     Counts,
     Written,
+    bounds_of,
     built_segment,
     merged_segment,
 )
@@ -35,10 +36,7 @@ from accelerator.context import refusal
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
 from accelerator.errors import (
     BuildError,
-    CancelledError,
-    CubeNotFoundError,
     EngineError,
-    StoreConflictError,
     UnknownTableError,
 )
 from accelerator.iceberg import Lake, LiveFile, PinnedTable
@@ -97,20 +95,6 @@ class Target:
     def needs(self) -> Needs:
         """A segment is up to date when every dimension is at the pinned snapshot."""
         return Needs(named=tuple((o, o) for o in range(1, len(self.pinned))))
-
-
-@dataclass(frozen=True)
-class Run:
-    """One build as it runs: the tag of its Spark jobs, and how it learns that it was cancelled."""
-
-    target: Target
-    tag: str
-    cancelled: threading.Event
-
-    def check(self) -> None:
-        """CancelledError once somebody has cancelled the build."""
-        if self.cancelled.is_set():
-            raise cancelled_error(self.target.record.name)
 
 
 class Builder:
@@ -226,8 +210,16 @@ class Builder:
         tag: str = "",
     ) -> Built:
         """Builds what is missing; a rerun goes on where another stopped."""
+        loop = Loop(
+            self._store,
+            record.name,
+            f"BUILD CUBE {record.name}",
+            tag or "build",
+            progress or SilentProgress(),
+            cancelled or threading.Event(),
+        )
         with self._store.reading():  # no vacuum takes the build for dead while it runs
-            return self._build(record, progress or SilentProgress(), cancelled, tag)
+            return self._build(record, loop)
 
     def _check_settings(self, record: CubeRecord) -> None:
         """BuildError where Spark would compute other segments than those that answers rest on."""
@@ -238,39 +230,24 @@ class Builder:
                 hint="set it back to Spark's default, or build in another session",
             )
 
-    def _build(
-        self,
-        record: CubeRecord,
-        progress: Progress,
-        cancelled: threading.Event | None,
-        tag: str,
-    ) -> Built:
-        from cubes.spark import JobError
-
+    def _build(self, record: CubeRecord, loop: Loop) -> Built:
         self._check_settings(record)
-        run = Run(self.target(record), tag or "build", cancelled or threading.Event())
-        for table in run.target.pinned:
-            self._store.pin_snapshot(table.facts.uuid, table.snapshot_ms)
-        self._repair(run.target)
-        files = self.missing(run.target)
-        progress.start(len(files), f"building {record.name}")
+        target = self.target(record)
+        loop.pin(target.pinned)
+        self._repair(target)
+        files = self.missing(target)
         done = Built(record.name)
-        try:
-            for source in self._sources(run, files):
-                made, taken = self._derive(run, source)
+        with loop.running(len(files)):
+            for source in self._sources(target, files):
+                loop.check()
+                made, taken = self._derive(target, source, loop)
                 files = tuple(f for f in files if f.path not in taken)
                 done = _plus(done, made)
-                progress.advance(len(taken))
-            unique = self._unique_edges(run) if files else {}
-            for part in _jobs(files, self._config):
-                done = _plus(done, self._job(run, part, unique))
-                progress.advance(len(part))
-        except JobError as error:
-            if error.cancelled or run.cancelled.is_set():
-                raise cancelled_error(record.name) from error
-            raise _failed(record, error) from error
-        finally:
-            progress.finish()
+                loop.progress.advance(len(taken))
+            unique = self._unique_edges(target, loop) if files else {}
+            limits = self._config.build_files_per_job, self._config.build_bytes_per_job
+            for part in loop.each(_parts(files, *limits)):
+                done = _plus(done, self._job(target, part, unique, loop))
         return done
 
     def compact(self, record: CubeRecord, *, tag: str = "") -> Built:
@@ -284,17 +261,9 @@ class Builder:
         segments = self.coverage(target, exactly=True).segments
         if len(segments) < 2:
             return Built(record.name)
-        job = self._store.begin_job(record.table_uuid, record.id)
-        merged = self._merge(target, segments, job, tag)
-        kept = self._commit(record, [merged], job)
-        return Built(
-            record.name,
-            sum(len(s.files) for s in kept),
-            len(kept),
-            sum(s.rows for s in kept),
-            sum(s.bytes for s in kept),
-            1 - len(kept),
-        )
+        with OpenJob(self._store, record) as open_job:
+            merged = self._merge(target, segments, open_job.job, tag)
+            return _built(record, *open_job.commit(lambda: ((), [merged])))
 
     def forget_unreadable(self, table_uuid: str, segments: Sequence[SegmentRecord]) -> list[int]:
         """Forgets those of the segments that can't be read, or aren't what was written.
@@ -326,32 +295,30 @@ class Builder:
         self, target: Target, segments: Sequence[SegmentRecord], job: Job, tag: str
     ) -> SegmentRecord:
         filled = [s for s in segments if s.rows]
-        number, uri = segment_id(), f"{job.uri}/merged.parquet"
-        path = local_path(uri)
+        number = segment_id()
         if filled:
             ids = ", ".join(str(s.id) for s in filled)
             scan = parquet_scan(sorted({local_path(s.path) for s in filled}))
             source = f"(SELECT * FROM {scan} WHERE {SEGMENT} IN ({ids}))"
             select = merge_select(target.cube, source, number)
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._duckdb.execute(f"COPY ({select}) TO {text_literal(path)} {_MERGED}", tag=tag)
+            self._copy(select, f"{job.uri}/merged.parquet", tag)
         written = inspect(self._store, self._duckdb, job).get(number, _nothing(job, "merged"))
         return merged_segment(segments, number, written)
 
-    def _unique_edges(self, run: Run) -> dict[int, bool | None]:
+    def _unique_edges(self, target: Target, loop: Loop) -> dict[int, bool | None]:
         """Whether each edge's key is unique on the pinned dimension; None: it isn't countable."""
         from cubes.spark import is_unique
 
         engine = self._spark()
         found: dict[int, bool | None] = {}
         with ExitStack() as stack:
-            stack.enter_context(engine.tagged(run.tag))
-            for edge in run.target.cube.edges:
-                run.check()
+            stack.enter_context(engine.tagged(loop.tag))
+            for edge in target.cube.edges:
+                loop.check()
                 if not countable(edge):
                     found[edge.occurrence] = None
                     continue
-                pinned = run.target.pinned[edge.occurrence]
+                pinned = target.pinned[edge.occurrence]
                 columns = tuple(own.field_id for own, _ in edge.keys)
                 key = (pinned.facts.uuid, pinned.facts.snapshot_id, columns)
                 if key not in self._unique:
@@ -360,63 +327,66 @@ class Builder:
                 found[edge.occurrence] = self._unique[key]
         return found
 
-    def _sources(self, run: Run, files: Sequence[LiveFile]) -> list[Source]:
+    def _sources(self, target: Target, files: Sequence[LiveFile]) -> list[Source]:
         """The finer cubes' segments that files' cells can be made of, in jobs."""
         if not files:
             return []
-        target = run.target
         found = sources(
             self._store, target.record, target.cube, target.pinned, files, self._settings()
         )
         return [part for one in found for part in one.parts(self._config)]
 
-    def _derive(self, run: Run, source: Source) -> tuple[Built, frozenset[str]]:
+    def _derive(self, target: Target, source: Source, loop: Loop) -> tuple[Built, frozenset[str]]:
         """Makes segments of a finer cube's cells; what is built, and the paths of its files.
 
         Where DuckDB can't, nothing is, and the files are read.
         """
-        run.check()
-        target, record = run.target, run.target.record
+        record = target.record
         live = {f.path: f for f in target.pinned[0].live_files()}
         files = [live[s.files[0].path] for s in source.segments]
         ids = {f.path: segment_id() for f in files}
-        job = self._store.begin_job(record.table_uuid, record.id)
         filled = [s for s in source.segments if s.rows]
-        try:
-            check(filled, self._store)
-            if filled:
-                scan = parquet_scan(sorted({local_path(s.path) for s in filled}))
-                select = source.derivation.select(
-                    scan, {s.id: ids[s.files[0].path] for s in filled}
-                )
-                path = Path(local_path(f"{job.uri}/cells.parquet"))
-                path.parent.mkdir(parents=True, exist_ok=True)
-                copy = f"COPY ({select}) TO {text_literal(str(path))} {_MERGED}"
-                self._duckdb.execute(copy, tag=run.tag)
-            written = inspect(self._store, self._duckdb, job)
-        except (DeclinedError, EngineError) as error:
-            self._discard(job, ())
-            _log.info("cells of %s aren't made of another cube's: %s", record.name, error)
-            return Built(record.name), frozenset()
-        except CancelledError as error:
-            self._discard(job, ())
-            raise cancelled_error(record.name) from error
-        facts = {DERIVED_FROM: source.cube_id}
-        segments = self._records(run, files, ids, written, source.counts(), job, facts)
-        built = self._committed(run, segments, job)
+        with OpenJob(self._store, record) as open_job:
+            job = open_job.job
+            try:
+                check(filled, self._store)
+                if filled:
+                    scan = parquet_scan(sorted({local_path(s.path) for s in filled}))
+                    select = source.derivation.select(
+                        scan, {s.id: ids[s.files[0].path] for s in filled}
+                    )
+                    self._copy(select, f"{job.uri}/cells.parquet", loop.tag)
+                written = inspect(self._store, self._duckdb, job)
+            except (DeclinedError, EngineError) as error:
+                _log.info("cells of %s aren't made of another cube's: %s", record.name, error)
+                return Built(record.name), frozenset()
+            facts = {DERIVED_FROM: source.cube_id}
+            segments = self._records(target, files, ids, written, source.counts(), job, facts)
+            built = _built(record, *open_job.commit(lambda: ((), segments)))
         return replace(built, derived=built.segments), frozenset(ids)
 
-    def _job(self, run: Run, files: Sequence[LiveFile], unique: dict[int, bool | None]) -> Built:
-        run.check()
-        record = run.target.record
-        job = self._store.begin_job(record.table_uuid, record.id)
+    def _copy(self, select: str, uri: str, tag: str) -> None:
+        """Writes what DuckDB makes of the SELECT."""
+        path = Path(local_path(uri))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._duckdb.execute(f"COPY ({select}) TO {text_literal(str(path))} {_MERGED}", tag=tag)
+
+    def _job(
+        self,
+        target: Target,
+        files: Sequence[LiveFile],
+        unique: dict[int, bool | None],
+        loop: Loop,
+    ) -> Built:
         ids = {f.path: segment_id() for f in files}
-        written, counts = self._write(run, files, ids, unique, job)
-        return self._committed(run, self._records(run, files, ids, written, counts, job), job)
+        with OpenJob(self._store, target.record) as open_job:
+            written, counts = self._write(target, files, ids, unique, open_job.job, loop)
+            segments = self._records(target, files, ids, written, counts, open_job.job)
+            return _built(target.record, *open_job.commit(lambda: ((), segments)))
 
     def _records(
         self,
-        run: Run,
+        target: Target,
         files: Sequence[LiveFile],
         ids: dict[str, int],
         written: dict[int, Written],
@@ -425,7 +395,8 @@ class Builder:
         facts: dict[str, str] | None = None,
     ) -> list[SegmentRecord]:
         """The records of what a job wrote for those files."""
-        target, none = run.target, _nothing(job, "none")
+        none = _nothing(job, "none")
+        bounds = bounds_of(target.cube, target.pinned[0], files)
         return [
             built_segment(
                 target.cube,
@@ -435,39 +406,29 @@ class Builder:
                 ids[file.path],
                 written.get(ids[file.path], none),
                 counts,
+                bounds,
                 self._settings(),
                 facts,
             )
             for file in files
         ]
 
-    def _committed(self, run: Run, segments: Sequence[SegmentRecord], job: Job) -> Built:
-        """Commits a job's segments, each of one file."""
-        kept = self._commit(run.target.record, segments, job)
-        return Built(
-            run.target.record.name,
-            len(kept),
-            len(kept),
-            sum(s.rows for s in kept),
-            sum(s.bytes for s in kept),
-            len(segments) - len(kept),
-        )
-
     def _write(
         self,
-        run: Run,
+        target: Target,
         files: Sequence[LiveFile],
         ids: dict[str, int],
         unique: dict[int, bool | None],
         job: Job,
+        loop: Loop,
     ) -> tuple[dict[int, Written], Counts]:
         """Runs the Spark jobs over those files: their cells, and their rows without partners."""
         from cubes.spark import count_missing, write_segments
 
-        target, engine = run.target, self._spark()
+        engine = self._spark()
         edges = [e for e in target.cube.edges if _chain_unique(e, target.cube.edges, unique)]
         with ExitStack() as stack:
-            stack.enter_context(engine.tagged(run.tag))
+            stack.enter_context(engine.tagged(loop.tag))
             engine.register_functions()
             sources = [stack.enter_context(engine.stage(target.pinned[0], files)).sql]
             for pinned in target.pinned[1:]:
@@ -484,60 +445,20 @@ class Builder:
                 min(len(files), tasks),
                 small=[o for o in range(1, len(sources)) if _memory(target, o) <= _SMALL_BYTES],
             )
-            run.check()
+            loop.check()
             written = inspect(self._store, self._duckdb, job)
             rows = {f.path: _live_rows(f) for f in files}
             joined = {f.path: written.get(ids[f.path], NOTHING).raw_rows for f in files}
             missing = None
             if edges and not _nothing_missing(target, edges, rows, joined):
                 missing = count_missing(engine.session, target.cube, edges, sources)
-                run.check()
+                loop.check()
         return written, Counts(unique, frozenset(e.occurrence for e in edges), missing)
-
-    def _commit(
-        self, record: CubeRecord, segments: Sequence[SegmentRecord], job: Job
-    ) -> list[SegmentRecord]:
-        """Commits segments and gives those that stand; artifacts that nobody needs are deleted.
-
-        A cube may be dropped while its segments are made, or the build be taken for dead by a full
-        vacuum: the store refuses them then, and nothing of them stays.
-        """
-        try:
-            lost = self._store.add_segments(record.table_uuid, segments, job=job).lost
-        except (StoreConflictError, CubeNotFoundError):
-            self._discard(job, ())
-            raise
-        kept = [s for s in segments if s.id not in lost]
-        if lost:
-            self._discard(job, kept)
-        return kept
-
-    def _discard(self, job: Job, kept: Sequence[SegmentRecord]) -> None:
-        """Deletes what the job wrote, except files with a segment that is kept, and ends it."""
-        needed = {s.path for s in kept if s.rows}
-        self._store.delete_artifacts(u for u in self._store.artifacts(job) if u not in needed)
-        self._store.finish_job(job)
 
 
 def _nothing(job: Job, name: str) -> Written:
     """What is said of a segment without cells: it has a name and no file."""
     return replace(NOTHING, uri=f"{job.uri}/{name}.parquet")
-
-
-def cancelled_error(name: str) -> CancelledError:
-    """What a cancelled build raises."""
-    return CancelledError(
-        f"the build of {name} was cancelled",
-        hint="what it had finished is kept; BUILD CUBE goes on from there",
-    )
-
-
-def _failed(record: CubeRecord, error: Exception) -> BuildError:
-    return BuildError(
-        f"the build of {record.name} failed in Spark: {error}",
-        hint=f"what it had finished is kept; BUILD CUBE {record.name} goes on once that is mended;"
-        " where a column has a wider type now than when the cube was made, create the cube anew",
-    )
 
 
 def _chain_unique(edge: Edge, edges: Sequence[Edge], unique: dict[int, bool | None]) -> bool:
@@ -571,18 +492,21 @@ def _live_rows(file: LiveFile) -> int | None:
     return None if file.deletes else file.record_count
 
 
-def _jobs(files: Sequence[LiveFile], config: Config) -> Iterator[list[LiveFile]]:
-    part: list[LiveFile] = []
-    size = 0
-    for file in files:
-        larger = size + file.size_bytes > config.build_bytes_per_job
-        if part and (larger or len(part) >= config.build_files_per_job):
-            yield part
-            part, size = [], 0
-        part.append(file)
-        size += file.size_bytes
-    if part:
-        yield part
+def _parts(files: Sequence[LiveFile], files_max: int, bytes_max: int) -> Iterator[list[LiveFile]]:
+    return parts(files, files_max=files_max, weigh=lambda f: f.size_bytes, most=bytes_max)
+
+
+def _built(
+    record: CubeRecord, kept: Sequence[SegmentRecord], lost: Sequence[SegmentRecord]
+) -> Built:
+    return Built(
+        record.name,
+        sum(len(s.files) for s in kept),
+        len(kept),
+        sum(s.rows for s in kept),
+        sum(s.bytes for s in kept),
+        len(lost),
+    )
 
 
 def _plus(a: Built, b: Built) -> Built:

@@ -12,9 +12,11 @@ from accelerator.builds.checksums import CHECKSUM
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store import CoveredFile, EdgeCount, SegmentRecord
 from cubes.definition import FORMAT, CubeDefinition
-from cubes.freshness import integer_bounds, read_as
+from cubes.freshness import read_as
 from rewrite.expr import Column
 
+Bounds = Mapping[tuple[str, int], dict[str, list[int]]]
+"""By a file's key and a field id, as text, the least and the largest value."""
 FILE_BYTES = "file_bytes"
 """The fact that has the size of the whole artifact, since `bytes` is one segment's share."""
 COLUMN_BYTES = "column_bytes"
@@ -78,6 +80,7 @@ def built_segment(
     number: int,
     written: Written,
     counts: Counts,
+    bounds: Bounds,
     settings: Mapping[str, str],
     facts: Mapping[str, str] | None = None,
 ) -> SegmentRecord:
@@ -106,7 +109,7 @@ def built_segment(
         format=FORMAT,
         facts={
             **written.facts,
-            "bounds": _bounds(cube, pinned[0], file),
+            "bounds": bounds.get(file.key, {}),
             **(facts or {}),
         },
     )
@@ -137,15 +140,33 @@ def merged_segment(
     )
 
 
-def _bounds(cube: CubeDefinition, fact: PinnedTable, file: LiveFile) -> dict[str, list[int]]:
-    """Proven bounds of the fact's integer columns that the cube sums."""
+def bounds_of(cube: CubeDefinition, fact: PinnedTable, files: Sequence[LiveFile]) -> Bounds:
+    """Proven bounds of the fact's integer columns that the cube sums, by file and field id.
+
+    Of columns without a NULL in the file, as its manifest says; a file without rows has none.
+    """
     types = {c.field_id: c.type for c in fact.facts.columns}
     summed = {
         s.argument.field_id
         for s in cube.states
         if s.kind == "sum" and isinstance(s.argument, Column) and s.argument.occurrence == 0
     }
-    return integer_bounds([file], sorted(summed), types)
+    wanted = sorted(one for one in summed if types.get(one) in ("int", "bigint"))
+    if not wanted:
+        return {}
+    told = fact.statistics_of(files)
+    paths, numbers = told.source.keys()
+    keys = list(zip(paths.to_pylist(), numbers.tolist(), strict=True))
+    found: dict[tuple[str, int], dict[str, list[int]]] = {}
+    for field_id in wanted:
+        column = told.column(field_id, types[field_id])
+        proven = column.bounds.bounded & (column.bounds.nulls == 0) & ~column.unproven
+        if column.contradicts or column.bounds.numbers is None:
+            continue
+        low, high = column.bounds.numbers
+        for place in (proven & (told.rows > 0)).nonzero()[0].tolist():
+            found.setdefault(keys[place], {})[str(field_id)] = [int(low[place]), int(high[place])]
+    return found
 
 
 def _merged_edges(segments: Sequence[SegmentRecord]) -> tuple[EdgeCount, ...]:

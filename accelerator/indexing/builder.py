@@ -1,8 +1,7 @@
 """Index builds: which data files an index lacks, their blobs by Spark, their commit to the store.
 
-Resumable as builds of cubes are: what is missing follows from the store, each job commits what it
-made at once, and what a killed build left is never looked at. Several indexes of a table are built
-in one pass over its files.
+Its jobs go through the one loop of builds. Several indexes of a table are built in one pass over
+its files.
 """
 
 from __future__ import annotations
@@ -11,20 +10,18 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from accelerator.builds.loop import Loop, Offer, OpenJob, parts
 from accelerator.config import Config
 from accelerator.errors import (
     UNFIT,
     BuildError,
-    CancelledError,
-    CubeNotFoundError,
-    EngineError,
     IndexDefinitionError,
-    StoreConflictError,
     StoreError,
     UnknownColumnError,
     UnknownTableError,
@@ -60,8 +57,6 @@ _TASK_BYTES = 64 * 1024 * 1024
 
 FileKey = tuple[str, int]
 """A data file's path and sequence number."""
-Offer = tuple[list[int], list[SegmentRecord]]
-"""Ids of records that go, and the records that stand in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,39 +255,29 @@ class IndexBuilder:
         tag: str = "build",
     ) -> list[BuiltIndex]:
         """Builds what indexes of one table lack; a rerun goes on where another stopped."""
-        shown, stop = progress or SilentProgress(), cancelled or threading.Event()
         self._check_session(wanted)
+        loop = Loop(
+            self._store,
+            ", ".join(record.name for record in wanted),
+            "BUILD INDEX",
+            tag,
+            progress or SilentProgress(),
+            cancelled or threading.Event(),
+        )
         with self._store.reading():
             targets = [self.target(record) for record in wanted]
             for target in targets:
-                dimensions = () if target.path is None else target.path.dimensions
-                for pinned in (target.pinned, *dimensions):
-                    self._store.pin_snapshot(pinned.facts.uuid, pinned.snapshot_ms)
+                loop.pin((target.pinned, *(() if target.path is None else target.path.dimensions)))
             due = {t.record.id: self.due(t) for t in targets}
             opened = frozenset[FileKey]().union(*(one.files for one in due.values()))
             live = targets[0].pinned.live_files() if targets else ()
-            files = {f.key: f for f in live if f.key in opened}
-            names = ", ".join(record.name for record in wanted)
+            files = list({f.key: f for f in live if f.key in opened}.values())
             done = {t.record.id: BuiltIndex(t.record.name) for t in targets}
-            shown.start(len(files), f"building {names}")
-            try:
+            with loop.running(len(files)):
                 for target in targets:
                     self._keep(target, due[target.record.id].kept)
-                for part in _jobs(list(files.values())):
-                    _check(stop, names)
+                for part in loop.each(_jobs(files)):
                     self._job(targets, due, part, done, tag)
-                    shown.advance(len(part))
-            except CancelledError:
-                raise _cancelled(names) from None
-            except EngineError as error:
-                if stop.is_set():
-                    raise _cancelled(names) from error
-                raise BuildError(
-                    f"the build of {names} failed: {error.message}",
-                    hint=f"{error.hint}; what it had committed stays, and BUILD INDEX goes on",
-                ) from error
-            finally:
-                shown.finish()
             for target in targets:
                 self._merge(target)
         return list(done.values())
@@ -318,25 +303,18 @@ class IndexBuilder:
         if len(small) < _BUNDLES_MERGED:
             return
         for some in _groups(small):
-            job = self._store.begin_job(record.table_uuid, record.id)
             try:
-                made = records.taken_apart(some, self._reader)
-                bundle = records.write_bundle(self._store, job, made)
-                merged = records.segments(
-                    record, some[0].fields[0][2], made, bundle, some[0].dimensions
-                )
+                with OpenJob(self._store, record) as open_job:
+                    made = records.taken_apart(some, self._reader)
+                    bundle = records.write_bundle(self._store, open_job.job, made)
+                    merged = records.segments(
+                        record, some[0].fields[0][2], made, bundle, some[0].dimensions
+                    )
+                    gone = [s.id for s in some]
+                    open_job.commit(partial(_offer, gone, merged))
             except (OSError, ValueError, StoreError) as error:
                 _log.warning(_UNMERGED, record.name, error)
-                self._discard(job, ())
                 return
-            try:
-                gone = [s.id for s in some]
-                lost = self._add(record, job, partial(_offer, gone, merged))
-            except StoreError as error:
-                _log.warning(_UNMERGED, record.name, error)
-                return
-            if lost:
-                self._discard(job, ())
 
     def _reader(self, uri: str) -> Read:
         return lambda offset, length: self._store.read_range(uri, offset, length)
@@ -351,13 +329,13 @@ class IndexBuilder:
     ) -> None:
         """One Spark job over those files, and a commit for each index."""
         due = [t for t in targets if any(f.key in wanted[t.record.id].files for f in files)]
-        jobs = {t.record.id: self._store.begin_job(t.record.table_uuid, t.record.id) for t in due}
-        try:
-            answers = self._run(due, jobs, wanted, files, tag)
+        with ExitStack() as stack:
+            jobs = {t.record.id: stack.enter_context(OpenJob(self._store, t.record)) for t in due}
+            answers = self._run(due, {i: one.job for i, one in jobs.items()}, wanted, files, tag)
             for target in due:
                 lacks = wanted[target.record.id]
                 made = _made(target, files, answers, lacks.files)
-                built = self._commit(target, jobs, made, lacks.doubtful)
+                built = self._commit(target, jobs[target.record.id], made, lacks.doubtful)
                 before = done[target.record.id]
                 done[target.record.id] = BuiltIndex(
                     before.index,
@@ -366,9 +344,6 @@ class IndexBuilder:
                     before.bytes + built.bytes,
                     before.skipped + built.skipped,
                 )
-        finally:
-            for job in jobs.values():  # it failed, or nobody wants what it made
-                self._discard(job, ())
 
     def _run(
         self,
@@ -471,8 +446,8 @@ class IndexBuilder:
     def _keep(self, target: Target, kept: Mapping[FileKey, Snapshots]) -> None:
         """What was built from other states of the dimensions, and holds without a look at files."""
         if kept:
-            job = self._store.begin_job(target.record.table_uuid, target.record.id)
-            self._add(target.record, job, lambda: self._restamped(target, kept, frozenset()))
+            with OpenJob(self._store, target.record) as open_job:
+                open_job.commit(lambda: self._restamped(target, kept, frozenset()))
 
     def _restamped(
         self, target: Target, same: Mapping[FileKey, Snapshots], again: Collection[FileKey]
@@ -503,14 +478,11 @@ class IndexBuilder:
     def _commit(
         self,
         target: Target,
-        jobs: dict[str, Job],
+        open_job: OpenJob,
         made: records.Made,
         doubtful: Mapping[FileKey, Snapshots],
     ) -> BuiltIndex:
-        """Adds what was made; of doubtful files without a changed key what there is goes on.
-
-        The job leaves `jobs` before its commit, and with that who deletes what it wrote.
-        """
+        """Adds what was made; of doubtful files without a changed key what there is goes on."""
         record = target.record
         keys = [(file.path, file.sequence_number) for file in made.files]
         new = [i for i, indexed in enumerate(made.indexed) if not indexed.unchanged]
@@ -519,18 +491,15 @@ class IndexBuilder:
         made = records.Made(tuple(made.files[i] for i in new), tuple(made.indexed[i] for i in new))
         segments = list[SegmentRecord]()
         if new:
-            bundle = records.write_bundle(self._store, jobs[record.id], made)
+            bundle = records.write_bundle(self._store, open_job.job, made)
             segments = records.segments(record, target.type, made, bundle, target.dimensions)
 
         def offer() -> Offer:
             gone, restamped = self._restamped(target, same, again) if target.path else ([], [])
             return gone, [*restamped, *segments]
 
-        job = jobs.pop(record.id)
-        lost = self._add(record, job, offer)
-        kept = [s for s in segments if s.id not in lost]
-        if lost:
-            self._discard(job, kept)
+        ours = {one.id for one in segments}
+        kept = [one for one in open_job.commit(offer)[0] if one.id in ours]
         files = len(made.files) if any(s.is_bundle for s in kept) else 0
         return BuiltIndex(
             record.name,
@@ -539,35 +508,6 @@ class IndexBuilder:
             sum(s.bytes for s in kept),
             sum(not one.light and one.sidecar is None for one in made.indexed) if files else 0,
         )
-
-    def _add(self, record: IndexRecord, job: Job, offer: Callable[[], Offer]) -> tuple[int, ...]:
-        """Commits what is offered in the place of what goes; the ids of what lost.
-
-        Another build may have ended an earlier bundle that the offer goes on with: then the offer
-        is asked for again. What is refused is deleted. After any other failure it stays: the
-        commit may have been made, or be made yet by a request that is late.
-        """
-        gone, made = offer()
-        while True:
-            try:
-                return self._store.add_segments(
-                    record.table_uuid, made, replaces=gone, job=job
-                ).lost
-            except CubeNotFoundError:
-                self._discard(job, ())
-                raise
-            except StoreConflictError:
-                before = {one.path for one in made}
-                gone, made = offer()
-                if before <= {one.path for one in made}:
-                    self._discard(job, ())
-                    raise
-
-    def _discard(self, job: Job, kept: Sequence[SegmentRecord]) -> None:
-        """Deletes what the job wrote, except what is kept, and ends it."""
-        needed = {s.path for s in kept}
-        self._store.delete_artifacts(u for u in self._store.artifacts(job) if u not in needed)
-        self._store.finish_job(job)
 
 
 def _offer(gone: list[int], made: list[SegmentRecord]) -> Offer:
@@ -589,17 +529,9 @@ def _made(
     return records.Made(tuple(map(records.covered_file, chosen)), tuple(found))
 
 
-def _jobs(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
+def _jobs(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
     """The files in parts of so many that what comes back fits the driver's memory."""
-    parts: list[list[LiveFile]] = []
-    rows = 0
-    for file in files:
-        if not parts or len(parts[-1]) >= _FILES_MAX or rows + file.record_count > _ROWS_MAX:
-            parts.append([])
-            rows = 0
-        parts[-1].append(file)
-        rows += file.record_count
-    return parts
+    return parts(files, files_max=_FILES_MAX, weigh=lambda f: f.record_count, most=_ROWS_MAX)
 
 
 def _parts(work: Sequence[FileWork], engine: SparkEngine) -> list[Sequence[FileWork]]:
@@ -646,15 +578,3 @@ def _check_type(record: IndexRecord, column: ColumnFacts) -> None:
             f"index {record.name} has options that can't be read: {error}",
             hint=f"DROP INDEX {record.name}, and create it again",
         ) from error
-
-
-def _check(cancelled: threading.Event, names: str) -> None:
-    if cancelled.is_set():
-        raise _cancelled(names)
-
-
-def _cancelled(names: str) -> CancelledError:
-    return CancelledError(
-        f"the build of {names} was cancelled",
-        hint="what it had finished is kept; BUILD INDEX goes on from there",
-    )

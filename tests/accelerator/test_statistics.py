@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelerator.builds.segment_records import bounds_of
 from accelerator.iceberg.columnar_files import ColumnarFiles
 from accelerator.iceberg.delete_columns import DeleteFiles, Listed
 from accelerator.iceberg.identity import Place
 from accelerator.iceberg.manifests.listed import DELETES
 from accelerator.iceberg.manifests.reader import decode_manifest
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
+from cubes.definition import CubeDefinition
 from tests.accelerator.iceberg.avro_writer import Layout, Writer
 from tests.accelerator.iceberg.manifests import entry, listed
+from tests.cubes.star import Star, cube
 
 A = 1
 """The field id of the one column."""
@@ -193,3 +197,32 @@ def test_no_file_at_all() -> None:
     found = _column([], "int")
     assert found.bounds.lower.type == pa.int64()
     assert len(found.fixed) == 0
+
+
+def test_a_segment_has_bounds_of_what_it_sums() -> None:
+    """Of columns without a NULL, as the manifest proves it."""
+    whole = cube("SELECT f.g, sum(n) s FROM f GROUP BY f.g")
+    (column,) = (c for c in Star.tables["f"].columns if c.name == "n")
+    one, two = (value.to_bytes(4, "little") for value in (1, 2))
+    files = [
+        _file((one, two)),
+        _file((one, two), nulls=1),
+        _file((one, two), nulls=None),
+        _file(None),
+        _file((one, two), rows=0),
+    ]
+    for type_, expected in (("int", {"f0": {"1": [1, 2]}}), ("string", {})):
+        facts = SimpleNamespace(columns=(SimpleNamespace(field_id=A, type=type_),))
+        fact = SimpleNamespace(facts=facts, statistics_of=lambda _: FileStatistics(_source(files)))
+        found = bounds_of(_summing(whole, column.field_id), fact, ())
+        assert {path: told for (path, _), told in found.items()} == expected
+
+
+def _summing(whole: CubeDefinition, field_id: int) -> CubeDefinition:
+    """The cube over column A in the place of that one."""
+    states = tuple(
+        replace(s, argument=replace(s.argument, field_id=A)) if s.argument is not None else s
+        for s in whole.states
+    )
+    assert any(s.argument is not None and s.argument.field_id == A for s in states), field_id
+    return replace(whole, states=states)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cubes.definition import FORMAT
-from cubes.freshness import Coverage, cover, integer_bounds
+from cubes.freshness import Coverage, cover
 from cubes.plan import Needs
 from tests.cubes.star import Star, cube
 
@@ -158,25 +158,3 @@ def test_sums_of_sums_need_bounds() -> None:
     for high, refused in ((2**31 - 2, {}), (2**31 - 1, {"aggregate_not_in_cube": 1})):
         bounds = {"bounds": {"5": [0, 1], "6": [0, high]}}
         assert _refused(replace(_WHOLE[0], facts=bounds), needs) == refused
-
-
-@dataclass(frozen=True)
-class Statistics:
-    record_count: int
-    lower: dict[int, bytes]
-    upper: dict[int, bytes]
-    null_counts: dict[int, int]
-
-
-def test_bounds_are_known_only_without_nulls() -> None:
-    one, two = (1).to_bytes(4, "little"), (2).to_bytes(4, "little")
-    whole = Statistics(3, {5: one}, {5: two}, {5: 0})
-    assert integer_bounds([whole], [5], {5: "int"}) == {"5": [1, 2]}
-    for bad in (
-        replace(whole, null_counts={5: 1}),
-        replace(whole, null_counts={}),
-        replace(whole, lower={}),
-    ):
-        assert integer_bounds([whole, bad], [5], {5: "int"}) == {}
-    assert integer_bounds([whole], [5], {5: "bigint"}) == {}
-    assert integer_bounds([whole], [5], {5: "string"}) == {}
