@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from accelerator.errors import (
 from accelerator.indexing import statements as indexing
 from accelerator.maintenance import recycle_bin, vacuuming
 from accelerator.maintenance.vacuuming import Scope
+from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import (
     AddConstraint,
     AddRelateColumn,
@@ -44,6 +45,7 @@ from accelerator.statements.kinds import (
     DropCube,
     DropIndex,
     DropRelateColumn,
+    EstimateCube,
     NotBuilt,
     OptimizeTable,
     PublishCube,
@@ -71,17 +73,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build", "vacuum"]
 
-# These name a table, and no statement of Spark's begins as they do.
-_ALWAYS_OURS = (
-    BuildAll,
-    PublishCube,
-    ShowConstraints,
-    ShowCubes,
-    ShowIndexes,
-    ShowRecycleBin,
-    ShowRelateColumns,
-    ShowStatistics,
-)
+Rows = Iterable[Mapping[str, Any]]
+Run = Callable[[Any, "Services"], Rows]
 _UNKNOWN = "table_unknown"
 _COLUMN = "The column name "
 
@@ -89,19 +82,23 @@ _COLUMN = "The column name "
 def is_ours(statement: Statement, services: Services) -> bool:
     """Whether the statement is for us: its words are ours alone, or its table is an Iceberg one."""
     table = getattr(statement, "table", None)
-    if table is None or isinstance(statement, _ALWAYS_OURS):
+    form = FORM_OF.get(type(statement))
+    if table is None or (form is not None and form.always):
         return True
     return services.lake.pin().table(table) is not None
 
 
-def execute(statement: Statement, services: Services) -> pa.Table:
-    """Runs one statement; its answer as rows."""
+def execute(
+    statement: Statement, services: Services, own: Mapping[type, Callable[[Any], Rows]]
+) -> pa.Table:
+    """Runs one statement; its answer as rows. `own` are those that the session runs itself."""
     if isinstance(statement, NotBuilt):
         raise statement.error()
-    run: Callable[[Any, Services], pa.Table] | None = _RUN.get(type(statement))
-    if run is None:
+    form, run = FORM_OF.get(type(statement)), _RUN.get(type(statement))
+    if form is None:
         raise StatementError(f"{type(statement).__name__} isn't a statement of ours")
-    return run(statement, services)
+    rows = own[form.kind](statement) if run is None else run(statement, services)
+    return form.table(rows)
 
 
 def start_build(services: Services, name: str, *, wait: bool, progress: Any) -> Build:
@@ -177,15 +174,19 @@ def _definition_error(services: Services, error: DeclinedError) -> AcceleratorEr
     )
 
 
-def _create(statement: CreateCube, services: Services) -> pa.Table:
+def _estimate(statement: EstimateCube, services: Services) -> Rows:
+    services.builder.check_store()
+    cube = bind_definition(services, statement.cube.select_sql)
+    target = services.builder.target(_record(statement.cube, services, cube))
+    return [estimate.estimate(services, target)]
+
+
+def _create(statement: CreateCube, services: Services) -> Rows:
     services.builder.check_store()
     cube = bind_definition(services, statement.select_sql)
-    if statement.explain:
-        target = services.builder.target(_record(statement, services, cube))
-        return estimate.estimate(services, target)
     existing = services.store.registry().cubes.get(statement.name)
     if existing is not None and statement.if_not_exists:
-        return _built_table(Built(statement.name))
+        return _built_rows(Built(statement.name))
     if existing is not None and not statement.replace:
         raise CubeExistsError(
             f"a cube named {statement.name} exists",
@@ -197,11 +198,11 @@ def _create(statement: CreateCube, services: Services) -> pa.Table:
     except CubeExistsError:  # somebody else was quicker, or what was read before is old
         if not statement.if_not_exists:
             raise
-        return _built_table(Built(statement.name))
+        return _built_rows(Built(statement.name))
     if existing is not None:
         publishing.drop_published(services, existing)
     if statement.deferred:
-        return _built_table(Built(statement.name))
+        return _built_rows(Built(statement.name))
     try:
         build = start_build(services, statement.name, wait=True, progress=None)
     except BuildError:
@@ -210,7 +211,7 @@ def _create(statement: CreateCube, services: Services) -> pa.Table:
             with suppress(AcceleratorError):
                 services.store.drop_cube(statement.name)
         raise
-    return _built_table(build.wait())
+    return _built_rows(build.wait())
 
 
 def _record(statement: CreateCube, services: Services, cube: CubeDefinition) -> CubeRecord:
@@ -227,11 +228,11 @@ def _record(statement: CreateCube, services: Services, cube: CubeDefinition) -> 
     )
 
 
-def _build(statement: BuildCube, services: Services) -> pa.Table:
-    return _built_table(start_build(services, statement.name, wait=True, progress=None).wait())
+def _build(statement: BuildCube, services: Services) -> Rows:
+    return _built_rows(start_build(services, statement.name, wait=True, progress=None).wait())
 
 
-def _build_all(statement: BuildAll, services: Services) -> pa.Table:
+def _build_all(statement: BuildAll, services: Services) -> Rows:
     facts = services.lake.pin().table(statement.table)
     if facts is None:
         raise no_such_table(services, joined(statement.table))
@@ -249,7 +250,7 @@ def _build_all(statement: BuildAll, services: Services) -> pa.Table:
     made = indexing.build_all(services, facts.uuid)
     if failed:
         raise _failed(failed, len(names))
-    return _built_table(*built, *(Built(b.index, b.files, 0, b.rows, b.bytes) for b in made))
+    return _built_rows(*built, *(Built(b.index, b.files, 0, b.rows, b.bytes) for b in made))
 
 
 def _failed(failed: Mapping[str, AcceleratorError], of: int) -> AcceleratorError:
@@ -261,43 +262,47 @@ def _failed(failed: Mapping[str, AcceleratorError], of: int) -> AcceleratorError
     return BuildError(f"{len(failed)} of {of} cubes were not built: {told}", hint=first.hint)
 
 
-def _create_index(statement: CreateIndex, services: Services) -> pa.Table:
+def _create_index(statement: CreateIndex, services: Services) -> Rows:
     pinned = services.lake.pin().pinned(statement.table)
     if pinned is None:
         raise no_such_table(services, joined(statement.table))
-    return indexing.create(statement, services, pinned, None)
+    return indexing.create(statement, services, pinned)
 
 
-def _show_indexes(statement: ShowIndexes, services: Services) -> pa.Table:
+def _drop_index(statement: DropIndex, services: Services) -> Rows:
+    return [{"index": name} for name in indexing.drop(statement, services)]
+
+
+def _show_indexes(statement: ShowIndexes, services: Services) -> Rows:
     return indexing.show(services, _table_uuid(services, statement.table))
 
 
-def _compact(statement: CompactCube, services: Services) -> pa.Table:
+def _compact(statement: CompactCube, services: Services) -> Rows:
     with services.cancellation.tracked() as tag:
-        return _built_table(services.builder.compact(_cube(services, statement.name), tag=tag))
+        return _built_rows(services.builder.compact(_cube(services, statement.name), tag=tag))
 
 
-def _publish(statement: PublishCube, services: Services) -> pa.Table:
+def _publish(statement: PublishCube, services: Services) -> Rows:
     record = _cube(services, statement.name)
     table = publishing.publish(services, record, statement.table)
-    return pa.table({"cube": [record.name], "table": [table]})
+    return [{"cube": record.name, "table": table}]
 
 
-def _drop(statement: DropCube, services: Services) -> pa.Table:
+def _drop(statement: DropCube, services: Services) -> Rows:
     try:
         recycle_bin.drop(services, statement.name, force=statement.force)
     except CubeNotFoundError:  # known only now: what was read before may be old
         if not statement.if_exists:
             raise
-        return pa.table({"cube": pa.array([], pa.string())})
-    return pa.table({"cube": [statement.name]})
+        return []
+    return [{"cube": statement.name}]
 
 
-def _undrop(statement: UndropCube, services: Services) -> pa.Table:
-    return pa.table({"cube": [recycle_bin.undrop(services, statement.name, statement.new_name)]})
+def _undrop(statement: UndropCube, services: Services) -> Rows:
+    return [{"cube": recycle_bin.undrop(services, statement.name, statement.new_name)}]
 
 
-def _show_bin(statement: ShowRecycleBin, services: Services) -> pa.Table:
+def _show_bin(statement: ShowRecycleBin, services: Services) -> Rows:
     return recycle_bin.show(services, _table_uuid(services, statement.table))
 
 
@@ -311,7 +316,7 @@ def _table_uuid(services: Services, table: TableName | None) -> str | None:
     return facts.uuid
 
 
-def _show_statistics(statement: ShowStatistics, services: Services) -> pa.Table:
+def _show_statistics(statement: ShowStatistics, services: Services) -> Rows:
     from accelerator.table_statistics import shown  # imports Arrow's compute module
 
     pinned = services.lake.pin().pinned(statement.table)
@@ -320,33 +325,13 @@ def _show_statistics(statement: ShowStatistics, services: Services) -> pa.Table:
     return shown(pinned)
 
 
-def _show_cubes(statement: ShowCubes, services: Services) -> pa.Table:
+def _show_cubes(statement: ShowCubes, services: Services) -> Rows:
     wanted = _table_uuid(services, statement.table)
-    rows = [
+    return [
         _cube_row(services, record)
         for name, record in sorted(services.store.registry().cubes.items())
         if wanted in (None, record.table_uuid)
     ]
-    return pa.Table.from_pylist(rows, schema=_CUBES)
-
-
-_CUBES = pa.schema(
-    [
-        ("cube", pa.string()),
-        ("table", pa.string()),
-        ("files_covered", pa.int64()),
-        ("files_total", pa.int64()),
-        ("segments", pa.int64()),
-        ("rows", pa.int64()),
-        ("bytes", pa.int64()),
-        ("created", pa.timestamp("ms", tz="UTC")),
-        ("hits", pa.int64()),
-        ("last_use", pa.timestamp("ms", tz="UTC")),
-        ("published", pa.string()),
-        ("status", pa.string()),
-        ("definition", pa.string()),
-    ]
-)
 
 
 def _cube_row(services: Services, record: CubeRecord) -> dict[str, Any]:
@@ -378,60 +363,51 @@ def _cube_row(services: Services, record: CubeRecord) -> dict[str, Any]:
     }
 
 
-def _built_table(*built: Built) -> pa.Table:
-    return pa.table(
-        {
-            "cube": [b.cube for b in built],
-            "files": pa.array([b.files for b in built], pa.int64()),
-            "segments": pa.array([b.segments for b in built], pa.int64()),
-            "rows": pa.array([b.rows for b in built], pa.int64()),
-            "bytes": pa.array([b.bytes for b in built], pa.int64()),
-            "derived": pa.array([b.derived for b in built], pa.int64()),
-        }
-    )
+def _built_rows(*built: Built) -> Rows:
+    return [asdict(one) for one in built]
 
 
-def _add_constraint(statement: AddConstraint, services: Services) -> pa.Table:
+def _add_constraint(statement: AddConstraint, services: Services) -> Rows:
     declared.add(services.lake, statement.table, statement.constraint, enforced=statement.enforced)
-    return pa.table({"constraint": [statement.constraint.name]})
+    return [{"constraint": statement.constraint.name}]
 
 
-def _drop_constraint(statement: DropConstraint, services: Services) -> pa.Table:
+def _drop_constraint(statement: DropConstraint, services: Services) -> Rows:
     declared.drop(services.lake, statement.table, statement.name, if_exists=statement.if_exists)
-    return pa.table({"constraint": [statement.name]})
+    return [{"constraint": statement.name}]
 
 
-def _validate(statement: ValidateConstraint, services: Services) -> pa.Table:
+def _validate(statement: ValidateConstraint, services: Services) -> Rows:
     found = declared.find(services.lake, statement.table, statement.name)
-    return check.validate(services.lake, statement.table, found, services.plain_table).arrow()
+    return [check.validate(services.lake, statement.table, found, services.plain_table).row()]
 
 
-def _show_constraints(statement: ShowConstraints, services: Services) -> pa.Table:
+def _show_constraints(statement: ShowConstraints, services: Services) -> Rows:
     return declared.show(services.lake, statement.table)
 
 
-def _add_relate(statement: AddRelateColumn, services: Services) -> pa.Table:
+def _add_relate(statement: AddRelateColumn, services: Services) -> Rows:
     from accelerator.relate import declared as relate  # imports Arrow's compute module
 
-    return relate.add(statement, services)
+    return [{"relate_column": name} for name in relate.add(statement, services)]
 
 
-def _drop_relate(statement: DropRelateColumn, services: Services) -> pa.Table:
+def _drop_relate(statement: DropRelateColumn, services: Services) -> Rows:
     from accelerator.relate import declared as relate
 
-    return relate.drop(statement, services)
+    return [{"relate_column": name} for name in relate.drop(statement, services)]
 
 
-def _show_relate(statement: ShowRelateColumns, services: Services) -> pa.Table:
+def _show_relate(statement: ShowRelateColumns, services: Services) -> Rows:
     from accelerator.relate import declared as relate
 
     return relate.show(statement.table, services)
 
 
-def _optimize(statement: OptimizeTable, services: Services) -> pa.Table:
+def _optimize(statement: OptimizeTable, services: Services) -> Rows:
     from accelerator.clustering.statements import optimize  # imports Arrow's compute module
 
-    return optimize(statement, services)
+    return [optimize(statement, services)]
 
 
 def vacuum(statement: VacuumTable, services: Services) -> Report:
@@ -452,26 +428,14 @@ def vacuum(statement: VacuumTable, services: Services) -> Report:
     return vacuuming.vacuum(services, table, scope)
 
 
-def _vacuum(statement: VacuumTable, services: Services) -> pa.Table:
+def _vacuum(statement: VacuumTable, services: Services) -> Rows:
     report = vacuum(statement, services)
-    rows = [asdict(line) | {"requests": report.requests} for line in report.lines]
-    return pa.Table.from_pylist(rows, schema=_VACUUMED)
+    return [asdict(line) | {"requests": report.requests} for line in report.lines]
 
 
-_VACUUMED = pa.schema(
-    [
-        ("action", pa.string()),
-        ("what", pa.string()),
-        ("reason", pa.string()),
-        ("files", pa.int64()),
-        ("bytes", pa.int64()),
-        ("requests", pa.int64()),
-    ]
-)
-
-
-_RUN: dict[type[Any], Callable[[Any, Services], pa.Table]] = {
+_RUN: Mapping[type, Run] = {
     CreateCube: _create,
+    EstimateCube: _estimate,
     BuildCube: _build,
     BuildAll: _build_all,
     CompactCube: _compact,
@@ -479,7 +443,7 @@ _RUN: dict[type[Any], Callable[[Any, Services], pa.Table]] = {
     DropCube: _drop,
     CreateIndex: _create_index,
     BuildIndex: indexing.build_named,
-    DropIndex: indexing.drop,
+    DropIndex: _drop_index,
     ShowIndexes: _show_indexes,
     UndropCube: _undrop,
     ShowCubes: _show_cubes,

@@ -6,19 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
-
 from accelerator.plans import MANIFESTS, Plan
 
-WHY_NOT = pa.schema(
-    [
-        ("cube", pa.string()),
-        ("code", pa.string()),
-        ("reason", pa.string()),
-        ("nearest", pa.bool_()),
-        ("ddl", pa.string()),
-    ]
-)
 _OF_COVERAGE = frozenset(
     {"cover_unavailable", "files_changed", "schema_changed", "dimension_changed"}
 )

@@ -28,6 +28,7 @@ from accelerator.queries import Queries
 from accelerator.result import Result
 from accelerator.sampling import Sampling
 from accelerator.services import Services
+from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import (
     BuildIndex,
     ExplainAccelerate,
@@ -95,7 +96,7 @@ class Accelerator:
         if isinstance(statement, Other) or not commands.is_ours(statement, self.services):
             return self.queries.plain(sql, Metrics())
         started = time.perf_counter()
-        table = self.execute(sql, dialect=dialect)
+        table = self._run(statement)
         took = (time.perf_counter() - started) * 1000
         metrics = Metrics(engine="none", execution_ms=took)
         return Result(table, metrics, lambda: "A statement of the accelerator's own.")
@@ -127,21 +128,28 @@ class Accelerator:
             return self.queries.frame(statement)
         if isinstance(statement, Other) or not commands.is_ours(statement, self.services):
             return self.spark.sql(sql)
-        table = self.execute(sql, dialect=dialect)
-        return self.spark.createDataFrame(table)
+        return self.spark.createDataFrame(self._run(statement))
 
     def execute(self, sql: str, *, dialect: str | None = None) -> pa.Table:
         """Runs a statement of our own; its answer as rows."""
-        statement = self.queries.read(sql, dialect)
-        if isinstance(statement, ExplainAccelerate):
-            text = self.explain(statement.query, format=statement.format, dialect=dialect)
-            return pa.table({"plan": text.splitlines() if statement.format == "text" else [text]})
-        if isinstance(statement, ExplainWhyNot):
-            found = self.why_not(statement.query, dialect=dialect)
-            return pa.Table.from_pylist(found, schema=explain.WHY_NOT)
-        if isinstance(statement, Verify):
-            return self.verify(statement.query, dialect=dialect).arrow()
-        return commands.execute(statement, self.services)
+        return self._run(self.queries.read(sql, dialect))
+
+    def _run(self, statement: Statement) -> pa.Table:
+        own = {
+            ExplainAccelerate: self._explained,
+            ExplainWhyNot: lambda one: self._why_not(one.query),
+            Verify: lambda one: [self.sampling.compared(one.query.sql).row()],
+        }
+        return commands.execute(statement, self.services, own)
+
+    def _explained(self, statement: ExplainAccelerate) -> list[dict[str, str]]:
+        text = self._shown(statement.query, statement.format)
+        lines = text.splitlines() if statement.format == "text" else [text]
+        return [{"plan": line} for line in lines]
+
+    def _shown(self, statement: Statement, format: str) -> str:
+        plan, _ = self.queries.plan(statement)
+        return explain.as_json(plan) if format == "json" else explain.as_text(plan)
 
     def plan(
         self, sql: str, *, only: str | None = None, dialect: str | None = None
@@ -153,15 +161,16 @@ class Accelerator:
         self, sql: str, *, format: str = "text", dialect: str | None = None
     ) -> str:  # SQL's own word
         """The plan as text or JSON: cube, cover, conditions, runners-up, reasons."""
-        plan, _ = self.plan(sql, dialect=dialect)
-        return explain.as_json(plan) if format == "json" else explain.as_text(plan)
+        return self._shown(self.queries.read(sql, dialect), format)
 
     def why_not(self, sql: str, *, dialect: str | None = None) -> list[dict[str, Any]]:
         """Each cube that was considered, the code and sentence of why it isn't used, what mends it.
 
         Keys: `cube`, `code`, `reason`, `nearest` (whether it came nearest to answering), `ddl`.
         """
-        statement = self.queries.read(sql, dialect)
+        return self._why_not(self.queries.read(sql, dialect))
+
+    def _why_not(self, statement: Statement) -> list[dict[str, Any]]:
         plan, _ = self.queries.plan(statement)
         return explain.why_not(plan, lambda: self._suggested(statement))
 
@@ -188,7 +197,8 @@ class Accelerator:
 
     def build_index(self, name: str, *, progress: Progress | None = None) -> pa.Table:
         """Builds what an index lacks, as `BUILD INDEX` does."""
-        return indexing.build_named(BuildIndex(name), self.services, progress)
+        rows = indexing.build_named(BuildIndex(name), self.services, progress)
+        return FORM_OF[BuildIndex].table(rows)
 
     def vacuum(
         self,

@@ -18,26 +18,6 @@ from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from indexes.bounds import UNKNOWN, Flags, flags
 from rewrite.facts import ColumnFacts
 
-_SCHEMA = pa.schema(
-    [
-        ("column", pa.string()),
-        ("type", pa.string()),
-        ("distinct_values", pa.int64()),
-        ("distinct_snapshot_id", pa.int64()),
-        ("distinct_current", pa.bool_()),
-        ("nulls", pa.int64()),
-        ("nulls_exact", pa.bool_()),
-        ("min", pa.string()),
-        ("min_exact", pa.bool_()),
-        ("max", pa.string()),
-        ("max_exact", pa.bool_()),
-        ("rows", pa.int64()),
-        ("rows_exact", pa.bool_()),
-        ("files", pa.int64()),
-        ("bytes", pa.int64()),
-    ]
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -50,7 +30,7 @@ class Figure:
 _UNKNOWN = Figure(None, None)
 
 
-def shown(pinned: PinnedTable) -> pa.Table:
+def shown(pinned: PinnedTable) -> list[dict[str, Any]]:
     """A row for each column, in the table's order; figures of the table stand in each of them."""
     sizes, told, sketched = pinned.sizes(), pinned.statistics(), pinned.sketched()
     table = {
@@ -73,7 +53,7 @@ def shown(pinned: PinnedTable) -> pa.Table:
         for name, figure in (("nulls", nulls), ("min", least), ("max", greatest)):
             row |= {name: figure.value, f"{name}_exact": figure.exact}
         rows.append(row | table)
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+    return rows
 
 
 def _of_manifests(column: ColumnFacts, told: FileStatistics) -> tuple[Figure, Figure, Figure]:

@@ -13,7 +13,15 @@ from accelerator.errors import AcceleratorError, ConfigError
 from accelerator.iceberg import Lake
 from accelerator.recent import Recent
 from accelerator.statements.grammar import parse_statement
-from accelerator.statements.kinds import CreateCube, Query, Statement
+from accelerator.statements.kinds import (
+    CreateCube,
+    EstimateCube,
+    ExplainAccelerate,
+    ExplainWhyNot,
+    Query,
+    Statement,
+    Verify,
+)
 from rewrite.dialects import DIALECTS, SPARK, translated
 from rewrite.facts import At
 
@@ -34,12 +42,23 @@ class Translation:
         found = parse_statement(sql, dialect)
         if dialect == SPARK:
             return found
+        return self._in_spark(found, dialect)
+
+    def _in_spark(self, found: Statement, dialect: str) -> Statement:
         if isinstance(found, Query):
-            text = self._query(found.bare, dialect)
-            return Query(text, text, found.plain)
+            return self._translated(found, dialect)
         if isinstance(found, CreateCube):
             return replace(found, select_sql=self._query(found.select_sql, dialect))
+        if isinstance(found, EstimateCube):
+            select = self._query(found.cube.select_sql, dialect)
+            return replace(found, cube=replace(found.cube, select_sql=select))
+        if isinstance(found, (ExplainAccelerate, ExplainWhyNot, Verify)):
+            return replace(found, query=self._translated(found.query, dialect))
         return found
+
+    def _translated(self, query: Query, dialect: str) -> Query:
+        text = self._query(query.bare, dialect)
+        return Query(text, text, query.plain)
 
     def _query(self, sql: str, dialect: str) -> str:
         known = self._known.get((sql, dialect))

@@ -26,7 +26,8 @@ from accelerator.errors import AcceleratorError, CancelledError, RefusedError
 from accelerator.metrics import Metrics
 from accelerator.plans import Doubt, Plan
 from accelerator.result import Result
-from accelerator.statements.kinds import Query
+from accelerator.statements.forms import FORM_OF
+from accelerator.statements.kinds import Query, Verify
 from rewrite.determined import Uncut, is_cut, uncut, undetermined
 from rewrite.dialects import SPARK
 from rewrite.parse import parse
@@ -67,21 +68,23 @@ class Verification:
 
     def arrow(self) -> pa.Table:
         """One row."""
-        return pa.table(
-            {
-                "equal": pa.array([self.equal], pa.bool_()),
-                "rewritten": [self.rewritten],
-                "rows": [self.rows],
-                "differences": pa.array(["; ".join(self.differences) or None], pa.string()),
-                "accelerated_ms": [self.accelerated_ms],
-                "plain_ms": [self.plain_ms],
-                "fallback": pa.array([self.fallback], pa.string()),
-                "estimates": pa.array([", ".join(self.estimates) or None], pa.string()),
-                "undecided": pa.array([self.undecided], pa.string()),
-                "disabled": pa.array([", ".join(self.disabled) or None], pa.string()),
-                "unattributed": pa.array([self.unattributed], pa.string()),
-            }
-        )
+        return FORM_OF[Verify].table([self.row()])
+
+    def row(self) -> dict[str, object]:
+        """As VERIFY answers."""
+        return {
+            "equal": self.equal,
+            "rewritten": self.rewritten,
+            "rows": self.rows,
+            "differences": "; ".join(self.differences) or None,
+            "accelerated_ms": self.accelerated_ms,
+            "plain_ms": self.plain_ms,
+            "fallback": self.fallback,
+            "estimates": ", ".join(self.estimates) or None,
+            "undecided": self.undecided,
+            "disabled": ", ".join(self.disabled) or None,
+            "unattributed": self.unattributed,
+        }
 
 
 @dataclass(frozen=True, slots=True)

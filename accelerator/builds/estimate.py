@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from accelerator.errors import BuildError
 from accelerator.iceberg import Sketched
@@ -41,7 +39,7 @@ class Merged:
     basis: str
 
 
-def estimate(services: Services, target: Target) -> pa.Table:
+def estimate(services: Services, target: Target) -> dict[str, Any]:
     """Cells, bytes and build minutes of a cube over all of its fact's live files."""
     from cubes.build_sql import OWN_SEGMENT
     from cubes.spark import JobError, count_cells
@@ -50,7 +48,7 @@ def estimate(services: Services, target: Target) -> pa.Table:
     rows_total = sum(f.record_count for f in live)
     merged = merged_cells(target.cube, [p.sketched() for p in target.pinned])
     if not live:
-        return _table(0, 0, 0.0, (0, 0), merged)
+        return _row(0, 0, 0.0, (0, 0), merged)
     sample = sorted(live, key=lambda f: f.record_count)[len(live) // 2]
     engine = services.engine
     with ExitStack() as stack:
@@ -73,7 +71,7 @@ def estimate(services: Services, target: Target) -> pa.Table:
     share = rows_total / max(sample.record_count, 1)
     rows = round(cells * share)
     size = rows * _width(target.cube, sample.record_count / max(cells, 1))
-    return _table(rows, round(size), seconds * share / 60, (len(live), rows_total), merged)
+    return _row(rows, round(size), seconds * share / 60, (len(live), rows_total), merged)
 
 
 def _width(cube: CubeDefinition, rows_per_cell: float) -> float:
@@ -108,19 +106,19 @@ def merged_cells(cube: CubeDefinition, sketched: Sequence[Mapping[int, Sketched]
     return Merged(prod(one.distinct + 1 for one in told.values()), ", ".join(basis))
 
 
-def _table(rows: int, size: int, minutes: float, fact: tuple[int, int], merged: Merged) -> pa.Table:
+def _row(
+    rows: int, size: int, minutes: float, fact: tuple[int, int], merged: Merged
+) -> dict[str, Any]:
     files, fact_rows = fact
     cells = merged.cells_max
     if cells is not None:
         cells = min(cells, 2**63 - 1)
-    return pa.table(
-        {
-            "rows": pa.array([rows], pa.int64()),
-            "bytes": pa.array([size], pa.int64()),
-            "minutes": pa.array([round(minutes, 2)], pa.float64()),
-            "files": pa.array([files], pa.int64()),
-            "fact_rows": pa.array([fact_rows], pa.int64()),
-            "merged_rows_max": pa.array([cells], pa.int64()),
-            "distinct_values": pa.array([merged.basis], pa.string()),
-        }
-    )
+    return {
+        "rows": rows,
+        "bytes": size,
+        "minutes": round(minutes, 2),
+        "files": files,
+        "fact_rows": fact_rows,
+        "merged_rows_max": cells,
+        "distinct_values": merged.basis,
+    }

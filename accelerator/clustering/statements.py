@@ -14,8 +14,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from accelerator.clustering.order import PROPERTY, Order, OrderKey, relates
 from accelerator.clustering.rewriting import NOTHING, NewFiles, Rewriting, data_location
 from accelerator.clustering.spark import Layout, rewrite
@@ -81,7 +79,7 @@ class Optimized:
 
 def optimize(
     statement: OptimizeTable, services: Services, progress: Progress | None = None
-) -> pa.Table:
+) -> dict[str, int | None]:
     """Rewrites what isn't clustered by the order yet; what it did, as a row.
 
     Raises:
@@ -104,16 +102,14 @@ def optimize(
         done = _rewritten(services, pinned, order, options, files, shown) if files else Optimized()
     finally:
         shown.finish()
-    return pa.table(
-        {
-            "files_before": pa.array([done.files_before], pa.int64()),
-            "files_after": pa.array([done.written.files], pa.int64()),
-            "bytes_before": pa.array([done.bytes_before], pa.int64()),
-            "bytes_after": pa.array([done.written.bytes], pa.int64()),
-            "rows": pa.array([done.written.rows], pa.int64()),
-            "snapshot": pa.array([done.snapshot], pa.int64()),
-        }
-    )
+    return {
+        "files_before": done.files_before,
+        "files_after": done.written.files,
+        "bytes_before": done.bytes_before,
+        "bytes_after": done.written.bytes,
+        "rows": done.written.rows,
+        "snapshot": done.snapshot,
+    }
 
 
 def _options(statement: OptimizeTable) -> Options:

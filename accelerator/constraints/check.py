@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
 EXAMPLES_MAX = 5
 TRIES = 3
-_ANSWER = pa.schema(  # tools may rely on it: docs/reference/sql.md
-    [
-        ("table", pa.string()),
-        ("constraint", pa.string()),
-        ("ok", pa.bool_()),
-        ("checked_rows", pa.int64()),
-        ("violations", pa.int64()),
-        ("examples", pa.list_(pa.string())),
-        ("snapshot_ids", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +65,9 @@ class Validation:
         """Whether the data keep the constraint."""
         return not self.violations
 
-    def arrow(self) -> pa.Table:
-        """One row, as VALIDATE CONSTRAINT answers; the table is the first that was read."""
-        row = {
+    def row(self) -> dict[str, object]:
+        """As VALIDATE CONSTRAINT answers; the table is the first that was read."""
+        return {
             "table": next(iter(self.snapshot_ids)),
             "constraint": self.constraint.name,
             "ok": self.ok,
@@ -87,7 +76,6 @@ class Validation:
             "examples": [example.sentence() for example in self.examples],
             "snapshot_ids": json.dumps(dict(self.snapshot_ids)),
         }
-        return pa.Table.from_pylist([row], schema=_ANSWER)
 
 
 def validate(

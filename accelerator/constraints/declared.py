@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from accelerator.constraints.check import Validation, validate
 from accelerator.constraints.property import PREFIX, WORDS, Constraint, from_property, to_property
 from accelerator.errors import ConstraintError, UnknownColumnError, UnknownTableError
@@ -25,18 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Constraint", "Validation", "add", "constraints_of", "drop", "find", "show", "validate"]
 
 _NEWEST = At()
-_SHOWN = pa.schema(  # tools may rely on it: docs/reference/sql.md
-    [
-        ("table", pa.string()),
-        ("name", pa.string()),
-        ("kind", pa.string()),
-        ("columns", pa.list_(pa.string())),
-        ("references", pa.string()),
-        ("references_columns", pa.list_(pa.string())),
-        ("rely", pa.bool_()),
-        ("problem", pa.string()),
-    ]
-)
 _WHOLE_NUMBERS = {"tinyint", "smallint", "int", "bigint"}
 _NESTED = ("struct<", "array<", "map<", "variant", "geometry", "geography")
 
@@ -98,11 +84,10 @@ def constraints_of(lake: Lake, table: tuple[str, ...]) -> tuple[Constraint, ...]
     )
 
 
-def show(lake: Lake, table: tuple[str, ...] | None = None) -> pa.Table:
+def show(lake: Lake, table: tuple[str, ...] | None = None) -> list[dict[str, object]]:
     """SHOW CONSTRAINTS: a row for each constraint of one table, or of all that can be listed."""
     tables = [lake.resolve(table)] if table is not None else sorted(lake.tables())
-    rows = [_shown(joined(full), one) for full in tables for one in constraints_of(lake, full)]
-    return pa.Table.from_pylist(rows, schema=_SHOWN)
+    return [_shown(joined(full), one) for full in tables for one in constraints_of(lake, full)]
 
 
 def _shown(table: str, constraint: Constraint) -> dict[str, object]:

@@ -11,11 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from accelerator.errors import (
     AcceleratorError,
@@ -42,9 +41,7 @@ _NEW = "#new"
 _LEFT_MS = 86_400_000
 
 
-def create(
-    statement: CreateIndex, services: Services, pinned: PinnedTable, progress: Progress | None
-) -> pa.Table:
+def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> list[dict[str, Any]]:
     """Registers an index and builds it, unless DEFERRED.
 
     IndexExistsError for a name in use, IndexDefinitionError for one that replacing needs.
@@ -56,7 +53,7 @@ def create(
         )
     existing = services.store.registry(fresh=True).indexes.get(statement.name)
     if existing is not None and statement.if_not_exists:
-        return built_table([BuiltIndex(statement.name)])
+        return _rows(BuiltIndex(statement.name))
     record = services.index_builder.define(statement, pinned)
     if existing is not None and not statement.replace:
         raise IndexExistsError(
@@ -67,20 +64,20 @@ def create(
         if existing is not None:  # DEFERRED leaves nothing to wait for
             services.store.drop_index(statement.name)
         services.store.create_index(record)
-        built = [] if statement.deferred else build(services, [record], progress)
-        return built_table(built or [BuiltIndex(statement.name)])
+        built = [] if statement.deferred else build(services, [record], None)
+        return _rows(*built or [BuiltIndex(statement.name)])
     beside = replace(record, name=f"{statement.name}{_NEW}")
     with suppress(IndexNotFoundError):  # of a build that was killed
         services.store.drop_index(beside.name)
     services.store.create_index(beside)
     try:
-        built = build(services, [beside], progress)
+        built = build(services, [beside], None)
         services.store.rename_index(beside.name, statement.name)
     except BaseException:
         with suppress(AcceleratorError):
             services.store.drop_index(beside.name)
         raise
-    return built_table([replace(one, index=statement.name) for one in built])
+    return _rows(*(replace(one, index=statement.name) for one in built))
 
 
 def end_left(services: Services, table_uuid: str) -> None:
@@ -109,10 +106,10 @@ def build(
 
 def build_named(
     statement: BuildIndex, services: Services, progress: Progress | None = None
-) -> pa.Table:
+) -> list[dict[str, Any]]:
     """Builds what an index lacks."""
     record = services.store.registry(fresh=True).index(statement.name)
-    return built_table(build(services, [record], progress))
+    return _rows(*build(services, [record], progress))
 
 
 def build_all(services: Services, table_uuid: str) -> list[BuiltIndex]:
@@ -132,62 +129,33 @@ def build_all(services: Services, table_uuid: str) -> list[BuiltIndex]:
     return build(services, wanted, None) if wanted else []
 
 
-def drop(statement: DropIndex, services: Services) -> pa.Table:
-    """Removes an index."""
+def drop(statement: DropIndex, services: Services) -> list[str]:
+    """Removes an index; its name."""
     try:
         services.store.drop_index(statement.name)
     except IndexNotFoundError:
         if not statement.if_exists:
             raise
-        return pa.table({"index": pa.array([], pa.string())})
-    return pa.table({"index": [statement.name]})
+        return []
+    return [statement.name]
 
 
-def built_table(built: Sequence[BuiltIndex]) -> pa.Table:
-    """What builds did, as rows."""
-    return pa.table(
-        {
-            "index": [b.index for b in built],
-            "files": pa.array([b.files for b in built], pa.int64()),
-            "rows": pa.array([b.rows for b in built], pa.int64()),
-            "bytes": pa.array([b.bytes for b in built], pa.int64()),
-            "files_skipped": pa.array([b.skipped for b in built], pa.int64()),
-        }
-    )
+def _rows(*built: BuiltIndex) -> list[dict[str, Any]]:
+    return [asdict(one) | {"files_skipped": one.skipped} for one in built]
 
 
-_SHOWN = pa.schema(
-    [
-        ("index", pa.string()),
-        ("table", pa.string()),
-        ("kind", pa.string()),
-        ("column", pa.string()),
-        ("files_covered", pa.int64()),
-        ("files_total", pa.int64()),
-        ("bytes", pa.int64()),
-        ("bits_per_row", pa.float64()),
-        ("false_positive_rate", pa.float64()),
-        ("modes", pa.string()),
-        ("options", pa.string()),
-        ("created", pa.timestamp("ms", tz="UTC")),
-        ("status", pa.string()),
-    ]
-)
-
-
-def show(services: Services, table_uuid: str | None) -> pa.Table:
+def show(services: Services, table_uuid: str | None) -> list[dict[str, Any]]:
     """Every index, or those of a table.
 
     The false-positive rate is measured: so many random hashes are looked up in every filter; of
     filters of ranges the build did it, by ranges without a value.
     """
     registry = services.store.registry(fresh=True)
-    rows = [
+    return [
         _row(services, record)
         for _, record in sorted(registry.indexes.items())
         if table_uuid in (None, record.table_uuid)
     ]
-    return pa.Table.from_pylist(rows, schema=_SHOWN)
 
 
 def _row(services: Services, record: IndexRecord) -> dict[str, Any]:

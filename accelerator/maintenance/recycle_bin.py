@@ -9,8 +9,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from accelerator.builds import publishing
 from accelerator.errors import AcceleratorError, CubeNotFoundError, StoreError
 from accelerator.store import CubeRecord, DroppedCube
@@ -20,18 +18,6 @@ if TYPE_CHECKING:
 
 # Times of expiry must be times that every reader of Arrow can say.
 HOURS_MAX = 100 * 365 * 24
-
-_BINNED = pa.schema(
-    [
-        ("name", pa.string()),
-        ("table", pa.string()),
-        ("kind", pa.string()),
-        ("id", pa.string()),
-        ("dropped_at", pa.timestamp("ms", tz="UTC")),
-        ("expires_at", pa.timestamp("ms", tz="UTC")),
-        ("bytes", pa.int64()),
-    ]
-)
 
 
 def drop(services: Services, name: str, *, force: bool) -> None:
@@ -79,14 +65,13 @@ def undrop(services: Services, name: str, new_name: str | None) -> str:
     return services.store.undrop_cube(name, new_name or name).name
 
 
-def show(services: Services, table_uuid: str | None) -> pa.Table:
+def show(services: Services, table_uuid: str | None) -> list[dict[str, object]]:
     """What is in the bin, the newest first; of one table or of all."""
-    found = [
+    return [
         _row(services, one)
         for one in reversed(services.store.registry().bin)
         if table_uuid in (None, one.cube.table_uuid)
     ]
-    return pa.Table.from_pylist(found, schema=_BINNED)
 
 
 def _row(services: Services, dropped: DroppedCube) -> dict[str, object]:

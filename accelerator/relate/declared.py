@@ -11,8 +11,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from accelerator.errors import (
     AcceleratorError,
     RelateColumnError,
@@ -45,8 +43,8 @@ _ID_BITS = 30
 _DIMENSIONS_MAX = 8
 
 
-def add(statement: AddRelateColumn, services: Services) -> pa.Table:
-    """Declares it. RelateColumnError and its like where it can't be."""
+def add(statement: AddRelateColumn, services: Services) -> list[str]:
+    """Declares it; its name. RelateColumnError and its like where it can't be."""
     pin = services.lake.pin(fresh=True)
     fact = _table(pin, statement.table)
     column = _resolved(statement, fact, pin)
@@ -65,16 +63,16 @@ def add(statement: AddRelateColumn, services: Services) -> pa.Table:
         check_raises(column.expression, statement.expression, path.dimensions)
     services.dimensions.check(path)  # its keys are unique
     services.lake.set_properties(statement.table, {PREFIX + column.name: to_property(column)})
-    return pa.table({"relate_column": [column.name]})
+    return [column.name]
 
 
-def drop(statement: DropRelateColumn, services: Services) -> pa.Table:
-    """Forgets it, and drops the indexes on it; a damaged one can be dropped too."""
+def drop(statement: DropRelateColumn, services: Services) -> list[str]:
+    """Forgets it, and drops the indexes on it; its name. A damaged one can be dropped too."""
     fact = _table(services.lake.pin(fresh=True), statement.table)
     column = named(fact, statement.name)
     if column is None:
         if statement.if_exists:
-            return pa.table({"relate_column": pa.array([], pa.string())})
+            return []
         known = ", ".join(one.name for one in relate_columns(fact.properties))
         raise RelateColumnError(
             f"{fact.facts.name} has no relate column {statement.name}",
@@ -84,33 +82,21 @@ def drop(statement: DropRelateColumn, services: Services) -> pa.Table:
     services.lake.set_properties(statement.table, {PREFIX + column.name: None})
     for name in on_it:
         services.store.drop_index(name)
-    return pa.table({"relate_column": [column.name]})
+    return [column.name]
 
 
-_SHOWN = pa.schema(
-    [
-        ("table", pa.string()),
-        ("name", pa.string()),
-        ("type", pa.string()),
-        ("attribute", pa.string()),
-        ("joins", pa.list_(pa.string())),
-        ("indexes", pa.list_(pa.string())),
-        ("status", pa.string()),
-    ]
-)
-
-
-def show(table: TableName | None, services: Services) -> pa.Table:
+def show(table: TableName | None, services: Services) -> list[dict[str, object]]:
     """A row for each relate column of one table, or of all that can be listed."""
     pin, lake = services.lake.pin(fresh=True), services.lake
     names = [lake.resolve(table)] if table is not None else sorted(lake.tables())
-    registry, rows = services.store.registry(fresh=True), []
+    registry = services.store.registry(fresh=True)
+    rows: list[dict[str, object]] = []
     for name in names:
         fact = _table(pin, name)
         for column in relate_columns(fact.properties):
             told = {"table": joined(name), "indexes": _indexes(registry, fact, column)}
             rows.append(_row(column, fact, pin) | told)
-    return pa.Table.from_pylist(rows, schema=_SHOWN)
+    return rows
 
 
 def _indexes(registry: RegistryVersion, fact: PinnedTable, column: RelateColumn) -> list[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from accelerator.constraints.property import Constraint, Kind
 from accelerator.errors import StatementError
+from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.kinds import (
-    EXAMPLES,
     AddConstraint,
     AddRelateColumn,
     DropConstraint,

@@ -18,8 +18,8 @@ from sqlglot.errors import TokenError
 
 from accelerator.errors import StatementError
 from accelerator.statements.alter import alter
+from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.kinds import (
-    EXAMPLES,
     BuildAll,
     BuildCube,
     BuildIndex,
@@ -28,6 +28,7 @@ from accelerator.statements.kinds import (
     CreateIndex,
     DropCube,
     DropIndex,
+    EstimateCube,
     ExplainAccelerate,
     ExplainWhyNot,
     NotBuilt,
@@ -233,18 +234,18 @@ def _explain(reader: Reader) -> Statement | None:
         as_json = reader.take("(", "FORMAT", "JSON", ")")
         if not as_json:
             reader.take("(", "FORMAT", "TEXT", ")")
-        return ExplainAccelerate(reader.query(), "json" if as_json else "text")
+        return ExplainAccelerate(_query(reader.query()), "json" if as_json else "text")
     if reader.take("WHY"):
         reader.meant(EXAMPLES["EXPLAIN WHY NOT"])
         reader.expect("NOT")
-        return ExplainWhyNot(reader.query())
+        return ExplainWhyNot(_query(reader.query()))
     created = _create(reader) if reader.take("CREATE") else None
-    return replace(created, explain=True) if isinstance(created, CreateCube) else None
+    return EstimateCube(created) if isinstance(created, CreateCube) else None
 
 
 def _verify(reader: Reader) -> Verify:
     reader.meant(EXAMPLES["VERIFY"])
-    return Verify(reader.query())
+    return Verify(_query(reader.query()))
 
 
 def _service(word: str, reader: Reader) -> NotBuilt | None:

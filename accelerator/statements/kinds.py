@@ -15,54 +15,23 @@ from accelerator.statements.errors import NotBuiltError
 
 TableName = tuple[str, ...]
 
-# One example each; error hints show them, and the reference page has a section for each.
-EXAMPLES: dict[str, str] = {
-    "CREATE CUBE": "CREATE CUBE sales AS SELECT region, sum(price) FROM orders GROUP BY region",
-    "BUILD CUBE": "BUILD CUBE sales",
-    "BUILD ALL": "BUILD ALL ON orders",
-    "COMPACT CUBE": "COMPACT CUBE sales",
-    "PUBLISH CUBE": "PUBLISH CUBE sales AS shop.sales_cube",
-    "DROP CUBE": "DROP CUBE IF EXISTS sales",
-    "CREATE INDEX": "CREATE INDEX needle ON logs USING BLOOM (trace_id) WITH (bits_per_value = 12)",
-    "BUILD INDEX": "BUILD INDEX needle",
-    "DROP INDEX": "DROP INDEX IF EXISTS needle",
-    "SHOW INDEXES": "SHOW INDEXES ON orders",
-    "UNDROP CUBE": "UNDROP CUBE sales AS sales_before",
-    "SHOW RECYCLE BIN": "SHOW RECYCLE BIN ON orders",
-    "SHOW CUBES": "SHOW CUBES ON orders",
-    "SHOW STATISTICS": "SHOW STATISTICS ON orders",
-    "OPTIMIZE": "OPTIMIZE orders SORT BY (region, ordered_at DESC) WITH (row_group_mb = 4)",
-    "VACUUM": "VACUUM orders RETAIN 24 HOURS DRY RUN",
-    "ADD CONSTRAINT": (
-        "ALTER TABLE orders ADD CONSTRAINT orders_pk PRIMARY KEY (order_id) NOT ENFORCED"
-    ),
-    "DROP CONSTRAINT": "ALTER TABLE orders DROP CONSTRAINT IF EXISTS orders_pk",
-    "VALIDATE CONSTRAINT": "ALTER TABLE orders VALIDATE CONSTRAINT orders_pk",
-    "SHOW CONSTRAINTS": "SHOW CONSTRAINTS ON orders",
-    "ADD RELATE COLUMN": (
-        "ALTER TABLE orders ADD RELATE COLUMN region FROM stores.region"
-        " ON orders.store_id = stores.id"
-    ),
-    "DROP RELATE COLUMN": "ALTER TABLE orders DROP RELATE COLUMN IF EXISTS region",
-    "SHOW RELATE COLUMNS": "SHOW RELATE COLUMNS ON orders",
-    "EXPLAIN ACCELERATE": (
-        "EXPLAIN ACCELERATE SELECT region, sum(price) FROM orders GROUP BY region"
-    ),
-    "EXPLAIN WHY NOT": "EXPLAIN WHY NOT SELECT region, sum(price) FROM orders GROUP BY region",
-    "VERIFY": "VERIFY SELECT region, sum(price) FROM orders GROUP BY region",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class CreateCube:
-    """CREATE CUBE; `select_sql` is as written. `explain`: estimate, and create nothing."""
+    """CREATE CUBE; `select_sql` is as written."""
 
     name: str
     select_sql: str
     replace: bool = False
     if_not_exists: bool = False
     deferred: bool = False
-    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateCube:
+    """EXPLAIN CREATE CUBE: what the cube would take; none is created."""
+
+    cube: CreateCube
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +232,7 @@ class OptimizeTable:
 class ExplainAccelerate:
     """EXPLAIN ACCELERATE of a query."""
 
-    query: str
+    query: Query
     format: Literal["text", "json"] = "text"
 
 
@@ -271,14 +240,14 @@ class ExplainAccelerate:
 class ExplainWhyNot:
     """EXPLAIN WHY NOT of a query."""
 
-    query: str
+    query: Query
 
 
 @dataclass(frozen=True, slots=True)
 class Verify:
     """VERIFY: the query is run both ways and compared."""
 
-    query: str
+    query: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +283,7 @@ class Other:
 
 Statement = (
     CreateCube
+    | EstimateCube
     | CreateIndex
     | BuildIndex
     | DropIndex

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accelerator import commands
 from accelerator.constraints.property import Constraint
 from accelerator.errors import StatementError
 from accelerator.statements.errors import NotBuiltError
+from accelerator.statements.forms import EXAMPLES, FORMS
 from accelerator.statements.grammar import INDEX_KINDS, parse_statement
 from accelerator.statements.kinds import (
-    EXAMPLES,
     AddConstraint,
     AddRelateColumn,
     BuildAll,
@@ -27,6 +28,7 @@ from accelerator.statements.kinds import (
     DropCube,
     DropIndex,
     DropRelateColumn,
+    EstimateCube,
     ExplainAccelerate,
     ExplainWhyNot,
     NotBuilt,
@@ -54,7 +56,7 @@ OURS = [
     (f"CREATE CUBE c AS {Q}", CreateCube("c", Q)),
     (f"create or replace cube C deferred as {Q};", CreateCube("C", Q, True, False, True)),
     (f"CREATE CUBE IF NOT EXISTS c AS {Q}", CreateCube("c", Q, if_not_exists=True)),
-    (f"EXPLAIN CREATE CUBE c AS {Q}", CreateCube("c", Q, explain=True)),
+    (f"EXPLAIN CREATE CUBE c AS {Q}", EstimateCube(CreateCube("c", Q))),
     ("CREATE CUBE c AS (SELECT 1)", CreateCube("c", "(SELECT 1)")),
     ("BUILD CUBE `my cube`", BuildCube("my cube")),
     ("BUILD CUBE `a``b`", BuildCube("a`b")),
@@ -139,11 +141,11 @@ OURS = [
     ("SHOW RELATE COLUMNS", ShowRelateColumns()),
     ("show relate columns on d.f", ShowRelateColumns(("d", "f"))),
     ("SHOW RELATE COLUMNS IN `f.g`", ShowRelateColumns(("f.g",))),
-    (f"EXPLAIN ACCELERATE {Q}", ExplainAccelerate(Q)),
-    (f"EXPLAIN ACCELERATE (FORMAT JSON) {Q}", ExplainAccelerate(Q, "json")),
-    (f"EXPLAIN ACCELERATE (format text) {Q}", ExplainAccelerate(Q)),
-    ("EXPLAIN ACCELERATE (SELECT 1)", ExplainAccelerate("(SELECT 1)")),
-    (f"EXPLAIN WHY NOT {Q}", ExplainWhyNot(Q)),
+    (f"EXPLAIN ACCELERATE {Q}", ExplainAccelerate(Query(Q, Q))),
+    (f"EXPLAIN ACCELERATE (FORMAT JSON) {Q}", ExplainAccelerate(Query(Q, Q), "json")),
+    (f"EXPLAIN ACCELERATE (format text) {Q}", ExplainAccelerate(Query(Q, Q))),
+    ("EXPLAIN ACCELERATE (SELECT 1)", ExplainAccelerate(Query("(SELECT 1)", "(SELECT 1)"))),
+    (f"EXPLAIN WHY NOT {Q}", ExplainWhyNot(Query(Q, Q))),
     ("VACUUM d.t", VacuumTable(("d", "t"))),
     ("vacuum t full retain 0.5 hours dry run", VacuumTable(("t",), True, 0.5, True)),
     ("VACUUM t SNAPSHOTS", VacuumTable(("t",), snapshots=True)),
@@ -168,7 +170,7 @@ OURS = [
         "OPTIMIZE d.t HILBERT BY a, b WITH (full = false)",
         OptimizeTable(("d", "t"), "hilbert", (("a", False), ("b", False)), (("full", False),)),
     ),
-    (f"VERIFY {Q}", Verify(Q)),
+    (f"VERIFY {Q}", Verify(Query(Q, Q))),
 ]
 
 
@@ -179,10 +181,15 @@ def test_a_statement_of_ours(sql, expected):
     assert parse_statement(spaced) == expected
 
 
-@pytest.mark.parametrize("heading", EXAMPLES)
-def test_every_example_is_what_it_says(heading):
-    statement = parse_statement(EXAMPLES[heading])
-    assert not isinstance(statement, Query | Other | NotBuilt)
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.words)
+def test_every_form_is_parsed_run_and_has_columns(form):
+    sql = form.example or EXAMPLES[form.words.removeprefix("EXPLAIN ")]
+    if not form.example:
+        sql = f"EXPLAIN {sql}"
+    assert type(parse_statement(sql)) is form.kind
+    assert form.kind in {*commands._RUN, ExplainAccelerate, ExplainWhyNot, Verify}
+    assert form.table([]).column_names == form.schema.names
+    assert len(form.schema) == form.columns.count(",") + 1
 
 
 def test_the_select_is_kept_as_written():

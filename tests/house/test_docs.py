@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from accelerator.cli.main import main
 from accelerator.config import Config
+from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.grammar import INDEX_KINDS
-from accelerator.statements.kinds import EXAMPLES
 from rewrite.reason import REASONS
 
 DOCS = Path(__file__).parents[2] / "docs"

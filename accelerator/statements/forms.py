@@ -1,0 +1,208 @@
+"""Our statements as a table: words, an example, what they are parsed to, and columns of answers.
+
+What runs each of them stands in `commands`; what each does, in `docs/reference/sql.md`. Tools may
+rely on the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from accelerator.statements import kinds
+
+_TYPES = {
+    "array<string>": pa.list_(pa.string()),
+    "bigint": pa.int64(),
+    "boolean": pa.bool_(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "time": pa.timestamp("ms", tz="UTC"),
+}
+_CUBES_BUILT = (
+    "cube string, files bigint, segments bigint, rows bigint, bytes bigint, derived bigint"
+)
+_INDEXES_BUILT = "index string, files bigint, rows bigint, bytes bigint, files_skipped bigint"
+
+
+@dataclass(frozen=True)
+class Form:
+    """One statement. `always`: no statement of Spark's begins with its words, whatever its table.
+
+    Error hints show the example, and the reference page has a section for each.
+    """
+
+    words: str
+    kind: type
+    columns: str
+    example: str = ""
+    always: bool = False
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Of its answer."""
+        pairs = (one.split(" ") for one in self.columns.split(", "))
+        return pa.schema([(name, _TYPES[type_]) for name, type_ in pairs])
+
+    def table(self, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+        """The answer of these rows; what else they hold isn't part of it."""
+        return pa.Table.from_pylist(list(rows), schema=self.schema)
+
+
+FORMS = (
+    Form(
+        "CREATE CUBE",
+        kinds.CreateCube,
+        _CUBES_BUILT,
+        "CREATE CUBE sales AS SELECT region, sum(price) FROM orders GROUP BY region",
+    ),
+    Form(
+        "EXPLAIN CREATE CUBE",
+        kinds.EstimateCube,
+        "rows bigint, bytes bigint, minutes double, files bigint, fact_rows bigint,"
+        " merged_rows_max bigint, distinct_values string",
+    ),
+    Form("BUILD CUBE", kinds.BuildCube, _CUBES_BUILT, "BUILD CUBE sales"),
+    Form("BUILD ALL", kinds.BuildAll, _CUBES_BUILT, "BUILD ALL ON orders", always=True),
+    Form("COMPACT CUBE", kinds.CompactCube, _CUBES_BUILT, "COMPACT CUBE sales"),
+    Form(
+        "PUBLISH CUBE",
+        kinds.PublishCube,
+        "cube string, table string",
+        "PUBLISH CUBE sales AS shop.sales_cube",
+        always=True,
+    ),
+    Form("DROP CUBE", kinds.DropCube, "cube string", "DROP CUBE IF EXISTS sales"),
+    Form(
+        "CREATE INDEX",
+        kinds.CreateIndex,
+        _INDEXES_BUILT,
+        "CREATE INDEX needle ON logs USING BLOOM (trace_id) WITH (bits_per_value = 12)",
+    ),
+    Form("BUILD INDEX", kinds.BuildIndex, _INDEXES_BUILT, "BUILD INDEX needle"),
+    Form("DROP INDEX", kinds.DropIndex, "index string", "DROP INDEX IF EXISTS needle"),
+    Form(
+        "SHOW INDEXES",
+        kinds.ShowIndexes,
+        "index string, table string, kind string, column string, files_covered bigint,"
+        " files_total bigint, bytes bigint, bits_per_row double, false_positive_rate double,"
+        " modes string, options string, created time, status string",
+        "SHOW INDEXES ON orders",
+        always=True,
+    ),
+    Form("UNDROP CUBE", kinds.UndropCube, "cube string", "UNDROP CUBE sales AS sales_before"),
+    Form(
+        "SHOW RECYCLE BIN",
+        kinds.ShowRecycleBin,
+        "name string, table string, kind string, id string, dropped_at time, expires_at time,"
+        " bytes bigint",
+        "SHOW RECYCLE BIN ON orders",
+        always=True,
+    ),
+    Form(
+        "SHOW CUBES",
+        kinds.ShowCubes,
+        "cube string, table string, files_covered bigint, files_total bigint, segments bigint,"
+        " rows bigint, bytes bigint, created time, hits bigint, last_use time, published string,"
+        " status string, definition string",
+        "SHOW CUBES ON orders",
+        always=True,
+    ),
+    Form(
+        "SHOW STATISTICS",
+        kinds.ShowStatistics,
+        "column string, type string, distinct_values bigint, distinct_snapshot_id bigint,"
+        " distinct_current boolean, nulls bigint, nulls_exact boolean, min string,"
+        " min_exact boolean, max string, max_exact boolean, rows bigint, rows_exact boolean,"
+        " files bigint, bytes bigint",
+        "SHOW STATISTICS ON orders",
+        always=True,
+    ),
+    Form(
+        "OPTIMIZE",
+        kinds.OptimizeTable,
+        "files_before bigint, files_after bigint, bytes_before bigint, bytes_after bigint,"
+        " rows bigint, snapshot bigint",
+        "OPTIMIZE orders SORT BY (region, ordered_at DESC) WITH (row_group_mb = 4)",
+    ),
+    Form(
+        "VACUUM",
+        kinds.VacuumTable,
+        "action string, what string, reason string, files bigint, bytes bigint, requests bigint",
+        "VACUUM orders RETAIN 24 HOURS DRY RUN",
+    ),
+    Form(
+        "ADD CONSTRAINT",
+        kinds.AddConstraint,
+        "constraint string",
+        "ALTER TABLE orders ADD CONSTRAINT orders_pk PRIMARY KEY (order_id) NOT ENFORCED",
+    ),
+    Form(
+        "DROP CONSTRAINT",
+        kinds.DropConstraint,
+        "constraint string",
+        "ALTER TABLE orders DROP CONSTRAINT IF EXISTS orders_pk",
+    ),
+    Form(
+        "VALIDATE CONSTRAINT",
+        kinds.ValidateConstraint,
+        "table string, constraint string, ok boolean, checked_rows bigint, violations bigint,"
+        " examples array<string>, snapshot_ids string",
+        "ALTER TABLE orders VALIDATE CONSTRAINT orders_pk",
+    ),
+    Form(
+        "SHOW CONSTRAINTS",
+        kinds.ShowConstraints,
+        "table string, name string, kind string, columns array<string>, references string,"
+        " references_columns array<string>, rely boolean, problem string",
+        "SHOW CONSTRAINTS ON orders",
+        always=True,
+    ),
+    Form(
+        "ADD RELATE COLUMN",
+        kinds.AddRelateColumn,
+        "relate_column string",
+        "ALTER TABLE orders ADD RELATE COLUMN region FROM stores.region"
+        " ON orders.store_id = stores.id",
+    ),
+    Form(
+        "DROP RELATE COLUMN",
+        kinds.DropRelateColumn,
+        "relate_column string",
+        "ALTER TABLE orders DROP RELATE COLUMN IF EXISTS region",
+    ),
+    Form(
+        "SHOW RELATE COLUMNS",
+        kinds.ShowRelateColumns,
+        "table string, name string, type string, attribute string, joins array<string>,"
+        " indexes array<string>, status string",
+        "SHOW RELATE COLUMNS ON orders",
+        always=True,
+    ),
+    Form(
+        "EXPLAIN ACCELERATE",
+        kinds.ExplainAccelerate,
+        "plan string",
+        "EXPLAIN ACCELERATE SELECT region, sum(price) FROM orders GROUP BY region",
+    ),
+    Form(
+        "EXPLAIN WHY NOT",
+        kinds.ExplainWhyNot,
+        "cube string, code string, reason string, nearest boolean, ddl string",
+        "EXPLAIN WHY NOT SELECT region, sum(price) FROM orders GROUP BY region",
+    ),
+    Form(
+        "VERIFY",
+        kinds.Verify,
+        "equal boolean, rewritten boolean, rows bigint, differences string, accelerated_ms double,"
+        " plain_ms double, fallback string, estimates string, undecided string, disabled string,"
+        " unattributed string",
+        "VERIFY SELECT region, sum(price) FROM orders GROUP BY region",
+    ),
+)
+FORM_OF: Mapping[type, Form] = {form.kind: form for form in FORMS}
+EXAMPLES: Mapping[str, str] = {form.words: form.example for form in FORMS if form.example}
