@@ -34,7 +34,8 @@ def as_text(plan: Plan) -> str:
 def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
     """A row per cube that isn't used, and per index that was switched off, one for the manifests.
 
-    One without a cube holds for all.
+    One without a cube holds for all. Where an answer reads rows of some files, there is a row for
+    each source that has them not, and why.
 
     `nearest` is TRUE in the row of the one that came nearest to answering; `ddl` is what would make
     it answer: a build, or beside the nearest the CREATE CUBE that `cube` gives.
@@ -51,8 +52,10 @@ def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
         else:
             declined = tried.declined
             rows.append({"cube": tried.cube, "code": declined.code, "reason": declined.sentence})
+    for name, one in plan.passed():
+        rows.append({"cube": name, "code": one.code, "reason": one.sentence()})
     for row in rows:
-        own = row["cube"] not in (None, MANIFESTS)
+        own = row["cube"] not in (None, MANIFESTS, "indexes")
         row["nearest"] = refused is not None and row["reason"] == refused.sentence
         row["ddl"] = f"BUILD CUBE {row['cube']}" if own and row["code"] in _OF_COVERAGE else None
         if row["nearest"] and row["code"] in _OF_DEFINITION:

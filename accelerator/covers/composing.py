@@ -18,9 +18,9 @@ from accelerator.covers.index import Deleted, IndexCells
 from accelerator.covers.manifest import ManifestCells
 from accelerator.covers.nothing import Nothing
 from accelerator.covers.rows import RawRows, SelectedRows
-from accelerator.covers.source import Served, Source, Unserved
+from accelerator.covers.source import Filled, Served, Source, Unserved
 from accelerator.plain_pruning import joined_pruning_doubt
-from accelerator.plans.share import ROWS, Cells, Cover, Share, UsedRelate
+from accelerator.plans.share import ROWS, Cells, Cover, Passed, Share, UsedRelate
 from accelerator.plans.tried import MANIFESTS, Tried
 from accelerator.relate.expressions import shown
 from cubes.aligned import aligned
@@ -45,13 +45,15 @@ _ADDED = frozenset({"rows", "count"})
 def served(sources: Sequence[Source], left: Unserved) -> Served | Declined:
     """The shares of these sources, and what they leave; Declined of the first that forbids it."""
     shares: list[Share] = []
+    passed: list[Passed] = []
     for source in sources:
         found = source.serve(left)
         if isinstance(found, Declined):
             return found
         shares += found.shares
+        passed += found.passed
         left = found.left
-    return Served(tuple(shares), left)
+    return Served(tuple(shares), left, tuple(passed))
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,9 @@ class FactAlone:
         found = served([*self._sources(known, sidecars=sidecars), RawRows()], Unserved())
         if isinstance(found, Declined):
             return replace(tried, declined=found)
-        cover = Cover(self.told.cube, self.told.match, found.shares, survey=asked)
+        cover = Cover(
+            self.told.cube, self.told.match, found.shares, survey=asked, passed=found.passed
+        )
         if len(asked) and cover.files() == cover.files(ROWS):
             return replace(tried, declined=Declined("metadata_no_file"))
         if self._cube is not None:
@@ -115,30 +119,23 @@ class FactAlone:
         tried = costed(MANIFESTS, cover, asked.decoding)
         return Candidate(MANIFESTS, None, cover, tried, self.reduced)
 
-    def filled(self, match: Match, left: Unserved) -> Filled | None:
-        """Files that a cube lacks; None where others are told than its match's states, or of none.
+    def filled(self, match: Match, left: Unserved) -> Filled:
+        """Files that a cube lacks; none are served where other states than its match's are told.
 
         Cells that are told merge with the cube's.
         """
         cube, own = self._cube, aligned(match, self.told.match)
         if cube is None or own is None or self.asked.left_out_afar:
-            return None
+            return Filled.none(left, "metadata_lacks")
         known = self._known
         if isinstance(known, Declined):
-            return None
+            return Filled.none(left, known.code)
         found = served(self._sources(known), left)
-        if isinstance(found, Declined) or not any(one.files for one in found.shares):
-            return None
+        if isinstance(found, Declined):
+            return Filled.none(left, found.code)
+        if not any(one.files for one in found.shares):
+            return Filled(Served((), left, found.passed))
         return Filled(found, merged(cube, own, found.shares), used_relates(self.relates))
-
-
-@dataclass(frozen=True)
-class Filled:
-    """What is served of files beside a cube's segments, and its cells, by these relate columns."""
-
-    served: Served
-    cells: Cells
-    relates: tuple[UsedRelate, ...]
 
 
 def joined_candidate(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from accelerator.covers.source import Served, Unserved
 from accelerator.indexing.answers import Fixed, IndexAnswers
 from accelerator.indexing.probing import SELECTED_MAX
-from accelerator.plans.share import INDEX, NOTHING, Share
+from accelerator.plans.share import INDEX, NOTHING, Passed, Share
 from cubes.definition import CubeDefinition
 from rewrite.expr import Expr
 
@@ -43,17 +43,18 @@ class IndexCells:
     def serve(self, left: Unserved) -> Served:
         """See `Source`."""
         known, cube, indexes = self._known, self._cube, self._known.survey.indexes
+        wanted = left.within(known)
         if indexes is None:
-            return Served((), left)
-        open_ = left.within(known) & known.stands_once
+            return Served((), left, _passed(int(wanted.sum())))
+        open_ = wanted & known.stands_once
         places = np.flatnonzero(open_)
         if not 0 < len(places) <= SELECTED_MAX:
-            return Served((), left)
+            return Served((), left, _passed(int(wanted.sum())))
         keys = [known.of(d.expr) for d in (() if cube is None else cube.dimensions)]
         fixed = [None if key is None else Fixed(key.fixed, key.bounds.lower) for key in keys]
         answers = IndexAnswers(indexes, self._conjuncts, cube, fixed, self._deleted)
         if not answers.able:
-            return Served((), left)
+            return Served((), left, _passed(int(wanted.sum())))
         whole = known.all_pass[places].tolist()
         told = answers.of(known.live(open_), places.tolist(), whole)
         cells = [one.cells for one in told if one.cells is not None]
@@ -63,4 +64,9 @@ class IndexCells:
         shares = [Share(NOTHING, sum(empty), skipped=(answers.said(told),))]
         if cells:
             shares.append(Share(INDEX, len(cells), cells=pa.concat_tables(cells)))
-        return Served(tuple(shares), left.without(known, served))
+        rest = _passed(int((wanted & ~served).sum()))
+        return Served(tuple(shares), left.without(known, served), rest)
+
+
+def _passed(files: int) -> tuple[Passed, ...]:
+    return (Passed(INDEX, "index_lacks", files),) if files else ()

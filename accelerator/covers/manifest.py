@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type, typed
 from accelerator.covers.source import Served, Unserved
-from accelerator.plans.share import MANIFEST, Share
+from accelerator.plans.share import MANIFEST, Passed, Share
 from cubes.definition import CubeDefinition, State
 from indexes.bounds import Flags
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from accelerator.survey import Believed
 
 _BOUND = {"min": "lower", "max": "upper"}
+_WHY = ("file_mixed", "file_deletes", "metadata_lacks")
 
 
 class ManifestCells:
@@ -34,16 +35,22 @@ class ManifestCells:
         """See `Source`."""
         known, cube, wanted = self._known, self._cube, left.within(self._known)
         # A deletion vector leaves only their count known.
-        serves = known.all_pass & wanted & known.alive_known & known.stands_once
+        whole = known.alive_known & known.stands_once
         if any(state.kind != "rows" for state in cube.states):
-            serves &= known.whole
+            whole &= known.whole
+        told = np.ones(len(known), dtype=bool)
         for dimension in cube.dimensions:
             key = known.of(dimension.expr)
-            serves &= np.zeros(len(known), dtype=bool) if key is None else key.fixed
+            told &= np.zeros(len(known), dtype=bool) if key is None else key.fixed
         for state in cube.states:
-            serves &= _tells(state, known)
+            told &= _tells(state, known)
+        serves, passed = wanted, []
+        for code, flags in zip(_WHY, (known.all_pass, whole, told), strict=True):
+            lost = int((serves & ~flags).sum())
+            passed += [Passed(MANIFEST, code, lost)] if lost else []
+            serves = serves & flags
         share = Share(MANIFEST, int(serves.sum()), cells=_cells(cube, serves, known))
-        return Served((share,), left.without(known, serves))
+        return Served((share,), left.without(known, serves), tuple(passed))
 
 
 def _tells(state: State, known: Believed) -> Flags:

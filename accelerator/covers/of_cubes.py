@@ -14,7 +14,7 @@ import numpy as np
 from accelerator.covers.candidate import Candidate, costed
 from accelerator.covers.rows import RawRows
 from accelerator.covers.segment import ChosenSegments
-from accelerator.covers.source import Served, Unserved
+from accelerator.covers.source import Filled, Served, Unserved
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.plans.share import Cover
 from accelerator.plans.tried import Tried
@@ -28,7 +28,7 @@ from rewrite.expr import Expr
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
-    from accelerator.covers.composing import FactAlone, Filled
+    from accelerator.covers.composing import FactAlone
     from accelerator.survey import OverFiles
 
 _FILES_MAX = 20_000
@@ -61,28 +61,31 @@ class CubeCovers:
             refused = tuple(sorted(found.refused.items()))
             return Tried(record.name, chosen, 0, 0, len(found.uncovered), refused)
         passing, filled = self._lacking(match, chosen.left)
-        told = Served((), passing.left) if filled is None else filled.served
+        told = filled.served
         (rows,) = RawRows().serve(told.left).shares
         cover = Cover(
             cube,
             match,
             (*chosen.shares, *passing.shares, *told.shares, rows),
-            None if filled is None else filled.cells,
+            filled.cells,
             refused=found.refused,
             beside=self._beside(match, raw=rows.files > 0),
-            relates=() if filled is None else filled.relates,
+            relates=filled.relates,
+            passed=(*chosen.passed, *told.passed),
         )
         return Candidate(record.name, record.id, cover, costed(record.name, cover))
 
-    def _lacking(self, match: Match, left: Unserved) -> tuple[Served, Filled | None]:
+    def _lacking(self, match: Match, left: Unserved) -> tuple[Served, Filled]:
         """Files that the cube lacks: those that may have a row that passes, and who tells them."""
         if not 0 < len(left.live) <= _FILES_MAX:
-            return Served((), left), None
+            return Served((), left), Filled(Served((), left))
         passing = self._passing_of(match.fact, left.live)
         if not passing.left.live:
-            return passing, None
+            return passing, Filled(Served((), passing.left))
         told = self._alone(match.fact)
-        return passing, None if isinstance(told, Declined) else told.filled(match, passing.left)
+        if isinstance(told, Declined):
+            return passing, Filled.none(passing.left, told.code)
+        return passing, told.filled(match, passing.left)
 
     def _passing_of(self, fact: int, files: tuple[LiveFile, ...]) -> Served:
         """Without files of which no row passes what is said of the fact alone."""

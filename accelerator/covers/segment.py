@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from accelerator.builds.segment_records import COLUMN_BYTES
 from accelerator.covers.source import Served, Unserved
-from accelerator.plans.share import SEGMENT, Share
+from accelerator.plans.share import SEGMENT, Passed, Share
 from accelerator.store import SegmentRecord
 from cubes.build_sql import SEGMENT as SEGMENT_COLUMN
 from cubes.freshness import Coverage
@@ -31,7 +31,10 @@ class ChosenSegments:
             bytes_read(found.segments, self._match.stored | {SEGMENT_COLUMN}),
             segments=found.segments,
         )
-        return Served((share,), Unserved(found.uncovered))
+        lacking = len(found.uncovered)
+        code = next(iter(found.refused)) if len(found.refused) == 1 else "cover_unavailable"
+        passed = (Passed(SEGMENT, code, lacking),) if lacking else ()
+        return Served((share,), Unserved(found.uncovered), passed)
 
 
 def _refused(counts: Mapping[str, int]) -> Declined:

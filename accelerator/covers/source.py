@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from accelerator.iceberg import LiveFile
-from accelerator.plans.share import Share
+from accelerator.plans.share import MANIFEST, Cells, Passed, Share, UsedRelate
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -57,10 +57,25 @@ class Unserved:
 
 @dataclass(frozen=True)
 class Served:
-    """What a source gives for some files, and the files that are left."""
+    """What a source gives for some files, the files that are left, and why those are."""
 
     shares: tuple[Share, ...]
     left: Unserved
+    passed: tuple[Passed, ...] = ()
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What is served of files beside a cube's segments, and its cells, by these relate columns."""
+
+    served: Served
+    cells: Cells | None = None
+    relates: tuple[UsedRelate, ...] = ()
+
+    @classmethod
+    def none(cls, left: Unserved, code: str) -> Filled:
+        """Nothing, for that reason."""
+        return cls(Served((), left, (Passed(MANIFEST, code, len(left.live)),)))
 
 
 class Source(Protocol):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.node import Leaf, used_indexes
-from accelerator.plans.share import INDEX, MANIFEST, NOTHING, SEGMENT, Cover
-from accelerator.plans.tried import DuckDBRun, Tried
+from accelerator.plans.share import INDEX, MANIFEST, NOTHING, SEGMENT, Cover, Passed
+from accelerator.plans.tried import MANIFESTS, DuckDBRun, Tried
 from accelerator.store.records import SegmentRecord
 from cubes.definition import CubeDefinition
 from cubes.plan import Match
@@ -88,6 +88,11 @@ class CoverPlan(Leaf):
     def used(self) -> tuple[str, ...]:
         """See `Plan.used`."""
         return (self.title,)
+
+    def passed(self) -> tuple[tuple[str, Passed], ...]:
+        """See `Plan.passed`."""
+        names = {SEGMENT: self.title, MANIFEST: MANIFESTS, INDEX: "indexes"}
+        return tuple((names[p.source], p) for p in self.cover.passed if self.uncovered)
 
     def cube_ids(self) -> tuple[str, ...]:
         """See `Leaf.cube_ids`."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.manifest_jobs import Decoding
     from accelerator.iceberg.row_groups import Counted
     from accelerator.indexing.probing import Skipped
+    from accelerator.plans.share import Passed
     from accelerator.survey import Funnel
 
 
@@ -74,6 +75,10 @@ class Plan(ABC):
     def used(self) -> tuple[str, ...]:
         """The names of the candidates that answer."""
         return ()
+
+    def passed(self) -> tuple[tuple[str, Passed], ...]:
+        """Why files whose rows it reads have no other source, beside the names of these."""
+        return tuple(one for leaf in self.leaves() if leaf is not self for one in leaf.passed())
 
     def decoding(self) -> Decoding | None:
         """Where the manifests were decoded for it; None where none were tried."""

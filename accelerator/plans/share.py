@@ -19,6 +19,7 @@ from cubes.definition import CubeDefinition
 from cubes.plan import Match
 from rewrite.expr import Expr
 from rewrite.facts import TableFacts
+from rewrite.reason import REASONS
 
 if TYPE_CHECKING:
     from accelerator.indexing.probing import RowSelection, Skipped
@@ -49,6 +50,19 @@ class UsedRelate:
             + (f", is {self.expression}" if self.expression else "")
             + (f"; {self.stale} data files may have changed keys" if self.stale else "")
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Data files that a source has left to the next, and the code of why."""
+
+    source: str
+    code: str
+    files: int
+
+    def sentence(self) -> str:
+        """For people."""
+        return f"{self.files:,} data file{'s' * (self.files != 1)}: {REASONS[self.code]}"
 
 
 @dataclass(frozen=True)
@@ -90,7 +104,8 @@ class Cover:
     `refused` counts segments by why they weren't chosen; `beside` are the bytes of other tables
     that are read. `survey` is of the fact's files, where these were chosen by it. Of a join `own`
     is what holds of the fact alone, and `relates` its relate columns; tables that are `gone` aren't
-    read, since these say all that is asked of them.
+    read, since these say all that is asked of them. `passed` says of files whose rows are read why
+    the other sources don't have them.
     """
 
     cube: CubeDefinition
@@ -103,6 +118,7 @@ class Cover:
     own: tuple[Expr, ...] | None = None
     relates: tuple[UsedRelate, ...] = ()
     gone: tuple[TableFacts, ...] = ()
+    passed: tuple[Passed, ...] = ()
 
     def of(self, source: str) -> Iterator[Share]:
         """The shares of that source."""

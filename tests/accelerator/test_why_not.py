@@ -77,3 +77,21 @@ def test_names_that_are_taken(acc) -> None:
     ddl = [row["ddl"] for row in acc.why_not("SELECT day, sum(v) FROM lake.d.facts GROUP BY day")]
     assert any((text or "").startswith("CREATE CUBE facts_cube1 AS") for text in ddl)
     acc.query("DROP CUBE facts_cube")
+
+
+def test_why_rows_of_a_file_are_read(tmp_path) -> None:
+    """A row for each source that has the file not."""
+    properties = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path}/"}
+    catalog = SqlCatalog("lake", **properties)
+    catalog.create_namespace("d")
+    table = catalog.create_table("d.t", pa.schema([("v", pa.int32()), ("w", pa.int32())]))
+    for values in ([1, 2], [3, 9], [5, 9]):
+        table.append(pa.table({"v": pa.array(values, pa.int32()), "w": pa.array([1, 2], "int32")}))
+    with accelerator.open(tmp_path) as acc:
+        sql = "SELECT count(*), max(w) FROM lake.d.t WHERE v > 3"
+        told = {(row["cube"], row["code"]): row["reason"] for row in acc.why_not(sql)}
+        assert told["table metadata", "file_mixed"].startswith("1 data file: Some rows of a file")
+        assert told["indexes", "index_lacks"].startswith("1 data file: No index tells")
+        whole = acc.why_not("SELECT count(*), max(w) FROM lake.d.t WHERE v > 2")
+        assert not [row for row in whole if row["cube"] == "indexes"]
+        assert not acc.spark_started
