@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from accelerator.plans import MANIFESTS, Plan
+from accelerator.plans import Plan
+from accelerator.plans.share import SEGMENT
 
 _OF_COVERAGE = frozenset(
     {"cover_unavailable", "files_changed", "schema_changed", "dimension_changed"}
@@ -34,19 +35,21 @@ def as_text(plan: Plan) -> str:
 def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
     """A row per cube that isn't used, and per index that was switched off, one for the manifests.
 
-    One without a cube holds for all. Where an answer reads rows of some files, there is a row for
-    each source that has them not, and why.
+    One without a cube holds for all. Where an answer reads rows of some files, a row for each
+    source says how many it has left to the next, and why.
 
     `nearest` is TRUE in the row of the one that came nearest to answering; `ddl` is what would make
     it answer: a build, or beside the nearest the CREATE CUBE that `cube` gives.
     """
     rows: list[dict[str, Any]] = []
+    cubes: set[int] = set()
     refused, used = plan.refused(), plan.used()
     if refused is not None and not any(tried.is_cube for tried in plan.tried):
         rows.append({"cube": None, "code": refused.code, "reason": refused.sentence})
     for tried in plan.tried:
         if tried.cube in used:
             continue
+        cubes |= {len(rows)} if tried.is_cube else set()
         if tried.declined is None:
             rows.append({"cube": tried.cube, "code": "dearer", "reason": tried.line()})
         else:
@@ -54,10 +57,11 @@ def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
             rows.append({"cube": tried.cube, "code": declined.code, "reason": declined.sentence})
     for name, one in plan.passed():
         rows.append({"cube": name, "code": one.code, "reason": one.sentence()})
-    for row in rows:
-        own = row["cube"] not in (None, MANIFESTS, "indexes")
+        cubes |= {len(rows) - 1} if one.source == SEGMENT else set()
+    for place, row in enumerate(rows):
+        built = place in cubes and row["code"] in _OF_COVERAGE
         row["nearest"] = refused is not None and row["reason"] == refused.sentence
-        row["ddl"] = f"BUILD CUBE {row['cube']}" if own and row["code"] in _OF_COVERAGE else None
+        row["ddl"] = f"BUILD CUBE {row['cube']}" if built else None
         if row["nearest"] and row["code"] in _OF_DEFINITION:
             row["ddl"] = cube()
     return rows

@@ -7,6 +7,7 @@ left is never looked at. Promises: an artifact that a version of the store may n
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from accelerator.errors import (
+    AcceleratorError,
     BuildError,
     CancelledError,
     CubeNotFoundError,
@@ -27,6 +29,7 @@ from accelerator.store import SegmentRecord, Store
 Offer = tuple[Sequence[int], Sequence[SegmentRecord]]
 """Ids of records that go, and the records that stand in their place."""
 _T = TypeVar("_T")
+_log = logging.getLogger("accelerator")
 
 
 class Owner(Protocol):
@@ -117,9 +120,15 @@ class OpenJob:
     def __enter__(self) -> OpenJob:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._open:  # it failed, or nobody wants what it made
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        if not self._open:
+            return
+        try:  # it failed, or nobody wants what it made
             self._discard(())
+        except (AcceleratorError, OSError) as error:
+            if failed is None:
+                raise
+            _log.warning("what a failed job wrote stays until a vacuum: %s", error)
 
     def commit(self, offer: Callable[[], Offer]) -> tuple[list[SegmentRecord], list[SegmentRecord]]:
         """Puts what is offered in the place of what goes; those that stand, and those that lost.

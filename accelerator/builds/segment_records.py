@@ -160,7 +160,8 @@ def bounds_of(cube: CubeDefinition, fact: PinnedTable, files: Sequence[LiveFile]
     found: dict[tuple[str, int], dict[str, list[int]]] = {}
     for field_id in wanted:
         column = told.column(field_id, types[field_id])
-        proven = column.bounds.bounded & (column.bounds.nulls == 0) & ~column.unproven
+        proven = column.bounds.bounded & (column.bounds.nulls == 0) & column.tight
+        proven &= ~column.unproven
         if column.contradicts or column.bounds.numbers is None:
             continue
         low, high = column.bounds.numbers

@@ -31,17 +31,19 @@ class ChosenSegments:
             bytes_read(found.segments, self._match.stored | {SEGMENT_COLUMN}),
             segments=found.segments,
         )
-        lacking = len(found.uncovered)
-        code = next(iter(found.refused)) if len(found.refused) == 1 else "cover_unavailable"
-        passed = (Passed(SEGMENT, code, lacking),) if lacking else ()
+        lacking, refused = len(found.uncovered), _shown(found.refused)
+        passed = (Passed(SEGMENT, "cover_unavailable", lacking, refused),) if lacking else ()
         return Served((share,), Unserved(found.uncovered), passed)
 
 
 def _refused(counts: Mapping[str, int]) -> Declined:
-    refused = sorted(counts.items())
-    shown = ", ".join(f"{count} × {code}" for code, count in refused)
-    code = refused[0][0] if len(refused) == 1 else "cover_unavailable"
-    return Declined(code, f"Segments refused: {shown}." if shown else "It has no segment.")
+    code = next(iter(counts)) if len(counts) == 1 else "cover_unavailable"
+    return Declined(code, _shown(counts) or "It has no segment.")
+
+
+def _shown(counts: Mapping[str, int]) -> str:
+    shown = ", ".join(f"{count} × {code}" for code, count in sorted(counts.items()))
+    return f"Segments refused: {shown}." if shown else ""
 
 
 def bytes_read(segments: Iterable[SegmentRecord], names: Collection[str]) -> int:

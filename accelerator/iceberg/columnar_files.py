@@ -23,9 +23,10 @@ from pyiceberg.utils.decimal import unscaled_to_decimal
 
 from accelerator.iceberg.delete_columns import Applied, DeleteFiles, Listed
 from accelerator.iceberg.files import LiveFile
-from accelerator.iceberg.identity import Identity
+from accelerator.iceberg.identity import Identity, Place
 from accelerator.iceberg.manifests import file as manifest_file
 from accelerator.iceberg.manifests.columns import Int64s, ManifestColumns
+from accelerator.iceberg.manifests.container import damaged
 from accelerator.iceberg.manifests.listed import ManifestFile
 from accelerator.iceberg.statistics import (
     Scalar,
@@ -209,13 +210,12 @@ class ColumnarFiles:
         """See `Source.fixed`."""
         kind, given, values = arrow_kind(type_), [], []
         for file, columns in zip(self._manifests, self._columns(), strict=True):
-            place = self._identity[file.partition_spec_id].get(field_id)
+            place = self._kept(file.partition_spec_id).get(field_id)
             given.append(np.full(columns.count, place is not None))
             if place is None or not is_ordered(type_):
                 values.append(pa.nulls(columns.count, kind))
             else:
-                child = columns.partition.field(str(place.field_id))
-                values.append(_constant(child, type_, kind))
+                values.append(_constant(_child(columns, place), type_, kind))
         flags: Flags = np.concatenate([np.empty(0, dtype=bool), *given])
         return flags, _concatenated(values, kind)
 
@@ -284,11 +284,11 @@ class ColumnarFiles:
         """See `Source.without_nan`."""
         paths, numbers = self.keys()
         free = {one: (self.told(one).nans == 0).tolist() for one in field_ids}
-        keys = zip(paths.to_pylist(), numbers.tolist(), strict=True)
-        return {
-            key: frozenset(one for one, flags in free.items() if flags[place])
-            for place, key in enumerate(keys)
-        }
+        found: dict[tuple[str, int], frozenset[int]] = {}
+        for place, key in enumerate(zip(paths.to_pylist(), numbers.tolist(), strict=True)):
+            own = frozenset(one for one, flags in free.items() if flags[place])
+            found[key] = own & found.get(key, own)  # a file may be listed twice
+        return found
 
     def named(self, keys: Collection[tuple[str, int]]) -> Flags:
         """Which of the files have these keys."""
@@ -324,16 +324,27 @@ class ColumnarFiles:
             )
         ]  # fmt: skip
 
+    def _kept(self, spec_id: int) -> Mapping[int, Place]:
+        """What the spec keeps as it is."""
+        if spec_id not in self._identity:
+            raise damaged(f"it's of the partition spec {spec_id}, which the table hasn't")
+        return self._identity[spec_id]
+
     def _fixed(self, spec_id: int, columns: ManifestColumns) -> Sequence[Mapping[int, object]]:
         """By file what its spec keeps as it is."""
-        places = self._identity[spec_id]
+        places = self._kept(spec_id)
         if not places:
             return [{}] * columns.count
-        values = [
-            _values(columns.partition.field(str(place.field_id)), place.kind)
-            for place in places.values()
-        ]
+        values = [_values(_child(columns, place), place.kind) for place in places.values()]
         return [dict(zip(places, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _child(columns: ManifestColumns, place: Place) -> pa.Array:
+    """A partition field's values."""
+    name = str(place.field_id)
+    if columns.partition.type.get_field_index(name) < 0:
+        raise damaged(f"its entries lack the partition field {name}")
+    return columns.partition.field(name)
 
 
 def _values(child: pa.Array, kind: IcebergType | None) -> list[object]:
@@ -343,7 +354,10 @@ def _values(child: pa.Array, kind: IcebergType | None) -> list[object]:
         scale = kind.scale
         return [None if one is None else _decimal(one, scale) for one in raw]
     if pa.types.is_binary(child.type) and isinstance(kind, UUIDType):
-        return [None if one is None else UUID(bytes=one) for one in raw]
+        try:
+            return [None if one is None else UUID(bytes=one) for one in raw]
+        except ValueError as error:
+            raise damaged("a partition's value isn't a UUID") from error
     return raw
 
 

@@ -81,6 +81,7 @@ class DeleteFiles:
             self._reach[elsewhere & (specs == spec_id)] = codes
             reaches += found.count
         self._reaches = reaches
+        self._refs: dict[int, DeleteRef] = {}
 
     @property
     def nbytes(self) -> int:
@@ -143,6 +144,13 @@ class DeleteFiles:
         return applying((self._ref(row) for row in rows), sequence)
 
     def _ref(self, row: int) -> DeleteRef:
+        """One for each delete, however many files it applies to."""
+        known = self._refs.get(row)
+        if known is None:
+            known = self._refs[row] = self._made(row)
+        return known
+
+    def _made(self, row: int) -> DeleteRef:
         content: Literal["position", "equality", "dv"] = "position"
         if self._equality[row]:
             content = "equality"

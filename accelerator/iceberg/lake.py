@@ -239,8 +239,13 @@ class PinnedTable:
     def without_nan(
         self, files: Sequence[LiveFile], field_ids: Collection[int]
     ) -> Mapping[tuple[str, int], frozenset[int]]:
-        """Of each of the files, by key, which of these columns have no NaN in it."""
-        if not field_ids:
+        """Of each of the files, by key, which of these columns surely have no NaN in it.
+
+        As far as the manifests are kept as columns: none is decoded for it.
+        """
+        kept = self._listings.statistics
+        name = self.metadata_location, self.facts.snapshot_id
+        if not field_ids or not kept.latest(self.facts.uuid, name)[1]:  # by a Spark job, perhaps
             return {file.key: frozenset() for file in files}
         source = self.statistics_of(files).source
         with self._read_errors():

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _LISTS_MAX = 64
 _SNAPSHOTS_MAX = 64
 FILES_MAX = 500_000
-"""Files of all snapshots that are kept; one takes some 0.5 KB."""
+"""Files of all snapshots that are kept; one takes some 0.5 KB, as much as 64 of its deletes."""
+_DELETES_OF_A_FILE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Listings:
     def __init__(self, settings: ManifestCacheSettings, files_max: int = FILES_MAX) -> None:
         self._settings = settings
         self._files: Recent[tuple[LiveFile, ...]] = Recent(
-            _SNAPSHOTS_MAX, lambda _, files: len(files), files_max
+            _SNAPSHOTS_MAX, lambda _, files: _weight(files), files_max
         )
         self._lists: Recent[tuple[ManifestFile, ...]] = Recent(_LISTS_MAX)
         self.jobs: ManifestJobs | None = None
@@ -96,3 +97,7 @@ class Listings:
         """Memory that columns take now."""
         states = self.statistics
         return ManifestBytes(self.cache.nbytes, states.nbytes, states.newest_nbytes)
+
+
+def _weight(files: tuple[LiveFile, ...]) -> int:
+    return len(files) + sum(len(file.deletes) for file in files) // _DELETES_OF_A_FILE

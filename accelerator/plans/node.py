@@ -77,7 +77,7 @@ class Plan(ABC):
         return ()
 
     def passed(self) -> tuple[tuple[str, Passed], ...]:
-        """Why files whose rows it reads have no other source, beside the names of these."""
+        """What sources have left to the next, where rows are read, beside the sources' names."""
         return tuple(one for leaf in self.leaves() if leaf is not self for one in leaf.passed())
 
     def decoding(self) -> Decoding | None:

@@ -59,10 +59,12 @@ class Passed:
     source: str
     code: str
     files: int
+    detail: str = ""
 
     def sentence(self) -> str:
         """For people."""
-        return f"{self.files:,} data file{'s' * (self.files != 1)}: {REASONS[self.code]}"
+        count = f"{self.files:,} data file{'s' * (self.files != 1)}"
+        return f"Left to the next source, {count}: {REASONS[self.code]} {self.detail}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ class Cover:
     `refused` counts segments by why they weren't chosen; `beside` are the bytes of other tables
     that are read. `survey` is of the fact's files, where these were chosen by it. Of a join `own`
     is what holds of the fact alone, and `relates` its relate columns; tables that are `gone` aren't
-    read, since these say all that is asked of them. `passed` says of files whose rows are read why
-    the other sources don't have them.
+    read, since these say all that is asked of them. `passed` says how many files each source has
+    left to the next, and why.
     """
 
     cube: CubeDefinition

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.builds.loop import Loop, OpenJob, parts
-from accelerator.errors import BuildError, CancelledError, CubeNotFoundError, EngineError
+from accelerator.errors import (
+    BuildError,
+    CancelledError,
+    CubeNotFoundError,
+    EngineError,
+    StoreError,
+)
 from accelerator.store import Store
 from cubes.spark import JobError
 from tests.accelerator.store.doors import Door, World
@@ -59,6 +65,21 @@ def test_what_fails_before_its_commit_leaves_nothing(store):
         _write(store, open_job)
         raise EngineError("out of memory")
     assert _left(store) == before
+
+
+def test_a_store_that_fails_while_it_discards_hides_nothing(store, monkeypatch, caplog):
+    def gone(*_):
+        raise StoreError("the disk is gone")
+
+    for raised in (EngineError("out of memory"), KeyboardInterrupt()):
+        with pytest.raises(type(raised)), OpenJob(store, OWNER) as open_job:
+            _write(store, open_job)
+            monkeypatch.setattr(store, "delete_artifacts", gone)
+            raise raised
+        monkeypatch.undo()
+    assert "stays until a vacuum: the disk is gone" in caplog.text
+    with pytest.raises(StoreError), OpenJob(store, OWNER):
+        monkeypatch.setattr(store, "delete_artifacts", gone)
 
 
 def test_what_is_committed_stays_and_what_lost_goes(store):

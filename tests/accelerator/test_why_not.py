@@ -90,8 +90,12 @@ def test_why_rows_of_a_file_are_read(tmp_path) -> None:
     with accelerator.open(tmp_path) as acc:
         sql = "SELECT count(*), max(w) FROM lake.d.t WHERE v > 3"
         told = {(row["cube"], row["code"]): row["reason"] for row in acc.why_not(sql)}
-        assert told["table metadata", "file_mixed"].startswith("1 data file: Some rows of a file")
-        assert told["indexes", "index_lacks"].startswith("1 data file: No index tells")
+        assert told["table metadata", "file_mixed"].startswith(
+            "Left to the next source, 1 data file: Some rows"
+        )
+        assert told["indexes", "index_lacks"].startswith(
+            "Left to the next source, 1 data file: No index"
+        )
         whole = acc.why_not("SELECT count(*), max(w) FROM lake.d.t WHERE v > 2")
         assert not [row for row in whole if row["cube"] == "indexes"]
         assert not acc.spark_started

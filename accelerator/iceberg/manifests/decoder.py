@@ -42,6 +42,8 @@ from accelerator.iceberg.manifests.program import (
 )
 
 _KEYS_AT_FIRST = 16
+_KEYS_SMALL = 512
+_CELLS_SMALL = 1 << 17  # statistics of one kind for which Python isn't too slow
 _CELLS_MAX = 1 << 24  # statistics of one kind, files times columns, unless the manifest is larger
 _LENGTH_MASK = (1 << 32) - 1
 _FAULTS = {
@@ -54,8 +56,15 @@ _SHORT = {"partition_spec_id": pa.int32()}
 _DELETED = 2  # an entry's status
 
 
+class OutgrownError(Exception):
+    """Python would take too long over these bytes; never leaves this folder."""
+
+
 def decode_entries(container: Container, manifest: ManifestFile, machine: Any) -> ManifestColumns:
-    """The live files of the manifest; ManifestError where it's damaged or unknown."""
+    """The live files of the manifest; ManifestError where it's damaged or unknown.
+
+    By Python, OutgrownError where the bytes hold more statistics than is worth its while.
+    """
     program = program_for(container.schema)
     found = _run(program, container, machine)
     return assemble(_Reading(program, container, found, machine).raw(), manifest)
@@ -111,6 +120,8 @@ def _run(program: Program, container: Container, machine: Any) -> _Arrays:
             to.listed = to.listed[: state[kernel.LIST_USED]]
             return to
         if code == kernel.GROW_KEYS:
+            if machine is kernel and len(to.keys) * max(rows, _KEYS_SMALL) >= _CELLS_SMALL:
+                raise OutgrownError
             _grow_keys(to, int(state[kernel.ENTRY]), len(data))
         elif code == kernel.GROW_LIST:
             # A value takes a byte at least, so this is enough for every list there can be.
@@ -195,6 +206,8 @@ class _Reading:
         return _numbers(plain, seen, type_)
 
     def _texts(self, spans: Int64s, seen: Bools, type_: pa.DataType) -> pa.Array:
+        if spans.min(initial=0) < 0 or _ends(spans).max(initial=0) > len(self._data):
+            raise damaged("a text isn't where it should be")
         offsets = _offsets(spans, seen)
         plain = np.empty(int(offsets[-1]), dtype=np.uint8)
         self._machine.gather(self._data, np.ascontiguousarray(spans), 0, plain)
@@ -283,6 +296,12 @@ def _counts(cells: Int64s, there: int, low: int, high: int, _: int) -> pa.Array:
 
 def _validity(cells: Int64s, there: int) -> pa.Buffer | None:
     return None if there == len(cells) else validity(cells != 0)
+
+
+def _ends(spans: Int64s) -> Int64s:
+    """Where each one's bytes end."""
+    ends: Int64s = np.where(spans != 0, (spans >> 32) + (spans & _LENGTH_MASK) - 1, 0)
+    return ends
 
 
 def _offsets(spans: Int64s, seen: Bools) -> npt.NDArray[np.int32]:

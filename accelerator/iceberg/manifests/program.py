@@ -515,7 +515,7 @@ def _size(schema: Any) -> int:
 
 def _symbols(schema: Any) -> tuple[str, ...]:
     symbols = schema.get("symbols") if isinstance(schema, dict) else None
-    if not isinstance(symbols, list):
+    if not isinstance(symbols, list) or not symbols:
         raise damaged("an enum of its schema has no symbols")
     return tuple(map(str, symbols))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from accelerator.iceberg.errors import CatalogError, ManifestError
@@ -23,11 +23,13 @@ from accelerator.iceberg.io import METADATA_BYTES_MAX, Inputs, read_bytes
 from accelerator.iceberg.manifests import kernel
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.container import Container, damaged, read_container
-from accelerator.iceberg.manifests.decoder import decode_entries, decode_list
+from accelerator.iceberg.manifests.decoder import OutgrownError, decode_entries, decode_list
 from accelerator.iceberg.manifests.listed import ManifestFile
 
 # Decompressed bytes that Python runs over before numba is worth its start.
 SMALL_BYTES = 1 << 20
+SMALL_ROWS = 1 << 13
+"""With more entries Python takes long whatever their bytes."""
 _MACHINE = "accelerator.iceberg.manifests.machine"
 
 
@@ -65,7 +67,9 @@ def decode_manifest(data: bytes, manifest: ManifestFile) -> ManifestColumns:
     with _named(f"the manifest {manifest.manifest_path}"):
         container = read_container(data)
         _check_rows(container, manifest)
-        return decode_entries(container, manifest, _machine(container))
+        with suppress(OutgrownError):
+            return decode_entries(container, manifest, _machine(container))
+        return decode_entries(container, manifest, _compiled())
 
 
 def read_list(inputs: Inputs, path: str) -> tuple[ManifestFile, ...]:
@@ -105,8 +109,12 @@ def _unreadable(what: str, error: OSError) -> CatalogError:
 
 def _machine(container: Container) -> Any:
     """What runs over that much."""
-    if _spent.affords(len(container.data)):
+    if container.rows <= SMALL_ROWS and _spent.affords(len(container.data)):
         return kernel
+    return _compiled()
+
+
+def _compiled() -> Any:
     from accelerator.iceberg.manifests.machine import COMPILED
 
     return COMPILED

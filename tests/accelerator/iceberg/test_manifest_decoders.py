@@ -33,7 +33,7 @@ from accelerator.iceberg.manifests import kernel
 from accelerator.iceberg.manifests import reader as manifest_reader
 from accelerator.iceberg.manifests.columns import ManifestColumns
 from accelerator.iceberg.manifests.container import Block, Container, read_container
-from accelerator.iceberg.manifests.decoder import decode_entries
+from accelerator.iceberg.manifests.decoder import OutgrownError, decode_entries
 from accelerator.iceberg.manifests.listed import DELETES, ManifestFile
 from accelerator.iceberg.manifests.machine import COMPILED
 from accelerator.iceberg.manifests.program import program_for
@@ -324,6 +324,32 @@ def test_schemas_whose_parts_are_anything_are_refused(kind: str, value: Any) -> 
                 schema = {"type": "record", "name": "a", "fields": [field]}
                 with pytest.raises(ManifestError):
                     program_for(json.dumps(schema))
+
+
+@pytest.mark.parametrize("span", [9, 100_000_000 << 32 | 9, 2_000_000_000 << 32 | 9, -1])
+def test_an_enum_without_symbols_is_refused(span: int) -> None:
+    """Its values would be taken for places of texts."""
+    layout = Layout(partition=((1000, "long"),))
+    container = read_container(Writer(layout).file([entry(partition=(span,))]))
+    empty = json.loads(container.schema)
+    record = empty["fields"][-1]["type"]["fields"]
+    (partition,) = (one["type"]["fields"] for one in record if one["field-id"] == 102)
+    partition[0]["type"][1] = {"type": "enum", "name": "e", "symbols": []}
+    odd = Container(container.metadata, json.dumps(empty), container.data, container.blocks)
+    with pytest.raises(ManifestError, match="symbols"):
+        alike(odd, listed())
+
+
+def test_more_statistics_than_python_counts_soon_go_to_compiled_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(manifest_reader, "_MACHINE", "not there yet")
+    monkeypatch.setattr(manifest_reader, "_spent", manifest_reader._Spent())
+    many = [entry(value_counts=dict.fromkeys(range(1, 1000), 5))]
+    with pytest.raises(OutgrownError):
+        decode_entries(read_container(Writer().file(many)), listed(), kernel)
+    columns = manifest_reader.decode_manifest(Writer().file(many), listed())
+    assert as_list(columns.stats(999).value_counts) == [5]
 
 
 def test_a_record_inside_itself_is_refused() -> None:

@@ -151,6 +151,21 @@ def test_what_a_partition_keeps_is_of_the_columns_type() -> None:
     assert other.fixed == dict.fromkeys(range(len(_KINDS)))
 
 
+def test_a_partition_that_is_not_what_the_table_says_is_an_error() -> None:
+    data = Writer(Layout(partition=((1000, PARTITIONS["bytes"][0]),))).file(
+        [entry(partition=(b"odd",))]
+    )
+    chosen = np.ones(1, dtype=bool)
+    for identity, reason in (
+        ({}, "the partition spec 0"),
+        ({0: {1: Place(1001, DateType())}}, "the partition field 1001"),
+        ({0: {1: Place(1000, UUIDType())}}, "isn't a UUID"),
+    ):
+        files = ColumnarFiles([listed()], lambda one: decode_manifest(data, one), identity)
+        with pytest.raises(ManifestError, match=reason):
+            files.live(chosen)
+
+
 def test_a_manifest_that_is_listed_twice_has_its_files_twice() -> None:
     data = Writer().file([entry(file_path="a"), entry(file_path="b")])
     files = ColumnarFiles([listed(), listed()], lambda one: decode_manifest(data, one), {0: {}})
