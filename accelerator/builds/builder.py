@@ -11,7 +11,7 @@ import logging
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -245,8 +245,9 @@ class Builder:
                 done = _plus(done, made)
                 loop.progress.advance(len(taken))
             unique = self._unique_edges(target, loop) if files else {}
-            limits = self._config.build_files_per_job, self._config.build_bytes_per_job
-            for part in loop.each(_parts(files, *limits)):
+            files_max, most = self._config.build_files_per_job, self._config.build_bytes_per_job
+            due = parts(files, files_max=files_max, weigh=lambda f: f.size_bytes, most=most)
+            for part in loop.each(due):
                 done = _plus(done, self._job(target, part, unique, loop))
         return done
 
@@ -490,10 +491,6 @@ def _memory(target: Target, occurrence: int) -> int:
 def _live_rows(file: LiveFile) -> int | None:
     """Rows after deletes, where that is known without reading."""
     return None if file.deletes else file.record_count
-
-
-def _parts(files: Sequence[LiveFile], files_max: int, bytes_max: int) -> Iterator[list[LiveFile]]:
-    return parts(files, files_max=files_max, weigh=lambda f: f.size_bytes, most=bytes_max)
 
 
 def _built(

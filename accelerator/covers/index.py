@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg import LiveFile
     from accelerator.iceberg.position_deletes import Positions
     from accelerator.survey import Believed
+    from indexes.bounds import Flags
 
 Deleted = Callable[[], "Callable[[LiveFile], Positions]"]
 """Gives what tells the positions that are deleted of a file."""
@@ -44,17 +45,18 @@ class IndexCells:
         """See `Source`."""
         known, cube, indexes = self._known, self._cube, self._known.survey.indexes
         wanted = left.within(known)
+        none = Served((), left, _passed(wanted))
         if indexes is None:
-            return Served((), left, _passed(int(wanted.sum())))
+            return none
         open_ = wanted & known.stands_once
         places = np.flatnonzero(open_)
         if not 0 < len(places) <= SELECTED_MAX:
-            return Served((), left, _passed(int(wanted.sum())))
+            return none
         keys = [known.of(d.expr) for d in (() if cube is None else cube.dimensions)]
         fixed = [None if key is None else Fixed(key.fixed, key.bounds.lower) for key in keys]
         answers = IndexAnswers(indexes, self._conjuncts, cube, fixed, self._deleted)
         if not answers.able:
-            return Served((), left, _passed(int(wanted.sum())))
+            return none
         whole = known.all_pass[places].tolist()
         told = answers.of(known.live(open_), places.tolist(), whole)
         cells = [one.cells for one in told if one.cells is not None]
@@ -64,9 +66,10 @@ class IndexCells:
         shares = [Share(NOTHING, sum(empty), skipped=(answers.said(told),))]
         if cells:
             shares.append(Share(INDEX, len(cells), cells=pa.concat_tables(cells)))
-        rest = _passed(int((wanted & ~served).sum()))
+        rest = _passed(wanted & ~served)
         return Served(tuple(shares), left.without(known, served), rest)
 
 
-def _passed(files: int) -> tuple[Passed, ...]:
+def _passed(left: Flags) -> tuple[Passed, ...]:
+    files = int(left.sum())
     return (Passed(INDEX, "index_lacks", files),) if files else ()

@@ -101,7 +101,7 @@ class ColumnarFiles:
     def nbytes(self) -> int:
         """See `Source.nbytes`."""
         made = vars(self)
-        hashes = self._hashes.nbytes if "_hashes" in made else 0
+        hashes: int = sum(made[name].nbytes for name in ("_hashes", "_by_hash") if name in made)
         single = held_bytes(self.single) if "single" in made else 0
         arrays = sum(map(held_bytes, (self.rows, self.sizes, self.vectored)))
         applied = 0 if self._applied is None else self._applied.nbytes
@@ -134,6 +134,11 @@ class ColumnarFiles:
                 [np.empty(0, np.uint64), *(_polynomials(c.path) for c in self._columns())]
             )
         return joined([_part(piece, known, lambda one: one._hashes) for piece in self.pieces])
+
+    @cached_property
+    def _by_hash(self) -> Int64s:
+        """Places of the files in the order of their hashes."""
+        return np.argsort(self._hashes, kind="stable")
 
     def _split(self, earlier: ColumnarFiles) -> Sequence[slice | ColumnarFiles]:
         """Its files as runs of the earlier state's, and those of other manifests."""
@@ -292,11 +297,21 @@ class ColumnarFiles:
 
     def named(self, keys: Collection[tuple[str, int]]) -> Flags:
         """Which of the files have these keys."""
-        paths, numbers = self.keys()
-        wanted = pa.array(sorted({path for path, _ in keys}), pa.string())
-        found: Flags = np.array(pc.is_in(paths, wanted).to_numpy(zero_copy_only=False))
-        for place in np.flatnonzero(found).tolist():
-            found[place] = (paths[place].as_py(), int(numbers[place])) in keys
+        found: Flags = np.zeros(len(self.rows), dtype=bool)
+        hashes = np.unique(_polynomials(pa.array([path for path, _ in keys], pa.string())))
+        first, end = (
+            np.searchsorted(self._hashes, hashes, side, sorter=self._by_hash)
+            for side in ("left", "right")
+        )
+        alike = [self._by_hash[span] for span in map(slice, first.tolist(), end.tolist())]
+        found[np.concatenate([np.empty(0, np.int64), *alike])] = True
+        for number, (start, places) in enumerate(self._places_of(found)):
+            if len(places):
+                columns = self._of_manifest(number).taken(places)
+                own = zip(
+                    columns.path.to_pylist(), columns.sequence_number.to_pylist(), strict=True
+                )
+                found[start + places] = [key in keys for key in own]
         return found
 
     def _places_of(self, chosen: Flags) -> Iterator[tuple[int, Int64s]]:

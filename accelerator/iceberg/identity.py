@@ -33,14 +33,15 @@ Identity = Mapping[int, Mapping[int, Place]]
 
 def identity_of(metadata: TableMetadata) -> Identity:
     """The identity transforms of every spec of the table."""
-    kinds = {f.field_id: f.field_type for f in _fields(metadata)}
-    return {
-        spec.spec_id: {
-            f.source_id: Place(f.field_id, kinds.get(f.source_id))
-            for f in spec.fields
-            if isinstance(f.transform, IdentityTransform)
-        }
+    kept = {
+        spec.spec_id: [f for f in spec.fields if isinstance(f.transform, IdentityTransform)]
         for spec in metadata.specs().values()
+    }
+    # A schema may have thousands of fields: they are looked at where there's something to find.
+    kinds = {f.field_id: f.field_type for f in _fields(metadata)} if any(kept.values()) else {}
+    return {
+        spec_id: {f.source_id: Place(f.field_id, kinds.get(f.source_id)) for f in fields}
+        for spec_id, fields in kept.items()
     }
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
@@ -136,7 +137,7 @@ class PinnedTable:
     def _live(self) -> tuple[LiveFile, ...]:
         source = self.statistics().source
         with self._read_errors():
-            return source.live(source.rows == source.rows)
+            return source.live(np.ones(len(source.rows), dtype=bool))
 
     @property
     def fixed_fields(self) -> frozenset[int]:

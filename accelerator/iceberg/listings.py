@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _LISTS_MAX = 64
 _SNAPSHOTS_MAX = 64
-FILES_MAX = 500_000
+_FILES_MAX = 500_000
 """Files of all snapshots that are kept; one takes some 0.5 KB, as much as 64 of its deletes."""
 _DELETES_OF_A_FILE = 64
 
@@ -55,10 +55,10 @@ class ManifestBytes:
 class Listings:
     """Manifests by the path of their list, their columns, and live files by snapshot."""
 
-    def __init__(self, settings: ManifestCacheSettings, files_max: int = FILES_MAX) -> None:
+    def __init__(self, settings: ManifestCacheSettings) -> None:
         self._settings = settings
         self._files: Recent[tuple[LiveFile, ...]] = Recent(
-            _SNAPSHOTS_MAX, lambda _, files: _weight(files), files_max
+            _SNAPSHOTS_MAX, lambda _, files: _weight(files), _FILES_MAX
         )
         self._lists: Recent[tuple[ManifestFile, ...]] = Recent(_LISTS_MAX)
         self.jobs: ManifestJobs | None = None

@@ -11,7 +11,6 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -600,13 +599,3 @@ def big_endian(binary: pa.Array) -> pa.Array:
         numbers = wide.view(">i8").ravel().astype(np.int64)
         result = pc.replace_with_mask(result, chosen, pa.array(numbers))
     return result
-
-
-def _physical(value: Any, type_: str) -> Any:
-    """A partition's value as the bounds hold it."""
-    if isinstance(value, Decimal):
-        parts = decimal_parts(type_) or (0, 0)
-        return int(value.scaleb(parts[1]))
-    if isinstance(value, bool):
-        return int(value)
-    return value.encode() if isinstance(value, str) else value

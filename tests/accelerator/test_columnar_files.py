@@ -34,6 +34,7 @@ class _Manifest:
 def _columns(paths: list[str], days: list[int | None] | None = None) -> ManifestColumns:
     made = {name: pa.nulls(len(paths), type_) for name, type_ in TYPES.items()}
     made["path"] = pa.array(paths, pa.string())
+    made["sequence_number"] = pa.array([1] * len(paths), pa.int64())
     made["record_count"] = pa.array([10] * len(paths), pa.int64())
     made["size_bytes"] = pa.array(range(len(paths)), pa.int64())
     child = pa.array(days or [None] * len(paths), pa.int32())
@@ -59,6 +60,11 @@ def test_paths_that_stand_twice_are_told(manifests: list[list[str]]) -> None:
     assert files.single.tolist() == [paths.count(path) == 1 for path in paths]
     chosen = np.array([index % 2 == 0 for index in range(len(paths))], dtype=bool)
     assert [file.path for file in files.live(chosen)] == paths[::2]
+    keys = {(path, 1) for path in paths[::2]} | {("nowhere", 1), *((path, 2) for path in paths)}
+    assert files.named(keys).tolist() == [(path, 1) in keys for path in paths]
+    some = files.some(chosen)
+    assert some.named(keys).tolist() == [True] * len(paths[::2])
+    assert not some.named(set()).any()
 
 
 @given(st.lists(st.text()))

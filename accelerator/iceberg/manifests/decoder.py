@@ -286,7 +286,7 @@ class _Gathered:
 
 
 def _counts(cells: Int64s, there: int, low: int, high: int, _: int) -> pa.Array:
-    """As `columns.narrow`, of cells that are one too high, with what is known of them."""
+    """Of cells that are one too high, as narrow as they fit; the rest is `kernel.survey`'s."""
     if not there:
         return pa.nulls(len(cells))
     type_ = narrowest(low - 1, high - 1)

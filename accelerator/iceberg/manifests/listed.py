@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelerator.iceberg.manifests.container import damaged
+from accelerator.iceberg.manifests.program import LIST_REQUIRED
 
 DATA, DELETES = 0, 1
 """What a manifest lists: data files, or delete files."""
@@ -32,13 +33,10 @@ class ManifestFile:
     @classmethod
     def checked(cls, told: Mapping[str, Any]) -> ManifestFile:
         """By names; ManifestError where something is missing, or isn't what it can be."""
-        missing = [name for name in _REQUIRED if told.get(name) is None]
+        missing = [name for name in LIST_REQUIRED if told.get(name) is None]
         if missing:
             raise damaged(f"a manifest in it has no {missing[0]}")
         made = cls(**{name: value for name, value in told.items() if value is not None})
         if made.content not in (DATA, DELETES):
             raise damaged(f"a manifest in it has the unknown content {made.content}")
         return made
-
-
-_REQUIRED = ("manifest_path", "manifest_length", "partition_spec_id")

@@ -86,7 +86,7 @@ _LIST_FIELDS: dict[int, tuple[str, str]] = {
     505: ("existing_files_count", "integer"),
     506: ("deleted_files_count", "integer"),
 }
-_LIST_REQUIRED = ("manifest_path", "manifest_length", "partition_spec_id")
+LIST_REQUIRED = ("manifest_path", "manifest_length", "partition_spec_id")
 _INTEGERS = frozenset({"int", "long"})
 _TEXTS = frozenset({"string", "bytes"})
 _KINDS: dict[str, Kind] = {
@@ -182,7 +182,7 @@ class _Compiler:
         def field(field_id: int | None, one: Any) -> None:
             self._known(_LIST_FIELDS, field_id, one)
 
-        return self._compiled(schema, field, _LIST_REQUIRED)
+        return self._compiled(schema, field, LIST_REQUIRED)
 
     def _compiled(self, schema: Any, field: Any, required: Sequence[str]) -> Program:
         try:

@@ -59,7 +59,9 @@ def read_manifest(inputs: Inputs, manifest: ManifestFile) -> ManifestColumns:
         ManifestError: it's damaged, or of a kind that isn't known.
         CatalogError: it can't be read.
     """
-    return decode_manifest(_bytes_of(inputs, manifest), manifest)
+    what = f"the manifest {manifest.manifest_path}"
+    data = _bytes_of(inputs, what, manifest.manifest_path, manifest.manifest_length)
+    return decode_manifest(data, manifest)
 
 
 def decode_manifest(data: bytes, manifest: ManifestFile) -> ManifestColumns:
@@ -74,11 +76,9 @@ def decode_manifest(data: bytes, manifest: ManifestFile) -> ManifestColumns:
 
 def read_list(inputs: Inputs, path: str) -> tuple[ManifestFile, ...]:
     """The manifests that the list at that path names, in its order; errors as for a manifest."""
-    try:
-        data = sized(inputs, path, None)
-    except OSError as error:
-        raise _unreadable(f"the list of manifests {path}", error) from error
-    with _named(f"the list of manifests {path}"):
+    what = f"the list of manifests {path}"
+    data = _bytes_of(inputs, what, path, None)
+    with _named(what):
         container = read_container(data)
         return decode_list(container, _machine(container))
 
@@ -95,16 +95,12 @@ def sized(inputs: Inputs, location: str, size: int | None) -> bytes:
     return data
 
 
-def _bytes_of(inputs: Inputs, manifest: ManifestFile) -> bytes:
+def _bytes_of(inputs: Inputs, what: str, path: str, size: int | None) -> bytes:
     try:
-        return sized(inputs, manifest.manifest_path, manifest.manifest_length)
+        return sized(inputs, path, size)
     except OSError as error:
-        raise _unreadable(f"the manifest {manifest.manifest_path}", error) from error
-
-
-def _unreadable(what: str, error: OSError) -> CatalogError:
-    hint = "check that the file is there and may be read"
-    return CatalogError(f"{what} can't be read: {error}", hint=hint)
+        hint = "check that the file is there and may be read"
+        raise CatalogError(f"{what} can't be read: {error}", hint=hint) from error
 
 
 def _machine(container: Container) -> Any:
