@@ -87,7 +87,8 @@ class Ranking:
     def ranks(self, values: pa.Array, bits: int) -> npt.NDArray[np.uint64]:
         """The values' ranks, below 2 to the power of `bits`."""
         kept = to_domain(values, self.type)
-        scaled = (self.below << bits) // (self.below[-1] + 1)
+        below: list[int] = self.below.tolist()  # Python's numbers don't wrap; bounds are few
+        scaled = np.array([(one << bits) // (below[-1] + 1) for one in below], dtype=np.int64)
         if domain_of(self.type) == BYTES:
             encoded = kept.dictionary_encode()
             places = np.searchsorted(self.values, _numpy(encoded.dictionary))

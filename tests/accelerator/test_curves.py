@@ -173,3 +173,12 @@ def test_what_is_not_bounds(told: Any) -> None:
         assert order.rankings({PROPERTY: damaged}) == ()
     other = Order("uuid", "hilbert", order.keys)
     assert other.rankings({PROPERTY: order.to_property([Ranking.of(pa.array([1]), "int")])}) == ()
+
+
+@pytest.mark.parametrize("below", [[0, 2**62], [0, 2**63 - 1], [2**50, 2**50]])
+def test_ranks_of_counts_that_no_sample_has(below: list[int]) -> None:
+    """A table's property may say anything: what is multiplied doesn't wrap."""
+    ranking = Ranking.kept("bigint", {"domain": "int64", "values": ["5"], "below": below})
+    ranks = ranking.ranks(pa.array([None, 4, 5, 6]), 16)
+    assert ranks.tolist() == sorted(ranks.tolist())
+    assert ranks[-1] == (1 << 16) - 1  # as many rows as there are stand below it
