@@ -77,6 +77,7 @@ class Queries:
             return self._plain_query(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
         with self.services.store.reading(), self.services.context.assumed() as holds:
             answer = self._accelerated(statement, started, holds)
+        self.services.frames.sweep_in_passing()
         return self.answer(statement) if answer is None else answer
 
     def plain(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:

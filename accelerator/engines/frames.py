@@ -9,6 +9,7 @@ the JVM. Promise: leases end some time after the last relation that needs them i
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _READS = {"LogicalRelation": "relation", "DataSourceV2Relation": "table", "LogicalRDD": "rdd"}
 """Of a plan's leaves that read something: what every copy of such a leaf shares."""
 _READS_NOTHING = ("LocalRelation", "OneRowRelation", "Range")
+_SWEPT_AFTER_S = 60.0
+"""How long a frame that nobody can read any more may hold its leases while queries are asked."""
 
 
 @dataclass(eq=False)
@@ -39,6 +42,7 @@ class HeldFrames:
         self._held: list[_Held] = []
         self._queue: Java = None
         self._lock = threading.Lock()
+        self._swept = time.monotonic()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -53,8 +57,14 @@ class HeldFrames:
                 held.references = self._watched(engine.jvm, frame)
         self.sweep()
 
+    def sweep_in_passing(self) -> None:
+        """`sweep`, where a frame is held and the last one is a minute ago; costs nothing else."""
+        if self._held and time.monotonic() - self._swept >= _SWEPT_AFTER_S:
+            self.sweep()
+
     def sweep(self) -> None:
         """Ends the leases of frames that nobody can read any more; one call where none is."""
+        self._swept = time.monotonic()
         with self._lock:
             if self._queue is None:
                 return

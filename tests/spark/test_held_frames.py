@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from accelerator.engines import frames
 from accelerator.session import Accelerator
 from tests.spark.conftest import SparkWarehouse
 
@@ -50,6 +51,24 @@ def test_frames_that_nobody_has_are_let_go(session: tuple[Accelerator, str]) -> 
     assert 1 <= len(acc.services.frames) <= 3
     del frame
     assert _collected(acc) == 0
+
+
+def test_queries_let_them_go_in_passing(
+    session: tuple[Accelerator, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acc, sql = session
+    acc.sql(sql).collect()
+    gc.collect()
+    acc.spark._jvm.java.lang.System.gc()
+    acc.query(sql)
+    assert len(acc.services.frames) == 1  # the last look is less than a minute ago
+    monkeypatch.setattr(frames, "_SWEPT_AFTER_S", 0.0)
+    for _ in range(_TRIES):
+        acc.query(sql)
+        if not len(acc.services.frames):
+            break
+        acc.spark._jvm.java.lang.System.gc()
+    assert len(acc.services.frames) == 0
 
 
 def test_a_derived_frame_keeps_what_it_reads(session: tuple[Accelerator, str]) -> None:
