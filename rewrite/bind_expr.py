@@ -284,9 +284,10 @@ def _cast(node: exp.Expression, scope: Scope) -> Expr:
 def _neg(node: exp.Expression, scope: Scope) -> Expr:
     inner = bind(node.this, scope)
     if isinstance(inner, Literal) and types.is_numeric(inner.type) and inner.value[0] != "-":
-        type_ = types.literal_number_type("-" + inner.value)
-        if isinstance(node.this, exp.Paren):
-            type_ = inner.type  # -2147483648 is an int, -(2147483648) no longer
+        type_: str | None = inner.type
+        if isinstance(node.this, exp.Literal):
+            # -2147483648 is an int, -(2147483648) no longer; -5L is a bigint as 5L is.
+            type_ = types.literal_number_type("-" + inner.value)
         return Literal("-" + inner.value, inner.type if type_ is None else type_)
     return Call("neg", (inner,), inner.type if types.is_numeric(inner.type) else None)
 

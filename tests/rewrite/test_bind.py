@@ -628,6 +628,8 @@ def test_a_limit_beyond_an_int_is_sparks_error() -> None:
 def test_the_smallest_int_is_one_only_without_parentheses() -> None:
     bound = block("SELECT -2147483648 a, -(2147483648) b, -(7) c, count(*) n FROM f")
     assert [o.expr.type for o in bound.outputs[:3]] == ["int", "bigint", "int"]
+    bound = block("SELECT -5L a, -2147483648L b, -(5L) c, -CAST(5 AS BIGINT) d FROM f GROUP BY k")
+    assert [o.expr.type for o in bound.outputs] == ["bigint"] * 4
 
 
 def test_a_unit_that_may_be_a_column_declines() -> None:
