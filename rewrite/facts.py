@@ -40,15 +40,22 @@ class TableFacts:
     snapshot_id: int | None
     schema_id: int
     columns: tuple[ColumnFacts, ...]
-    _by_name: Mapping[str, ColumnFacts] = field(init=False, repr=False, compare=False)
+    _by_name: Mapping[str, tuple[ColumnFacts, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        by_name = {column.name.lower(): column for column in reversed(self.columns)}
+        by_name: dict[str, tuple[ColumnFacts, ...]] = {}
+        for column in self.columns:
+            name = column.name.lower()
+            by_name[name] = (*by_name.get(name, ()), column)
         object.__setattr__(self, "_by_name", by_name)
 
+    def named(self, name: str) -> tuple[ColumnFacts, ...]:
+        """The columns of that name, compared without case as Spark does by default."""
+        return self._by_name.get(name.lower(), ())
+
     def column(self, name: str) -> ColumnFacts | None:
-        """The column of that name, compared without case as Spark does by default."""
-        return self._by_name.get(name.lower())
+        """The first of them: there is one, or none, but in tables that others have made."""
+        return next(iter(self.named(name)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,12 +41,10 @@ class Names:
         for occurrence in self._occurrences:
             if not _qualifies(occurrence, qualifier):
                 continue
-            facts = occurrence.table.column(name)
-            if facts is None:
-                continue
-            column = Column(occurrence.index, facts.field_id, facts.name, facts.type)
-            if qualifier or column not in self._hidden:
-                yield column
+            for facts in occurrence.table.named(name):
+                column = Column(occurrence.index, facts.field_id, facts.name, facts.type)
+                if qualifier or column not in self._hidden:
+                    yield column
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Column:
         """The one column that the name means."""

@@ -9,7 +9,7 @@ from rewrite.bind import bind_block
 from rewrite.bind_rows import bind_rows
 from rewrite.block import Block
 from rewrite.expr import Aggregate, Call, Column, Literal, canonical
-from rewrite.facts import At
+from rewrite.facts import At, ColumnFacts, TableFacts
 from rewrite.instant import instant_ms
 from rewrite.output_name import output_name
 from rewrite.parse import parse
@@ -207,6 +207,22 @@ def test_ambiguous_and_unknown_names() -> None:
     assert _code("SELECT count(nothing) FROM f") == "expression_unsupported"
     assert _code("SELECT count(*) FROM f JOIN f ON f.k = f.k") == "name_ambiguous"
     assert _code("SELECT count(*) FROM nothing") == "table_unknown"
+
+
+def test_columns_that_are_alike_but_for_case() -> None:
+    """A table that others have made may have both; Spark tells them apart by no name."""
+    columns = [ColumnFacts(at, name, "int", False) for at, name in enumerate(["k", "a", "A"], 1)]
+    table = TableFacts("lake.s.f", "u", 1, 0, tuple(columns))
+
+    class Alike(Star):
+        def table(self, parts: tuple[str, ...], at: At) -> TableFacts | None:
+            return table
+
+    assert bind_block(parse("SELECT k, count(*) FROM f GROUP BY k"), Alike(), None).keys
+    for item in ("sum(a)", "sum(A)", "count(f.a)"):
+        with pytest.raises(DeclinedError) as raised:
+            bind_block(parse(f"SELECT {item} FROM f"), Alike(), None)
+        assert raised.value.declined.code == "name_ambiguous"
 
 
 def test_group_by_takes_columns_before_aliases() -> None:
