@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 
 
 def name_of(pinned: PinnedTable, columns: Sequence[str]) -> tuple[object, ...]:
-    """A name of those columns' rows."""
+    """A name of those columns' rows.
+
+    What the metadata says beside the snapshot belongs to it: by which names files without field ids
+    have the columns.
+    """
     facts = pinned.facts
-    return (facts.uuid, facts.snapshot_id, facts.schema_id, *columns)
+    return (*pinned.version, facts.snapshot_id, facts.schema_id, *columns)
 
 
 class KeptRows:
