@@ -63,6 +63,7 @@ def spark_type(type_: str | None) -> str:
 
 
 _EXACT = frozenset({"+", "-", "*"})
+_WIDER: dict[str | None, str] = {"int": "BIGINT", "bigint": "HUGEINT"}
 _IN_64_BITS = 18  # digits
 _NEGATED_DIGITS = 34  # of more Spark's unary minus keeps so many, and rounds the rest
 _TESTS = frozenset({"contains", "startswith", "endswith"})
@@ -127,6 +128,8 @@ class Renderer:
         args = [self._finite(a) if op in types.DATE_PARTS else self.text(a) for a in call.args]
         if self.dialect == "duckdb" and op in _EXACT and types.decimal_parts(call.type):
             return self._decimal(call, args)
+        if self.dialect == "duckdb" and call.type in _WIDER and op in (*_EXACT, "neg"):
+            return _whole(op, args, call.type or "")
         return self._operator(op, args)
 
     def _decimal(self, call: Call, args: list[str]) -> str:
@@ -204,6 +207,17 @@ class Renderer:
         pairs = zip(call.args[:-1:2], call.args[1:-1:2], strict=True)
         branches = " ".join(f"WHEN {self.text(c)} THEN {given(v)}" for c, v in pairs)
         return f"(CASE {branches} ELSE {given(call.args[-1])} END)"
+
+
+def _whole(op: str, args: list[str], type_: str) -> str:
+    """Whole numbers in DuckDB: computed in a wider type, whose way back raises where Spark does.
+
+    Of `i + 1 > 5` DuckDB makes `i > 4`, and of `sum(i + 1)` a sum of i, neither of which raises for
+    the largest i. Nothing is moved through the cast.
+    """
+    wide = [f"CAST({one} AS {_WIDER[type_]})" for one in args]
+    text = f"(- {wide[0]})" if op == "neg" else f"({wide[0]} {op} {wide[1]})"
+    return f"CAST({text} AS {duckdb_type(type_)})"
 
 
 def literal(expr: Literal, dialect: Dialect) -> str:
