@@ -8,8 +8,10 @@ the JVM. Promise: leases end some time after the last relation that needs them i
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from accelerator.engines.spark import SparkEngine
 
+_log = logging.getLogger("accelerator")
 _READS = {"LogicalRelation": "relation", "DataSourceV2Relation": "table", "LogicalRDD": "rdd"}
 """Of a plan's leaves that read something: what every copy of such a leaf shares."""
 _READS_NOTHING = ("LocalRelation", "OneRowRelation", "Range")
@@ -58,9 +61,16 @@ class HeldFrames:
         self.sweep()
 
     def sweep_in_passing(self) -> None:
-        """`sweep`, where a frame is held and the last one is a minute ago; costs nothing else."""
+        """`sweep`, where a frame is held and the last one is a minute ago; costs nothing else.
+
+        A lease that can't be ended is logged: whoever asks has an answer already.
+        """
         if self._held and time.monotonic() - self._swept >= _SWEPT_AFTER_S:
-            self.sweep()
+            try:
+                with java_errors():
+                    self.sweep()
+            except JvmError as error:
+                _log.warning("what a frame held can't be given back: %s", error)
 
     def sweep(self) -> None:
         """Ends the leases of frames that nobody can read any more; one call where none is."""
@@ -73,16 +83,13 @@ class HeldFrames:
                 if self._any_collected():
                     ended = [one for one in self._held if _is_over(one)]
             self._held = [one for one in self._held if one not in ended]
-        for one in ended:
-            one.leases.close()
+        _end(ended)
 
     def close(self) -> None:
         """Ends all of them."""
         with self._lock:
             held, self._held = self._held, []
-        with ExitStack() as all_:
-            for one in held:
-                all_.push(one.leases)
+        _end(held)
 
     def _watched(self, jvm: Jvm, frame: DataFrame) -> list[Java]:
         """A weak reference to each relation; none where there is one that can't be watched."""
@@ -105,6 +112,13 @@ class HeldFrames:
         while self._queue.poll() is not None:
             found = True
         return found
+
+
+def _end(held: Iterable[_Held]) -> None:
+    """Ends the leases of all of them, though some can't be; the last error comes out."""
+    with ExitStack() as all_:
+        for one in held:
+            all_.push(one.leases)
 
 
 def _is_over(held: _Held) -> bool:
