@@ -5,7 +5,7 @@ Plain values, filled by `accelerator.iceberg`; nothing here reads anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -56,6 +56,11 @@ class TableFacts:
     def column(self, name: str) -> ColumnFacts | None:
         """The first of them: there is one, or none, but in tables that others have made."""
         return next(iter(self.named(name)), None)
+
+    def layouts(self, field_ids: Collection[int]) -> tuple[tuple[int, str, str], ...]:
+        """What decides these columns' values, beside the files: their ids, types and layouts."""
+        found = (one for one in self.columns if one.field_id in field_ids)
+        return tuple((one.field_id, one.type, one.layout) for one in found)
 
 
 @dataclass(frozen=True, slots=True)

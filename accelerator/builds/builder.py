@@ -11,7 +11,7 @@ import logging
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -115,7 +115,7 @@ class Builder:
         self._looked_at: set[int] = set()
         self._spark, self._duckdb, self._settings = spark, duckdb, settings
         # A snapshot never changes, so what was counted on it holds for every cube.
-        self._unique: dict[tuple[str, int | None, tuple[int, ...]], bool] = {}
+        self._unique: dict[Hashable, bool] = {}
 
     def check_store(self) -> None:
         """BuildError where segments can't be written: an object store, in this release."""
@@ -321,7 +321,8 @@ class Builder:
                     continue
                 pinned = target.pinned[edge.occurrence]
                 columns = tuple(own.field_id for own, _ in edge.keys)
-                key = (pinned.facts.uuid, pinned.facts.snapshot_id, columns)
+                facts = pinned.facts
+                key = (facts.uuid, facts.snapshot_id, columns, facts.layouts(columns))
                 if key not in self._unique:
                     staged = stack.enter_context(engine.stage(pinned, pinned.live_files()))
                     self._unique[key] = is_unique(engine.session, edge, staged.sql)

@@ -14,13 +14,10 @@ if TYPE_CHECKING:
 
 
 def name_of(pinned: PinnedTable, columns: Sequence[str]) -> tuple[object, ...]:
-    """A name of those columns' rows.
-
-    What the metadata says beside the snapshot belongs to it: by which names files without field ids
-    have the columns.
-    """
+    """A name of those columns' rows."""
     facts = pinned.facts
-    return (*pinned.version, facts.snapshot_id, facts.schema_id, *columns)
+    ids = {found.field_id for found in map(facts.column, columns) if found is not None}
+    return (facts.uuid, facts.snapshot_id, facts.schema_id, facts.layouts(ids), *columns)
 
 
 class KeptRows:

@@ -215,7 +215,8 @@ class Dimensions:
         Keys and fields are given by their ids. None where it can't be told, as with `changed`.
         """
         facts = pinned.facts
-        name = ("rows", facts.uuid, facts.snapshot_id, facts.schema_id, before, key, fields)
+        layouts = facts.layouts({*key, *fields})
+        name = ("rows", facts.uuid, facts.snapshot_id, before, key, fields, layouts)
         try:
             return self._changes.get_or(
                 name, lambda: self._rows_compared(pinned, before, key, fields)
@@ -379,7 +380,8 @@ _Files = tuple[Sequence[LiveFile] | None, Sequence[LiveFile] | None]
 
 
 def _unique_name(pinned: PinnedTable, field_ids: frozenset[int]) -> Hashable:
-    return "unique", pinned.facts.uuid, pinned.facts.snapshot_id, field_ids
+    facts = pinned.facts
+    return "unique", facts.uuid, facts.snapshot_id, field_ids, facts.layouts(field_ids)
 
 
 def _columns(

@@ -55,10 +55,14 @@ class Path:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Spark's types of the attribute, and of every key on the path that is there."""
+        """Spark's types of the attribute, its columns and the keys on the path that are there.
+
+        With their layouts: files without field ids have columns by names, which may change.
+        """
         pairs = zip(self.dimensions, self.column.path, strict=True)
         keys = (column_of(one, key.own.field_id) for one, join in pairs for key in join.keys)
-        return (self.attribute.type, *(key.type for key in keys if key is not None))
+        every = (*self.columns, *(key for key in keys if key is not None))
+        return (self.attribute.type, *(f"{one.type} {one.layout}" for one in every))
 
     @property
     def as_column(self) -> ColumnFacts:
