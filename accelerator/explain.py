@@ -43,7 +43,7 @@ def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
     """
     rows: list[dict[str, Any]] = []
     cubes: set[int] = set()
-    refused, used = plan.refused(), plan.used()
+    refused, used = plan.unaided(), plan.used()
     if refused is not None and not any(tried.is_cube for tried in plan.tried):
         rows.append({"cube": None, "code": refused.code, "reason": refused.sentence})
     for tried in plan.tried:

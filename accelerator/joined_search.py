@@ -153,7 +153,7 @@ class JoinedSearch:
     def _whole(self, join: _Join, scene: Scene) -> Tried | Candidate:
         """With all of its joins."""
         own = (*join.own, *self._keys(join, scene))
-        always = self._config.engine == "duckdb"
+        always = scene.reads_all(self._config, sum(table.size_bytes for table in join.pinned))
         if not own and not always:
             return Tried(MANIFESTS, Declined("metadata_no_file"))
         # Imports Arrow's compute module.

@@ -19,8 +19,9 @@ class Metrics:
     parse to plan, metadata included. `plan_cached`: the plan of this very statement was known, not
     just that of its shape. `manifests_here`, `manifests_by_spark`: manifests that were decoded for
     this statement's plan, in the driver or by a Spark job; `manifests_why`: why there, None where
-    there were none. `execution_ms`: the engine. `fallback`: why the plain statement
-    answered, `code: sentence`, None where it was rewritten or nothing was considered.
+    there were none. `execution_ms`: the engine. `all_rows`: where all rows were read in
+    process, why no cube, index or metadata spared any, `code: sentence`. `fallback`: why the plain
+    statement answered, as that, None where it was rewritten or nothing was considered.
     """
 
     rewritten: bool = False
@@ -37,6 +38,7 @@ class Metrics:
     manifests_here: int = 0
     manifests_by_spark: int = 0
     manifests_why: str | None = None
+    all_rows: str | None = None
     fallback: str | None = None
 
     def to_dict(self) -> dict[str, Any]:

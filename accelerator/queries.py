@@ -74,7 +74,7 @@ class Queries:
         """The answer, by the cheapest engine that is proven right."""
         started = time.perf_counter()
         if self._is_plain(statement):
-            return self._plain_query(statement.bare, Metrics(fallback=_shown(Declined("disabled"))))
+            return self._plain_query(statement.bare, Metrics(fallback=Declined("disabled").line))
         with self.services.store.reading(), self.services.context.assumed() as holds:
             answer = self._accelerated(statement, started, holds)
         self.services.frames.sweep_in_passing()
@@ -162,7 +162,7 @@ class Queries:
             return None
         refused = plan.refused()
         if refused is not None:
-            metrics = Metrics(planning_ms=planned, fallback=_shown(refused))
+            metrics = Metrics(planning_ms=planned, fallback=refused.line)
             metrics = plan.figures_of(metrics, cached)
             return self._plain_query(statement.bare, metrics, plan)
         began = time.perf_counter()
@@ -179,7 +179,7 @@ class Queries:
                 raise error.__cause__ from None
             declined = self.services.failures.count("engine_failed", error)
             self._forget_damaged(plan)
-            metrics = Metrics(planning_ms=planned, fallback=_shown(declined))
+            metrics = Metrics(planning_ms=planned, fallback=declined.line)
             return self._plain_query(statement.bare, plan.figures_of(metrics, cached), plan)
         if not holds():
             return None
@@ -260,7 +260,3 @@ class Queries:
 
 def _ms(since: float) -> float:
     return (time.perf_counter() - since) * 1000
-
-
-def _shown(declined: Declined) -> str:
-    return f"{declined.code}: {declined.sentence}"

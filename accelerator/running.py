@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from accelerator.covers.duckdb_text import (
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
+from accelerator.engines.table_scan import table_scan
 from accelerator.errors import EngineError
 from accelerator.plans import (
     CELLS,
@@ -49,9 +50,12 @@ if TYPE_CHECKING:
 
     from accelerator.config import Config
     from accelerator.engines.spark import SparkEngine
-    from accelerator.iceberg import PinnedTable
+    from accelerator.iceberg import LiveFile, PinnedTable
     from accelerator.iceberg.row_groups import Counted
     from accelerator.store import Store
+
+_KEPT_BYTES = 16 * 1024 * 1024
+"""Bytes of data files of which a table is small: its columns are kept in memory once read."""
 
 
 def run_duckdb(
@@ -61,21 +65,21 @@ def run_duckdb(
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
     found = _tables(plan, plan.duckdb.raw, engine, tag, store)
-    answer = _answer(plan.duckdb, engine, found.tables, found.copies, tag)
+    answer = _answer(plan.duckdb, engine, found, tag)
     return _conformed(plan, answer), found.counted
 
 
 def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -> pa.Table:
     """The answer over the cells of all of its parts."""
-    tables: dict[str, pa.Table] = {}
-    copies: dict[str, Copy] = {}
+    whole = _Tables({}, {}, {}, None)
     for number, part in enumerate(plan.covers):
         prefix = part_name(number)
         raw = [one for one in plan.duckdb.raw if one[0].startswith(prefix)]
         found = _tables(part, raw, engine, tag, store, prefix)
-        tables |= found.tables
-        copies |= found.copies
-    return _conformed(plan, _answer(plan.duckdb, engine, tables, copies, tag))
+        whole.tables.update(found.tables)
+        whole.scans.update(found.scans)
+        whole.copies.update(found.copies)
+    return _conformed(plan, _answer(plan.duckdb, engine, whole, tag))
 
 
 def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
@@ -85,9 +89,13 @@ def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """What a cover's text reads beside segment files, by name; copies of some of it."""
+    """What a cover's text reads beside segment files, by name: Arrow tables, scans of data files.
+
+    `copies` are of some of the tables.
+    """
 
     tables: dict[str, pa.Table]
+    scans: dict[str, str]
     copies: dict[str, Copy]
     counted: Counted | None
 
@@ -102,27 +110,39 @@ def _tables(
 ) -> _Tables:
     check(plan.segments, store)
     cells = plan.cover.cells
-    tables = {} if cells is None else {prefix + CELLS: cells.rows}
+    found = _Tables({} if cells is None else {prefix + CELLS: cells.rows}, {}, {}, None)
     counted: Counted | None = None
-    copies: dict[str, Copy] = {}
     others = 0
     for name, occurrence in raw:
+        pinned, columns = plan.pinned[occurrence], used_columns(plan.block, occurrence)
         if occurrence == plan.match.fact:
-            tables[name], counted = _fact_rows(plan, engine, tag)
-        else:
-            pinned, columns = plan.pinned[occurrence], used_columns(plan.block, occurrence)
-            tables[name], size = engine.kept.of(pinned, columns)
-            copies[name] = _copy(pinned, columns, tables[name])
+            selected = _selected_rows(plan, engine, tag)
+            if selected is not None:
+                found.tables[name], counted = selected
+                continue
+            files: Sequence[LiveFile] = plan.uncovered
+        elif pinned.size_bytes <= _KEPT_BYTES:
+            found.tables[name], size = engine.kept.of(pinned, columns)
+            found.copies[name] = _copy(pinned, columns, found.tables[name])
             others += size
+            continue
+        else:
+            files = pinned.live_files()
+            others += pinned.size_bytes
+        scan = table_scan(pinned, columns, files, name, engine)
+        found.tables.update(scan.tables)
+        if scan.text:
+            found.scans[name] = scan.text
     if counted is not None:
         counted.bytes += others
-    return _Tables(tables, copies, counted)
+    return replace(found, counted=counted)
 
 
-def _fact_rows(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Table, Counted | None]:
-    """The raw rows of the fact; of files whose sidecars were asked those that these leave."""
+def _selected_rows(
+    plan: CoverPlan, engine: DuckDBEngine, tag: str
+) -> tuple[pa.Table, Counted] | None:
+    """Of files whose sidecars were asked, the raw rows of the fact that these leave; else None."""
     fact, selection = plan.match.fact, plan.cover.selection
-    pinned, names = plan.pinned[fact], used_columns(plan.block, fact)
     used = sorted(fields_used(plan.block, fact), key=lambda c: c.name)
     exact = plan.cover.exact
     if not used and exact:
@@ -132,11 +152,16 @@ def _fact_rows(plan: CoverPlan, engine: DuckDBEngine, tag: str) -> tuple[pa.Tabl
     if not selection or not used or not all(is_known(c.type) for c in used):
         if exact and plan.uncovered:
             raise EngineError("the rows that are selected can't be read by themselves")
-        return pinned.arrow(names, plan.uncovered), None
+        return None
     from accelerator.rows.selected import selected_rows  # imports Arrow's compute module
 
     return selected_rows(
-        pinned, used, plan.uncovered, selection, lambda: engine.check(tag), exact=exact
+        plan.pinned[fact],
+        used,
+        plan.uncovered,
+        selection,
+        lambda: engine.check(tag),
+        exact=exact,
     )
 
 
@@ -211,30 +236,32 @@ def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:
     return Copy(repr(name_of(pinned, columns)), table.nbytes, table.num_rows, source=table)
 
 
-def _answer(
-    run: DuckDBRun,
-    engine: DuckDBEngine,
-    tables: Mapping[str, pa.Table],
-    copies: Mapping[str, Copy],
-    tag: str,
-) -> pa.Table:
+def _answer(run: DuckDBRun, engine: DuckDBEngine, found: _Tables, tag: str) -> pa.Table:
     """From copies in DuckDB's memory where there are any, else from what was read."""
-    text, others = run.sql, dict(tables)
+    text, others = run.sql, dict(found.tables)
     for scan, copy in run.copies:
         hot = engine.hot.table(copy)
         if hot is not None:
             text = text.replace(scan, hot)
-    for name, copy in copies.items():
+    for name, copy in found.copies.items():
         hot, named = engine.hot.table(copy), f"{name} AS "
         if hot is not None and text.count(named) == 1:  # a text in the statement may say the same
             text = text.replace(named, f"{hot} AS ")
             del others[name]
     if text != run.sql:
         try:
-            return engine.run(text, others, tag=tag)
+            return engine.run(_with(found.scans, text), others, tag=tag)
         except EngineError:
             pass  # a copy is just being dropped; a real error comes again from the files
-    return engine.run(run.sql, tables, tag=tag)
+    return engine.run(_with(found.scans, run.sql), found.tables, tag=tag)
+
+
+def _with(scans: Mapping[str, str], text: str) -> str:
+    """The text with the scans under their names; each is planned as a part of the statement."""
+    if not scans:
+        return text
+    named = ", ".join(f"{name} AS NOT MATERIALIZED ({scan})" for name, scan in scans.items())
+    return f"WITH {named} {text}"
 
 
 def cover_frame(

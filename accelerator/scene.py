@@ -11,6 +11,7 @@ from accelerator.iceberg import Pin
 from accelerator.store import IndexRecord, RegistryVersion, Store, TableVersion
 
 if TYPE_CHECKING:
+    from accelerator.config import Config
     from accelerator.engines.duckdb import DuckDBEngine
     from accelerator.indexing.probing import Indexes
     from accelerator.relate.dimensions import Dimensions
@@ -72,7 +73,8 @@ class Parts:
 class Scene:
     """What a statement is planned under: tables, store, the session; `only` is the one cube.
 
-    `by_spark`: Spark will run the plan, whichever engine were better.
+    `by_spark`: Spark will run the plan, whichever engine were better. `beside_spark`: it gets the
+    answer's rows, and works on with them.
     """
 
     pin: Pin
@@ -80,3 +82,10 @@ class Scene:
     settings: Mapping[str, str]
     only: str | None = None
     by_spark: bool = False
+    beside_spark: bool = False
+
+    def reads_all(self, config: Config, size: int) -> bool:
+        """Whether all rows of tables of so many bytes may be read in process for a statement."""
+        if self.by_spark or self.beside_spark or config.engine == "spark":
+            return False
+        return config.engine == "duckdb" or size <= config.duckdb_bytes_max

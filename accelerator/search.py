@@ -15,9 +15,9 @@ from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
-from accelerator.covers.candidate import Candidate, cheapest, nearest
+from accelerator.covers.candidate import Candidate, cheapest, cost, nearest
 from accelerator.covers.duckdb_text import check_raw, duckdb_run, types_now
-from accelerator.covers.groups import bytes_of, plan_groups
+from accelerator.covers.groups import cost_of_parts, plan_groups
 from accelerator.covers.of_cubes import CubeCovers
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.joined_search import JoinedSearch, held_fields, indexes_over
@@ -25,6 +25,7 @@ from accelerator.nested_search import plan_nested, rows_beside
 from accelerator.partial_search import has_inner, plan_partial
 from accelerator.plain_pruning import joined_pruning_doubt
 from accelerator.plans import (
+    ALL_ROWS,
     MANIFESTS,
     CoverPlan,
     DuckDBRun,
@@ -104,12 +105,12 @@ class Found:
 class _Selects:
     """Of one statement: how many SELECTs were planned, and each with what was found of it.
 
-    Trees are kept by identity, whether Spark will run the plan, and themselves, so that no other
+    Trees are kept by identity, what Spark will do with the plan, and themselves, so that no other
     takes their place.
     """
 
     planned: int = 0
-    found: dict[tuple[int, bool], tuple[exp.Expression, Found]] = field(default_factory=dict)
+    found: dict[tuple[int, bool, bool], tuple[exp.Expression, Found]] = field(default_factory=dict)
 
 
 class CubeSearch:
@@ -210,7 +211,7 @@ class CubeSearch:
         self, sql: str, tree: exp.Expression, found: Found, scene: Scene, selects: _Selects
     ) -> Found:
         names = list(found.names)
-        seen, inside = self._seen(scene), replace(scene, by_spark=False)
+        seen, inside = self._seen(scene), replace(scene, by_spark=False, beside_spark=True)
 
         def planned(inner: exp.Expression) -> Plan:
             one = self._plan_tree(inner, inside, selects)
@@ -235,7 +236,7 @@ class CubeSearch:
 
     def _plan_tree(self, tree: exp.Expression, scene: Scene, selects: _Selects) -> Found:
         """A SELECT of the statement, planned once."""
-        key = id(tree), scene.by_spark
+        key = id(tree), scene.by_spark, scene.beside_spark
         if key not in selects.found:
             selects.found[key] = tree, self._plan_select(tree, scene, selects)
         return selects.found[key][1]
@@ -310,7 +311,15 @@ class CubeSearch:
         if isinstance(found, Tried):
             declined = found.declined or Declined("metadata_no_file")
             return Found(PlainPlan(declined, (found,)), seen.names)
-        return Found(self._cube_plan(block, found, pinned, (found.tried,), scene), seen.names)
+        plan = self._cube_plan(block, found, pinned, (found.tried,), scene)
+        if isinstance(plan, CoverPlan) and plan.title == ALL_ROWS:
+            declined = Declined("metadata_no_file")
+            if plan.engine == "spark":
+                declined = plan.duckdb_declined or declined
+                plan = PlainPlan(declined, (replace(found.tried, declined=declined),))
+            else:
+                plan = replace(plan, reason=declined)
+        return Found(plan, seen.names)
 
     def _plan_rows(self, tree: exp.Expression, scene: Scene) -> Found:
         """The first rows of a table."""
@@ -380,14 +389,20 @@ class CubeSearch:
             tried.append(by_manifests if isinstance(by_manifests, Tried) else by_manifests.tried)
             if isinstance(by_manifests, Candidate):
                 found.append(by_manifests)
-        best = cheapest(found)
-        if scene.only is None and (best is None or best.cover.uncovered):
-            parts = self._by_parts(block, cubes, tried, scene)
-            if parts is not None and (best is None or bytes_of(parts) < best.tried.bytes):
-                return parts
-        if best is None:
-            return PlainPlan(reason, tuple(tried))
-        return self._cube_plan(block, best, pinned, tuple(tried), scene)
+        while True:
+            best = cheapest(found)
+            if scene.only is None and (best is None or best.cover.uncovered):
+                parts = self._by_parts(block, cubes, tried, scene)
+                if parts is not None and (best is None or cost_of_parts(parts) < cost(best)):
+                    return parts
+            if best is None:
+                return PlainPlan(reason, tuple(tried))
+            plan = self._cube_plan(block, best, pinned, tuple(tried), scene)
+            if not isinstance(plan, CoverPlan) or plan.title != ALL_ROWS:
+                return plan
+            if plan.engine == "duckdb":
+                return replace(plan, reason=reason)
+            found.remove(best)  # plain Spark reads all rows as well
 
     def _by_parts(
         self,
@@ -419,14 +434,19 @@ class CubeSearch:
         told = alone(0) if sidecars else self._of_one(block, pinned[0], scene, sidecars=False)
         if isinstance(told, Declined):
             return Tried(MANIFESTS, told)
-        return told.candidate(sidecars=sidecars)
+        return told.candidate(sidecars=sidecars, always=self._reads_all(pinned, scene))
+
+    def _reads_all(self, pinned: Sequence[PinnedTable], scene: Scene) -> bool:
+        """Whether all rows of these tables may be read in process."""
+        return scene.reads_all(self._config, sum(table.size_bytes for table in pinned))
 
     def _of_one(
         self, block: Block, table: PinnedTable, scene: Scene, *, sidecars: bool
     ) -> FactAlone | Declined:
         """Who may tell the states of a block over that one table."""
         held = held_fields(table, scene) if sidecars else frozenset[int]()
-        told = manifested(block, table.fixed_fields, held)
+        always = self._reads_all([table], scene)
+        told = manifested(block, table.fixed_fields, held, always=always)
         if isinstance(told, Declined):
             return told
         # Imports Arrow's compute module, which answers from cubes have no use for.

@@ -59,7 +59,7 @@ class Services:
             threads=config.duckdb_threads,
             memory=config.duckdb_memory,
             cache_bytes=config.cache_bytes,
-            folders=local_folders(config.store_root),
+            folders=(*local_folders(config.store_root), *lake.folders),
             spill_folder=config.duckdb_spill_folder,
             spill_bytes=config.duckdb_spill_bytes_max,
         )

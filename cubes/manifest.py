@@ -53,12 +53,13 @@ class Manifested:
 
 
 def manifested(
-    block: Block, fixed: Set[int], held: Set[int] = frozenset()
+    block: Block, fixed: Set[int], held: Set[int] = frozenset(), *, always: bool = False
 ) -> Manifested | Declined:
     """Whether the block's keys and aggregates are such as manifests tell.
 
     `fixed` are the ids of fields by which the table is partitioned as they are, `held` those of
-    fields of which indexes know who has which value.
+    fields of which indexes know who has which value. Where they tell nothing, it's as good if they
+    say which files need not be read; `always`: or that all need be.
     """
     if len(block.occurrences) != 1:
         return Declined("metadata_one_table")
@@ -74,12 +75,12 @@ def manifested(
         declined = Declined("metadata_lacks", "The bounds of a sum of two columns.")
     else:
         return Manifested(cube, matched)
-    return _untold(block) or declined
+    return _untold(block, always=always) or declined
 
 
-def _untold(block: Block) -> Manifested | None:
+def _untold(block: Block, *, always: bool) -> Manifested | None:
     """The cube that is the block itself, of which manifests tell nothing."""
-    found = itself(block) if block.conjuncts else None
+    found = itself(block) if block.conjuncts or always else None
     return Manifested(*found, tells=False) if isinstance(found, tuple) else None
 
 

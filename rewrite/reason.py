@@ -82,6 +82,11 @@ class Declined:
         """The code's sentence, with the case's detail behind it."""
         return f"{REASONS[self.code]} {self.detail}".strip()
 
+    @property
+    def line(self) -> str:
+        """The code and the sentence."""
+        return f"{self.code}: {self.sentence}"
+
 
 class DeclinedError(Exception):
     """Carries a `Declined` out of a deep recursion to the one place that records it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accelerator.plans.share import SEGMENT, Cover
-from accelerator.plans.tried import Tried
+from accelerator.plans.tried import ALL_ROWS, Tried
 from rewrite.join_elimination import Reduced
 from rewrite.reason import Declined
 
@@ -25,6 +25,7 @@ _STAGES = (
     "aggregate_not_in_cube",
 )
 """Reasons of a match in the order in which a cube nears an answer; any other is nearer still."""
+_ROWS_OVER_CELLS = 4
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,19 @@ def costed(title: str, cover: Cover, decoding: Decoding | None = None) -> Tried:
 
 
 def cheapest(candidates: Iterable[Candidate]) -> Candidate | None:
-    """The one that reads the fewest bytes; ties by name, so that plans are stable."""
-    return min(candidates, key=lambda c: (c.tried.bytes, c.title), default=None)
+    """The one that costs least; ties by name, so that plans are stable."""
+    return min(candidates, key=lambda c: (cost(c), c.title), default=None)
+
+
+def cost(candidate: Candidate) -> int:
+    """See `cost_of`."""
+    return cost_of(candidate.title, candidate.cover)
+
+
+def cost_of(title: str, cover: Cover) -> int:
+    """Bytes to read; those of all rows count more, since cells are aggregated and sorted."""
+    size = cover.bytes(SEGMENT) + cover.raw_bytes
+    return size * (_ROWS_OVER_CELLS if title == ALL_ROWS else 1)
 
 
 def nearest(tried: Iterable[Tried]) -> Declined | None:

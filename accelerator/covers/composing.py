@@ -21,7 +21,7 @@ from accelerator.covers.rows import RawRows, SelectedRows
 from accelerator.covers.source import Filled, Served, Source, Unserved
 from accelerator.plain_pruning import joined_pruning_doubt
 from accelerator.plans.share import ROWS, Cells, Cover, Passed, Share, UsedRelate
-from accelerator.plans.tried import MANIFESTS, Tried
+from accelerator.plans.tried import ALL_ROWS, MANIFESTS, Tried
 from accelerator.relate.expressions import shown
 from cubes.aligned import aligned
 from cubes.definition import CubeDefinition
@@ -92,10 +92,10 @@ class FactAlone:
             found.append(IndexCells(self.block.conjuncts, cube, known, self.deleted))
         return found
 
-    def candidate(self, *, sidecars: bool = True) -> Tried | Candidate:
+    def candidate(self, *, sidecars: bool = True, always: bool = False) -> Tried | Candidate:
         """The cover by all of them; `Tried` with a reason where they don't spare a single file.
 
-        `sidecars`: whether these are asked, which takes time.
+        But `always` a cover. `sidecars`: whether these are asked, which takes time.
         """
         asked = self.asked
         tried = Tried(MANIFESTS, None, 0, 0, len(asked), decoding=asked.decoding)
@@ -108,7 +108,7 @@ class FactAlone:
         cover = Cover(
             self.told.cube, self.told.match, found.shares, survey=asked, passed=found.passed
         )
-        if len(asked) and cover.files() == cover.files(ROWS):
+        if not always and len(asked) and cover.files() == cover.files(ROWS):
             return replace(tried, declined=Declined("metadata_no_file"))
         if self._cube is not None:
             cover = replace(cover, cells=merged(self._cube, self.told.match, found.shares))
@@ -116,8 +116,9 @@ class FactAlone:
             relates = used_relates(self.relates)
             own, gone = self.block.conjuncts, self.gone
             cover = replace(cover, own=own, relates=relates, gone=gone)
-        tried = costed(MANIFESTS, cover, asked.decoding)
-        return Candidate(MANIFESTS, None, cover, tried, self.reduced)
+        told = self._cube is not None and not len(asked)  # of no file
+        title = ALL_ROWS if cover.is_whole and not told else MANIFESTS
+        return Candidate(title, None, cover, costed(title, cover, asked.decoding), self.reduced)
 
     def filled(self, match: Match, left: Unserved) -> Filled:
         """Files that a cube lacks; none are served where other states than its match's are told.
@@ -179,7 +180,8 @@ def joined_candidate(
     )
     if not always and cover.selection is None and cover.files() == cover.files(ROWS):
         return replace(tried, declined=Declined("metadata_no_file"))
-    return Candidate(MANIFESTS, None, cover, costed(MANIFESTS, cover, asked.decoding))
+    title = ALL_ROWS if cover.is_whole else MANIFESTS
+    return Candidate(title, None, cover, costed(title, cover, asked.decoding))
 
 
 def merged(cube: CubeDefinition, match: Match, shares: Sequence[Share]) -> Cells:

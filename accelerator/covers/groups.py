@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from accelerator.covers.candidate import cost_of
 from accelerator.covers.duckdb_text import merged_run
 from accelerator.plans import CoverPlan, MergedPlan, Plan, Tried
-from accelerator.plans.share import SEGMENT
 from cubes.definition import CubeDefinition
 from cubes.layout import layout_of
 from cubes.match import match
@@ -65,9 +65,9 @@ def plan_groups(
     )
 
 
-def bytes_of(plan: MergedPlan) -> int:
-    """What the parts read."""
-    return sum(one.cover.bytes(SEGMENT) + one.cover.raw_bytes for one in plan.covers)
+def cost_of_parts(plan: MergedPlan) -> int:
+    """What the parts cost, as `cost_of` has it."""
+    return sum(cost_of(one.title, one.cover) for one in plan.covers)
 
 
 def _groups(block: Block, cubes: Mapping[str, CubeDefinition]) -> list[list[Aggregate]]:

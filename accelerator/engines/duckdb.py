@@ -30,6 +30,7 @@ from accelerator.engines.hot_segments import HotSegments
 from accelerator.engines.kept_rows import KeptRows
 from accelerator.engines.sketches import FUNCTIONS, Function
 from accelerator.errors import CancelledError, EngineError
+from accelerator.iceberg.errors import NeedsSparkError
 from rewrite.functions import OURS
 
 # It advises against what costs least for small answers.
@@ -46,6 +47,7 @@ _OPTIMIZERS_OFF = (
 )
 
 
+_NOT_UTF8 = "Invalid string encoding found in Parquet file"
 SPILL_BYTES = 16 * 1024**3
 _CLOSE_S, _AGAIN_S = 10.0, 0.02  # a close waits so long for statements, and asks so often
 
@@ -103,6 +105,11 @@ class DuckDBEngine:
             finally:
                 for name in tables or {}:
                     cursor.unregister(name)
+
+    def may_read(self, path: str) -> bool:
+        """Whether a local file lies in a folder that it may read, by its path alone."""
+        plain = "/../" not in path and "/./" not in path
+        return plain and any(path.startswith(f"{folder}/") for folder in self._folders)
 
     def execute(self, sql: str, *, tag: str = "") -> None:
         """Runs a statement without an answer (COPY)."""
@@ -265,6 +272,11 @@ def _errors() -> Iterator[None]:
     except duckdb.InterruptException as error:
         raise CancelledError("the statement was cancelled") from error
     except (duckdb.Error, UnicodeDecodeError) as error:  # of a message in odd bytes
+        if _NOT_UTF8 in str(error):
+            raise NeedsSparkError(
+                f"DuckDB: {error}",
+                hint="Spark reads them; the statement takes that way by itself",
+            ) from error
         raise EngineError(f"DuckDB: {error}") from error
 
 

@@ -41,7 +41,7 @@ from accelerator.iceberg.identity import (
     partition_fields,
     unpartitioned,
 )
-from accelerator.iceberg.io import inputs_for
+from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.listings import Listings, ManifestBytes, ManifestCacheSettings
 from accelerator.iceberg.manifests.listed import DATA, ManifestFile
 from accelerator.iceberg.schema import resolve_state, table_facts
@@ -493,6 +493,7 @@ class Lake:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`other_catalogs` are names that the engine knows as catalogs without Iceberg tables."""
+        self._settings = tuple(catalogs)
         self._catalogs = {each.name: _reader(each, jvm_located) for each in catalogs}
         self._others = frozenset(other_catalogs) - self._catalogs.keys()
         self._default_catalog = default_catalog
@@ -503,6 +504,13 @@ class Lake:
         self._views: Recent[ViewDefinition] = Recent()
         self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
         self._listings = Listings(manifest_cache)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The local folders that the catalogs' settings call their warehouses."""
+        told = (each.properties.get("warehouse", "") for each in self._settings)
+        paths = (local_path(one.rstrip("/")) for one in told)
+        return tuple(dict.fromkeys(p for p in paths if p is not None and p.startswith("/")))
 
     @property
     def manifest_bytes(self) -> ManifestBytes:

@@ -8,8 +8,10 @@ in milli- or nanoseconds, whole numbers without a sign. These are Spark's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 import pyarrow as pa
@@ -21,7 +23,17 @@ from accelerator.recent import Recent
 
 FIELD_ID = b"PARQUET:field_id"
 _THREADS_MAX = 8
-_SCHEMAS: Recent[pa.Schema] = Recent(4096)
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the end of a Parquet file says: its columns and how many rows it has."""
+
+    schema: pa.Schema
+    rows: int
+
+
+_FOOTERS: Recent[Footer] = Recent(4096)
 """By path and size: data files never change."""
 
 
@@ -34,20 +46,42 @@ def check_types(inputs: Inputs, files: Sequence[LiveFile], wanted: pa.Schema) ->
         pa.types.is_timestamp(leaf) for field in wanted for leaf in _leaves(field.type)
     ):
         raise ValueError("an ORC file's times are read in nanoseconds")
-    parquet = [file for file in files if file.file_format == "parquet"]
-    schemas = [_SCHEMAS.get((file.path, file.size_bytes)) for file in parquet]
-    fresh = [file for file, known in zip(parquet, schemas, strict=True) if known is None]
-    found = {file.path: known for file, known in zip(parquet, schemas, strict=True) if known}
+    for path, footer in footers(inputs, files).items():
+        name = unread(footer.schema, wanted)
+        if name is not None:
+            raise ValueError(f"{path} has {name} as {footer.schema.field(name).type}")
+
+
+def footers(inputs: Inputs, files: Sequence[LiveFile]) -> Mapping[str, Footer]:
+    """The footers of those that are Parquet, by path, side by side; each is read once."""
+    parquet = {file.path: file for file in files if file.file_format == "parquet"}
+    found: dict[str, Footer] = {}
+    fresh: list[LiveFile] = []
+    for path, file in parquet.items():
+        known = _FOOTERS.get((path, file.size_bytes))
+        if known is None:
+            fresh.append(file)
+        else:
+            found[path] = known
     if len(fresh) == 1:
-        found[fresh[0].path] = _schema(inputs, fresh[0])
+        found[fresh[0].path] = _footer(inputs, fresh[0])
     elif fresh:
         with ThreadPoolExecutor(min(_THREADS_MAX, len(fresh))) as pool:
-            read = pool.map(lambda file: _schema(inputs, file), fresh)
-            found |= {file.path: schema for file, schema in zip(fresh, read, strict=True)}
-    for path, schema in found.items():
-        name = unread(schema, wanted)
-        if name is not None:
-            raise ValueError(f"{path} has {name} as {schema.field(name).type}")
+            read = pool.map(lambda file: _footer(inputs, file), fresh)
+            found |= {file.path: one for file, one in zip(fresh, read, strict=True)}
+    return found
+
+
+def lacked(stored: pa.Schema, wanted: pa.Schema) -> frozenset[int] | None:
+    """Ids of wanted fields that a file lacks; None where ids alone don't say which column is which.
+
+    So it is where a wanted field has none, no column of the file has one, or two have the same.
+    """
+    ids = Counter(field.metadata[FIELD_ID] for field in stored if _has_id(field))
+    sought = [field.metadata[FIELD_ID] for field in wanted if _has_id(field)]
+    if not ids or len(sought) < len(wanted) or any(ids[one] > 1 for one in sought):
+        return None
+    return frozenset(int(one) for one in sought if not ids[one])
 
 
 def unread(stored: pa.Schema, wanted: pa.Schema) -> str | None:
@@ -75,14 +109,15 @@ def _has_id(field: pa.Field) -> bool:
     return FIELD_ID in (field.metadata or {})
 
 
-def _schema(inputs: Inputs, file: LiveFile) -> pa.Schema:
+def _footer(inputs: Inputs, file: LiveFile) -> Footer:
     path = local_path(file.path)
     if path is not None:
-        schema = pq.read_schema(path)
+        read = pq.read_metadata(path)
     else:
         with inputs.new_input(file.path).open() as stream:
-            schema = pq.read_schema(cast(BinaryIO, stream))
-    return _SCHEMAS.get_or((file.path, file.size_bytes), lambda: schema)
+            read = pq.read_metadata(cast(BinaryIO, stream))
+    found = Footer(read.schema.to_arrow_schema(), read.num_rows)
+    return _FOOTERS.get_or((file.path, file.size_bytes), lambda: found)
 
 
 def _leaves(type_: pa.DataType) -> Iterator[pa.DataType]:

@@ -9,9 +9,10 @@ from accelerator.plans.node import Doubt, Leaf, Plan
 from accelerator.plans.plain import PlainPlan
 from accelerator.plans.rows import RowsPlan
 from accelerator.plans.share import Cells, Cover, Share, UsedRelate
-from accelerator.plans.tried import CELLS, MANIFESTS, DuckDBRun, Tried
+from accelerator.plans.tried import ALL_ROWS, CELLS, MANIFESTS, DuckDBRun, Tried
 
 __all__ = [
+    "ALL_ROWS",
     "CELLS",
     "MANIFESTS",
     "Cells",

@@ -10,7 +10,7 @@ from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.node import Leaf, used_indexes
 from accelerator.plans.share import INDEX, MANIFEST, NOTHING, SEGMENT, Cover, Passed
-from accelerator.plans.tried import MANIFESTS, DuckDBRun, Tried
+from accelerator.plans.tried import ALL_ROWS, MANIFESTS, DuckDBRun, Tried
 from accelerator.store.records import SegmentRecord
 from cubes.definition import CubeDefinition
 from cubes.plan import Match
@@ -31,7 +31,8 @@ _SHOWN = 500
 class CoverPlan(Leaf):
     """A statement answered from states, of a cube's segments or of manifests, and raw rows.
 
-    `title` is the cube's name, or what manifests are called; these have no `cube_id`.
+    `title` is the cube's name, or what manifests or all rows are called; these have no `cube_id`.
+    `reason` says of all rows why nothing spares some.
     """
 
     title: str
@@ -44,6 +45,7 @@ class CoverPlan(Leaf):
     engine: str
     tried: tuple[Tried, ...]
     names: tuple[str | None, ...]
+    reason: Declined | None = None
 
     @property
     def cube(self) -> str | None:
@@ -84,6 +86,10 @@ class CoverPlan(Leaf):
     def files_total(self) -> int:
         """Live data files of the fact."""
         return self.cover.files()
+
+    def unaided(self) -> Declined | None:
+        """See `Plan.unaided`."""
+        return self.reason
 
     def used(self) -> tuple[str, ...]:
         """See `Plan.used`."""
@@ -139,6 +145,7 @@ class CoverPlan(Leaf):
             files_total=self.files_total,
             files_read=len(filled) + len(self.uncovered),
             row_groups_read=0 if counted is None else len(counted.groups),
+            all_rows=None if self.reason is None else self.reason.line,
             bytes_read=self.cover.bytes(SEGMENT)
             + (self.cover.raw_bytes if counted is None else counted.bytes),
         )
@@ -168,7 +175,7 @@ class CoverPlan(Leaf):
         return {
             "rewritten": True,
             "cube": self.cube,
-            "manifests": self.cover.to_dict() if self.cube is None else None,
+            "manifests": self.cover.to_dict() if self.title == MANIFESTS else None,
             "funnel": None if found is None else asdict(found),
             "engine": self.engine,
             "snapshots": self.snapshots(),
@@ -218,6 +225,8 @@ class CoverPlan(Leaf):
             out = [f"  {left_out} data files without a row that passes"] if left_out else []
             relates = (one.line() for one in cover.relates)
             return [covered, *by_manifests, *by_indexes, *relates, *out]
+        if self.title == ALL_ROWS:
+            return []
         funnel = self.funnel()
         return [
             f"  {serve} of {total} data files by their manifests,"

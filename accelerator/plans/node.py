@@ -72,6 +72,10 @@ class Plan(ABC):
         """Why it's the plain statement; None of one that answers."""
         return None
 
+    def unaided(self) -> Declined | None:
+        """Why nothing but its tables' rows answers it; None where something does."""
+        return self.refused()
+
     def used(self) -> tuple[str, ...]:
         """The names of the candidates that answer."""
         return ()

@@ -145,6 +145,12 @@ class Cover:
         return tuple(file for one in self.of(ROWS) for file in one.live)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it's all rows of all files, as plain Spark reads them."""
+        spared = self.selection is not None or self.gone
+        return not spared and self.files() == self.files(ROWS)
+
+    @property
     def selection(self) -> RowSelection | None:
         """Which rows of these may pass; None where nobody knows."""
         return next((one.selection for one in self.of(ROWS)), None)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MANIFESTS = "table metadata"
 """What they are called where cubes have their names."""
 
+ALL_ROWS = "all rows"
+"""What answers where neither cubes nor indexes nor metadata spare a single file."""
+
 CELLS = "manifest_cells"
 """The name under which a plan's text reads the cells of manifests."""
 
@@ -38,7 +41,7 @@ class Tried:
     def is_cube(self) -> bool:
         """Whether it's a cube that is asked, neither manifests nor an index switched off."""
         switched_off = self.declined is not None and self.declined.code == "index_disabled"
-        return self.cube != MANIFESTS and not switched_off
+        return self.cube not in (MANIFESTS, ALL_ROWS) and not switched_off
 
     def line(self) -> str:
         """For people."""

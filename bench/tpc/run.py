@@ -21,6 +21,7 @@ from bench.ssb.workspace import SPARK_CONF
 from bench.steps import Steps, noise_into
 from bench.tpc.data import Suite, catalog_of
 from bench.tpc.outcome import Outcome
+from bench.tpc.raw import run_raw
 
 SCALE = 0.1
 """That of the page and of the tests."""
@@ -36,11 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", type=float, default=SCALE)
     parser.add_argument("--json", type=Path, help="default: build/tpc-<suite>.json")
     parser.add_argument("--docs", action="store_true", help="write the table in docs/tpc.md")
+    parser.add_argument("--no-cubes", action="store_true", help="raw rows, beside other systems")
 
 
 def run(options: argparse.Namespace) -> int:
     """Makes what isn't there, runs the queries, writes what became of them."""
     suite = Suite.of(options.suite, options.scale)
+    if options.no_cubes:
+        return run_raw(suite, options.json or Path("build") / f"tpc-{options.suite}-raw.json")
     path = options.json or Path("build") / f"tpc-{options.suite}.json"
     report = Report("tpc", path, {"suite": suite.name, "scale": options.scale})
     steps = Steps(Console())

@@ -76,9 +76,7 @@ def test_a_dropped_cube_is_in_the_bin_and_comes_back(acc):
 def test_cubes_in_the_bin_are_not_considered_by_queries(acc):
     assert acc.why_not("SELECT sum(a) FROM lake.d.t")[0]["cube"] == "sales"
     acc.query("DROP CUBE sales")
-    none, manifests = acc.why_not("SELECT sum(a) FROM lake.d.t")
-    assert (none["cube"], none["code"]) == (None, "cubes_none")
-    assert (manifests["cube"], manifests["code"]) == ("table metadata", "metadata_lacks")
+    assert "sales" not in [row["cube"] for row in acc.why_not("SELECT sum(a) FROM lake.d.t")]
     acc.undrop("sales")
     assert acc.why_not("SELECT sum(a) FROM lake.d.t")[0]["cube"] == "sales"
 

@@ -21,8 +21,8 @@ def acc(tmp_path_factory):
     properties = {"uri": f"sqlite:///{root / 'catalog.db'}", "warehouse": f"file://{root}/"}
     catalog = SqlCatalog("lake", **properties)
     catalog.create_namespace("d")
-    catalog.create_table("d.facts", _FACT)
-    catalog.create_table("d.dims", _DIMENSION)
+    catalog.create_table("d.facts", _FACT).append(pa.Table.from_pylist([{"v": 5}], _FACT))
+    catalog.create_table("d.dims", _DIMENSION).append(pa.Table.from_pylist([{}], _DIMENSION))
     with accelerator.open(root) as session:
         session.query(
             "CREATE CUBE small DEFERRED AS SELECT k, count(*) FROM lake.d.facts GROUP BY k"

@@ -9,6 +9,7 @@ a line that isn't understood is an error with its number; `accept` changes expec
     session engine=spark         settings of the session
     execute [at STATE]           made at the first of `states`, or at any state of the world
     query cube                   what answers: cube, index, manifest, rows; `plain CODE` by Spark
+    query rows CODE              all rows of all files, in process, since nothing spares any
     query cube | changed: rows   another at a state; `query made: cube` is asked at no other
     query by spark cube          asked of `sql` as well
     query files index 2 of 9     with the number of data files that are read
@@ -293,6 +294,8 @@ def source(answer: Result, *, files: bool = False) -> str:
         told = "index"
     else:
         told = "rows" if metrics.files_read else "manifest"
+        if metrics.all_rows is not None:
+            told = f"rows {metrics.all_rows.partition(':')[0]}"
     told = f"{told} by spark" if metrics.engine == "spark" else told
     return f"{told} {metrics.files_read} of {metrics.files_total}" if files else told
 

@@ -1,0 +1,111 @@
+"""Chosen data files of a table as a relation in DuckDB's text, read by DuckDB's own reader.
+
+Columns are taken by field ids, so that renamed, added and dropped ones are what the table says, and
+types are the table's. Deleted rows are left out by their positions. Files that DuckDB's reader
+can't take so come as an Arrow table beside, with the same columns.
+
+DuckDB passes over row groups by their bounds, which say nothing of NaN, and NaN is above all
+numbers. So floating columns come through an expression of which it knows no bounds but NaN's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from accelerator.engines.duckdb import path_list, text_literal
+from rewrite.reason import DeclinedError
+from rewrite.render import duckdb_type, quote
+from rewrite.types import FLOATING
+
+if TYPE_CHECKING:
+    from accelerator.engines.duckdb import DuckDBEngine
+    from accelerator.iceberg import LiveFile, PinnedTable
+    from accelerator.iceberg.by_ids import ByIds
+    from rewrite.facts import ColumnFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan:
+    """`text` is a SELECT over the files and over these `tables`; empty where one table is all."""
+
+    text: str
+    tables: dict[str, pa.Table]
+
+
+def table_scan(
+    pinned: PinnedTable,
+    names: Sequence[str],
+    files: Sequence[LiveFile],
+    name: str,
+    engine: DuckDBEngine,
+) -> TableScan:
+    """Those columns of the files' rows, under their names; `name` begins the names of its tables.
+
+    NeedsSparkError where only Spark reads them; CatalogError, OSError, ValueError where nobody can.
+    """
+    columns = [column for column in map(pinned.facts.column, names) if column is not None]
+    types = _types(columns)
+    if types is None or len(columns) < len(names) or not files:
+        return TableScan("", {name: pinned.arrow(names, files)})
+    from accelerator.iceberg.by_ids import by_ids  # imports PyArrow's dataset half
+
+    found = by_ids(pinned, names, files, engine.may_read)
+    if len(found.others) == len(files):
+        return TableScan("", {name: pinned.arrow(names, files)})
+    tables: dict[str, pa.Table] = {}
+    parts: list[str] = []
+    if found.whole:
+        parts.append(_select(columns, types, found.whole))
+    if found.deleted:
+        deletes = f"{name}_deleted"
+        tables[deletes] = _deleted(found)
+        paths = [path for path, _ in found.deleted]
+        parts.append(
+            f"{_select(columns, types, paths)} AS s WHERE NOT EXISTS (SELECT 1 FROM {deletes} d"
+            " WHERE d.file = s.file_index AND d.pos = s.file_row_number)"
+        )
+    if found.others:
+        beside = f"{name}_beside"
+        tables[beside] = pinned.arrow(names, found.others)
+        shown = ", ".join(f"{quote(c.name, 'duckdb')}" for c in columns)
+        parts.append(f"SELECT {shown} FROM {beside}")
+    return TableScan(" UNION ALL ".join(parts), tables)
+
+
+def _types(columns: Sequence[ColumnFacts]) -> list[str] | None:
+    """DuckDB's; None where it has none for some."""
+    try:
+        return [duckdb_type(column.type) for column in columns]
+    except DeclinedError:
+        return None
+
+
+def _select(columns: Sequence[ColumnFacts], types: Sequence[str], paths: Sequence[str]) -> str:
+    fields = ", ".join(
+        f"{column.field_id}: {{name: 'f{column.field_id}', type: {text_literal(type_)},"
+        " default_value: NULL}"
+        for column, type_ in zip(columns, types, strict=True)
+    )
+    shown = ", ".join(map(_shown, columns))
+    scan = f"read_parquet({path_list(list(paths))}, schema = MAP {{{fields}}}"
+    return f"SELECT {shown} FROM {scan}, hive_partitioning = false)"
+
+
+def _shown(column: ColumnFacts) -> str:
+    text = f"f{column.field_id}"
+    if column.type in FLOATING:
+        nan = f"CAST('nan' AS {duckdb_type(column.type)})"
+        text = f"CASE WHEN isnan({text}) THEN {nan} ELSE {text} END"
+    return f"{text} AS {quote(column.name, 'duckdb')}"
+
+
+def _deleted(found: ByIds) -> pa.Table:
+    """Deleted positions, by the number of their file among those with deletes."""
+    positions = [places for _, places in found.deleted]
+    numbers = np.repeat(np.arange(len(positions), dtype=np.uint64), list(map(len, positions)))
+    return pa.table({"file": numbers, "pos": np.concatenate(positions)})
