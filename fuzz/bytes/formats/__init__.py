@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fuzz.bytes.formats import bundles, heavy, iceberg, light, properties, stores, tables
+from fuzz.bytes.formats import (
+    bundles,
+    data_files,
+    heavy,
+    iceberg,
+    light,
+    properties,
+    stores,
+    tables,
+)
 from fuzz.bytes.kinds import Format
 
 FORMATS: Mapping[str, Format] = {
     one.name: one
-    for module in (light, heavy, bundles, iceberg, stores, tables, properties)
+    for module in (light, heavy, bundles, iceberg, stores, tables, properties, data_files)
     for one in module.FORMATS
 }
