@@ -434,7 +434,8 @@ class CubeSearch:
         told = alone(0) if sidecars else self._of_one(block, pinned[0], scene, sidecars=False)
         if isinstance(told, Declined):
             return Tried(MANIFESTS, told)
-        return told.candidate(sidecars=sidecars, always=self._reads_all(pinned, scene))
+        always = sidecars and self._reads_all(pinned, scene)
+        return told.candidate(sidecars=sidecars, always=always)
 
     def _reads_all(self, pinned: Sequence[PinnedTable], scene: Scene) -> bool:
         """Whether all rows of these tables may be read in process."""
@@ -445,7 +446,7 @@ class CubeSearch:
     ) -> FactAlone | Declined:
         """Who may tell the states of a block over that one table."""
         held = held_fields(table, scene) if sidecars else frozenset[int]()
-        always = self._reads_all([table], scene)
+        always = sidecars and self._reads_all([table], scene)
         told = manifested(block, table.fixed_fields, held, always=always)
         if isinstance(told, Declined):
             return told

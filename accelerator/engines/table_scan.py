@@ -66,8 +66,8 @@ def table_scan(
         tables[deletes] = _deleted(found)
         paths = [path for path, _ in found.deleted]
         parts.append(
-            f"{_select(columns, types, paths)} AS s WHERE NOT EXISTS (SELECT 1 FROM {deletes} d"
-            " WHERE d.file = s.file_index AND d.pos = s.file_row_number)"
+            f"{_select(columns, types, paths)} AS s ANTI JOIN {deletes} AS d"
+            " ON d.file = s.file_index AND d.pos = s.file_row_number"
         )
     if found.others:
         beside = f"{name}_beside"

@@ -22,9 +22,13 @@ from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.position_deletes import PositionDeletes, Positions
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.rows import Pinned, projection
-from accelerator.iceberg.stored_types import Footer, footers, lacked, unread
+from accelerator.iceberg.stored_types import footers, lacked, unread
+from accelerator.recent import Recent
 
 _THREADS_MAX = 8
+_POSITIONS: Recent[Positions] = Recent(
+    1 << 16, weigh=lambda _, positions: positions.nbytes, weight_max=64 * 1024 * 1024
+)
 
 
 class PinnedById(Pinned, Protocol):
@@ -65,12 +69,25 @@ def by_ids(
     paths = {f.path: local_path(f.path) for f in files if f.file_format == "parquet"}
     local = {path: found for path, found in paths.items() if found and allowed(found)}
     told = footers(inputs, [f for f in files if f.path in local])
+    fits: dict[int, frozenset[int] | None] = {}
     whole: list[str] = []
     deleted: list[LiveFile] = []
     others: list[LiveFile] = []
     for file in files:
         footer = told.get(file.path)
-        if footer is None or not _is_by_ids(footer, wanted, ids, file, pinned.defaulted_fields):
+        if footer is None:
+            others.append(file)
+            continue
+        if footer.rows != file.record_count:
+            raise NeedsSparkError(
+                f"{file.path} has {footer.rows} rows, its manifest says {file.record_count}",
+                hint="Spark reads it; the statement takes that way by itself",
+            )
+        kind = id(footer.schema)  # alike in most files
+        if kind not in fits:
+            fits[kind] = _missing(footer.schema, wanted)
+        missing = fits[kind]
+        if missing is None or _have_values(missing & ids, file, pinned.defaulted_fields):
             others.append(file)
         elif file.deletes:
             deleted.append(file)
@@ -82,29 +99,23 @@ def by_ids(
     return ByIds(tuple(whole), found, tuple(others))
 
 
-def _is_by_ids(
-    footer: Footer,
-    wanted: pa.Schema,
-    ids: frozenset[int],
-    file: LiveFile,
-    defaulted: frozenset[int],
-) -> bool:
-    """Whether ids alone say which of its columns are wanted; NeedsSparkError of another file."""
-    if footer.rows != file.record_count:
-        raise NeedsSparkError(
-            f"{file.path} has {footer.rows} rows, its manifest says {file.record_count}",
-            hint="Spark reads it; the statement takes that way by itself",
-        )
-    missing = lacked(footer.schema, wanted)
-    if missing is None or unread(footer.schema, wanted) is not None:
-        return False
-    # What the file lacks is NULL in it, unless its partition or the column's default say more.
-    return not any(one in defaulted or file.fixed.get(one) is not None for one in missing & ids)
+def _missing(stored: pa.Schema, wanted: pa.Schema) -> frozenset[int] | None:
+    """Ids of the fields that such a file lacks; None where it isn't read by ids alone."""
+    return None if unread(stored, wanted) is not None else lacked(stored, wanted)
+
+
+def _have_values(missing: Iterable[int], file: LiveFile, defaulted: frozenset[int]) -> bool:
+    """Whether columns that the file lacks aren't NULL in it: by its partition, or by default."""
+    return any(one in defaulted or file.fixed.get(one) is not None for one in missing)
 
 
 def _positions(deletes: PositionDeletes, files: Sequence[LiveFile]) -> Iterable[Positions]:
-    """Each file's deleted positions, side by side."""
+    """Each file's deleted positions, side by side; a file's deletes never change their names."""
+
+    def of(file: LiveFile) -> Positions:
+        return _POSITIONS.get_or((file.path, file.deletes), lambda: deletes.of(file))
+
     if len(files) < 2:
-        return map(deletes.of, files)
+        return map(of, files)
     with ThreadPoolExecutor(_THREADS_MAX) as pool:
-        return list(pool.map(deletes.of, files))
+        return list(pool.map(of, files))

@@ -33,8 +33,10 @@ class Footer:
     rows: int
 
 
-_FOOTERS: Recent[Footer] = Recent(4096)
+_FOOTERS: Recent[Footer] = Recent(1 << 16)
 """By path and size: data files never change."""
+_SCHEMAS: Recent[pa.Schema] = Recent(1024)
+"""By their own bytes: files of one writer share theirs."""
 
 
 def check_types(inputs: Inputs, files: Sequence[LiveFile], wanted: pa.Schema) -> None:
@@ -116,7 +118,9 @@ def _footer(inputs: Inputs, file: LiveFile) -> Footer:
     else:
         with inputs.new_input(file.path).open() as stream:
             read = pq.read_metadata(cast(BinaryIO, stream))
-    found = Footer(read.schema.to_arrow_schema(), read.num_rows)
+    schema = read.schema.to_arrow_schema()
+    schema = _SCHEMAS.get_or(schema.serialize().to_pybytes(), lambda: schema)
+    found = Footer(schema, read.num_rows)
     return _FOOTERS.get_or((file.path, file.size_bytes), lambda: found)
 
 

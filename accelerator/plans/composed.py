@@ -62,7 +62,7 @@ class ComposedPlan(Plan):
             files_total=sum(one.files_total for one in inner),
             files_read=sum(one.files_read for one in inner),
             bytes_read=sum(one.bytes_read for one in inner),
-            all_rows=next((one.all_rows for one in inner if one.all_rows), None),
+            all_rows=inner[0].all_rows if all(one.all_rows for one in inner) else None,
         )
 
     def lines(self) -> list[str]:

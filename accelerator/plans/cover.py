@@ -226,7 +226,7 @@ class CoverPlan(Leaf):
             relates = (one.line() for one in cover.relates)
             return [covered, *by_manifests, *by_indexes, *relates, *out]
         if self.title == ALL_ROWS:
-            return []
+            return [one.line() for one in cover.relates]
         funnel = self.funnel()
         return [
             f"  {serve} of {total} data files by their manifests,"

@@ -30,7 +30,8 @@ FAILURES = frozenset(
 class Outcome:
     """A query both ways. `code` and `reason` are None where it was rewritten.
 
-    `cubes` are those that `query` read; where `by_spark`, Spark answered over what they say.
+    `cubes` are those that `query` read; where `by_spark`, Spark answered over what they say;
+    `all_rows`: nothing spared it a file, and all rows were read in process.
     `wrong` says what differs from plain Spark, in either way.
     """
 
@@ -38,6 +39,7 @@ class Outcome:
     rewritten: bool
     cubes: tuple[str, ...]
     by_spark: bool
+    all_rows: bool
     code: str | None
     reason: str | None
     rows: int
@@ -61,6 +63,7 @@ class Outcome:
             rewritten=metrics.rewritten,
             cubes=tuple(sorted(metrics.cubes)),
             by_spark=metrics.rewritten and metrics.engine == "spark",
+            all_rows=metrics.all_rows is not None,
             code=code or None,
             reason=reason or None,
             rows=ways.answers[sql].num_rows,
@@ -75,7 +78,8 @@ class Outcome:
         """In a few words: by which cubes, or the reason's code."""
         if not self.rewritten:
             return f"plain: `{self.code}`"
-        named = ", ".join(f"`{cube}`" for cube in self.cubes) or "metadata"
+        without = "all rows" if self.all_rows else "metadata"
+        named = ", ".join(f"`{cube}`" for cube in self.cubes) or without
         return f"{named}, then Spark" if self.by_spark else named
 
     def to_dict(self) -> dict[str, Any]:

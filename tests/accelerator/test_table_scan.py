@@ -35,6 +35,7 @@ from pyiceberg.types import (
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.table_scan import TableScan, table_scan
 from accelerator.iceberg import CatalogSettings, DeleteRef, Lake, LiveFile, PinnedTable
+from accelerator.iceberg.by_ids import by_ids
 from accelerator.iceberg.errors import EqualityDeletesError, NeedsSparkError
 from tests.support.pristine import catalog_of, properties_of
 
@@ -278,3 +279,32 @@ def test_a_path_with_stars_and_values_is_that_path(tmp_path: Path, engine: DuckD
     scan = table_scan(pinned, ["wide"], pinned.live_files(), "t", engine)
     assert scan.text
     assert sorted(_asked(engine, scan, "").column("wide").to_pylist()) == [0, 7, 8]
+
+
+class _Defaulted:
+    """The table, where a column has a value in files that lack it."""
+
+    def __init__(self, pinned: PinnedTable, field_id: int) -> None:
+        self._pinned, self.defaulted_fields = pinned, frozenset({field_id})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pinned, name)
+
+
+def test_files_that_lack_a_column_with_a_value_come_beside(tmp_path: Path) -> None:
+    pinned = _small(tmp_path / "lake")
+    more = pinned.facts.column("more")
+    assert more is not None
+    lacking = min(pinned.live_files(), key=lambda file: file.sequence_number)
+    fixed = replace(lacking, fixed={more.field_id: "p"})
+    null = replace(lacking, fixed={more.field_id: None})
+    for table, file, stays in (
+        (pinned, lacking, False),
+        (pinned, null, False),
+        (pinned, fixed, True),
+        (_Defaulted(pinned, more.field_id), lacking, True),
+    ):
+        found = by_ids(table, ["wide", "more"], [file], lambda _: True)  # type: ignore[arg-type]
+        assert found.others == ((file,) if stays else ())
+        # A column that isn't wanted may have what value it will.
+        assert not by_ids(table, ["wide"], [file], lambda _: True).others  # type: ignore[arg-type]

@@ -63,8 +63,8 @@ def test_the_first_sort_keys_that_are_outputs() -> None:
 
 
 def test_the_pages_table_is_read_as_it_is_written() -> None:
-    plain = Outcome(7, False, (), False, "may_raise", "A | b.", 1, 1.0, 1.0, 1.0, ())
-    cube = Outcome(8, True, ("c", "d"), True, None, None, 1, 1.0, 1.0, 1.0, ())
+    plain = Outcome(7, False, (), False, False, "may_raise", "A | b.", 1, 1.0, 1.0, 1.0, ())
+    cube = Outcome(8, True, ("c", "d"), True, False, None, None, 1, 1.0, 1.0, 1.0, ())
     suite = Suite.of("h", 1)
     page = with_table(PAGE.read_text(encoding="utf-8"), suite, [plain, cube])
     assert answered_in(page, suite) == {7: "plain: `may_raise`", 8: "`c`, `d`, then Spark"}

@@ -67,7 +67,7 @@ def test_only_files_with_a_changed_key_are_read(
     wh.sql(f"INSERT INTO {dimension} VALUES (25, 'twice', 1)")
     answers = Differential(acc)
     answers.check(queries, rewritten=None)
-    assert not isinstance(acc.plan(queries[0])[0], CoverPlan)  # no key may stand twice
+    assert acc.plan(queries[0])[0].unaided() is not None  # no key may stand twice
     wh.sql(f"DELETE FROM {dimension} WHERE a = 'twice'")
     assert (left(), built(), left()) == (1, 1, 0)
     acc.query("DROP CUBE changes FORCE")

@@ -244,7 +244,7 @@ def test_explain_says_what_the_manifests_did(spark_warehouse, acc) -> None:
     assert "table metadata, by duckdb" in text
     assert "0 of 4 data files by their manifests, 4 without a row that passes" in text
     rows = acc.query(f"EXPLAIN WHY NOT SELECT sum(a) FROM {asked.table}").arrow().to_pylist()
-    assert {row["cube"]: row["code"] for row in rows}["table metadata"] == "metadata_lacks"
+    assert (None, "cubes_none") in [(row["cube"], row["code"]) for row in rows]
 
 
 def test_spark_merges_the_cells_too(spark_warehouse, acc) -> None:

@@ -229,7 +229,7 @@ def test_schema_and_partitions_evolve(star: Star) -> None:
     star.build()
     star.both.changed()
     star.check("a cube of min(x), which keeps a FLOAT", built=False)
-    reason = star.acc.query(star.queries()[0][3]).metrics.fallback
+    reason = star.acc.query(star.queries()[0][3]).metrics.all_rows
     assert reason is not None and reason.startswith("schema_changed")
     star.acc.query(f"DROP CUBE {star.f}_c")
     star.create(_CUBE)
