@@ -8,7 +8,7 @@ as its manifest says, and its deleted positions are all that is deleted. Any oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -65,6 +65,7 @@ def by_ids(
     check_readable(files)
     schema = projection(pinned, columns)
     wanted, ids = schema_to_pyarrow(schema), frozenset(f.field_id for f in schema.fields)
+    never = pinned.defaulted_fields | {f.field_id for f in schema.fields if f.required}
     inputs = inputs_for(pinned.metadata_location, pinned.io_properties)
     paths = {f.path: local_path(f.path) for f in files if f.file_format == "parquet"}
     local = {path: found for path, found in paths.items() if found and allowed(found)}
@@ -87,7 +88,7 @@ def by_ids(
         if kind not in fits:
             fits[kind] = _missing(footer.schema, wanted)
         missing = fits[kind]
-        if missing is None or _have_values(missing & ids, file, pinned.defaulted_fields):
+        if missing is None or _have_values(missing & ids, file, never):
             others.append(file)
         elif file.deletes:
             deleted.append(file)
@@ -104,9 +105,12 @@ def _missing(stored: pa.Schema, wanted: pa.Schema) -> frozenset[int] | None:
     return None if unread(stored, wanted) is not None else lacked(stored, wanted)
 
 
-def _have_values(missing: Iterable[int], file: LiveFile, defaulted: frozenset[int]) -> bool:
-    """Whether columns that the file lacks aren't NULL in it: by its partition, or by default."""
-    return any(one in defaulted or file.fixed.get(one) is not None for one in missing)
+def _have_values(missing: Iterable[int], file: LiveFile, never: Set[int]) -> bool:
+    """Whether columns that the file lacks may not be NULL in it.
+
+    They have a value of its partition or by default, or they `never` are NULL: then it's an error.
+    """
+    return any(one in never or file.fixed.get(one) is not None for one in missing)
 
 
 def _positions(deletes: PositionDeletes, files: Sequence[LiveFile]) -> Iterable[Positions]:

@@ -308,3 +308,15 @@ def test_files_that_lack_a_column_with_a_value_come_beside(tmp_path: Path) -> No
         assert found.others == ((file,) if stays else ())
         # A column that isn't wanted may have what value it will.
         assert not by_ids(table, ["wide"], [file], lambda _: True).others  # type: ignore[arg-type]
+
+
+def test_a_required_column_that_a_file_lacks_is_no_null(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    _small(root)
+    catalog = catalog_of(root)
+    with catalog.load_table(("d", "t")).update_schema(allow_incompatible_changes=True) as update:
+        update.add_column("must", StringType(), required=True)
+    catalog.engine.dispose()
+    pinned = _pinned(root)
+    assert by_ids(pinned, ["must"], pinned.live_files(), lambda _: True).others
+    assert not by_ids(pinned, ["wide"], pinned.live_files(), lambda _: True).others
