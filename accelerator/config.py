@@ -102,7 +102,7 @@ class Config:
     )
     duckdb_bytes_max: int = _setting(
         2 * _GIB,
-        "With engine `auto`, what is larger than this to read goes to Spark.",
+        "With engine `auto`, what is larger than this to read, or to give, goes to Spark.",
         kind="bytes",
     )
     duckdb_threads: int = _setting(0, "Threads of DuckDB; 0: one per core.", kind="threads or none")

@@ -56,7 +56,7 @@ class Execution:
                     rows, counted = _HERE[kind](self, plan, tag, {})
                     return rows, "duckdb", counted
                 except NeedsSparkError:  # equality deletes: the same cover, read by Spark
-                    if kind not in _FRAMES:
+                    if kind not in _FRAMES or plan.unaided() is not None:
                         raise
             with ExitStack() as leases:
                 leases.enter_context(services.engine.tagged(tag))
@@ -87,8 +87,15 @@ class Execution:
 
     # In process
 
+    @property
+    def _bytes_max(self) -> int | None:
+        """Of an answer of DuckDB's, which is held in memory."""
+        config = self._services.config
+        return None if config.engine == "duckdb" else config.duckdb_bytes_max
+
     def _cover_rows(self, plan: CoverPlan, tag: str, _known: Known) -> Answer:
-        return run_duckdb(plan, self._services.duckdb, tag, self._services.store)
+        services = self._services
+        return run_duckdb(plan, services.duckdb, tag, services.store, self._bytes_max)
 
     def _merged_rows(self, plan: MergedPlan, tag: str, _known: Known) -> Answer:
         return run_merged(plan, self._services.duckdb, tag, self._services.store), None
@@ -119,7 +126,7 @@ class Execution:
     def _nested_rows(self, plan: NestedPlan, tag: str, known: Known) -> Answer:
         """Each inner SELECT once, then what stands above."""
         answers = self._answers(plan, tag, known)
-        return run_nested(plan, answers, self._services.duckdb, tag), None
+        return run_nested(plan, answers, self._services.duckdb, tag, self._bytes_max), None
 
     def _answers(self, plan: ComposedPlan, tag: str, known: Known) -> list[pa.Table]:
         for one in plan.inputs:

@@ -270,7 +270,7 @@ class JoinedSearch:
         cover = replace(found.cover, gone=_gone(join, told))
         found = replace(found, cover=cover, reduced=told)
         try:
-            duckdb_run(told.block, cover)
+            duckdb_run(told.block, cover, pinned)
         except DeclinedError:
             return None
         return found

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
-from accelerator.plans import CoverPlan, PlainPlan, Plan
+from accelerator.plans import CoverPlan, Leaf, PlainPlan, Plan
 from accelerator.recent import CACHED, Recent, text_weight
 from accelerator.scene import Parts, Scene, Stored
 from accelerator.search import CubeSearch, Found, Names
@@ -72,6 +72,7 @@ class Planner:
         self._shaped: Recent[Names] = _by_text()
         self._templates: Recent[Template] = _by_text()
         self._parsed: Recent[bool] = _by_text()
+        self._unread: Recent[Declined] = Recent()
 
     def plan(
         self, sql: str, *, only: str | None = None, by_spark: bool = False
@@ -81,7 +82,26 @@ class Planner:
         With `by_spark` it's one that Spark can run.
         """
         with self._context.statement():
-            return self._planned(sql, only, by_spark)
+            plan, cached = self._planned(sql, only, by_spark)
+        return self._but_unread(plan), cached
+
+    def leave_to_spark(self, plan: Plan, why: str) -> Declined:
+        """All rows that it reads in process can't be; plans that read them are plain from now on.
+
+        The reason is given back.
+        """
+        declined = Declined("rows_need_spark", why)
+        for leaf in plan.leaves():
+            if leaf.unaided() is not None:
+                self._unread.put(_rows_read(leaf), declined)
+        return declined
+
+    def _but_unread(self, plan: Plan) -> Plan:
+        for leaf in plan.leaves():
+            declined = self._unread.get(_rows_read(leaf)) if leaf.unaided() is not None else None
+            if declined is not None:
+                return PlainPlan(declined, plan.tried)
+        return plan
 
     def plan_without(self, sql: str, hidden: Set[str]) -> Plan:
         """The plan were the cubes and indexes of these ids switched off; SqlglotError as it is."""
@@ -210,6 +230,12 @@ class Planner:
         stores = tuple([(uuid, scene.stored.table(uuid).number) for uuid in sorted(uuids)])
         settings = tuple(scene.settings.values())
         return (name, states, registry.number, stores, settings, scene.only, scene.by_spark)
+
+
+def _rows_read(leaf: Leaf) -> Hashable:
+    """Which columns of which states a plan reads."""
+    states = tuple((table.version, table.facts.snapshot_id) for table in leaf.pinned)
+    return states, frozenset(leaf.asked())
 
 
 def _form_key(shape: Shape, scene: Scene) -> Hashable:

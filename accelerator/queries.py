@@ -21,6 +21,7 @@ from accelerator.commands import no_such_state
 from accelerator.errors import AcceleratorError, CancelledError, EngineError, RefusedError
 from accelerator.execution import Execution
 from accelerator.guards import Guards
+from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.metrics import Metrics
 from accelerator.plans import FilesPlan, PlainPlan, Plan
 from accelerator.result import Result
@@ -177,8 +178,11 @@ class Queries:
                 return None
             if isinstance(error, RefusedError) and error.__cause__ is not None:
                 raise error.__cause__ from None
-            declined = self.services.failures.count("engine_failed", error)
-            self._forget_damaged(plan)
+            if isinstance(error, NeedsSparkError):
+                declined = self._planner.leave_to_spark(plan, str(error).splitlines()[0])
+            else:
+                declined = self.services.failures.count("engine_failed", error)
+                self._forget_damaged(plan)
             metrics = Metrics(planning_ms=planned, fallback=declined.line)
             return self._plain_query(statement.bare, plan.figures_of(metrics, cached), plan)
         if not holds():

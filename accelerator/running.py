@@ -23,7 +23,7 @@ from accelerator.covers.duckdb_text import (
     types_now,
     used_columns,
 )
-from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.duckdb import DuckDBEngine, NoSuchTableError
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.engines.table_scan import table_scan
@@ -54,18 +54,18 @@ if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
     from accelerator.store import Store
 
-_KEPT_BYTES = 16 * 1024 * 1024
-"""Bytes of data files of which a table is small: its columns are kept in memory once read."""
-
 
 def run_duckdb(
-    plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store
+    plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store, bytes_max: int | None
 ) -> tuple[pa.Table, Counted | None]:
-    """The answer from DuckDB, with Spark's names and types, and what was read if it was counted."""
+    """The answer from DuckDB, with Spark's names and types, and what was read if it was counted.
+
+    EngineError where it has more bytes than that.
+    """
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
     found = _tables(plan, plan.duckdb.raw, engine, tag, store)
-    answer = _answer(plan.duckdb, engine, found, tag)
+    answer = _answer(plan.duckdb, engine, found, tag, _bound(plan, bytes_max))
     return _conformed(plan, answer), found.counted
 
 
@@ -80,6 +80,13 @@ def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -
         whole.scans.update(found.scans)
         whole.copies.update(found.copies)
     return _conformed(plan, _answer(plan.duckdb, engine, whole, tag))
+
+
+def _bound(plan: CoverPlan, bytes_max: int | None) -> int | None:
+    """None where the answer has few rows anyhow, or as many as stored cells at most."""
+    block = plan.block
+    grows = block.limit is None and bool(plan.uncovered) and (block.grouped or block.rows)
+    return bytes_max if grows else None
 
 
 def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
@@ -114,14 +121,15 @@ def _tables(
     counted: Counted | None = None
     others = 0
     for name, occurrence in raw:
-        pinned, columns = plan.pinned[occurrence], used_columns(plan.block, occurrence)
+        pinned = plan.pinned[occurrence]
+        columns = used_columns(plan.block, occurrence, pinned)
         if occurrence == plan.match.fact:
             selected = _selected_rows(plan, engine, tag)
             if selected is not None:
                 found.tables[name], counted = selected
                 continue
             files: Sequence[LiveFile] = plan.uncovered
-        elif pinned.size_bytes <= _KEPT_BYTES:
+        elif engine.kept.takes(pinned, columns):
             found.tables[name], size = engine.kept.of(pinned, columns)
             found.copies[name] = _copy(pinned, columns, found.tables[name])
             others += size
@@ -166,11 +174,19 @@ def _selected_rows(
 
 
 def run_nested(
-    plan: NestedPlan, answers: Sequence[pa.Table], engine: DuckDBEngine, tag: str
+    plan: NestedPlan,
+    answers: Sequence[pa.Table],
+    engine: DuckDBEngine,
+    tag: str,
+    bytes_max: int | None,
 ) -> pa.Table:
-    """The answer over those of its inner SELECTs, which are in the order of its inputs."""
+    """The answer over those of its inner SELECTs, which are in the order of its inputs.
+
+    EngineError where it has more bytes than that.
+    """
     tables = {name: answers[occurrence] for name, occurrence in plan.duckdb.raw}
-    found = engine.run(plan.duckdb.sql, tables, tag=tag)
+    bound = bytes_max if plan.block.limit is None else None
+    found = engine.run(plan.duckdb.sql, tables, tag=tag, bytes_max=bound)
     return conform(found, list(plan.names), [o.expr.type or "" for o in plan.block.outputs])
 
 
@@ -236,7 +252,9 @@ def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:
     return Copy(repr(name_of(pinned, columns)), table.nbytes, table.num_rows, source=table)
 
 
-def _answer(run: DuckDBRun, engine: DuckDBEngine, found: _Tables, tag: str) -> pa.Table:
+def _answer(
+    run: DuckDBRun, engine: DuckDBEngine, found: _Tables, tag: str, bytes_max: int | None = None
+) -> pa.Table:
     """From copies in DuckDB's memory where there are any, else from what was read."""
     text, others = run.sql, dict(found.tables)
     for scan, copy in run.copies:
@@ -250,10 +268,10 @@ def _answer(run: DuckDBRun, engine: DuckDBEngine, found: _Tables, tag: str) -> p
             del others[name]
     if text != run.sql:
         try:
-            return engine.run(_with(found.scans, text), others, tag=tag)
-        except EngineError:
-            pass  # a copy is just being dropped; a real error comes again from the files
-    return engine.run(_with(found.scans, run.sql), found.tables, tag=tag)
+            return engine.run(_with(found.scans, text), others, tag=tag, bytes_max=bytes_max)
+        except NoSuchTableError:
+            pass  # a copy is just being dropped
+    return engine.run(_with(found.scans, run.sql), found.tables, tag=tag, bytes_max=bytes_max)
 
 
 def _with(scans: Mapping[str, str], text: str) -> str:

@@ -403,6 +403,8 @@ class CubeSearch:
             if plan.engine == "duckdb":
                 return replace(plan, reason=reason)
             found.remove(best)  # plain Spark reads all rows as well
+            declined = replace(best.tried, declined=plan.duckdb_declined or reason)
+            tried = [declined if one is best.tried else one for one in tried]
 
     def _by_parts(
         self,
@@ -574,7 +576,7 @@ class CubeSearch:
         declined: Declined | None = None
         try:
             check_raw(block, best.cover, pinned)
-            run = duckdb_run(block, best.cover)
+            run = duckdb_run(block, best.cover, pinned)
         except DeclinedError as error:
             declined = error.declined
             if best.cube_id is None and declined.code == "metadata_contradicts":

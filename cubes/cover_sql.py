@@ -8,11 +8,11 @@ their UNION ALL, so partial coverage is no case of its own. One writer for both 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from cubes.plan import Final, Match, Slot
-from cubes.states import STATES
+from cubes.states import STATES, sum_that_fits
 from rewrite.block import Block
 from rewrite.expr import (
     CUBE,
@@ -53,11 +53,12 @@ class RawSource:
 
     Without `fact` there are none of the fact, nor of any table but the match's delta. Where these
     are rows of some aggregates alone, `part` is the block that has these and its match, whose slots
-    stand in `places` of the statement's.
+    stand in `places` of the statement's. Bigints that `fit` add up to one in whatever order.
     """
 
     tables: tuple[str, ...]
     fact: bool = True
+    fit: frozenset[Expr] = frozenset()
     part: tuple[Block, Match] | None = None
     places: tuple[int, ...] | None = None
 
@@ -157,17 +158,29 @@ def answer_sql(
     keys = tuple(f"k{i}" for i in range(len(match.keys)))
     slots = tuple(f"a{i}" for i in range(len(match.slots)))
     from_ = f"({' UNION ALL '.join(cells)}) cells"
-    return _final(block, match, dialect, _Cells(from_, keys, keys, slots))
+    added = frozenset() if dialect == "spark" else _added(match, facts)
+    return _final(block, match, dialect, _Cells(from_, keys, keys, slots, added))
+
+
+def _added(match: Match, facts: Sequence[RawSource]) -> frozenset[Expr]:
+    """The bigints of which a group's rows lie in several cells, so that none knows their sum."""
+    if not facts or all(slot.kind != "key" for slot in match.slots):
+        return frozenset()
+    return added_bigints(match) - frozenset.intersection(*(one.fit for one in facts))
 
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """What is aggregated: text behind FROM, and the texts of keys, GROUP BY and slots over it."""
+    """What is aggregated: text behind FROM, and the texts of keys, GROUP BY and slots over it.
+
+    Of bigints that are `added` here it's asked whether they fit together.
+    """
 
     from_: str
     keys: tuple[str, ...]
     groups: tuple[str, ...]
     slots: tuple[str, ...]
+    added: frozenset[Expr] = frozenset()
 
 
 def _only_segments(
@@ -287,14 +300,14 @@ def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource, lay
     keys = [render.text(k) for k in block.keys]
     items = [f"{k} AS k{i}" for i, k in enumerate(keys)]
     groups = [_group(k, text, dialect) for k, text in zip(block.keys, keys, strict=True)]
-    texts = []
+    texts, added = [], added_bigints(match) - raw.fit
     for slot in match.slots:
         if slot.kind == "key" and slot.argument is not None:
             _check_keys((slot.argument,), dialect)
             text = render.text(slot.argument)
             groups.append(_group(slot.argument, text, dialect))
         else:
-            text = _state_text(slot, render, dialect)
+            text = _state_text(slot, render, dialect, added)
         texts.append(_cast(text, slot.type, dialect))
     items += _placed(texts, raw.places, layout, dialect)
     where = [render.text(c) for c in block.conjuncts]
@@ -338,7 +351,7 @@ def _raw_from(block: Block, raw: RawSource, aliases: list[str], render: Renderer
     return text
 
 
-def _state_text(slot: Slot, render: Renderer, dialect: Dialect) -> str:
+def _state_text(slot: Slot, render: Renderer, dialect: Dialect, added: Set[Expr]) -> str:
     argument = "1" if slot.argument is None else render.text(slot.argument)
     type_ = "int" if slot.argument is None else slot.argument.type
     kind = STATES[slot.kind]
@@ -348,14 +361,28 @@ def _state_text(slot: Slot, render: Renderer, dialect: Dialect) -> str:
             kind = STATES["count"]
     if type_ is None:
         raise DeclinedError("expression_not_proven", "An argument's type isn't known.")
-    return kind.build(argument, type_, dialect, slot.size)
+    text = kind.build(argument, type_, dialect, slot.size)
+    if dialect == "duckdb" and slot.kind == "sum" and slot.argument in added:
+        return sum_that_fits(argument, text)
+    return text
+
+
+def added_bigints(match: Match) -> frozenset[Expr]:
+    """What Spark adds up in a bigint; the average of bigints it adds up in doubles."""
+    sums = (final for final in match.finals if final.aggregate.function == "sum")
+    found = (match.slots[place].argument for final in sums for place in final.slots)
+    return frozenset(one for one in found if one is not None and one.type == "bigint")
 
 
 def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
     finals = {f.aggregate: f for f in match.finals}
 
     def aggregate(call: Aggregate) -> str:
-        return finish_text(finals[call], cells.slots, dialect)
+        final = finals[call]
+        text, first = finish_text(final, cells.slots, dialect), final.slots[0]
+        if call.function == "sum" and match.slots[first].argument in cells.added:
+            return sum_that_fits(cells.slots[first], text)
+        return text
 
     render = Renderer(dialect, lambda c: cells.keys[c.field_id], aggregate)
 

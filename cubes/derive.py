@@ -14,6 +14,7 @@ from cubes.view import View
 from rewrite import types
 from rewrite.block import Block
 from rewrite.expr import (
+    NULL,
     Aggregate,
     Call,
     Column,
@@ -25,7 +26,6 @@ from rewrite.expr import (
 )
 from rewrite.reason import DeclinedError
 
-_NULL = Literal("NULL", "void")
 _WIDENABLE = frozenset({"count", "sum", "min", "max"})
 _LINEAR_DIGITS = 27
 """Of a value and what it's multiplied with or added to; 10¹⁰ such products add up to 37 digits."""
@@ -95,7 +95,7 @@ class Deriver:
             # A condition on dimensions is true for all rows of a cell or for none.
             condition = self._expressed.predicate(where)
             inner = self._cube_value(kind, argument)
-            cube: Expr = Call("case", (condition, inner, _NULL), type_)
+            cube: Expr = Call("case", (condition, inner, NULL), type_)
         else:
             cube = self._cube_value(kind, argument)
         type_ = self._slot_type(kind, cube, type_)
@@ -156,7 +156,7 @@ class Deriver:
         if kind in ("min", "max"):
             return value
         if kind == "count":
-            return Call("case", (Call("is_null", (value,), "boolean"), _NULL, rows), "bigint")
+            return Call("case", (Call("is_null", (value,), "boolean"), NULL, rows), "bigint")
         if kind == "sum":
             parts = types.decimal_parts(argument.type)
             if argument.type in types.EXACT or (parts and parts[0] <= _WEIGHTED_DIGITS):
@@ -195,7 +195,7 @@ class Deriver:
             except DeclinedError:
                 continue
             if kind == "count":
-                return Call("case", (Call("is_null", (factor,), "boolean"), _NULL, value), "bigint")
+                return Call("case", (Call("is_null", (factor,), "boolean"), NULL, value), "bigint")
             wide = f"decimal(38,{parts[1]})"
             if argument.op == "*":
                 return Call("scaled", (value, factor), wide)

@@ -54,6 +54,20 @@ def _sum(argument: str, type_: str, dialect: Dialect, _size: int) -> str:
     return f"SUM({argument})"
 
 
+_FITS = 92 * 10**17
+"""Less than a bigint holds, by more than a sum of doubles may be wrong."""
+
+
+def sum_that_fits(value: str, total: str) -> str:
+    """A total of bigints in DuckDB, where they stay in their type in whatever order they're added.
+
+    Spark adds one by one, and raises once a sum has left the type, though others would have led
+    back. Here that's an error, which makes the plain statement run.
+    """
+    size = f"SUM(ABS(CAST({value} AS DOUBLE)))"
+    return f"(CASE WHEN {size} > {_FITS} THEN error('a sum may leave its type') ELSE {total} END)"
+
+
 def _ordered(type_: str | None) -> str | None:
     orderable = {"int", "bigint", "float", "double", "string", "date", "boolean"}
     orderable |= {"timestamp", "timestamp_ntz"}

@@ -40,6 +40,9 @@ class Literal:
     type: str
 
 
+NULL = Literal("NULL", "void")
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A constant that isn't looked at: any one of its type. `is_date`: its text is a date."""

@@ -30,13 +30,13 @@ def raises_nothing(call: Call, range_of: RangeOf) -> bool:
     if call.op in ("+", "-", "*", "neg"):
         return call.type in types.FLOATING or _computed(call, range_of) is not None
     if call.op == "/":
-        divisor = _range(call.args[1], range_of)
+        divisor = whole_range(call.args[1], range_of)
         whole = all(arg.type in types.EXACT for arg in call.args)
         return whole and divisor is not None and not divisor[0] <= 0 <= divisor[1]
     return call.op == "cast" and types.widens(call.args[0].type, call.type)
 
 
-def _range(expr: Expr, range_of: RangeOf) -> Range | None:
+def whole_range(expr: Expr, range_of: RangeOf) -> Range | None:
     """What the expression holds; None where it isn't a whole number."""
     own = WHOLE.get(expr.type)
     if own is None:
@@ -63,7 +63,7 @@ def _computed(call: Call, range_of: RangeOf) -> Range | None:
         operands = (*call.args[1:-1:2], call.args[-1])
     elif call.op == "cast":
         operands = call.args[:1]
-    ranges = [_range(arg, range_of) for arg in operands if arg.type != "void"]
+    ranges = [whole_range(arg, range_of) for arg in operands if arg.type != "void"]
     known = [one for one in ranges if one is not None]
     if not known or len(known) < len(ranges):
         return None

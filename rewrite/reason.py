@@ -52,6 +52,7 @@ REASONS: dict[str, str] = {
     "plain_pruning": "What plain Spark answers depends on how Iceberg leaves out its files.",
     "planning_failed": "The layer failed while planning; the plain query answered.",
     "predicate_not_implied": "The cube keeps only some rows, and the statement may need others.",
+    "rows_need_spark": "A data file's rows can't be read in process as Spark reads them.",
     "schema_changed": "A column's type or nullability changed after the segment was built.",
     "segment_unreadable": "A segment is missing, or of a format that this release doesn't know.",
     "semi_not_unique": "The right side of a semi join, IN or EXISTS isn't proven to have each key"

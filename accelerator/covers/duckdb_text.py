@@ -6,21 +6,24 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from accelerator.arrow_types import is_known
 from accelerator.covers.of_cubes import read_beside
 from accelerator.engines.duckdb import parquet_scan
 from accelerator.engines.hot_segments import Copy
 from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.number_ranges import range_of
 from accelerator.plans import CoverPlan
 from accelerator.plans.share import Cover
 from accelerator.plans.tried import CELLS, DuckDBRun
 from accelerator.store import SegmentRecord
 from accelerator.store.files import local_path
 from cubes.build_sql import SEGMENT, cells_count, rolled_select
-from cubes.cover_sql import RawSource, SegmentSource, answer_sql
+from cubes.cover_sql import RawSource, SegmentSource, added_bigints, answer_sql
 from cubes.layout import Layout
 from cubes.plan import Match
 from rewrite.block import Block
-from rewrite.expr import Column, columns
+from rewrite.expr import Column, Expr, columns
+from rewrite.ranges import whole_range
 from rewrite.reason import Declined, DeclinedError
 
 _COPIED_WHOLE = 4 * 1024 * 1024
@@ -35,8 +38,23 @@ def has_equality_deletes(files: Iterable[LiveFile]) -> bool:
 
 def check_raw(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> None:
     """DeclinedError where rows can't be read in process as Spark has them."""
+    _check_types(block, cover, pinned)
     _check_partitions(block, cover, pinned)
     _check_deletes(cover, pinned)
+
+
+def _check_types(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> None:
+    """DeclinedError where a column is read that Spark shows as a text, and files hold otherwise."""
+    for number in _read_raw(cover, pinned):
+        for column in fields_used(block, number):
+            if column.field_id in pinned[number].uuid_fields:
+                raise DeclinedError("expression_not_proven", f"The column {column.name}: a UUID.")
+
+
+def _read_raw(cover: Cover, pinned: Sequence[PinnedTable]) -> tuple[int, ...]:
+    """The occurrences of which rows are read."""
+    fact = (cover.match.fact,) if cover.uncovered else ()
+    return (*fact, *read_beside(cover.match, pinned, raw=bool(cover.uncovered)))
 
 
 def _check_deletes(cover: Cover, pinned: Sequence[PinnedTable]) -> None:
@@ -51,15 +69,15 @@ def _check_partitions(block: Block, cover: Cover, pinned: Sequence[PinnedTable])
 
     What reads files here takes the files' own values, Spark takes the partition's.
     """
-    fact = (cover.match.fact,) if cover.uncovered else ()
-    for number in (*fact, *read_beside(cover.match, pinned, raw=bool(cover.uncovered))):
+    for number in _read_raw(cover, pinned):
         table = pinned[number]
         used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
         if not used:
             continue
         from accelerator.survey import Survey  # answers from cubes have no use for it
 
-        told = table.statistics_of(cover.uncovered) if number in fact else table.statistics()
+        is_fact = number == cover.match.fact
+        told = table.statistics_of(cover.uncovered) if is_fact else table.statistics()
         known = Survey(told, ()).believed((), used)
         if isinstance(known, Declined):
             raise DeclinedError(known.code, known.detail)
@@ -81,11 +99,11 @@ def segment_paths(segments: Iterable[SegmentRecord]) -> list[str]:
     return sorted({local_path(s.path) for s in segments})
 
 
-def duckdb_run(block: Block, cover: Cover) -> DuckDBRun:
+def duckdb_run(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> DuckDBRun:
     """The DuckDB text; DeclinedError where DuckDB isn't proven to mean the same."""
     if any(o.name is None for o in block.outputs):
         raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
-    found = _read(block, cover)
+    found = _read(block, cover, pinned)
     text = answer_sql(block, cover.match, "duckdb", found.segments, found.raw)
     return DuckDBRun(text, found.tables, found.copies)
 
@@ -102,7 +120,8 @@ def merged_run(block: Block, layout: Layout, parts: Sequence[CoverPlan]) -> Duck
     tables: list[tuple[str, int]] = []
     copies: list[tuple[str, Copy]] = []
     for number, (part, places) in enumerate(zip(parts, layout.places, strict=True)):
-        found, match = _read(part.block, part.cover, part_name(number)), part.match
+        found = _read(part.block, part.cover, part.pinned, part_name(number))
+        match = part.match
         beside = () if found.raw is None else found.raw.tables
         segments += [
             replace(one, match=one.match or match, places=places, beside=beside)
@@ -131,7 +150,7 @@ class _Read:
     copies: tuple[tuple[str, Copy], ...]
 
 
-def _read(block: Block, cover: Cover, prefix: str = "") -> _Read:
+def _read(block: Block, cover: Cover, pinned: Sequence[PinnedTable], prefix: str = "") -> _Read:
     """DeclinedError where a file has deletes that only Spark applies."""
     filled = [s for s in cover.segments if s.rows]
     segments: list[SegmentSource] = []
@@ -148,11 +167,30 @@ def _read(block: Block, cover: Cover, prefix: str = "") -> _Read:
         if has_equality_deletes(cover.uncovered):
             raise DeclinedError("equality_deletes")
         every = tuple((name, index) for index, name in enumerate(names))
-        return _Read(segments, RawSource(names), every, copies)
+        return _Read(segments, RawSource(names, fit=_that_fit(cover, pinned)), every, copies)
     if cover.match.delta:
         joined = tuple((names[number], number) for number in sorted(cover.match.joined))
         return _Read(segments, RawSource(names, fact=False), joined, copies)
     return _Read(segments, None, (), copies)
+
+
+def _that_fit(cover: Cover, pinned: Sequence[PinnedTable]) -> frozenset[Expr]:
+    """The bigints that add up to one whichever of the tables' rows meet, by the files' bounds."""
+    added = added_bigints(cover.match)
+    if not added:
+        return frozenset()
+    known, rows = range_of(pinned), 1
+    for table in pinned:
+        told = table.statistics().rows
+        if (told < 0).any():
+            return frozenset()
+        rows *= max(1, int(told.sum()))
+    found = {one: whole_range(one, known) for one in added}
+    return frozenset(
+        one
+        for one, between in found.items()
+        if between is not None and max(-between[0], between[1]) * rows < 2**63
+    )
 
 
 def other_match(cover: Cover) -> Match | None:
@@ -190,7 +228,11 @@ def fields_used(block: Block, occurrence: int) -> set[Column]:
     return {c for e in exprs for c in columns(e) if c.occurrence == occurrence}
 
 
-def used_columns(block: Block, occurrence: int) -> list[str]:
-    """Their names; one at least."""
+def used_columns(block: Block, occurrence: int, pinned: PinnedTable) -> list[str]:
+    """Their names; one at least, which may be read in process where there is such a one."""
     names = sorted({c.name for c in fields_used(block, occurrence)})
-    return names or [block.occurrences[occurrence].table.columns[0].name]
+    if names:
+        return names
+    every = block.occurrences[occurrence].table.columns
+    fits = (c for c in every if is_known(c.type) and c.field_id not in pinned.uuid_fields)
+    return [next(fits, every[0]).name]

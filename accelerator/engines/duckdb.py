@@ -44,10 +44,13 @@ _OPTIMIZERS_OFF = (
     # Narrower values in memory are for large intermediate results; small answers wait 0.3 ms for
     # the plan of it.
     "compressed_materialization",
+    # A key of ORDER BY that follows from others isn't computed with it, though Spark's may raise.
+    "redundant_order_keys",
 )
 
 
-_NOT_UTF8 = "Invalid string encoding found in Parquet file"
+_NOT_UTF8, _INTERRUPTED = "Invalid string encoding found in Parquet file", "INTERRUPT"
+_BATCH_ROWS = 1 << 17
 SPILL_BYTES = 16 * 1024**3
 _CLOSE_S, _AGAIN_S = 10.0, 0.02  # a close waits so long for statements, and asks so often
 
@@ -90,9 +93,18 @@ class DuckDBEngine:
         atexit.register(self._at_exit)
 
     def run(
-        self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, tag: str = ""
+        self,
+        sql: str,
+        tables: Mapping[str, pa.Table] | None = None,
+        *,
+        tag: str = "",
+        bytes_max: int | None = None,
     ) -> pa.Table:
-        """The answer as one Arrow table. `tables` are registered by name for this call."""
+        """The answer as one Arrow table. `tables` are registered by name for this call.
+
+        Where it may be large, `bytes_max` bounds it: rows are taken as they come, and EngineError
+        is raised once they have more bytes.
+        """
         cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
@@ -100,6 +112,8 @@ class DuckDBEngine:
             try:
                 for name, table in (tables or {}).items():
                     cursor.register(name, table)
+                if bytes_max is not None:
+                    return _bounded(cursor.sql(_single(cursor, sql)), bytes_max)
                 # `execute` plans once; `sql` would bind the statement twice, 0.3 ms of a few.
                 return cursor.execute(_single(cursor, sql)).to_arrow_table()
             finally:
@@ -264,20 +278,48 @@ class DuckDBEngine:
             self._has_functions = True
 
 
+def _bounded(relation: duckdb.DuckDBPyRelation, bytes_max: int) -> pa.Table:
+    """The rows; EngineError where they have more bytes, before more of them are made."""
+    reader = relation.to_arrow_reader(_BATCH_ROWS)
+    batches, size = [], 0
+    try:
+        for batch in reader:
+            size += batch.nbytes
+            if size > bytes_max:
+                raise EngineError(
+                    f"the answer has more than {bytes_max:,} bytes",
+                    hint="Spark gives it; duckdb_bytes_max says how much DuckDB may give",
+                )
+            batches.append(batch)
+    finally:
+        reader.close()
+    return pa.Table.from_batches(batches, schema=reader.schema)
+
+
 @contextmanager
 def _errors() -> Iterator[None]:
-    """DuckDB's errors as ours."""
+    """DuckDB's errors as ours; a reader has them as OSError, with DuckDB's words."""
     try:
         yield
     except duckdb.InterruptException as error:
         raise CancelledError("the statement was cancelled") from error
-    except (duckdb.Error, UnicodeDecodeError) as error:  # of a message in odd bytes
-        if _NOT_UTF8 in str(error):
+    except duckdb.CatalogException as error:
+        raise NoSuchTableError(f"DuckDB: {error}") from error
+    # UnicodeDecodeError: of a message in odd bytes.
+    except (duckdb.Error, OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        text = str(error)
+        if text.startswith(_INTERRUPTED):
+            raise CancelledError("the statement was cancelled") from error
+        if _NOT_UTF8 in text:
             raise NeedsSparkError(
                 f"DuckDB: {error}",
                 hint="Spark reads them; the statement takes that way by itself",
             ) from error
         raise EngineError(f"DuckDB: {error}") from error
+
+
+class NoSuchTableError(EngineError):
+    """A table in DuckDB's memory isn't there, or not any more."""
 
 
 def _single(cursor: duckdb.DuckDBPyConnection, sql: str) -> str | duckdb.Statement:

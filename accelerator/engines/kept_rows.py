@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rewrite.types import decimal_parts
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -20,6 +22,12 @@ def name_of(pinned: PinnedTable, columns: Sequence[str]) -> tuple[object, ...]:
     return (facts.uuid, facts.snapshot_id, facts.schema_id, facts.layouts(ids), *columns)
 
 
+_SMALL = 16 * 1024 * 1024
+"""Bytes of a small table's data files."""
+_WIDTHS = {"boolean": 1, "tinyint": 1, "int": 4, "float": 4, "date": 4, "string": 24, "binary": 24}
+"""Bytes of a value in memory: of texts a guess, of what isn't named here 8, of decimals 16."""
+
+
 class KeptRows:
     """Columns of tables, kept under names that never get new content.
 
@@ -30,6 +38,15 @@ class KeptRows:
         self._size, self._taken = size_bytes, 0
         self._tables: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
         self._lock = threading.Lock()
+
+    def takes(self, pinned: PinnedTable, columns: Sequence[str]) -> bool:
+        """Whether the table is small, in its files and in memory: few bytes may be many rows."""
+        if pinned.size_bytes > _SMALL:
+            return False
+        rows = pinned.statistics().rows
+        types = (one.type for one in map(pinned.facts.column, columns) if one is not None)
+        width = sum(_WIDTHS.get(one, 16 if decimal_parts(one) else 8) for one in types)
+        return bool((rows >= 0).all()) and int(rows.sum()) * width * 4 <= self._size
 
     def of(self, pinned: PinnedTable, columns: Sequence[str]) -> tuple[pa.Table, int]:
         """Those columns of all rows of the pinned table, and the bytes that were read for it.

@@ -81,6 +81,12 @@ CREATE TABLE lake.d.cases_rows USING iceberg AS SELECT id AS row, g, element_at(
   > pmod(hash(id, 'd'), 10), NULL, date_add(DATE '2020-02-27', pmod(hash(id, 'd', 1), 6))) AS d
   FROM (SELECT id, CAST(sqrt(id % 60) AS INT) AS g FROM range(0, 120, 1, 1));
 INSERT INTO lake.d.cases SELECT * EXCEPT (row) FROM lake.d.cases_rows WHERE row < 60;
+
+-- of overflow.slt
+CREATE TABLE lake.d.overflowing (g STRING, i INT, l BIGINT, h BIGINT, d DECIMAL(9, 2)) USING iceberg;
+INSERT INTO lake.d.overflowing SELECT if(id = 2, 'b', 'a'), element_at(array(2147483647, 1, 5),
+  CAST(id AS INT) + 1), element_at(array(9223372036854775807, 1L, -1L), CAST(id AS INT) + 1),
+  if(id = 0, 4611686018427387904, id), id FROM range(0, 3, 1, 1);
 -- state made
 
 

@@ -1,0 +1,139 @@
+"""All rows of a statement in process: what is declined before it's tried, bounded, remembered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StringType, UUIDType
+
+import accelerator
+from accelerator import Accelerator
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.kept_rows import KeptRows
+from accelerator.errors import CancelledError, EngineError
+from accelerator.iceberg import PinnedTable
+from accelerator.plans import ALL_ROWS, CoverPlan, PlainPlan, Plan
+from tests.support.pristine import Pristine
+
+_MANY = 300_000
+
+
+def _fill(catalog: SqlCatalog) -> None:
+    catalog.create_namespace("d")
+    ids = Schema(
+        NestedField(1, "u", UUIDType()),
+        NestedField(2, "s", StringType()),
+        NestedField(3, "v", LongType()),
+    )
+    table = catalog.create_table("d.ids", ids)
+    rows = {"u": [bytes(16), bytes([1] * 16)], "s": ["a", "b"], "v": [1, 2]}
+    table.append(pa.table(rows, schema=table.schema().as_arrow()))
+    same = pa.table({"k": pa.array([7] * _MANY, pa.int64()), "s": ["x"] * _MANY})
+    catalog.create_table("d.same", same.schema).append(same)
+
+
+@pytest.fixture(scope="module")
+def acc(pristine: Pristine) -> Iterator[Accelerator]:
+    with accelerator.open(pristine.lake(_fill)) as session:
+        yield session
+        assert not session.spark_started
+
+
+def _plan(acc: Accelerator, sql: str) -> Plan:
+    return acc.services.planner.plan(sql)[0]
+
+
+def test_a_column_that_only_spark_reads_is_declined_before_it_is_read(acc: Accelerator) -> None:
+    for sql in (
+        "SELECT max(u) AS m FROM d.ids",
+        "SELECT count(*) AS n FROM d.ids WHERE u <> 'x' AND v > 0",
+        "SELECT i.s AS s, count(*) AS n FROM d.ids i JOIN d.ids j ON i.u = j.u GROUP BY i.s",
+    ):
+        plan = _plan(acc, sql)
+        assert isinstance(plan, PlainPlan), sql
+        (tried,) = (one for one in plan.tried if one.cube == ALL_ROWS)
+        assert tried.declined is not None
+        assert tried.declined.sentence.endswith("The column u: a UUID."), sql
+
+
+def test_rows_are_counted_by_a_column_that_can_be_read(acc: Accelerator) -> None:
+    found = acc.query("SELECT count(*) AS n, sum(i.v) AS s FROM d.ids i CROSS JOIN d.ids j")
+    assert found.arrow().to_pylist() == [{"n": 4, "s": 6}]
+    assert found.metrics.engine == "duckdb"
+
+
+def test_what_duckdb_is_not_proven_for_is_said(acc: Accelerator) -> None:
+    plan = _plan(acc, "SELECT upper(s) AS u, count(*) AS n FROM d.ids GROUP BY upper(s)")
+    assert isinstance(plan, PlainPlan)
+    shown = "\n".join(plan.lines())
+    assert "all rows: An expression isn't proven to mean the same outside Spark." in shown
+
+
+def test_rows_that_need_spark_are_left_to_it_from_then_on(acc: Accelerator) -> None:
+    planner, sql = acc.services.planner, "SELECT s, sum(v) AS n FROM d.ids GROUP BY s"
+    plan = _plan(acc, sql)
+    assert isinstance(plan, CoverPlan)
+    assert plan.title == ALL_ROWS
+    assert planner.leave_to_spark(plan, "a text").code == "rows_need_spark"
+    for again in (sql, "SELECT s, sum(v) AS n FROM d.ids GROUP BY s ORDER BY s"):
+        plain = _plan(acc, again)
+        assert plain.refused() is not None
+        assert plain.refused().line.startswith("rows_need_spark")  # type: ignore[union-attr]
+    other = _plan(acc, "SELECT v, count(*) AS n FROM d.ids GROUP BY v")
+    assert other.refused() is None
+    nested = "SELECT max(n) AS m FROM (SELECT s, sum(v) AS n FROM d.ids GROUP BY s) x"
+    assert _plan(acc, nested).refused() is not None
+
+
+def test_few_bytes_that_are_many_rows_are_not_kept(acc: Accelerator) -> None:
+    pinned = acc.services.lake.pin().pinned(("lake", "d", "same"))
+    assert isinstance(pinned, PinnedTable)
+    assert pinned.size_bytes < _MANY
+    assert not KeptRows(_MANY * 8).takes(pinned, ["k"])
+    assert KeptRows(_MANY * 8 * 4).takes(pinned, ["k"])
+    assert not KeptRows(_MANY * 8 * 4).takes(pinned, ["k", "s"])
+
+
+def test_a_large_answer_is_given_up_before_it_is_whole() -> None:
+    engine = DuckDBEngine()
+    rows = "SELECT i FROM range(100000000000) r(i)"
+    with pytest.raises(EngineError, match="more than 1,000,000 bytes"):
+        engine.run(rows, bytes_max=1_000_000)
+    assert engine.run("SELECT 5 AS n", bytes_max=1_000).to_pylist() == [{"n": 5}]
+    small = engine.run("SELECT i FROM range(300000) r(i)", bytes_max=10_000_000)
+    assert small.num_rows == 300_000
+    assert engine.run("SELECT 1 AS n WHERE false", bytes_max=1).schema.names == ["n"]
+    engine.close()
+
+
+def test_errors_while_rows_come_are_ours() -> None:
+    engine = DuckDBEngine()
+    raised = (
+        "SELECT CASE WHEN i = 900000 THEN error('here') ELSE i END AS i FROM range(1000000) r(i)"
+    )
+    with pytest.raises(EngineError, match="here"):
+        engine.run(raised, bytes_max=1 << 30)
+    with pytest.raises(EngineError, match="nothing"):
+        engine.run("SELECT * FROM nothing", bytes_max=1 << 30)
+    stopped: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            slow = "SELECT max(hash(i)) AS m FROM range(1000000000000) r(i)"
+            engine.run(slow, tag="t", bytes_max=1 << 30)
+        except CancelledError as error:
+            stopped.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive():
+        engine.interrupt("t")
+        thread.join(0.05)
+    assert len(stopped) == 1
+    assert engine.run("SELECT 5 AS n").to_pylist() == [{"n": 5}]
+    engine.close()
