@@ -15,6 +15,7 @@ from sqlglot.dialects import Dialect
 from sqlglot.errors import ParseError
 
 from rewrite.conserved import lost
+from rewrite.spelling import mark, take
 
 _CHARACTERS_MAX = 1_000_000
 """Of a text that is read at all: the tree of a longer one takes gigabytes, and tens of seconds."""
@@ -100,11 +101,14 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
         called = token.token_type is TokenType.VAR and behind.token_type is TokenType.L_PAREN
         if (word == "match" and token.token_type.name in _WORDS) or (called and word in _KEPT):
             token.text, marked = _MARK + token.text, True
+    spelled = dialect == "spark" and mark(tokens)
     trees: list[exp.Expression | None] = list(parser.parser().parse(tokens, sql))
     if len(trees) != 1 or trees[0] is None:
         raise ParseError("It isn't one statement.")
     if dialect == "spark" and isinstance(trees[0], exp.Query):
         _check_conserved(tokens, sql, parser)
+    if spelled:
+        take(trees[0])
     for node in trees[0].find_all(exp.Anonymous, exp.Identifier) if marked else ():
         if isinstance(node.this, str) and node.this.startswith(_MARK):
             node.set("this", node.this.removeprefix(_MARK))

@@ -11,7 +11,6 @@ from rewrite.block import Block
 from rewrite.expr import Aggregate, Call, Column, Literal, canonical
 from rewrite.facts import At, ColumnFacts, TableFacts
 from rewrite.instant import instant_ms
-from rewrite.output_name import output_name
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.render import Renderer
@@ -491,29 +490,6 @@ def test_types_of_operators() -> None:
     assert aggregate_type("avg", ["decimal(10,2)"]) == "decimal(14,6)"
     assert aggregate_type("avg", ["decimal(38,10)"]) is None
     assert aggregate_type("sum", ["decimal(38,10)"]) == "decimal(38,10)"
-
-
-@pytest.mark.parametrize(
-    ("sql", "name"),
-    [
-        ("count(*)", "count(1)"),
-        ("count(DISTINCT a, b)", "count(DISTINCT a, b)"),
-        ("sum(a.b)", "sum(b)"),
-        ("sum(a) / count(1)", "(sum(a) / count(1))"),
-        ("'x'", "x"),
-        ("'x y'", None),
-        ("CASE WHEN a THEN 1 END", "CASE WHEN a THEN 1 END"),
-        ("CASE a WHEN 1 THEN 1 END", None),
-        ("count(if(a <> 1, b, NULL))", "count((IF((NOT (a = 1)), b, NULL)))"),
-        ("STD(a) FILTER (WHERE b > 1)", "std(a) FILTER (WHERE (b > 1))"),
-        ("var_samp(a) + variance(a)", "(var_samp(a) + variance(a))"),
-        ("any(a)", "any(a)"),
-        ("mean(DISTINCT a)", "mean(DISTINCT a)"),
-        ("a + 0.5", None),
-    ],
-)
-def test_output_names(sql: str, name: str | None) -> None:
-    assert output_name(parse(sql)) == name
 
 
 def _duckdb(condition: str) -> str:
