@@ -22,6 +22,7 @@ from accelerator.covers.of_cubes import CubeCovers
 from accelerator.iceberg import Pin, PinnedTable
 from accelerator.joined_search import JoinedSearch, held_fields, indexes_over
 from accelerator.nested_search import plan_nested, rows_beside
+from accelerator.number_ranges import range_of
 from accelerator.partial_search import has_inner, plan_partial
 from accelerator.plain_pruning import joined_pruning_doubt
 from accelerator.plans import (
@@ -56,6 +57,7 @@ from rewrite.facts import At, Facts, TableFacts, ViewFacts
 from rewrite.flattened import flattened
 from rewrite.nested import SELECTS_MAX, Beside, Nested, nested
 from rewrite.parse import parse
+from rewrite.ranges import raises_nothing
 from rewrite.reason import Declined, DeclinedError
 from rewrite.set_operation import above, set_operation
 from rewrite.unfolded import unfolded
@@ -449,7 +451,14 @@ class CubeSearch:
         """Who may tell the states of a block over that one table."""
         held = held_fields(table, scene) if sidecars else frozenset[int]()
         always = sidecars and self._reads_all([table], scene)
-        told = manifested(block, table.fixed_fields, held, always=always)
+        known = range_of([table])
+        told = manifested(
+            block,
+            table.fixed_fields,
+            held,
+            always=always,
+            sure=lambda call: raises_nothing(call, known),
+        )
         if isinstance(told, Declined):
             return told
         # Imports Arrow's compute module, which answers from cubes have no use for.
@@ -457,7 +466,7 @@ class CubeSearch:
         from accelerator.survey import survey
 
         over = indexes_over(table, scene, self._parts)
-        asked = survey(table, block.conjuncts, told.used, over)
+        asked = survey(table, () if told.raises else block.conjuncts, told.used, over)
         return FactAlone(block, told, asked, table.deleted)
 
     def _alone(

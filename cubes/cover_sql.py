@@ -53,12 +53,14 @@ class RawSource:
 
     Without `fact` there are none of the fact, nor of any table but the match's delta. Where these
     are rows of some aggregates alone, `part` is the block that has these and its match, whose slots
-    stand in `places` of the statement's. Bigints that `fit` add up to one in whatever order.
+    stand in `places` of the statement's. Bigints that `fit` add up to one in whatever order. Where
+    it `raises`, each condition is tested of each row.
     """
 
     tables: tuple[str, ...]
     fact: bool = True
     fit: frozenset[Expr] = frozenset()
+    raises: bool = False
     part: tuple[Block, Match] | None = None
     places: tuple[int, ...] | None = None
 
@@ -310,11 +312,21 @@ def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource, lay
             text = _state_text(slot, render, dialect, added)
         texts.append(_cast(text, slot.type, dialect))
     items += _placed(texts, raw.places, layout, dialect)
-    where = [render.text(c) for c in block.conjuncts]
     text = f"SELECT {', '.join(items) or '1'} FROM {_raw_from(block, raw, aliases, render)}"
-    if where:
-        text += f" WHERE {' AND '.join(where)}"
+    if block.conjuncts:
+        where = [render.text(c) for c in block.conjuncts]
+        text += f" WHERE {_all_tested(where) if raw.raises else ' AND '.join(where)}"
     return text + (f" GROUP BY {', '.join(groups)}" if groups else "")
+
+
+def _all_tested(conditions: Sequence[str]) -> str:
+    """That all of them hold, of which an engine tests each, whatever the others are.
+
+    Of AND it tests what leaves out most first, and some while it reads the files. If one raises for
+    a row that another leaves out, Spark may raise or not, and the error makes it decide.
+    """
+    held = " + ".join(f"(CASE WHEN {one} THEN 1 ELSE 0 END)" for one in conditions)
+    return f"{held} = {len(conditions)}"
 
 
 def _group(key: Expr, text: str, dialect: Dialect) -> str:

@@ -33,12 +33,14 @@ class Manifested:
     """The cube that the manifests are for a block, and how it answers the block.
 
     Where they don't tell its keys or states, `tells` is False: then they say at most which files
-    need not be read.
+    need not be read. Where `raises`, not even that: all rows are read, and each condition is
+    tested of each, since it may raise an error.
     """
 
     cube: CubeDefinition
     match: Match
     tells: bool = True
+    raises: bool = False
 
     @property
     def used(self) -> tuple[Expr, ...]:
@@ -52,8 +54,17 @@ class Manifested:
         return fields <= fixed
 
 
+Sure = Callable[[Call], bool]
+"""Whether an operator that raises on some values raises on none of those that there are."""
+
+
 def manifested(
-    block: Block, fixed: Set[int], held: Set[int] = frozenset(), *, always: bool = False
+    block: Block,
+    fixed: Set[int],
+    held: Set[int] = frozenset(),
+    *,
+    always: bool = False,
+    sure: Sure = lambda _: False,
 ) -> Manifested | Declined:
     """Whether the block's keys and aggregates are such as manifests tell.
 
@@ -63,9 +74,10 @@ def manifested(
     """
     if len(block.occurrences) != 1:
         return Declined("metadata_one_table")
-    found = unsafe(block.conjuncts)
+    found = unsafe(block.conjuncts, sure)
     if found is not None:
-        return found
+        whole = itself(block) if always and found.code == "may_raise" else found
+        return Manifested(*whole, tells=False, raises=True) if isinstance(whole, tuple) else found
     told = fixed | held
     cube = _cube(block, told if _grouped(block) <= told else fixed)
     matched = match(replace(block, conjuncts=()), cube)
@@ -82,10 +94,6 @@ def _untold(block: Block, *, always: bool) -> Manifested | None:
     """The cube that is the block itself, of which manifests tell nothing."""
     found = itself(block) if block.conjuncts or always else None
     return Manifested(*found, tells=False) if isinstance(found, tuple) else None
-
-
-Sure = Callable[[Call], bool]
-"""Whether an operator that raises on some values raises on none of those that there are."""
 
 
 def unsafe(exprs: Sequence[Expr], sure: Sure = lambda _: False) -> Declined | None:

@@ -2,6 +2,7 @@
 
 Arithmetic of whole numbers raises under ANSI where a value leaves its type, and a division where
 the divisor is zero. If no combination of the columns' values does so, nothing raises on any row.
+Decimals raise nothing where their type has room for every result.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rewrite import types
-from rewrite.expr import Call, Column, Expr, Literal
+from rewrite.expr import Call, Column, Expr, Literal, exact_digits
 
 Range = tuple[int, int]
 """The least and the greatest value, both included."""
@@ -21,6 +22,7 @@ WHOLE: dict[str | None, Range] = {
     "bigint": (-(2**63), 2**63 - 1),
 }
 """What the types of whole numbers hold."""
+_DIGITS = 38  # of a decimal, at most
 _PARTS = {"year": (-6_000_000, 6_000_000), "month": (1, 12), "day": (1, 31), "quarter": (1, 4)}
 """Of dates, which have 32 bits of days."""
 
@@ -28,12 +30,25 @@ _PARTS = {"year": (-6_000_000, 6_000_000), "month": (1, 12), "day": (1, 31), "qu
 def raises_nothing(call: Call, range_of: RangeOf) -> bool:
     """Whether the operator itself surely raises on no row; its operands are looked at alone."""
     if call.op in ("+", "-", "*", "neg"):
+        if types.decimal_parts(call.type) is not None:
+            return _holds(call)
         return call.type in types.FLOATING or _computed(call, range_of) is not None
     if call.op == "/":
         divisor = whole_range(call.args[1], range_of)
         whole = all(arg.type in types.EXACT for arg in call.args)
         return whole and divisor is not None and not divisor[0] <= 0 <= divisor[1]
     return call.op == "cast" and types.widens(call.args[0].type, call.type)
+
+
+def _holds(call: Call) -> bool:
+    """Whether the decimal type of a sum, product or negated value has room for each of them."""
+    if call.op == "neg":
+        return True
+    sizes = [exact_digits(arg) for arg in call.args]
+    (a, s), (b, t) = (one or (_DIGITS, _DIGITS) for one in sizes)
+    if call.op == "*":
+        return a + b + 1 <= _DIGITS
+    return max(a - s, b - t) + max(s, t) + 1 <= _DIGITS
 
 
 def whole_range(expr: Expr, range_of: RangeOf) -> Range | None:

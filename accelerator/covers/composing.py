@@ -106,7 +106,12 @@ class FactAlone:
         if isinstance(found, Declined):
             return replace(tried, declined=found)
         cover = Cover(
-            self.told.cube, self.told.match, found.shares, survey=asked, passed=found.passed
+            self.told.cube,
+            self.told.match,
+            found.shares,
+            survey=asked,
+            passed=found.passed,
+            raises=self.told.raises,
         )
         if not always and len(asked) and cover.files() == cover.files(ROWS):
             return replace(tried, declined=Declined("metadata_no_file"))

@@ -167,7 +167,8 @@ def _read(block: Block, cover: Cover, pinned: Sequence[PinnedTable], prefix: str
         if has_equality_deletes(cover.uncovered):
             raise DeclinedError("equality_deletes")
         every = tuple((name, index) for index, name in enumerate(names))
-        return _Read(segments, RawSource(names, fit=_that_fit(cover, pinned)), every, copies)
+        raw = RawSource(names, fit=_that_fit(cover, pinned), raises=cover.raises)
+        return _Read(segments, raw, every, copies)
     if cover.match.delta:
         joined = tuple((names[number], number) for number in sorted(cover.match.joined))
         return _Read(segments, RawSource(names, fact=False), joined, copies)

@@ -16,6 +16,7 @@ from accelerator.covers.rows import RawRows
 from accelerator.covers.segment import ChosenSegments
 from accelerator.covers.source import Filled, Served, Unserved
 from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.number_ranges import range_of
 from accelerator.plans.share import Cover
 from accelerator.plans.tried import Tried
 from accelerator.store import CubeRecord
@@ -25,6 +26,7 @@ from cubes.manifest import unsafe
 from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.expr import Expr
+from rewrite.ranges import raises_nothing
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -96,7 +98,9 @@ class CubeCovers:
 
     def _served(self, fact: int, files: tuple[LiveFile, ...]) -> Served:
         every = Served((), Unserved(files))
-        if unsafe(self._block.conjuncts) is not None:
+        ranges = range_of(self._pinned)
+        refused = unsafe(self._block.conjuncts, lambda call: raises_nothing(call, ranges))
+        if refused is not None:
             return every
         own, over = self._judge(fact)
         if not own:

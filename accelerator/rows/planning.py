@@ -17,12 +17,14 @@ from accelerator.config import Config
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.statistics import is_ordered
 from accelerator.indexing.probing import SELECTED_MAX
+from accelerator.number_ranges import range_of
 from accelerator.plans import MANIFESTS, PlainPlan, RowsPlan, Tried
 from accelerator.rows.reading import Reading
 from accelerator.survey import OverFiles, Survey, survey
 from cubes.manifest import may_raise, unsafe
 from indexes.order import Direction, Key, needed, reading_order
-from rewrite.expr import Column
+from rewrite.expr import Call, Column
+from rewrite.ranges import RangeOf, raises_nothing
 from rewrite.reason import Declined, DeclinedError
 from rewrite.row_block import RowBlock
 from rewrite.rows_sql import rows_sql
@@ -35,7 +37,7 @@ def plan_rows(
     over: OverFiles,
 ) -> RowsPlan | PlainPlan:
     """The plan; a plain one with a reason where neither manifests nor indexes help."""
-    declined = _unsafe(block)
+    declined = _unsafe(block, range_of((pinned,)))
     if declined is not None:
         return PlainPlan(declined, (Tried(MANIFESTS, declined),))
     known = survey(pinned, block.conjuncts, block.used, over)
@@ -74,12 +76,16 @@ def bounded_keys(block: RowBlock) -> tuple[tuple[Column, Direction], ...]:
     return tuple(found)
 
 
-def _unsafe(block: RowBlock) -> Declined | None:
+def _unsafe(block: RowBlock, known: RangeOf) -> Declined | None:
     """Why files can't be left out: that would hide an error, or there is no order to go by."""
-    if may_raise(block.expressions):
+
+    def sure(call: Call) -> bool:
+        return raises_nothing(call, known)
+
+    if may_raise(block.expressions, sure):
         return Declined("may_raise")
     unbounded = block.order and not bounded_keys(block)
-    return unsafe(block.conjuncts) or (Declined("sort_not_bounded") if unbounded else None)
+    return unsafe(block.conjuncts, sure) or (Declined("sort_not_bounded") if unbounded else None)
 
 
 def _not_in_process(block: RowBlock) -> Declined | None:

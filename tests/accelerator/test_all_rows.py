@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
@@ -18,6 +20,9 @@ from accelerator.engines.kept_rows import KeptRows
 from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg import PinnedTable
 from accelerator.plans import ALL_ROWS, CoverPlan, PlainPlan, Plan
+from cubes.cover_sql import _all_tested
+from rewrite.expr import Call, Column, Literal
+from rewrite.render import Renderer
 from tests.support.pristine import Pristine
 
 _MANY = 300_000
@@ -136,4 +141,29 @@ def test_errors_while_rows_come_are_ours() -> None:
         thread.join(0.05)
     assert len(stopped) == 1
     assert engine.run("SELECT 5 AS n").to_pylist() == [{"n": 5}]
+    engine.close()
+
+
+def test_conditions_that_may_raise_are_tested_of_rows_that_others_leave_out(tmp_path: Path) -> None:
+    last = 2**31 - 1
+    rows = pa.table({"i": pa.array([1, last, 5], pa.int32()), "s": ["a", "b", "c"]})
+    ids = [f.with_metadata({"PARQUET:field_id": str(n)}) for n, f in enumerate(rows.schema)]
+    path = f"{tmp_path}/rows.parquet"
+    pq.write_table(rows.cast(pa.schema(ids)), path, row_group_size=1)
+    fields = ", ".join(
+        f"{n}: {{name: '{name}', type: '{type_}', default_value: NULL}}"
+        for n, name, type_ in ((0, "i", "INTEGER"), (1, "s", "VARCHAR"))
+    )
+    scan = f"read_parquet(['{path}'], schema = MAP {{{fields}}}, hive_partitioning = false)"
+    raises = Call("+", (Column(0, 0, "i", "int"), Literal("1", "int")), "int")
+    tested = Renderer("duckdb", lambda column: column.name).text(raises) + " > 5"
+    engine = DuckDBEngine(folders=[str(tmp_path)])
+    for other in ("s = 'a'", "s = 'zz'", "s < 'b'", "i < 3"):
+        for conditions in ([tested, other], [other, tested]):
+            sql = f"SELECT count(*) AS n FROM {scan} WHERE {_all_tested(conditions)}"
+            with pytest.raises(EngineError, match="Conversion"):
+                engine.run(sql)
+    both = ["i > 1", "s < 'c'"]
+    sql = f"SELECT count(*) AS n FROM {scan} WHERE {_all_tested(both)}"
+    assert engine.run(sql).to_pylist() == [{"n": 1}]
     engine.close()
