@@ -7,7 +7,7 @@ that was made without a look at their constants. Nothing here runs a query.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Set
+from collections.abc import Hashable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +72,7 @@ class Planner:
         self._shaped: Recent[Names] = _by_text()
         self._templates: Recent[Template] = _by_text()
         self._parsed: Recent[bool] = _by_text()
-        self._unread: Recent[Declined] = Recent()
+        self._left: Recent[Declined] = Recent()
 
     def plan(
         self, sql: str, *, only: str | None = None, by_spark: bool = False
@@ -83,22 +83,28 @@ class Planner:
         """
         with self._context.statement():
             plan, cached = self._planned(sql, only, by_spark)
-        return self._but_unread(plan), cached
+        return self._but_left(sql, plan), cached
 
-    def leave_to_spark(self, plan: Plan, why: str) -> Declined:
-        """All rows that it reads in process can't be; plans that read them are plain from now on.
+    def leave_rows(self, plan: Plan, why: str) -> Declined:
+        """All rows that it reads in process can't be: plans of the same columns are plain now.
 
         The reason is given back.
         """
         declined = Declined("rows_need_spark", why)
-        for leaf in plan.leaves():
-            if leaf.unaided() is not None:
-                self._unread.put(_rows_read(leaf), declined)
+        for leaf in _reads_all(plan):
+            self._left.put(_rows_read(leaf), declined)
         return declined
 
-    def _but_unread(self, plan: Plan) -> Plan:
-        for leaf in plan.leaves():
-            declined = self._unread.get(_rows_read(leaf)) if leaf.unaided() is not None else None
+    def leave_statement(self, sql: str, plan: Plan, declined: Declined) -> None:
+        """All rows that it reads in process were too many or raised: its shape is plain now."""
+        for leaf in _reads_all(plan):
+            self._left.put((_shape_name(sql), _rows_read(leaf)), declined)
+
+    def _but_left(self, sql: str, plan: Plan) -> Plan:
+        """The plan, or a plain one where all rows that it reads were left to Spark before."""
+        for leaf in _reads_all(plan):
+            read = _rows_read(leaf)
+            declined = self._left.get(read) or self._left.get((_shape_name(sql), read))
             if declined is not None:
                 return PlainPlan(declined, plan.tried)
         return plan
@@ -230,6 +236,16 @@ class Planner:
         stores = tuple([(uuid, scene.stored.table(uuid).number) for uuid in sorted(uuids)])
         settings = tuple(scene.settings.values())
         return (name, states, registry.number, stores, settings, scene.only, scene.by_spark)
+
+
+def _reads_all(plan: Plan) -> Iterator[Leaf]:
+    """The parts of a plan that read all rows of their tables."""
+    return (leaf for leaf in plan.leaves() if leaf.unaided() is not None)
+
+
+def _shape_name(sql: str) -> Hashable:
+    shape = shape_of(sql)
+    return sql if shape is None else shape.key
 
 
 def _rows_read(leaf: Leaf) -> Hashable:

@@ -179,9 +179,10 @@ class Queries:
             if isinstance(error, RefusedError) and error.__cause__ is not None:
                 raise error.__cause__ from None
             if isinstance(error, NeedsSparkError):
-                declined = self._planner.leave_to_spark(plan, str(error).splitlines()[0])
+                declined = self._planner.leave_rows(plan, str(error).splitlines()[0])
             else:
                 declined = self.services.failures.count("engine_failed", error)
+                self._planner.leave_statement(statement.bare, plan, declined)
                 self._forget_damaged(plan)
             metrics = Metrics(planning_ms=planned, fallback=declined.line)
             return self._plain_query(statement.bare, plan.figures_of(metrics, cached), plan)

@@ -22,6 +22,7 @@ from accelerator.iceberg import PinnedTable
 from accelerator.plans import ALL_ROWS, CoverPlan, PlainPlan, Plan
 from cubes.cover_sql import _all_tested
 from rewrite.expr import Call, Column, Literal
+from rewrite.reason import Declined
 from rewrite.render import Renderer
 from tests.support.pristine import Pristine
 
@@ -84,7 +85,7 @@ def test_rows_that_need_spark_are_left_to_it_from_then_on(acc: Accelerator) -> N
     plan = _plan(acc, sql)
     assert isinstance(plan, CoverPlan)
     assert plan.title == ALL_ROWS
-    assert planner.leave_to_spark(plan, "a text").code == "rows_need_spark"
+    assert planner.leave_rows(plan, "a text").code == "rows_need_spark"
     for again in (sql, "SELECT s, sum(v) AS n FROM d.ids GROUP BY s ORDER BY s"):
         plain = _plan(acc, again)
         assert plain.refused() is not None
@@ -93,6 +94,18 @@ def test_rows_that_need_spark_are_left_to_it_from_then_on(acc: Accelerator) -> N
     assert other.refused() is None
     nested = "SELECT max(n) AS m FROM (SELECT s, sum(v) AS n FROM d.ids GROUP BY s) x"
     assert _plan(acc, nested).refused() is not None
+
+
+def test_a_statement_that_failed_is_left_to_spark_by_its_shape(acc: Accelerator) -> None:
+    planner = acc.services.planner
+    sql = "SELECT s, max(k) AS m FROM d.same WHERE k > {} GROUP BY s"
+    plan = _plan(acc, sql.format(0))
+    planner.leave_statement(sql.format(0), plan, Declined("engine_failed", "too large"))
+    for constant in (0, 1):
+        refused = _plan(acc, sql.format(constant)).refused()
+        assert refused is not None
+        assert refused.detail == "too large"
+    assert _plan(acc, sql.format(0).replace("max", "min")).refused() is None
 
 
 def test_few_bytes_that_are_many_rows_are_not_kept(acc: Accelerator) -> None:
