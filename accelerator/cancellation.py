@@ -6,12 +6,23 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.source import SparkSource
+from accelerator.errors import CancelledError, ConfigError, StatementTimeoutError
 from accelerator.interrupts import interruptible
 
 _INSIST_S = 0.2
+
+
+@dataclass(slots=True)
+class _Limit:
+    """Of one statement: the tags that ran under it, whether its time is up and it has ended."""
+
+    tags: set[str] = field(default_factory=set)
+    is_up: bool = False
+    ended: bool = False
 
 
 class Cancellation:
@@ -21,6 +32,7 @@ class Cancellation:
         self._duckdb, self._spark = duckdb, spark
         self._tags: set[str] = set()
         self._lock = threading.Lock()
+        self._local = threading.local()
 
     @contextmanager
     def tracked(self, *, ctrl_c: bool = True) -> Iterator[str]:
@@ -29,15 +41,59 @@ class Cancellation:
         Then Ctrl-C is for who called: a daemon ends in its own way.
         """
         tag = f"acc-{uuid.uuid4().hex}"
+        limit: _Limit | None = getattr(self._local, "limit", None)
         with self._lock:
             self._tags.add(tag)
+            if limit is not None:
+                limit.tags.add(tag)
         try:
+            if limit is not None and limit.is_up:
+                raise CancelledError("the statement's time is up")
             heard = interruptible(lambda: self.interrupt(tag)) if ctrl_c else nullcontext()
             with self._duckdb.stoppable(tag), heard:
                 yield tag
         finally:
             with self._lock:
                 self._tags.discard(tag)
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """What this thread runs inside is stopped after so many seconds; 0: never.
+
+        StatementTimeoutError then. Work that has no tag, such as planning, goes on to its end.
+        """
+        if not 0 <= seconds <= threading.TIMEOUT_MAX:
+            raise ConfigError(f"timeout_s is {seconds}", hint="it must be seconds, 0 or more")
+        if not seconds:
+            yield
+            return
+        limit, outer = _Limit(), getattr(self._local, "limit", None)
+        timer = threading.Timer(seconds, self._end, (limit,))
+        timer.daemon = True
+        timer.start()
+        self._local.limit = limit
+        try:
+            yield
+        except CancelledError as error:
+            if not limit.is_up:
+                raise
+            raise StatementTimeoutError(
+                f"the statement has taken longer than {seconds:g} s, and was stopped",
+                hint="timeout_s says how long one may take; 0: as long as it needs",
+            ) from error
+        finally:
+            limit.ended, self._local.limit = True, outer
+            timer.cancel()
+
+    def _end(self, limit: _Limit) -> None:
+        limit.is_up = True
+        while not limit.ended:
+            with self._lock:
+                tags = limit.tags & self._tags
+            for tag in tags:
+                with suppress(Exception):  # the engine may just be closing
+                    self.interrupt(tag)
+            threading.Event().wait(_INSIST_S)
 
     def interrupt(self, tag: str) -> None:
         """Stops what runs under the tag, in either engine or where it asks `check`."""

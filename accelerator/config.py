@@ -100,6 +100,12 @@ class Config:
         kind="choice",
         choices=("auto", "duckdb", "spark"),
     )
+    timeout_s: float = _setting(
+        0.0,
+        "Seconds that a query may take, whichever engine answers; then it's stopped, with an error."
+        " 0: as long as it needs.",
+        kind="seconds",
+    )
     duckdb_bytes_max: int = _setting(
         2 * _GIB,
         "With engine `auto`, what is larger than this to read, or to give, goes to Spark.",

@@ -170,6 +170,12 @@ class CancelledError(AcceleratorError):
     code = "cancelled"
 
 
+class StatementTimeoutError(CancelledError):
+    """The statement has taken longer than it may, and was stopped."""
+
+    code = "statement_timeout"
+
+
 __all__ = [
     "AcceleratorError",
     "BuildError",

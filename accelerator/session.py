@@ -83,18 +83,29 @@ class Accelerator:
         """How often something of the layer itself failed, by code."""
         return self.services.failures.counts
 
-    def query(self, sql: str, *, user: str | None = None, dialect: str | None = None) -> Result:
+    def query(
+        self,
+        sql: str,
+        *,
+        user: str | None = None,
+        dialect: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Result:
         """Runs any statement; the cheapest engine that is proven right answers.
 
         `user` asks, by default the setting of that name: guards may exempt it. GuardError where a
         guard refuses the query. The statement is written in the `dialect`, by default that of the
-        setting; UntranslatedError where it isn't surely the same in Spark.
+        setting; UntranslatedError where it isn't surely the same in Spark. A query that takes
+        longer than `timeout_s`, by default the setting, is stopped: StatementTimeoutError.
         """
         statement = self.queries.guarded(sql, user, dialect)
+        limit = self.config.timeout_s if timeout_s is None else timeout_s
         if isinstance(statement, Query):
-            return self._answer(statement)
+            with self.services.cancellation.within(limit):
+                return self._answer(statement)
         if isinstance(statement, Other) or not commands.is_ours(statement, self.services):
-            return self.queries.plain(sql, Metrics())
+            with self.services.cancellation.within(limit):
+                return self.queries.plain(sql, Metrics())
         started = time.perf_counter()
         table = self._run(statement)
         took = (time.perf_counter() - started) * 1000

@@ -123,8 +123,15 @@ def main() -> None:
     show_default=True,
     help="Show at most so many rows of a table; 0: all.",
 )
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    help="Seconds that each query may take; by default the setting timeout_s.",
+)
 @_common
-def sql_command(sql: str | None, file: TextIO | None, rows: int, *, options: Options) -> None:
+def sql_command(
+    sql: str | None, file: TextIO | None, rows: int, timeout: float | None, *, options: Options
+) -> None:
     """Run SQL: queries, Spark's statements, and ours (CREATE CUBE and so on).
 
     Several statements, each ended by a semicolon, run in turn; the first that fails ends it.
@@ -132,10 +139,10 @@ def sql_command(sql: str | None, file: TextIO | None, rows: int, *, options: Opt
     statements = _statements(sql, file)
     with options.session() as session:
         if options.json:
-            _print([session.query(one) for one in statements], options)
+            _print([session.query(one, timeout_s=timeout) for one in statements], options)
             return
         for one in statements:
-            _print([session.query(one)], options, rows)
+            _print([session.query(one, timeout_s=timeout)], options, rows)
 
 
 @main.command("export")

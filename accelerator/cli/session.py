@@ -54,8 +54,8 @@ class Answer(Protocol):
 class Session(Protocol):
     """The calls of a session that commands make."""
 
-    def query(self, sql: str) -> Answer:
-        """Runs a statement of any kind."""
+    def query(self, sql: str, *, timeout_s: float | None = None) -> Answer:
+        """Runs a statement of any kind, a query for so many seconds at most."""
         ...
 
     def stream(self, sql: str) -> pa.RecordBatchReader:

@@ -47,7 +47,7 @@ class Fake:
     """Keeps what it was asked; `answers` gives other answers by the statement's beginning."""
 
     def __init__(self, **answers):
-        self.asked, self.answers = [], answers
+        self.asked, self.answers, self.timeouts = [], answers, []
         self.cancelled = self.closed = False
         self.verification = EQUAL
         self.error = None
@@ -56,8 +56,9 @@ class Fake:
         self.opened = (warehouse, config)
         return self
 
-    def query(self, sql):
+    def query(self, sql, *, timeout_s=None):
         self.asked.append(sql)
+        self.timeouts.append(timeout_s)
         if self.error is not None:
             raise self.error
         found = [table for start, table in self.answers.items() if sql.startswith(start)]
@@ -179,6 +180,14 @@ def test_sql_comes_from_a_file_or_standard_input(tmp_path):
     assert fake.asked == ["SELECT ';é'", "-- one\nSELECT 2", "SELECT 3", "SELECT 4"]
 
 
+def test_a_timeout_holds_for_each_statement():
+    fake = Fake()
+    assert run(fake, "sql", "--timeout", "2.5", "SELECT 1; SELECT 2").exit_code == 0
+    assert run(fake, "sql", "SELECT 3").exit_code == 0
+    assert fake.timeouts == [2.5, 2.5, None]
+    assert run(fake, "sql", "--timeout", "-1", "SELECT 1").exit_code == 2
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -231,7 +240,7 @@ def test_ctrl_c_behind_another_error_is_still_ctrl_c():
     """As PySpark raises it: the interrupt cancels the job, whose failure then covers it."""
 
     class Interrupted(Fake):
-        def query(self, sql):
+        def query(self, sql, *, timeout_s=None):
             try:
                 raise KeyboardInterrupt
             finally:
