@@ -202,6 +202,12 @@ class Config:
     build_bytes_per_job: int = _setting(
         8 * _GIB, "A build reads at most so many bytes in one Spark job, or one file.", kind="bytes"
     )
+    build_in_process_bytes_max: int = _setting(
+        _GIB // 2,
+        "Where no Spark session runs, a cube is built in process if at most so many bytes of data"
+        " files are read for it, and all that it keeps can be made there; 0: never.",
+        kind="bytes",
+    )
     relate_lookup_rows_max: int = _setting(
         20_000_000,
         "A dimension of relate columns with at most so many rows is looked up in memory, by the"

@@ -6,7 +6,7 @@ Nothing here decides; what fails raises, and the session falls back to the plain
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from accelerator.covers.duckdb_text import (
 from accelerator.engines.duckdb import DuckDBEngine, NoSuchTableError
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
-from accelerator.engines.table_scan import table_scan
+from accelerator.engines.table_scan import table_scan, with_scans
 from accelerator.errors import EngineError
 from accelerator.plans import (
     CELLS,
@@ -268,18 +268,10 @@ def _answer(
             del others[name]
     if text != run.sql:
         try:
-            return engine.run(_with(found.scans, text), others, tag=tag, bytes_max=bytes_max)
+            return engine.run(with_scans(found.scans, text), others, tag=tag, bytes_max=bytes_max)
         except NoSuchTableError:
             pass  # a copy is just being dropped
-    return engine.run(_with(found.scans, run.sql), found.tables, tag=tag, bytes_max=bytes_max)
-
-
-def _with(scans: Mapping[str, str], text: str) -> str:
-    """The text with the scans under their names; each is planned as a part of the statement."""
-    if not scans:
-        return text
-    named = ", ".join(f"{name} AS NOT MATERIALIZED ({scan})" for name, scan in scans.items())
-    return f"WITH {named} {text}"
+    return engine.run(with_scans(found.scans, run.sql), found.tables, tag=tag, bytes_max=bytes_max)
 
 
 def cover_frame(

@@ -90,6 +90,7 @@ class Services:
             self.duckdb,
             lambda: dict(self.context.settings()),
             lambda: self.dimensions,
+            lambda: self.spark_source.started,
         )
 
     @cached_property

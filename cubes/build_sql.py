@@ -1,6 +1,7 @@
-"""SQL text of builds: a cube's segments from raw rows (Spark), its counters, its merges (DuckDB).
+"""SQL text of builds: a cube's segments from raw rows, its counters, its merges (DuckDB).
 
-The build groups by data file as well, so that one job writes the segments of many files.
+The build groups by data file as well, so that one job writes the segments of many files. Raw rows
+are read by Spark, or by DuckDB where its text is proven to mean the same.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from dataclasses import replace
 from cubes.definition import CubeDefinition, Edge, State, state_key
 from cubes.states import STATES
 from rewrite.expr import Column, Expr, Literal, columns, transform
+from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, Renderer, duckdb_type, quote, spark_type
 from rewrite.types import FLOATING
 
+_ALIKE = frozenset({"rows", "count", "sum", "min", "max", "set", "bitmap"})
+"""States that are the same whichever engine makes them, and in whatever order of rows."""
 ColumnTypes = Mapping[tuple[int, int], str]
 """The types that columns have now, by occurrence and field id; others have the definition's."""
 SEGMENT = "segment"
@@ -62,9 +66,15 @@ def renamed(cube: CubeDefinition, names: Mapping[tuple[int, int], str]) -> CubeD
     )
 
 
-def joined_from(cube: CubeDefinition, sources: Sequence[str], *, all_left: bool = False) -> str:
+def joined_from(
+    cube: CubeDefinition,
+    sources: Sequence[str],
+    *,
+    all_left: bool = False,
+    dialect: Dialect = "spark",
+) -> str:
     """FROM and joins of the definition; with `all_left` every counted edge is a left join."""
-    render = _renderer("spark")
+    render = _renderer(dialect)
     left = {e.occurrence: e.on for e in cube.left_edges}
     text = f"{sources[0]} AS {alias(0)}"
     for occurrence in range(1, len(cube.tables)):
@@ -76,30 +86,60 @@ def joined_from(cube: CubeDefinition, sources: Sequence[str], *, all_left: bool 
     return text
 
 
-def segments_select(cube: CubeDefinition, sources: Sequence[str], *, placed: bool = False) -> str:
+def segments_select(
+    cube: CubeDefinition,
+    sources: Sequence[str],
+    *,
+    placed: bool = False,
+    dialect: Dialect = "spark",
+) -> str:
     """One row per segment and cell: `segment`, `d0…`, `s0…`.
 
     The fact's source has a column `OWN_SEGMENT` beside its own: grouping by a number rather than by
     a file's path keeps the shuffle small. With `placed`, its rows are already where their
-    `PART` belongs, and stay there: every other table goes to each of these places.
+    `PART` belongs, and stay there: every other table goes to each of these places. DeclinedError
+    where the dialect can't express it with Spark's meaning.
     """
-    render = _renderer("spark")
+    render = _renderer(dialect)
     keys = [render.text(d.expr) for d in cube.dimensions]
     items = [f"{alias(0)}.{OWN_SEGMENT} AS {SEGMENT}"]
-    items += [f"{key} AS d{i}" for i, key in enumerate(keys)]
+    types = [d.expr.type for d in cube.dimensions]
+    shown = keys
+    if dialect == "duckdb":  # a part of a date is a BIGINT there
+        shown = [f"CAST({k} AS {_type(t, dialect)})" for k, t in zip(keys, types, strict=True)]
+    items += [f"{key} AS d{i}" for i, key in enumerate(shown)]
     items += [f"{state_sql(s, render)} AS s{i}" for i, s in enumerate(cube.states)]
     others = ", ".join(alias(o) for o in range(1, len(cube.tables)))
     hint = f"/*+ BROADCAST({others}) */ " if placed and others else ""
-    text = f"SELECT {hint}{', '.join(items)} FROM {joined_from(cube, sources)}"
+    text = f"SELECT {hint}{', '.join(items)} FROM {joined_from(cube, sources, dialect=dialect)}"
     if cube.conjuncts:
         text += f" WHERE {' AND '.join(render.text(c) for c in cube.conjuncts)}"
     # A bare number in GROUP BY would be a position in the SELECT list.
     groups = [
-        f"CAST({key} AS {spark_type(d.expr.type)})" if isinstance(d.expr, Literal) else key
+        f"CAST({key} AS {_type(d.expr.type, dialect)})" if isinstance(d.expr, Literal) else key
         for d, key in zip(cube.dimensions, keys, strict=True)
     ]
     where = [f"{alias(0)}.{PART}"] if placed else []
     return f"{text} GROUP BY {', '.join([*where, f'{alias(0)}.{OWN_SEGMENT}', *groups])}"
+
+
+def sorted_cells(cube: CubeDefinition, sources: Sequence[str]) -> str:
+    """DuckDB: the same of raw rows, sorted by segment and dimensions.
+
+    DeclinedError for what DuckDB may compute otherwise than Spark: floats, their groups, moments
+    and sketches.
+    """
+    for state in cube.states:
+        if state.kind not in _ALIKE or {state.type, state.argument_type} & set(FLOATING):
+            raise DeclinedError("expression_not_proven", f"The state {state.kind} in a build.")
+    if any(d.expr.type in FLOATING for d in cube.dimensions):
+        raise DeclinedError("expression_not_proven", "A floating dimension in a build.")
+    order = ", ".join(f"{d} NULLS FIRST" for d in (SEGMENT, *_dimensions(cube)))
+    return f"SELECT * FROM ({segments_select(cube, sources, dialect='duckdb')}) ORDER BY {order}"
+
+
+def _type(type_: str | None, dialect: Dialect) -> str:
+    return spark_type(type_) if dialect == "spark" else duckdb_type(type_ or "")
 
 
 def state_sql(state: State, render: Renderer) -> str:
@@ -110,30 +150,46 @@ def state_sql(state: State, render: Renderer) -> str:
         argument = f"CASE WHEN {render.text(state.where)} THEN {argument} END"
         kind = STATES["count"] if state.kind == "rows" else kind
     text = kind.build(argument, state.argument_type or "int", render.dialect, state.size)
-    return text if state.type in ("binary",) else f"CAST({text} AS {state.type})"
+    if state.type == "binary":
+        return text
+    if render.dialect == "spark":
+        return f"CAST({text} AS {state.type})"
+    is_set = kind.name == "set"
+    return f"COALESCE({text}, [])" if is_set else f"CAST({text} AS {duckdb_type(state.type)})"
 
 
-def missing_select(cube: CubeDefinition, edges: Sequence[Edge], sources: Sequence[str]) -> str:
-    """Per data file: its rows, and for each edge the rows without a partner (`m<occurrence>`).
+def missing_select(
+    cube: CubeDefinition,
+    edges: Sequence[Edge],
+    sources: Sequence[str],
+    dialect: Dialect = "spark",
+) -> str:
+    """Per data file for each edge the rows without a partner (`m<occurrence>`).
 
-    Right only where every edge's key is unique; the caller has counted that first.
+    Right only where every edge's key is unique; the caller has counted that first. DuckDB tells a
+    file by its segment's number.
     """
-    items = [f"{alias(0)}._file AS file"]
+    file = f"{alias(0)}.{'_file' if dialect == 'spark' else OWN_SEGMENT}"
+    items = [f"{file} AS file"]
     for edge in edges:
         own = edge.keys[0][0]
         items.append(
-            f"COUNT_IF({alias(edge.occurrence)}.{quote(own.name, 'spark')} IS NULL)"
+            f"COUNT_IF({alias(edge.occurrence)}.{quote(own.name, dialect)} IS NULL)"
             f" AS m{edge.occurrence}"
         )
-    joins = joined_from(cube, sources, all_left=True)
-    return f"SELECT {', '.join(items)} FROM {joins} GROUP BY {alias(0)}._file"
+    joins = joined_from(cube, sources, all_left=True, dialect=dialect)
+    return f"SELECT {', '.join(items)} FROM {joins} GROUP BY {file}"
 
 
-def unique_select(edge: Edge, source: str) -> str:
+def unique_select(edge: Edge, source: str, dialect: Dialect = "spark") -> str:
     """A dimension's rows `n` and distinct keys `k`, NULLs aside: equal where the key is unique."""
-    columns = [f"{alias(edge.occurrence)}.{quote(o.name, 'spark')}" for o, _other in edge.keys]
+    if dialect == "duckdb" and any(own.type in FLOATING for own, _ in edge.keys):
+        raise DeclinedError("expression_not_proven", "A floating key in a build.")
+    columns = [f"{alias(edge.occurrence)}.{quote(o.name, dialect)}" for o, _other in edge.keys]
     present = " AND ".join(f"{c} IS NOT NULL" for c in columns)
     tuple_ = ", ".join(columns)
+    if dialect == "duckdb" and len(columns) > 1:
+        tuple_ = f"({tuple_})"
     return (
         f"SELECT COUNT(*) AS n, COUNT(DISTINCT {tuple_}) AS k"
         f" FROM {source} AS {alias(edge.occurrence)} WHERE {present}"

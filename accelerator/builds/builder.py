@@ -1,8 +1,8 @@
-"""Builds: which files a cube lacks, their segments by Spark, their commit to the store; merges.
+"""Builds: which files a cube lacks, their segments, their commit to the store; merges.
 
-Its jobs go through the one `loop`. Segments whose artifact is gone are forgotten first, and so
-built again. What the cells of finer cubes give is made of them by DuckDB, and no data file is read
-for it.
+Spark makes the segments, or DuckDB where few bytes are read and no session runs. Jobs go through
+the one `loop`. Segments whose artifact is gone are forgotten first, and so built again. What the
+cells of finer cubes give is made of them by DuckDB, and no data file is read for it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from accelerator.builds.checksums import altered, check
 from accelerator.builds.from_cubes import Source, definitions, finer, sources
+from accelerator.builds.in_process import InProcess
 from accelerator.builds.inspection import inspect
 from accelerator.builds.loop import Loop, OpenJob, parts
 from accelerator.builds.repair import broken_segments, unreadable_segments
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from accelerator.relate.dimensions import Dimensions
 
 
+Missing = dict[str, dict[int, int]]
+"""Rows without a partner, by data file and edge."""
 _log = logging.getLogger("accelerator")
 _MERGED = "(FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 122880)"
 """Light to decode, and readable by Spark: with Parquet's version 2 DuckDB writes doubles in an
@@ -109,8 +112,9 @@ class Builder:
         duckdb: DuckDBEngine,
         settings: Callable[[], dict[str, str]],
         dimensions: Callable[[], Dimensions],
+        spark_runs: Callable[[], bool],
     ) -> None:
-        self._dimensions = dimensions
+        self._dimensions, self._spark_runs = dimensions, spark_runs
         self._lake, self._store, self._config = lake, store, config
         self._looked_at: set[int] = set()
         self._spark, self._duckdb, self._settings = spark, duckdb, settings
@@ -244,12 +248,25 @@ class Builder:
                 files = tuple(f for f in files if f.path not in taken)
                 done = _plus(done, made)
                 loop.progress.advance(len(taken))
-            unique = self._unique_edges(target, loop) if files else {}
+            here = self._in_process(target, files)
+            unique = self._unique_edges(target, loop, here) if files else {}
             files_max, most = self._config.build_files_per_job, self._config.build_bytes_per_job
             due = parts(files, files_max=files_max, weigh=lambda f: f.size_bytes, most=most)
             for part in loop.each(due):
-                done = _plus(done, self._job(target, part, unique, loop))
+                done = _plus(done, self._job(target, part, unique, loop, here))
         return done
+
+    def _in_process(self, target: Target, files: Sequence[LiveFile]) -> InProcess | None:
+        """What builds these files without Spark, where no session runs; None where Spark does."""
+        most = self._config.build_in_process_bytes_max
+        if self._spark_runs() or sum(f.size_bytes for f in files) > most:
+            return None
+        try:
+            found = InProcess(target.cube, target.pinned, self._duckdb, _MERGED)
+        except DeclinedError as error:
+            _log.info("%s is built by Spark: %s", target.record.name, error)
+            return None
+        return found if found.size_bytes <= most else None
 
     def compact(self, record: CubeRecord, *, tag: str = "") -> Built:
         """Merges all up-to-date segments to one, without reading a data file."""
@@ -306,28 +323,38 @@ class Builder:
         written = inspect(self._store, self._duckdb, job).get(number, _nothing(job, "merged"))
         return merged_segment(segments, number, written)
 
-    def _unique_edges(self, target: Target, loop: Loop) -> dict[int, bool | None]:
+    def _unique_edges(
+        self, target: Target, loop: Loop, here: InProcess | None
+    ) -> dict[int, bool | None]:
         """Whether each edge's key is unique on the pinned dimension; None: it isn't countable."""
+        found: dict[int, bool | None] = {}
+        for edge in target.cube.edges:
+            loop.check()
+            if not countable(edge):
+                found[edge.occurrence] = None
+                continue
+            pinned = target.pinned[edge.occurrence]
+            columns = tuple(own.field_id for own, _ in edge.keys)
+            facts = pinned.facts
+            key = (facts.uuid, facts.snapshot_id, columns, facts.layouts(columns))
+            if key not in self._unique:
+                self._unique[key] = self._is_unique(pinned, edge, loop, here)
+            found[edge.occurrence] = self._unique[key]
+        return found
+
+    def _is_unique(
+        self, pinned: PinnedTable, edge: Edge, loop: Loop, here: InProcess | None
+    ) -> bool:
+        if here is not None:
+            try:
+                return here.is_unique(edge, loop.tag)
+            except (DeclinedError, EngineError) as error:
+                _log.info("keys of %s are counted by Spark: %s", pinned.facts.name, error)
         from cubes.spark import is_unique
 
         engine = self._spark()
-        found: dict[int, bool | None] = {}
-        with ExitStack() as stack:
-            stack.enter_context(engine.tagged(loop.tag))
-            for edge in target.cube.edges:
-                loop.check()
-                if not countable(edge):
-                    found[edge.occurrence] = None
-                    continue
-                pinned = target.pinned[edge.occurrence]
-                columns = tuple(own.field_id for own, _ in edge.keys)
-                facts = pinned.facts
-                key = (facts.uuid, facts.snapshot_id, columns, facts.layouts(columns))
-                if key not in self._unique:
-                    staged = stack.enter_context(engine.stage(pinned, pinned.live_files()))
-                    self._unique[key] = is_unique(engine.session, edge, staged.sql)
-                found[edge.occurrence] = self._unique[key]
-        return found
+        with engine.tagged(loop.tag), engine.stage(pinned, pinned.live_files()) as staged:
+            return is_unique(engine.session, edge, staged.sql)
 
     def _sources(self, target: Target, files: Sequence[LiveFile]) -> list[Source]:
         """The finer cubes' segments that files' cells can be made of, in jobs."""
@@ -379,10 +406,15 @@ class Builder:
         files: Sequence[LiveFile],
         unique: dict[int, bool | None],
         loop: Loop,
+        here: InProcess | None,
     ) -> Built:
         ids = {f.path: segment_id() for f in files}
         with OpenJob(self._store, target.record) as open_job:
-            written, counts = self._write(target, files, ids, unique, open_job.job, loop)
+            job = open_job.job
+            made = None
+            if here is not None:
+                made = self._write_here(target, files, ids, unique, job, loop, here)
+            written, counts = made or self._write(target, files, ids, unique, job, loop)
             segments = self._records(target, files, ids, written, counts, open_job.job)
             return _built(target.record, *open_job.commit(lambda: ((), segments)))
 
@@ -428,7 +460,6 @@ class Builder:
         from cubes.spark import count_missing, write_segments
 
         engine = self._spark()
-        edges = [e for e in target.cube.edges if _chain_unique(e, target.cube.edges, unique)]
         with ExitStack() as stack:
             stack.enter_context(engine.tagged(loop.tag))
             engine.register_functions()
@@ -449,13 +480,55 @@ class Builder:
             )
             loop.check()
             written = inspect(self._store, self._duckdb, job)
-            rows = {f.path: _live_rows(f) for f in files}
-            joined = {f.path: written.get(ids[f.path], NOTHING).raw_rows for f in files}
-            missing = None
-            if edges and not _nothing_missing(target, edges, rows, joined):
-                missing = count_missing(engine.session, target.cube, edges, sources)
-                loop.check()
-        return written, Counts(unique, frozenset(e.occurrence for e in edges), missing)
+            session = engine.session
+
+            def missing(edges: Sequence[Edge]) -> Missing:
+                return count_missing(session, target.cube, edges, sources)
+
+            return written, _counts(target, files, ids, unique, written, missing)
+
+    def _write_here(
+        self,
+        target: Target,
+        files: Sequence[LiveFile],
+        ids: dict[str, int],
+        unique: dict[int, bool | None],
+        job: Job,
+        loop: Loop,
+        here: InProcess,
+    ) -> tuple[dict[int, Written], Counts] | None:
+        """The same by DuckDB; None where it can't, and nothing is left of what it wrote."""
+
+        def missing(edges: Sequence[Edge]) -> Missing:
+            return here.missing(edges, files, ids, loop.tag)
+
+        try:
+            here.write(files, ids, job, loop.tag)
+            loop.check()
+            written = inspect(self._store, self._duckdb, job)
+            return written, _counts(target, files, ids, unique, written, missing)
+        except (EngineError, OSError, ValueError) as error:
+            _log.info("%s is built by Spark: %s", target.record.name, error)
+            self._store.delete_artifacts(self._store.artifacts(job))
+            return None
+
+
+def _counts(
+    target: Target,
+    files: Sequence[LiveFile],
+    ids: Mapping[str, int],
+    unique: Mapping[int, bool | None],
+    written: Mapping[int, Written],
+    missing: Callable[[Sequence[Edge]], Missing],
+) -> Counts:
+    """What is known of the files' rows without partners, which are counted where any may be."""
+    edges = [e for e in target.cube.edges if _chain_unique(e, target.cube.edges, unique)]
+    rows = {f.path: _live_rows(f) for f in files}
+    joined = {f.path: written.get(ids[f.path], NOTHING).raw_rows for f in files}
+    found = None
+    if edges and not _nothing_missing(target, edges, rows, joined):
+        found = missing(edges)
+    return Counts(unique, frozenset(e.occurrence for e in edges), found)
 
 
 def _nothing(job: Job, name: str) -> Written:
@@ -463,7 +536,7 @@ def _nothing(job: Job, name: str) -> Written:
     return replace(NOTHING, uri=f"{job.uri}/{name}.parquet")
 
 
-def _chain_unique(edge: Edge, edges: Sequence[Edge], unique: dict[int, bool | None]) -> bool:
+def _chain_unique(edge: Edge, edges: Sequence[Edge], unique: Mapping[int, bool | None]) -> bool:
     """Rows without a partner are countable in one pass when no edge multiplies rows."""
     return all(unique.get(e.occurrence) for e in edges) and unique.get(edge.occurrence) is True
 

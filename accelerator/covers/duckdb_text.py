@@ -38,52 +38,41 @@ def has_equality_deletes(files: Iterable[LiveFile]) -> bool:
 
 def check_raw(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> None:
     """DeclinedError where rows can't be read in process as Spark has them."""
-    _check_types(block, cover, pinned)
-    _check_partitions(block, cover, pinned)
-    _check_deletes(cover, pinned)
-
-
-def _check_types(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> None:
-    """DeclinedError where a column is read that Spark shows as a text, and files hold otherwise."""
-    for number in _read_raw(cover, pinned):
-        for column in fields_used(block, number):
-            if column.field_id in pinned[number].uuid_fields:
-                raise DeclinedError("expression_not_proven", f"The column {column.name}: a UUID.")
-
-
-def _read_raw(cover: Cover, pinned: Sequence[PinnedTable]) -> tuple[int, ...]:
-    """The occurrences of which rows are read."""
+    beside = tuple(read_beside(cover.match, pinned, raw=bool(cover.uncovered)))
     fact = (cover.match.fact,) if cover.uncovered else ()
-    return (*fact, *read_beside(cover.match, pinned, raw=bool(cover.uncovered)))
-
-
-def _check_deletes(cover: Cover, pinned: Sequence[PinnedTable]) -> None:
-    """DeclinedError where a table that is read beside the fact has equality deletes."""
-    for number in read_beside(cover.match, pinned, raw=bool(cover.uncovered)):
+    for number in (*fact, *beside):
+        files = cover.uncovered if number == cover.match.fact else None
+        check_columns(pinned[number], fields_used(block, number), files)
+    for number in beside:
         if has_equality_deletes(pinned[number].live_files()):
             raise DeclinedError("equality_deletes")
 
 
-def _check_partitions(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> None:
-    """DeclinedError where raw files may hold other values than their partitions say.
+def check_columns(
+    table: PinnedTable, used: Iterable[Column], files: Sequence[LiveFile] | None = None
+) -> None:
+    """DeclinedError where these columns of the files, all by default, aren't read as Spark does.
 
-    What reads files here takes the files' own values, Spark takes the partition's.
+    It shows some as texts that files hold otherwise. And what reads files here takes the files' own
+    values, where Spark takes the partition's.
     """
-    for number in _read_raw(cover, pinned):
-        table = pinned[number]
-        used = [c for c in fields_used(block, number) if c.field_id in table.fixed_fields]
-        if not used:
-            continue
-        from accelerator.survey import Survey  # answers from cubes have no use for it
+    fixed = []
+    for column in used:
+        if column.field_id in table.uuid_fields:
+            raise DeclinedError("expression_not_proven", f"The column {column.name}: a UUID.")
+        if column.field_id in table.fixed_fields:
+            fixed.append(column)
+    if not fixed:
+        return
+    from accelerator.survey import Survey  # answers from cubes have no use for it
 
-        is_fact = number == cover.match.fact
-        told = table.statistics_of(cover.uncovered) if is_fact else table.statistics()
-        known = Survey(told, ()).believed((), used)
-        if isinstance(known, Declined):
-            raise DeclinedError(known.code, known.detail)
-        unproven = known.unproven()
-        if unproven is not None:
-            raise DeclinedError("metadata_contradicts", f"The column {unproven.name}.")
+    told = table.statistics() if files is None else table.statistics_of(files)
+    known = Survey(told, ()).believed((), fixed)
+    if isinstance(known, Declined):
+        raise DeclinedError(known.code, known.detail)
+    unproven = known.unproven()
+    if unproven is not None:
+        raise DeclinedError("metadata_contradicts", f"The column {unproven.name}.")
 
 
 def segment_condition(segments: Sequence[SegmentRecord]) -> str:

@@ -108,29 +108,25 @@ class DuckDBEngine:
         cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
-        with self._tracked(cursor, tag), _errors():
-            try:
-                for name, table in (tables or {}).items():
-                    cursor.register(name, table)
-                if bytes_max is not None:
-                    return _bounded(cursor.sql(_single(cursor, sql)), bytes_max)
-                # `execute` plans once; `sql` would bind the statement twice, 0.3 ms of a few.
-                return cursor.execute(_single(cursor, sql)).to_arrow_table()
-            finally:
-                for name in tables or {}:
-                    cursor.unregister(name)
+        with self._tracked(cursor, tag), _errors(), _registered(cursor, tables):
+            if bytes_max is not None:
+                return _bounded(cursor.sql(_single(cursor, sql)), bytes_max)
+            # `execute` plans once; `sql` would bind the statement twice, 0.3 ms of a few.
+            return cursor.execute(_single(cursor, sql)).to_arrow_table()
 
     def may_read(self, path: str) -> bool:
         """Whether a local file lies in a folder that it may read, by its path alone."""
         plain = "/../" not in path and "/./" not in path
         return plain and any(path.startswith(f"{folder}/") for folder in self._folders)
 
-    def execute(self, sql: str, *, tag: str = "") -> None:
-        """Runs a statement without an answer (COPY)."""
+    def execute(
+        self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, tag: str = ""
+    ) -> None:
+        """Runs a statement without an answer (COPY). `tables` as of `run`."""
         cursor = self._cursor()
         if "acc_" in sql:
             self._define_functions()
-        with self._tracked(cursor, tag), _errors():
+        with self._tracked(cursor, tag), _errors(), _registered(cursor, tables):
             cursor.execute(_single(cursor, sql))
 
     @contextmanager
@@ -276,6 +272,19 @@ class DuckDBEngine:
                     null_handling=FunctionNullHandling.SPECIAL,
                 )
             self._has_functions = True
+
+
+@contextmanager
+def _registered(
+    cursor: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table] | None
+) -> Iterator[None]:
+    try:
+        for name, table in (tables or {}).items():
+            cursor.register(name, table)
+        yield
+    finally:
+        for name in tables or {}:
+            cursor.unregister(name)
 
 
 def _bounded(relation: duckdb.DuckDBPyRelation, bytes_max: int) -> pa.Table:

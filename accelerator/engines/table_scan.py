@@ -10,7 +10,7 @@ numbers. So floating columns come through an expression of which it knows no bou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from accelerator.engines.duckdb import path_list, text_literal
+from accelerator.iceberg.io import local_path
 from rewrite.reason import DeclinedError
 from rewrite.render import duckdb_type, quote
 from rewrite.types import FLOATING
@@ -37,43 +38,81 @@ class TableScan:
     tables: dict[str, pa.Table]
 
 
+def with_scans(scans: Mapping[str, str], text: str) -> str:
+    """The text with the scans under their names; each is planned as a part of the statement."""
+    if not scans:
+        return text
+    named = ", ".join(f"{name} AS NOT MATERIALIZED ({scan})" for name, scan in scans.items())
+    return f"WITH {named} {text}"
+
+
 def table_scan(
     pinned: PinnedTable,
     names: Sequence[str],
     files: Sequence[LiveFile],
     name: str,
     engine: DuckDBEngine,
+    numbered: Numbered | None = None,
 ) -> TableScan:
     """Those columns of the files' rows, under their names; `name` begins the names of its tables.
 
-    NeedsSparkError where only Spark reads them; CatalogError, OSError, ValueError where nobody can.
+    `numbered` adds a column. NeedsSparkError where only Spark reads them; CatalogError, OSError,
+    ValueError where nobody can.
     """
     columns = [column for column in map(pinned.facts.column, names) if column is not None]
     types = _types(columns)
     if types is None or len(columns) < len(names) or not files:
-        return TableScan("", {name: pinned.arrow(names, files)})
+        return _in_arrow(pinned, names, files, name, numbered)
     from accelerator.iceberg.by_ids import by_ids  # imports PyArrow's dataset half
 
     found = by_ids(pinned, names, files, engine.may_read)
     if len(found.others) == len(files):
-        return TableScan("", {name: pinned.arrow(names, files)})
+        return _in_arrow(pinned, names, files, name, numbered)
     tables: dict[str, pa.Table] = {}
     parts: list[str] = []
     if found.whole:
-        parts.append(_select(columns, types, found.whole))
+        parts.append(_select(columns, types, found.whole, numbered))
     if found.deleted:
         deletes = f"{name}_deleted"
         tables[deletes] = _deleted(found)
         paths = [path for path, _ in found.deleted]
         parts.append(
-            f"{_select(columns, types, paths)} AS s ANTI JOIN {deletes} AS d"
+            f"{_select(columns, types, paths, numbered)} AS s ANTI JOIN {deletes} AS d"
             " ON d.file = s.file_index AND d.pos = s.file_row_number"
         )
     if found.others:
-        beside = f"{name}_beside"
-        tables[beside] = pinned.arrow(names, found.others)
-        shown = ", ".join(f"{quote(c.name, 'duckdb')}" for c in columns)
-        parts.append(f"SELECT {shown} FROM {beside}")
+        beside = _in_arrow(pinned, names, found.others, f"{name}_beside", numbered)
+        tables.update(beside.tables)
+        shown = [quote(c.name, "duckdb") for c in columns]
+        shown += [] if numbered is None else [numbered.column]
+        from_ = f"({beside.text})" if beside.text else f"{name}_beside"
+        parts.append(f"SELECT {', '.join(shown)} FROM {from_}")
+    return TableScan(" UNION ALL ".join(parts), tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A column beside the table's own that has a number for each data file, by its path."""
+
+    column: str
+    numbers: Mapping[str, int]
+
+
+def _in_arrow(
+    pinned: PinnedTable,
+    names: Sequence[str],
+    files: Sequence[LiveFile],
+    name: str,
+    numbered: Numbered | None,
+) -> TableScan:
+    """By the reader that was there: one table, or with numbers one for each file."""
+    if numbered is None or not files:
+        return TableScan("", {name: pinned.arrow(names, files)})
+    tables = {f"{name}_{n}": pinned.arrow(names, [file]) for n, file in enumerate(files)}
+    parts = (
+        f"SELECT *, CAST({numbered.numbers[file.path]} AS BIGINT) AS {numbered.column} FROM {one}"
+        for one, file in zip(tables, files, strict=True)
+    )
     return TableScan(" UNION ALL ".join(parts), tables)
 
 
@@ -85,15 +124,26 @@ def _types(columns: Sequence[ColumnFacts]) -> list[str] | None:
         return None
 
 
-def _select(columns: Sequence[ColumnFacts], types: Sequence[str], paths: Sequence[str]) -> str:
+def _select(
+    columns: Sequence[ColumnFacts],
+    types: Sequence[str],
+    paths: Sequence[str],
+    numbered: Numbered | None,
+) -> str:
     fields = ", ".join(
         f"{column.field_id}: {{name: 'f{column.field_id}', type: {text_literal(type_)},"
         " default_value: NULL}"
         for column, type_ in zip(columns, types, strict=True)
     )
-    shown = ", ".join(map(_shown, columns))
+    shown = list(map(_shown, columns))
+    if numbered is not None:
+        by_path = {local_path(path): number for path, number in numbered.numbers.items()}
+        listed = ", ".join(str(by_path[path]) for path in paths)
+        shown.append(
+            f"CAST([{listed}][CAST(file_index AS BIGINT) + 1] AS BIGINT) AS {numbered.column}"
+        )
     scan = f"read_parquet({path_list(list(paths))}, schema = MAP {{{fields}}}"
-    return f"SELECT {shown} FROM {scan}, hive_partitioning = false)"
+    return f"SELECT {', '.join(shown)} FROM {scan}, hive_partitioning = false)"
 
 
 def _shown(column: ColumnFacts) -> str:

@@ -1,0 +1,169 @@
+"""Small builds without a Spark session: what is built, what is counted, what is left to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+import accelerator
+from accelerator import Accelerator
+from accelerator.builds.in_process import InProcess
+from accelerator.errors import AcceleratorError, EngineError
+from accelerator.store import SegmentRecord
+from tests.support.pristine import Pristine, catalog_of
+
+_FACT = {
+    "k": [1, 2, 2, None, 9],
+    "g": ["a", "b", None, "a", "b"],
+    "v": [1, 2**40, -(2**40), None, 5],
+    "p": [Decimal("1.50"), None, Decimal("-2.25"), Decimal("0.00"), Decimal("9.99")],
+    "d": [date(2026, 1, 1), date(2026, 2, 1), None, date(2026, 1, 1), date(2026, 1, 31)],
+    "x": [0.5, None, 1.5, -0.0, 2.0],
+}
+_SCHEMA = pa.schema(
+    [
+        ("k", pa.int32()),
+        ("g", pa.string()),
+        ("v", pa.int64()),
+        ("p", pa.decimal128(9, 2)),
+        ("d", pa.date32()),
+        ("x", pa.float64()),
+    ]
+)
+
+
+def _fill(catalog: SqlCatalog) -> None:
+    catalog.create_namespace("d")
+    rows = pa.table(_FACT, schema=_SCHEMA)
+    fact = catalog.create_table("d.f", _SCHEMA)
+    for piece in (rows, rows.slice(0, 2), rows.slice(2)):
+        fact.append(piece)
+    dim = pa.table({"id": pa.array([1, 2, 3], pa.int32()), "name": ["one", "two", "three"]})
+    catalog.create_table("d.dim", dim.schema).append(dim)
+    twice = pa.table({"id": pa.array([1, 1, 2], pa.int32()), "name": ["one", "uno", "two"]})
+    catalog.create_table("d.twice", twice.schema).append(twice)
+
+
+@pytest.fixture
+def acc(pristine: Pristine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Accelerator]:
+    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
+    monkeypatch.setenv("SPARK_HOME", "")
+    with accelerator.open(pristine.lake(_fill)) as session:
+        yield session
+        assert not session.spark_started
+
+
+def _segments(acc: Accelerator, cube: str) -> list[SegmentRecord]:
+    record = acc.services.store.registry().cubes[cube]
+    version = acc.services.store.table(record.table_uuid)
+    return sorted(version.of(record.id), key=lambda s: s.files[0].sequence_number)
+
+
+def test_a_cube_is_built_and_answers(acc: Accelerator) -> None:
+    acc.query(
+        "CREATE CUBE c AS SELECT g, year(d) AS y, count(*) AS n, sum(v) AS s, min(p) AS lo,"
+        " max(d) AS hi, count(DISTINCT k) AS k, count(v) AS c, sum(p) AS t FROM d.f"
+        " GROUP BY g, year(d)"
+    )
+    found = acc.query(
+        "SELECT g, count(*) AS n, sum(v) AS s, min(p) AS lo, max(d) AS hi, count(DISTINCT k) AS k,"
+        " count(v) AS c, sum(p) AS t FROM d.f GROUP BY g ORDER BY g"
+    )
+    assert found.metrics.cubes == ("c",)
+    assert not acc.fallbacks
+    rows = found.arrow().to_pylist()
+    assert [(row["g"], row["n"]) for row in rows] == [(None, 2), ("a", 4), ("b", 4)]
+    assert rows[1] == {
+        "g": "a",
+        "n": 4,
+        "s": 2,
+        "lo": Decimal("0.00"),
+        "hi": date(2026, 1, 1),
+        "k": 1,
+        "c": 2,
+        "t": Decimal("3.00"),
+    }
+    segments = _segments(acc, "c")
+    assert [len(one.files) for one in segments] == [1, 1, 1]
+    assert [one.rows for one in segments] == [3, 2, 3]
+
+
+def test_rows_without_partners_are_counted(acc: Accelerator) -> None:
+    for dimension in ("dim", "twice"):
+        acc.query(
+            f"CREATE CUBE {dimension} AS SELECT name, count(*) AS n, sum(v) AS s FROM d.f"
+            f" JOIN d.{dimension} ON k = id GROUP BY name"
+        )
+    edges = [[(e.missing, e.unique) for e in one.edges] for one in _segments(acc, "dim")]
+    assert edges == [[(2, True)], [(0, True)], [(2, True)]]
+    edges = [[(e.missing, e.unique) for e in one.edges] for one in _segments(acc, "twice")]
+    assert {unique for one in edges for _, unique in one} == {False}
+    found = acc.query(
+        "SELECT name, sum(v) AS s FROM d.f JOIN d.dim ON k = id GROUP BY name ORDER BY 1"
+    )
+    assert found.metrics.cubes == ("dim",)
+    assert found.arrow().to_pylist() == [{"name": "one", "s": 2}, {"name": "two", "s": 0}]
+
+
+def test_more_files_are_added_and_deletes_are_seen(acc: Accelerator) -> None:
+    acc.query("CREATE CUBE c AS SELECT g, count(*) AS n, sum(v) AS s FROM d.f GROUP BY g")
+    catalog = catalog_of(Path(acc.config.warehouse))
+    catalog.load_table("d.f").append(pa.table(_FACT, schema=_SCHEMA).slice(0, 1))
+    catalog.engine.dispose()
+    assert len(_segments(acc, "c")) == 3
+    acc.query("BUILD CUBE c")
+    assert len(_segments(acc, "c")) == 4
+    found = acc.query("SELECT sum(v) AS s, count(*) AS n FROM d.f")
+    assert found.metrics.cubes == ("c",)
+    assert found.arrow().to_pylist() == [{"s": 13, "n": 11}]
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "g, sum(x) AS s FROM d.f GROUP BY g",
+        "x, count(*) AS n FROM d.f GROUP BY x",
+        "g, stddev(v) AS s FROM d.f GROUP BY g",
+        "g, count(*) AS n FROM d.f WHERE k + 1 > 2 GROUP BY g",
+        "upper(g) AS u, count(*) AS n FROM d.f GROUP BY upper(g)",
+    ],
+)
+def test_what_is_not_proven_is_left_to_spark(acc: Accelerator, select: str) -> None:
+    with pytest.raises(AcceleratorError, match=r"Java|Spark"):
+        acc.query(f"CREATE CUBE c AS SELECT {select}")
+
+
+def test_a_build_that_fails_here_leaves_nothing_and_is_sparks(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    real = InProcess.write
+
+    def write(self: InProcess, *args: Any) -> None:
+        real(self, *args)
+        written.append("yes")
+        raise EngineError("the disk is full")
+
+    monkeypatch.setattr(InProcess, "write", write)
+    with pytest.raises(AcceleratorError, match=r"Java|Spark"):
+        acc.query("CREATE CUBE c AS SELECT g, count(*) AS n FROM d.f GROUP BY g")
+    assert written
+    assert not [*Path(acc.config.store_root).rglob("*.parquet")]
+
+
+def test_the_setting_ends_it(pristine: Pristine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
+    monkeypatch.setenv("SPARK_HOME", "")
+    create = "CREATE CUBE c AS SELECT g, count(*) AS n FROM d.f GROUP BY g"
+    with (
+        accelerator.open(pristine.lake(_fill), build_in_process_bytes_max=0) as session,
+        pytest.raises(AcceleratorError, match=r"Java|Spark"),
+    ):
+        session.query(create)

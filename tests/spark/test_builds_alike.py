@@ -1,0 +1,146 @@
+"""Segments that DuckDB makes in process, and those that Spark makes: each can stand for the other.
+
+One table with deletes, a renamed and an added column; seven cubes, with joins that find partners,
+none, or several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from accelerator.session import Accelerator
+from accelerator.store import SegmentRecord, local_path
+
+pytestmark = pytest.mark.spark
+LIVE = True
+
+_CUBES = {
+    "plain": "SELECT g, day, count(*) AS n, sum(l) AS s, sum(i) AS i, sum(m) AS m, min(t) AS lo,"
+    " max(s) AS hi, avg(l) AS a, bool_or(b) AS b FROM {f} GROUP BY g, day",
+    "computed": "SELECT year(day) AS y, trunc(day, 'MM') AS mon, coalesce(k, 0) AS k,"
+    " count(l) AS c, sum(l) FILTER (WHERE b) AS f, sum(m * (1 - m)) AS p,"
+    " count_if(i IS NULL) AS z FROM {f}"
+    " WHERE g <> 'x' GROUP BY year(day), trunc(day, 'MM'), coalesce(k, 0)",
+    "distinct": "SELECT k, count(DISTINCT s) AS s, count(DISTINCT day) AS d, count(*) AS n,"
+    " count(DISTINCT l) AS l FROM {f} GROUP BY k",
+    "whole": "SELECT count(*) AS n, max(l) AS l FROM {f} WHERE k = 3",
+    "inner": "SELECT name, g, count(*) AS n, sum(l) AS s FROM {f} JOIN {d} ON k = key"
+    " GROUP BY name, g",
+    "left": "SELECT name, count(*) AS n, count(key) AS c FROM {f} LEFT JOIN {d} ON k = key"
+    " GROUP BY name",
+    "twice": "SELECT name, count(*) AS n FROM {f} JOIN {t} ON k = key GROUP BY name",
+}
+_OWN = {"id", "cube_id", "path", "bytes", "facts", "inputs"}
+
+
+@pytest.fixture(scope="module")
+def tables(spark_warehouse: Any) -> dict[str, str]:
+    sql = spark_warehouse.spark.sql
+    made = {name: f"lake.d.alike_{name}" for name in "fdt"}
+    sql(
+        f"CREATE TABLE {made['f']} (id INT, k INT, g STRING, s STRING, i INT, l BIGINT,"
+        " m DECIMAL(9, 2), day DATE, t TIMESTAMP, b BOOLEAN) USING iceberg PARTITIONED BY (g)"
+        " TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
+    )
+    for low in (0, 300):
+        sql(
+            f"INSERT INTO {made['f']} SELECT id, if(id % 11 = 0, NULL, id % 7),"
+            " element_at(array('a', 'x', NULL, 'é'), 1 + CAST(id % 4 AS INT)),"
+            " if(id % 5 = 0, NULL, concat('s', id % 13)), if(id % 3 = 0, NULL, id),"
+            " if(id % 17 = 0, NULL, id * 1000000007), CAST(id % 300 AS DECIMAL(9, 2)) / 100,"
+            " date_add(DATE '2023-12-20', CAST(id % 60 AS INT)),"
+            " TIMESTAMP '2024-02-29 12:00:00' + make_interval(0, 0, 0, 0, 0, 0, id % 99),"
+            " id % 2 = 0"
+            f" FROM range({low}, {low + 300}, 1, 1)"
+        )
+    sql(f"DELETE FROM {made['f']} WHERE id % 29 = 3")
+    sql(f"ALTER TABLE {made['f']} RENAME COLUMN s TO s2")
+    sql(f"ALTER TABLE {made['f']} ADD COLUMN s STRING")
+    for name, rows in (("d", "(1, 'one'), (2, 'two'), (3, NULL)"), ("t", "(1, 'one'), (1, 'uno')")):
+        sql(f"CREATE TABLE {made[name]} (key INT, name STRING) USING iceberg")
+        sql(f"INSERT INTO {made[name]} VALUES {rows}")
+    return made
+
+
+@pytest.fixture(scope="module")
+def pair(
+    spark_warehouse: Any, tables: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Accelerator, Accelerator]]:
+    """One that builds by Spark, and one that builds in process."""
+    made = [
+        spark_warehouse.attach(store=str(tmp_path_factory.mktemp("alike") / "store"))
+        for _ in range(2)
+    ]
+    made[1].services.builder._spark_runs = lambda: False
+    yield made[0], made[1]
+    for acc in made:
+        acc.close()
+
+
+def _built(acc: Accelerator, name: str, select: str) -> list[SegmentRecord]:
+    acc.query(f"CREATE CUBE {name} AS {select}")
+    record = acc.services.store.registry().cubes[name]
+    version = acc.services.store.table(record.table_uuid)
+    return sorted(version.of(record.id), key=lambda one: one.files[0].path)
+
+
+def _cells(segment: SegmentRecord) -> tuple[Any, list[dict[str, Any]]]:
+    """The file's columns, and the segment's cells in their order; sets in any order."""
+    if not segment.rows:
+        return None, []
+    table = pq.ParquetFile(local_path(segment.path)).read()
+    schema = [(field.name, _shown(field.type)) for field in table.schema]
+    rows = [row for row in table.to_pylist() if row.pop("segment") == segment.id]
+    for row in rows:
+        row |= {name: sorted(one) for name, one in row.items() if isinstance(one, list)}
+        times = {n: t.replace(tzinfo=None) for n, t in row.items() if isinstance(t, datetime)}
+        row |= times
+    return schema, rows
+
+
+@pytest.mark.parametrize("name", _CUBES)
+def test_segments_are_alike(
+    pair: tuple[Accelerator, Accelerator], tables: dict[str, str], name: str
+) -> None:
+    select = _CUBES[name].format(**tables)
+    theirs, ours = (_built(acc, f"alike_{name}", select) for acc in pair)
+    assert len(theirs) == len(ours) > 1
+    for spark, duckdb in zip(theirs, ours, strict=True):
+        for field in fields(SegmentRecord):
+            if field.name not in _OWN:
+                assert getattr(spark, field.name) == getattr(duckdb, field.name), field.name
+        assert spark.facts["bounds"] == duckdb.facts["bounds"]
+        assert spark.facts.keys() == duckdb.facts.keys()
+        (schema, cells), (own_schema, own_cells) = _cells(spark), _cells(duckdb)
+        assert schema == own_schema
+        assert sorted(cells, key=repr) == sorted(own_cells, key=repr)
+        assert _leading(cells) == _leading(own_cells)
+    for acc in pair:
+        assert acc.query(select).metrics.cubes == (f"alike_{name}",)
+    plain = pair[0].spark.sql(select).toArrow()
+    for acc in pair:
+        assert _bag(acc.query(select).arrow()) == _bag(plain)
+
+
+def _shown(type_: pa.DataType) -> str:
+    """Spark writes times of 96 bits, and says of a set that nothing in it is NULL."""
+    if pa.types.is_list(type_):
+        return f"set of {type_.value_type}"
+    return "timestamp" if pa.types.is_timestamp(type_) else str(type_)
+
+
+def _leading(cells: list[dict[str, Any]]) -> list[list[Any]]:
+    """What the rows of a segment are sorted by."""
+    names = [name for name in (cells[0] if cells else ()) if name.startswith("d")][:3]
+    return [[row[name] for name in names] for row in cells]
+
+
+def _bag(table: Any) -> list[str]:
+    return sorted(map(repr, table.to_pylist()))
