@@ -27,6 +27,7 @@ from cubes.build_sql import (
     unique_select,
 )
 from cubes.definition import CubeDefinition, Edge
+from cubes.job_error import JobError
 
 CANCELLED = "SPARK_JOB_CANCELLED"
 """Stands in every message about a job that was stopped by its tag."""
@@ -36,14 +37,6 @@ _SENDS_AGAIN = (
 )
 _ROW_GROUP_BYTES = 16 * 1024 * 1024
 _SORTED_BY = 3  # leading dimensions: enough to prune by until a merge sorts by all
-
-
-class JobError(Exception):
-    """A Spark job or statement failed; `cancelled` tells a cancelled job from a broken one."""
-
-    def __init__(self, message: str, *, cancelled: bool) -> None:
-        super().__init__(message)
-        self.cancelled = cancelled
 
 
 @contextmanager

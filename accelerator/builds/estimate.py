@@ -42,7 +42,8 @@ class Merged:
 def estimate(services: Services, target: Target) -> dict[str, Any]:
     """Cells, bytes and build minutes of a cube over all of its fact's live files."""
     from cubes.build_sql import OWN_SEGMENT
-    from cubes.spark import JobError, count_cells
+    from cubes.job_error import JobError
+    from cubes.spark import count_cells
 
     live = target.pinned[0].live_files()
     rows_total = sum(f.record_count for f in live)

@@ -25,10 +25,12 @@ from accelerator.errors import (
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.progress import Progress, SilentProgress
 from accelerator.store import SegmentRecord, Store
+from cubes.job_error import JobError
 
 Offer = tuple[Sequence[int], Sequence[SegmentRecord]]
 """Ids of records that go, and the records that stand in their place."""
 _T = TypeVar("_T")
+
 _log = logging.getLogger("accelerator")
 
 
@@ -70,8 +72,6 @@ class Loop:
     @contextmanager
     def running(self, files: int) -> Iterator[None]:
         """Shows how many files are done; BuildError or CancelledError for what engines raise."""
-        from cubes.spark import JobError  # imports Spark
-
         self.progress.start(files, f"building {self.names}")
         try:
             yield

@@ -72,7 +72,8 @@ def drop_published(services: Services, record: CubeRecord) -> None:
     parts = tuple(record.published.split("."))
     found = services.lake.pin().pinned(parts)
     if found is not None and found.properties.get(_CUBE) == record.name:
-        from cubes.spark import JobError, run
+        from cubes.job_error import JobError
+        from cubes.spark import run
 
         try:
             run(services.engine.session, f"DROP TABLE IF EXISTS {_text(parts)} PURGE")
@@ -104,7 +105,8 @@ def _named(
 
 
 def _write(services: Services, target: Target, parts: tuple[str, ...]) -> None:
-    from cubes.spark import JobError, run, segments_view
+    from cubes.job_error import JobError
+    from cubes.spark import run, segments_view
 
     record, name = target.record, _text(parts)
     filled = [s for s in services.builder.coverage(target).segments if s.rows]

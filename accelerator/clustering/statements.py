@@ -32,7 +32,8 @@ from accelerator.relate.path import check, named, path_of
 from accelerator.relate.property import relate_columns
 from accelerator.relate.stale import key_columns
 from accelerator.statements.kinds import OptimizeTable
-from cubes.spark import JobError, job_errors
+from cubes.job_error import JobError
+from cubes.spark import job_errors
 from indexes.domains import domain_of
 from rewrite.dotted import joined
 from rewrite.render import quote

@@ -39,7 +39,8 @@ class SparkJobs:
 
     def workers(self) -> int:
         """See `Jobs.workers`."""
-        from cubes.spark import JobError, job_errors
+        from cubes.job_error import JobError
+        from cubes.spark import job_errors
 
         try:
             with job_errors():

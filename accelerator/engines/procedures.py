@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from accelerator.engines.jvm import JvmError, java_errors
 from accelerator.errors import CancelledError, EngineError
-from cubes.spark import JobError, job_errors
+from cubes.job_error import JobError
+from cubes.spark import job_errors
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine

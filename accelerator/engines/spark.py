@@ -41,7 +41,8 @@ from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSetting
 from accelerator.errors import CancelledError, EngineError, FunctionArgumentError, RefusedError
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
 from accelerator.version import VERSION
-from cubes.spark import CANCELLED, JobError, job_errors
+from cubes.job_error import JobError
+from cubes.spark import CANCELLED, job_errors
 from indexes.tokens import NEEDLE_HINT
 
 __all__ = ["PACKAGES", "SparkEngine", "SparkSettings", "Staged"]

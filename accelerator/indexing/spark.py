@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 from accelerator.errors import EngineError
 from accelerator.indexing.shuffled import Numbered, file_keys, index_values, keys_schema
 from accelerator.indexing.work import Answer, FileWork, Source, Wanted
-from cubes.spark import JobError, job_errors
+from cubes.job_error import JobError
+from cubes.spark import job_errors
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine

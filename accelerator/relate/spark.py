@@ -18,7 +18,8 @@ from pyspark.sql import DataFrame
 from accelerator.errors import EngineError
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.relate.lookup import TWICE_SHOWN, not_unique
-from cubes.spark import JobError, job_errors
+from cubes.job_error import JobError
+from cubes.spark import job_errors
 from rewrite.facts import ColumnFacts
 from rewrite.render import quote
 from rewrite.types import FLOATING

@@ -22,7 +22,11 @@ import accelerator
 from bench.report import Report
 from bench.ssb.builds import BuildTimes, timed_builds
 from bench.ssb.figures import figures_of
-from bench.ssb.first_answer import open_to_first_answer, open_to_first_uncovered_answer
+from bench.ssb.first_answer import (
+    open_to_first_answer,
+    open_to_first_uncovered_answer,
+    small_build,
+)
 from bench.ssb.load import fact_bytes
 from bench.ssb.systems import Accelerated, PlainSpark, RawDuckDB, System
 from bench.ssb.turns import Samples, take_turns
@@ -56,6 +60,10 @@ class Bench:
     def large(self) -> bool:
         """At a large scale builds are kept and plain Spark runs less often."""
         return bool(self.options.scale >= LARGE_SCALE)
+
+
+_SMALL = 0.1
+"""The scale at which a small build is timed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -175,23 +183,31 @@ def _measure_first_answer(bench: Bench) -> None:
     found: dict[str, list[float]] = {}
     with bench.steps.step("First answers of 5 new processes each, without Java"):
         found["open_to_first_answer_s"] = open_to_first_answer(warehouse, bench.options.seed)
-        if not bench.large:  # at a large scale it's Spark's
+        if not bench.large:  # at a large scale these are Spark's
             found["open_to_first_uncovered_answer_s"] = open_to_first_uncovered_answer(warehouse)
+            found["small_build_s"] = small_build(_prepared(_SMALL, bench))
     for name, seconds in found.items():
         report.figures[name], report.details[name] = statistics.median(seconds), seconds
     bench.report.save()
 
 
 def _open_scale_1(bench: Bench) -> accelerator.Accelerator:
-    """Scale 1 in this process, for the growth; a process of its own makes it, if need be.
-
-    Spark allows one session's catalogs a JVM: this one's belongs to the large scale.
-    """
-    workspace = Workspace.of(1)
+    """Scale 1 in this process, for the growth."""
     with bench.steps.step("Make sure that scale 1 is there, to compare with"):
-        command = [sys.executable, "-m", "bench", "ssb", "--scale", "1", "--prepare-only"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return accelerator.open(workspace.warehouse)
+        return accelerator.open(_prepared(1, bench))
+
+
+def _prepared(scale: float, bench: Bench) -> Path:
+    """The warehouse of another scale, which a process of its own makes, if need be.
+
+    Spark allows one session's catalogs a JVM: this one's belongs to the scale of the run.
+    """
+    workspace = Workspace.of(scale)
+    if workspace.root == bench.workspace.root:
+        return workspace.warehouse
+    command = [sys.executable, "-m", "bench", "ssb", "--scale", f"{scale:g}", "--prepare-only"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return workspace.warehouse
 
 
 def _finish(bench: Bench, samples: Samples) -> int:

@@ -17,7 +17,7 @@ from accelerator.errors import (
     StoreError,
 )
 from accelerator.store import Store
-from cubes.spark import JobError
+from cubes.job_error import JobError
 from tests.accelerator.store.doors import Door, World
 from tests.accelerator.store.samples import cube, segment
 

@@ -27,7 +27,7 @@ from accelerator.errors import AcceleratorError, CancelledError, EngineError
 from accelerator.iceberg import LiveFile, PinnedTable
 from cubes.build_sql import SEGMENT
 from cubes.definition import CubeDefinition, to_dict
-from cubes.spark import JobError
+from cubes.job_error import JobError
 from tests.support.recording import errors
 from tests.support.recording.lake import RecordedLake
 from tests.support.recording.records import digest
