@@ -25,7 +25,7 @@ from rewrite.parse import parse
 from rewrite.ranges import raises_nothing
 from rewrite.reason import DeclinedError
 from rewrite.render import Renderer, check_duckdb
-from rewrite.types import TOKEN_TESTS
+from rewrite.types import TOKEN_TESTS, decimal_parts
 
 if TYPE_CHECKING:
     from accelerator.engines.duckdb import DuckDBEngine
@@ -117,7 +117,11 @@ def check_raises(expr: Expr, text: str, dimensions: Sequence[PinnedTable]) -> No
     They are told by the place in the path, from 1 on.
     """
     known = range_of((dimensions[0], *dimensions))
-    declined = unsafe([expr], lambda call: raises_nothing(call, known))
+
+    def sure(call: Call) -> bool:  # computed decimals have no tests in indexes yet
+        return decimal_parts(call.type) is None and raises_nothing(call, known)
+
+    declined = unsafe([expr], sure)
     if declined is not None:
         raise _refused(text, DeclinedError(declined.code, declined.detail))
 
