@@ -7,6 +7,7 @@ that was made without a look at their constants. Nothing here runs a query.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,8 @@ from rewrite.parse import parse
 from rewrite.reason import Declined
 from rewrite.shape import Shape, parametrised, shape_of
 
+_LEFT_S = 300.0
+"""How long what DuckDB couldn't read or hold is left to Spark without being tried again."""
 _TREES_MAX = 16
 """Trees that are kept: each is many objects in cycles, which Python's collector goes through."""
 _TEXTS_MAX = 1 << 22
@@ -72,7 +75,7 @@ class Planner:
         self._shaped: Recent[Names] = _by_text()
         self._templates: Recent[Template] = _by_text()
         self._parsed: Recent[bool] = _by_text()
-        self._left: Recent[Declined] = Recent()
+        self._left: Recent[tuple[Declined, float]] = Recent()
 
     def plan(
         self, sql: str, *, only: str | None = None, by_spark: bool = False
@@ -88,25 +91,26 @@ class Planner:
     def leave_rows(self, plan: Plan, why: str) -> Declined:
         """All rows that it reads in process can't be: plans of the same columns are plain now.
 
-        The reason is given back.
+        The reason is given back. A file may be whole again: after a while it's tried once more.
         """
         declined = Declined("rows_need_spark", why)
         for leaf in _reads_all(plan):
-            self._left.put(_rows_read(leaf), declined)
+            self._left.put(_rows_read(leaf), (declined, time.monotonic()))
         return declined
 
     def leave_statement(self, sql: str, plan: Plan, declined: Declined) -> None:
         """All rows that it reads in process were too many or raised: its shape is plain now."""
         for leaf in _reads_all(plan):
-            self._left.put((_shape_name(sql), _rows_read(leaf)), declined)
+            name = _shape_name(sql), _rows_read(leaf)
+            self._left.put(name, (declined, time.monotonic()))
 
     def _but_left(self, sql: str, plan: Plan) -> Plan:
         """The plan, or a plain one where all rows that it reads were left to Spark before."""
         for leaf in _reads_all(plan):
             read = _rows_read(leaf)
-            declined = self._left.get(read) or self._left.get((_shape_name(sql), read))
-            if declined is not None:
-                return PlainPlan(declined, plan.tried)
+            found = self._left.get(read) or self._left.get((_shape_name(sql), read))
+            if found is not None and time.monotonic() - found[1] < _LEFT_S:
+                return PlainPlan(found[0], plan.tried)
         return plan
 
     def plan_without(self, sql: str, hidden: Set[str]) -> Plan:

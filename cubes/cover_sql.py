@@ -8,11 +8,11 @@ their UNION ALL, so partial coverage is no case of its own. One writer for both 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from cubes.plan import Final, Match, Slot
-from cubes.states import STATES, sum_that_fits
+from cubes.states import STATES, may_leave, size_of, sum_that_fits
 from rewrite.block import Block
 from rewrite.expr import (
     CUBE,
@@ -53,8 +53,8 @@ class RawSource:
 
     Without `fact` there are none of the fact, nor of any table but the match's delta. Where these
     are rows of some aggregates alone, `part` is the block that has these and its match, whose slots
-    stand in `places` of the statement's. Bigints that `fit` add up to one in whatever order. Where
-    it `raises`, each condition is tested of each row.
+    stand in `places` of the statement's. Numbers that `fit` stay in their sum's type in whatever
+    order they're added. Where it `raises`, each condition is tested of each row.
     """
 
     tables: tuple[str, ...]
@@ -145,6 +145,7 @@ def answer_sql(
     alone = len(segments) == 1 and not facts and not mixed
     if alone and dialect == "duckdb" and not block.sets:
         return _final(block, match, dialect, _only_segments(match, dialect, segments[0], delta))
+    sized = _sized(match, facts, dialect)
     cells = [
         segment_cells(
             one.match or match,
@@ -153,36 +154,55 @@ def answer_sql(
             one.beside or delta,
             cast=bool(facts) or mixed,
             layout=match,
+            sized=sized,
         )
         for one in segments
     ]
-    cells += [_raw_cells(*(one.part or (block, match)), dialect, one, match) for one in facts]
+    for one in facts:
+        of_block, of_match = one.part or (block, match)
+        cells.append(_raw_cells(of_block, of_match, dialect, one, match, sized))
     keys = tuple(f"k{i}" for i in range(len(match.keys)))
     slots = tuple(f"a{i}" for i in range(len(match.slots)))
     from_ = f"({' UNION ALL '.join(cells)}) cells"
-    added = frozenset() if dialect == "spark" else _added(match, facts)
-    return _final(block, match, dialect, _Cells(from_, keys, keys, slots, added))
+    sizes = {place: f"b{n}" for n, place in enumerate(sized)}
+    return _final(block, match, dialect, _Cells(from_, keys, keys, slots, sizes))
 
 
-def _added(match: Match, facts: Sequence[RawSource]) -> frozenset[Expr]:
-    """The bigints of which a group's rows lie in several cells, so that none knows their sum."""
-    if not facts or all(slot.kind != "key" for slot in match.slots):
-        return frozenset()
-    return added_bigints(match) - frozenset.intersection(*(one.fit for one in facts))
+def _sized(match: Match, facts: Sequence[RawSource], dialect: Dialect) -> tuple[int, ...]:
+    """The places of sums of which it's asked whether Spark's may have left its type on the way."""
+    if dialect == "spark" or not facts:
+        return ()
+    fit = frozenset.intersection(*(one.fit for one in facts))
+    return tuple(
+        dict.fromkeys(
+            final.slots[0]
+            for final in match.finals
+            if _may_leave(final, match) and match.slots[final.slots[0]].argument not in fit
+        )
+    )
+
+
+def _may_leave(final: Final, match: Match) -> bool:
+    """Whether Spark's sum may leave its type before it's whole. Of bigints it averages doubles."""
+    argument = match.slots[final.slots[0]].argument if final.slots else None
+    if argument is None or not may_leave(argument.type):
+        return False
+    function = final.aggregate.function
+    return function == "sum" or (function == "avg" and argument.type != "bigint")
 
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
     """What is aggregated: text behind FROM, and the texts of keys, GROUP BY and slots over it.
 
-    Of bigints that are `added` here it's asked whether they fit together.
+    `sizes` are the columns that tell how much the numbers behind some slots may add up to.
     """
 
     from_: str
     keys: tuple[str, ...]
     groups: tuple[str, ...]
     slots: tuple[str, ...]
-    added: frozenset[Expr] = frozenset()
+    sizes: Mapping[int, str] = field(default_factory=dict)
 
 
 def _only_segments(
@@ -268,10 +288,12 @@ def segment_cells(
     cast: bool,
     kept: Sequence[str] = (),
     layout: Match | None = None,
+    sized: Sequence[int] = (),
 ) -> str:
     """The cells of segments as `k0…` and `a0…`, behind the columns of theirs that are `kept`.
 
     With `cast` slots are of the types that raw rows give; they stand where the `layout` has them.
+    Behind them stand the sizes of those in the `sized` places, `b0…`: of the cells themselves.
     DeclinedError as of `answer_sql`.
     """
     render = _cell_renderer(match, dialect)
@@ -281,37 +303,55 @@ def segment_cells(
         pairs = zip(match.slots, texts, strict=True)
         texts = [_cast(text, slot.type, dialect) for slot, text in pairs]
     items += _placed(texts, source.places, layout or match, dialect)
+    given = _given(texts, source.places)
+    for n, place in enumerate(sized):
+        items.append(f"ABS(CAST({given.get(place, 'NULL')} AS DOUBLE)) AS b{n}")
     from_ = _cells_from(match, render, source, delta)
     return f"SELECT {', '.join(items) or '1'} FROM {from_}"
+
+
+def _given(texts: Sequence[str], places: Sequence[int] | None) -> dict[int, str]:
+    """What a source gives, by its place."""
+    return dict(enumerate(texts) if places is None else zip(places, texts, strict=True))
 
 
 def _placed(
     texts: Sequence[str], places: Sequence[int] | None, layout: Match, dialect: Dialect
 ) -> Iterator[str]:
     """Slots as `a0…` where the layout has them; NULL, which every merge passes over, elsewhere."""
-    given = dict(enumerate(texts) if places is None else zip(places, texts, strict=True))
+    given = _given(texts, places)
     for index, slot in enumerate(layout.slots):
         text = given.get(index)
         yield f"{_cast('NULL', slot.type, dialect) if text is None else text} AS a{index}"
 
 
-def _raw_cells(block: Block, match: Match, dialect: Dialect, raw: RawSource, layout: Match) -> str:
+def _raw_cells(
+    block: Block,
+    match: Match,
+    dialect: Dialect,
+    raw: RawSource,
+    layout: Match,
+    sized: Sequence[int],
+) -> str:
     aliases = [f"t{o.index}" for o in block.occurrences]
     render = Renderer(dialect, lambda c: f"{aliases[c.occurrence]}.{quote(c.name, dialect)}")
     _check_keys(block.keys, dialect)
     keys = [render.text(k) for k in block.keys]
     items = [f"{k} AS k{i}" for i, k in enumerate(keys)]
     groups = [_group(k, text, dialect) for k, text in zip(block.keys, keys, strict=True)]
-    texts, added = [], added_bigints(match) - raw.fit
+    texts = []
     for slot in match.slots:
         if slot.kind == "key" and slot.argument is not None:
             _check_keys((slot.argument,), dialect)
             text = render.text(slot.argument)
             groups.append(_group(slot.argument, text, dialect))
         else:
-            text = _state_text(slot, render, dialect, added)
+            text = _state_text(slot, render, dialect)
         texts.append(_cast(text, slot.type, dialect))
     items += _placed(texts, raw.places, layout, dialect)
+    arguments = [_argument(slot, render) for slot in match.slots] if sized else []
+    given = _given(arguments, raw.places) if sized else {}
+    items += [f"{size_of(given.get(place, 'NULL'))} AS b{n}" for n, place in enumerate(sized)]
     text = f"SELECT {', '.join(items) or '1'} FROM {_raw_from(block, raw, aliases, render)}"
     if block.conjuncts:
         where = [render.text(c) for c in block.conjuncts]
@@ -363,27 +403,29 @@ def _raw_from(block: Block, raw: RawSource, aliases: list[str], render: Renderer
     return text
 
 
-def _state_text(slot: Slot, render: Renderer, dialect: Dialect, added: Set[Expr]) -> str:
+def _argument(slot: Slot, render: Renderer) -> str:
+    """What the state is of, NULL in rows that a filter leaves out."""
     argument = "1" if slot.argument is None else render.text(slot.argument)
+    if slot.where is None:
+        return argument
+    return f"CASE WHEN {render.text(slot.where)} THEN {argument} END"
+
+
+def _state_text(slot: Slot, render: Renderer, dialect: Dialect) -> str:
+    argument = _argument(slot, render)
     type_ = "int" if slot.argument is None else slot.argument.type
     kind = STATES[slot.kind]
-    if slot.where is not None:
-        argument = f"CASE WHEN {render.text(slot.where)} THEN {argument} END"
-        if slot.kind == "rows":
-            kind = STATES["count"]
+    if slot.where is not None and slot.kind == "rows":
+        kind = STATES["count"]
     if type_ is None:
         raise DeclinedError("expression_not_proven", "An argument's type isn't known.")
-    text = kind.build(argument, type_, dialect, slot.size)
-    if dialect == "duckdb" and slot.kind == "sum" and slot.argument in added:
-        return sum_that_fits(argument, text)
-    return text
+    return kind.build(argument, type_, dialect, slot.size)
 
 
-def added_bigints(match: Match) -> frozenset[Expr]:
-    """What Spark adds up in a bigint; the average of bigints it adds up in doubles."""
-    sums = (final for final in match.finals if final.aggregate.function == "sum")
-    found = (match.slots[place].argument for final in sums for place in final.slots)
-    return frozenset(one for one in found if one is not None and one.type == "bigint")
+def summed(match: Match) -> frozenset[Expr]:
+    """The arguments of sums that Spark's may leave the type of before they're whole."""
+    found = (match.slots[one.slots[0]].argument for one in match.finals if _may_leave(one, match))
+    return frozenset(one for one in found if one is not None)
 
 
 def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
@@ -391,10 +433,14 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
 
     def aggregate(call: Aggregate) -> str:
         final = finals[call]
-        text, first = finish_text(final, cells.slots, dialect), final.slots[0]
-        if call.function == "sum" and match.slots[first].argument in cells.added:
-            return sum_that_fits(cells.slots[first], text)
-        return text
+        text = finish_text(final, cells.slots, dialect)
+        if not cells.sizes or not _may_leave(final, match):
+            return text
+        place = final.slots[0]
+        argument, size = match.slots[place].argument, cells.sizes.get(place)
+        if argument is None or size is None:
+            return text
+        return sum_that_fits(argument.type or "", f"SUM({size})", text)
 
     render = Renderer(dialect, lambda c: cells.keys[c.field_id], aggregate)
 

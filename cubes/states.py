@@ -15,6 +15,8 @@ from rewrite.reason import DeclinedError
 from rewrite.render import Dialect
 
 Build = Callable[[str, str, Dialect, int], str]
+_DIGITS = 38  # of a decimal, at most
+_SUMMED_DIGITS = 28  # a sum has ten more, if these are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +56,37 @@ def _sum(argument: str, type_: str, dialect: Dialect, _size: int) -> str:
     return f"SUM({argument})"
 
 
-_FITS = 92 * 10**17
-"""Less than a bigint holds, by more than a sum of doubles may be wrong."""
+_NEARLY = 0.99
+"""A sum of doubles may be wrong by less."""
 
 
-def sum_that_fits(value: str, total: str) -> str:
-    """A total of bigints in DuckDB, where they stay in their type in whatever order they're added.
+def size_of(value: str) -> str:
+    """How much numbers may add up to in DuckDB, in whatever order: their sizes, as doubles."""
+    return f"SUM(ABS(CAST({value} AS DOUBLE)))"
 
-    Spark adds one by one, and raises once a sum has left the type, though others would have led
-    back. Here that's an error, which makes the plain statement run.
+
+def sum_that_fits(type_: str, size: str, total: str) -> str:
+    """A total in DuckDB of numbers of that type, if no order of them leaves the sum's type.
+
+    Spark adds one by one, and raises once the sum has left the type, though others would have led
+    back. Here that's an error, which makes the plain statement run. `size` is that of all numbers.
     """
-    size = f"SUM(ABS(CAST({value} AS DOUBLE)))"
-    return f"(CASE WHEN {size} > {_FITS} THEN error('a sum may leave its type') ELSE {total} END)"
+    parts = types.decimal_parts(type_)
+    most = 10.0 ** (_DIGITS - parts[1]) if parts is not None else 2.0**63
+    limit = f"CAST('{most * _NEARLY!r}' AS DOUBLE)"
+    return f"(CASE WHEN {size} > {limit} THEN error('a sum may leave its type') ELSE {total} END)"
+
+
+def rows_that_fit(type_: str) -> int | None:
+    """So many numbers of that type never leave a sum's; None where bounds alone may tell."""
+    parts = types.decimal_parts(type_)
+    return None if parts is None else 10 ** (_DIGITS - parts[0])
+
+
+def may_leave(type_: str | None) -> bool:
+    """Whether a sum of numbers of that type may leave its own, as far as rows can be counted."""
+    parts = types.decimal_parts(type_)
+    return type_ == "bigint" or (parts is not None and parts[0] > _SUMMED_DIGITS)
 
 
 def _ordered(type_: str | None) -> str | None:

@@ -76,7 +76,7 @@ def bind_block(tree: exp.Expression, facts: Facts, zone: str | None = None) -> B
     over = OutputNames(names, aliases)
     having = _having(tree, over, outputs, grouping.keys)
     order = bind_order(tree, over, outputs)
-    _check_order(tree, over, grouping)
+    _check_order(tree, over, outputs, grouping)
     block = Block(
         occurrences=tables,
         left_edges=source.left,
@@ -135,13 +135,23 @@ def _having(
     return bound
 
 
-def _check_order(tree: exp.Select, scope: OutputNames, grouping: Grouping) -> None:
-    """DeclinedError for ORDER BY by columns that a key of grouping sets is made of.
+def _check_order(
+    tree: exp.Select, scope: OutputNames, outputs: tuple[Output, ...], grouping: Grouping
+) -> None:
+    """DeclinedError for what Spark may not find in ORDER BY and HAVING above grouping sets.
 
-    Spark doesn't find them, not even where an output is the same expression.
+    Keys that no output shows under their own name, though it may be the same expression, and in
+    ORDER BY columns that a key is made of.
     """
-    order = tree.args.get("order")
-    if order is None or not grouping.sets:
+    if not grouping.sets:
+        return
+    order, having = tree.args.get("order"), tree.args.get("having")
+    shown = {(output.alias or output.name or "").lower() for output in outputs}
+    for clause in (order, having):
+        for column in clause.find_all(exp.Column) if clause is not None else ():
+            if column.name.lower() not in shown and not _is_aggregated(column):
+                raise DeclinedError("block_unsupported", "A key that no output shows by its name.")
+    if order is None:
         return
     made = {c for key in grouping.keys if not isinstance(key, Column) for c in columns(key)}
     for column in order.find_all(exp.Column) if made else ():

@@ -67,6 +67,8 @@ _TYPES = {
     exp.DataType.Type.TEXT: "STRING",
     exp.DataType.Type.DATE: "DATE",
 }
+_CAST_WORDS = frozenset({"boolean", "date", "double", "float", "int", "string", "timestamp"})
+"""Functions that are casts."""
 _ALL_OF_IT, _ACCURACY = 2**31 - 1, 10_000
 """What Spark puts where a substring has no length, and an approximate percentile no accuracy."""
 _PLACES_MAX = 6
@@ -86,7 +88,7 @@ def output_name(node: exp.Expression) -> str | None:
     """
     top = _unnested(node)
     if isinstance(top, (exp.Cast, exp.TryCast)) and isinstance(_unnested(top.this), exp.Column):
-        return _name(top.this)
+        return _name(top.this) if (written_name(top) or "date") in _CAST_WORDS else None
     return _name(top)
 
 
@@ -115,6 +117,8 @@ def _name(node: exp.Expression | None) -> str | None:
     if kind in _AGGREGATES or kind in _WRITTEN:
         return _aggregate(written_name(node) or _AGGREGATES.get(kind), node)
     if kind in _OF_ONE:
+        if not {name for name, value in node.args.items() if value} <= {"this", "safe"}:
+            return None  # to_date of a format
         return _call(written_name(node), _bare(node.this))
     if kind in _OF_TWO:
         return _call(written_name(node), node.this, node.expression)
@@ -213,7 +217,7 @@ def _suffixed(node: exp.Expression, sign: str = "") -> str | None:
 
 def _cast(node: exp.Expression) -> str | None:
     if written_name(node) is not None:  # date(x), which Spark takes for no cast of the user's
-        return _name(node.this)
+        return _name(node.this) if written_name(node) in _CAST_WORDS else None
     word, target = said(node), node.args["to"]
     if word == "suffix":
         return _suffixed(node)

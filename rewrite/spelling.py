@@ -44,6 +44,8 @@ def _said(tokens: Sequence[Token], place: int, token: Token) -> tuple[Token, str
     if behind.token_type is not TokenType.L_PAREN:
         return None
     word = token.text.lower()
+    if word == "substr" and _has_from(tokens, place + 1):
+        return token, "substring"
     if word in _WORDS:
         return token, word
     if word == "extract":
@@ -52,6 +54,18 @@ def _said(tokens: Sequence[Token], place: int, token: Token) -> tuple[Token, str
         unit = third if word == "date_trunc" else _last(tokens, place + 1)
         return (token, unit.text) if unit.token_type is TokenType.STRING else None
     return None
+
+
+def _has_from(tokens: Sequence[Token], opened: int) -> bool:
+    """Whether FROM stands in the parentheses themselves, which Spark calls SUBSTRING by."""
+    depth = 0
+    for token in tokens[opened:]:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if not depth:
+            return False
+        if depth == 1 and token.token_type is TokenType.FROM:
+            return True
+    return False
 
 
 def _last(tokens: Sequence[Token], opened: int) -> Token:

@@ -18,12 +18,13 @@ from accelerator.plans.tried import CELLS, DuckDBRun
 from accelerator.store import SegmentRecord
 from accelerator.store.files import local_path
 from cubes.build_sql import SEGMENT, cells_count, rolled_select
-from cubes.cover_sql import RawSource, SegmentSource, added_bigints, answer_sql
+from cubes.cover_sql import RawSource, SegmentSource, answer_sql, summed
 from cubes.layout import Layout
 from cubes.plan import Match
+from cubes.states import rows_that_fit
 from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns
-from rewrite.ranges import whole_range
+from rewrite.ranges import RangeOf, whole_range
 from rewrite.reason import Declined, DeclinedError
 
 _COPIED_WHOLE = 4 * 1024 * 1024
@@ -165,8 +166,11 @@ def _read(block: Block, cover: Cover, pinned: Sequence[PinnedTable], prefix: str
 
 
 def _that_fit(cover: Cover, pinned: Sequence[PinnedTable]) -> frozenset[Expr]:
-    """The bigints that add up to one whichever of the tables' rows meet, by the files' bounds."""
-    added = added_bigints(cover.match)
+    """Arguments of sums that stay in the sum's type whichever of the tables' rows meet.
+
+    That rests on how many rows there are, and of bigints on the files' bounds.
+    """
+    added = summed(cover.match)
     if not added:
         return frozenset()
     known, rows = range_of(pinned), 1
@@ -175,12 +179,15 @@ def _that_fit(cover: Cover, pinned: Sequence[PinnedTable]) -> frozenset[Expr]:
         if (told < 0).any():
             return frozenset()
         rows *= max(1, int(told.sum()))
-    found = {one: whole_range(one, known) for one in added}
-    return frozenset(
-        one
-        for one, between in found.items()
-        if between is not None and max(-between[0], between[1]) * rows < 2**63
-    )
+    return frozenset(one for one in added if _fits(one, rows, known))
+
+
+def _fits(expr: Expr, rows: int, known: RangeOf) -> bool:
+    most = rows_that_fit(expr.type or "")
+    if most is not None:
+        return rows < most
+    between = whole_range(expr, known)
+    return between is not None and max(-between[0], between[1]) * rows < 2**63
 
 
 def other_match(cover: Cover) -> Match | None:

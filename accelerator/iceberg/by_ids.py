@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -69,6 +70,9 @@ def by_ids(
     inputs = inputs_for(pinned.metadata_location, pinned.io_properties)
     paths = {f.path: local_path(f.path) for f in files if f.file_format == "parquet"}
     local = {path: found for path, found in paths.items() if found and allowed(found)}
+    for file in files:
+        if file.path in local:
+            _check_size(file, local[file.path])
     told = footers(inputs, [f for f in files if f.path in local])
     fits: dict[int, frozenset[int] | None] = {}
     whole: list[str] = []
@@ -98,6 +102,19 @@ def by_ids(
     pairs = zip(deleted, positions, strict=True)
     found = tuple((local[file.path], places) for file, places in pairs)
     return ByIds(tuple(whole), found, tuple(others))
+
+
+def _check_size(file: LiveFile, path: str) -> None:
+    """NeedsSparkError for a file that isn't as long as its manifest says: it was written over.
+
+    Footers are kept, so that reading them wouldn't tell. FileNotFoundError for one that is gone.
+    """
+    size = Path(path).stat().st_size
+    if size != file.size_bytes:
+        raise NeedsSparkError(
+            f"{file.path} has {size} bytes, its manifest says {file.size_bytes}",
+            hint="Spark reads it; the statement takes that way by itself",
+        )
 
 
 def _missing(stored: pa.Schema, wanted: pa.Schema) -> frozenset[int] | None:

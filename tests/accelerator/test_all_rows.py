@@ -14,7 +14,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType, UUIDType
 
 import accelerator
-from accelerator import Accelerator
+from accelerator import Accelerator, planner
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.kept_rows import KeptRows
 from accelerator.errors import CancelledError, EngineError
@@ -81,11 +81,11 @@ def test_what_duckdb_is_not_proven_for_is_said(acc: Accelerator) -> None:
 
 
 def test_rows_that_need_spark_are_left_to_it_from_then_on(acc: Accelerator) -> None:
-    planner, sql = acc.services.planner, "SELECT s, sum(v) AS n FROM d.ids GROUP BY s"
+    plans, sql = acc.services.planner, "SELECT s, sum(v) AS n FROM d.ids GROUP BY s"
     plan = _plan(acc, sql)
     assert isinstance(plan, CoverPlan)
     assert plan.title == ALL_ROWS
-    assert planner.leave_rows(plan, "a text").code == "rows_need_spark"
+    assert plans.leave_rows(plan, "a text").code == "rows_need_spark"
     for again in (sql, "SELECT s, sum(v) AS n FROM d.ids GROUP BY s ORDER BY s"):
         plain = _plan(acc, again)
         assert plain.refused() is not None
@@ -96,11 +96,21 @@ def test_rows_that_need_spark_are_left_to_it_from_then_on(acc: Accelerator) -> N
     assert _plan(acc, nested).refused() is not None
 
 
+def test_what_was_left_is_tried_again_after_a_while(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = "SELECT v, count(*) AS n FROM d.ids GROUP BY v"
+    acc.services.planner.leave_rows(_plan(acc, sql), "cut")
+    assert _plan(acc, sql).refused() is not None
+    monkeypatch.setattr(planner, "_LEFT_S", 0.0)
+    assert _plan(acc, sql).refused() is None
+
+
 def test_a_statement_that_failed_is_left_to_spark_by_its_shape(acc: Accelerator) -> None:
-    planner = acc.services.planner
+    plans = acc.services.planner
     sql = "SELECT s, max(k) AS m FROM d.same WHERE k > {} GROUP BY s"
     plan = _plan(acc, sql.format(0))
-    planner.leave_statement(sql.format(0), plan, Declined("engine_failed", "too large"))
+    plans.leave_statement(sql.format(0), plan, Declined("engine_failed", "too large"))
     for constant in (0, 1):
         refused = _plan(acc, sql.format(constant)).refused()
         assert refused is not None

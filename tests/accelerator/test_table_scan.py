@@ -253,6 +253,8 @@ def test_what_only_spark_reads(tmp_path: Path, engine: DuckDBEngine) -> None:
         table_scan(pinned, ["wide"], [replace(file, record_count=3)], "t", engine)
     with pytest.raises(NeedsSparkError, match="avro"):
         table_scan(pinned, ["wide"], [replace(file, file_format="avro")], "t", engine)
+    with pytest.raises(NeedsSparkError, match="its manifest says"):
+        table_scan(pinned, ["wide"], [replace(file, size_bytes=9)], "t", engine)
     with pytest.raises(FileNotFoundError):
         gone = replace(file, path=f"{tmp_path}/lake/gone.parquet")
         table_scan(pinned, ["wide"], [gone], "t", engine)

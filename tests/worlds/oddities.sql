@@ -87,6 +87,14 @@ CREATE TABLE lake.d.overflowing (g STRING, i INT, l BIGINT, h BIGINT, d DECIMAL(
 INSERT INTO lake.d.overflowing SELECT if(id = 2, 'b', 'a'), element_at(array(2147483647, 1, 5),
   CAST(id AS INT) + 1), element_at(array(9223372036854775807, 1L, -1L), CAST(id AS INT) + 1),
   if(id = 0, 4611686018427387904, id), id FROM range(0, 3, 1, 1);
+CREATE TABLE lake.d.cancelling (k INT, e INT, l BIGINT, a DECIMAL(38, 0), c DECIMAL(38, 2),
+  p DECIMAL(30, 2)) USING iceberg;
+INSERT INTO lake.d.cancelling SELECT CAST(id % 2 AS INT), CAST(1 + id % 4 AS INT),
+  if(id < 4, 5000000000000000000, -4000000000000000000),
+  CAST(if(id < 4, '', '-') || '6' || repeat('0', 37) AS DECIMAL(38, 0)),
+  CAST(if(id < 4, '', '-') || '6' || repeat('0', 35) AS DECIMAL(38, 2)), id
+  FROM range(0, 8, 1, 1);
+
 -- state made
 
 
