@@ -149,7 +149,8 @@ def _check_order(
     shown = {(output.alias or output.name or "").lower() for output in outputs}
     for clause in (order, having):
         for column in clause.find_all(exp.Column) if clause is not None else ():
-            if column.name.lower() not in shown and not _is_aggregated(column):
+            in_grouping = isinstance(column.parent, (exp.Grouping, exp.GroupingId))
+            if column.name.lower() not in shown and (in_grouping or not _is_aggregated(column)):
                 raise DeclinedError("block_unsupported", "A key that no output shows by its name.")
     if order is None:
         return

@@ -112,9 +112,13 @@ class RecordedWarehouse(SparkWarehouse):
 def attached(
     source: SparkEngine, catalogs: Sequence[CatalogSettings], /, **settings: Any
 ) -> Accelerator:
-    """A session of the layer over an engine that asks no JVM for the session's state."""
+    """A session of the layer over an engine that asks no JVM for the session's state.
+
+    Its cubes are Spark's, recorded as answers are; those that are built in process have own tests.
+    """
     conf = {"spark.sql.session.timeZone": "UTC"} | settings.pop("spark_conf", {})
-    loaded = Config.load(**{"catalog_name": "lake", "spark_conf": conf} | settings)
+    own = {"catalog_name": "lake", "spark_conf": conf, "build_in_process_bytes_max": 0}
+    loaded = Config.load(**own | settings)
     context = SessionContext(loaded, lambda: None)
     lake = Lake(
         catalogs,
