@@ -69,7 +69,7 @@ def cancelled(what, work):
 cancelled("Spark", lambda: acc.query(forever))
 real, accelerator.execution.run_duckdb = (
     accelerator.execution.run_duckdb,
-    lambda plan, engine, tag, store: engine.run(slow, tag=tag),
+    lambda plan, engine, tag, *_: engine.run(slow, tag=tag),
 )
 interrupted("DuckDB", lambda: acc.query("SELECT g, count(*) AS n FROM d.t GROUP BY g"), 2)
 accelerator.execution.run_duckdb = real

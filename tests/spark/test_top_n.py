@@ -214,7 +214,7 @@ def test_statements_that_are_left_to_spark(spark_warehouse, acc) -> None:
         ("ORDER BY upper(s) LIMIT 3", "sort_not_bounded"),
         ("LIMIT 3", "limit_unordered"),
         ("WHERE 1 / b > 0 ORDER BY a LIMIT 0", "may_raise"),
-        ("ORDER BY a + 1 LIMIT 1", "may_raise"),
+        ("ORDER BY a + 1 LIMIT 1", "sort_not_bounded"),
         ("ORDER BY a LIMIT 1 + 1", "block_unsupported"),
         ("ORDER BY rand() LIMIT 1", "expression_unsupported"),
     ):
