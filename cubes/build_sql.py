@@ -103,11 +103,11 @@ def segments_select(
     render = _renderer(dialect)
     keys = [render.text(d.expr) for d in cube.dimensions]
     items = [f"{alias(0)}.{OWN_SEGMENT} AS {SEGMENT}"]
-    types = [d.expr.type for d in cube.dimensions]
-    shown = keys
-    if dialect == "duckdb":  # a part of a date is a BIGINT there
-        shown = [f"CAST({k} AS {_type(t, dialect)})" for k, t in zip(keys, types, strict=True)]
-    items += [f"{key} AS d{i}" for i, key in enumerate(shown)]
+    for index, (dimension, key) in enumerate(zip(cube.dimensions, keys, strict=True)):
+        # A part of a date is a BIGINT to DuckDB. A column may be wider than when it was defined.
+        cast = dialect == "duckdb" and not isinstance(dimension.expr, Column)
+        shown = f"CAST({key} AS {_type(dimension.expr.type, dialect)})" if cast else key
+        items.append(f"{shown} AS d{index}")
     items += [f"{state_sql(s, render)} AS s{i}" for i, s in enumerate(cube.states)]
     others = ", ".join(alias(o) for o in range(1, len(cube.tables)))
     hint = f"/*+ BROADCAST({others}) */ " if placed and others else ""

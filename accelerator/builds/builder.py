@@ -408,13 +408,29 @@ class Builder:
         loop: Loop,
         here: InProcess | None,
     ) -> Built:
+        if here is not None:
+            try:
+                return self._made(
+                    target,
+                    files,
+                    lambda ids, job: self._write_here(target, files, ids, unique, job, loop, here),
+                )
+            except _NotHereError as error:
+                _log.info("%s is built by Spark: %s", target.record.name, error.__cause__)
+        return self._made(
+            target, files, lambda ids, job: self._write(target, files, ids, unique, job, loop)
+        )
+
+    def _made(
+        self,
+        target: Target,
+        files: Sequence[LiveFile],
+        write: Callable[[dict[str, int], Job], tuple[dict[int, Written], Counts]],
+    ) -> Built:
+        """A job: what `write` makes of the files, under these ids, is committed at once."""
         ids = {f.path: segment_id() for f in files}
         with OpenJob(self._store, target.record) as open_job:
-            job = open_job.job
-            made = None
-            if here is not None:
-                made = self._write_here(target, files, ids, unique, job, loop, here)
-            written, counts = made or self._write(target, files, ids, unique, job, loop)
+            written, counts = write(ids, open_job.job)
             segments = self._records(target, files, ids, written, counts, open_job.job)
             return _built(target.record, *open_job.commit(lambda: ((), segments)))
 
@@ -496,8 +512,8 @@ class Builder:
         job: Job,
         loop: Loop,
         here: InProcess,
-    ) -> tuple[dict[int, Written], Counts] | None:
-        """The same by DuckDB; None where it can't, and nothing is left of what it wrote."""
+    ) -> tuple[dict[int, Written], Counts]:
+        """The same by DuckDB; _NotHereError where it can't."""
 
         def missing(edges: Sequence[Edge]) -> Missing:
             return here.missing(edges, files, ids, loop.tag)
@@ -508,9 +524,11 @@ class Builder:
             written = inspect(self._store, self._duckdb, job)
             return written, _counts(target, files, ids, unique, written, missing)
         except (EngineError, OSError, ValueError) as error:
-            _log.info("%s is built by Spark: %s", target.record.name, error)
-            self._store.delete_artifacts(self._store.artifacts(job))
-            return None
+            raise _NotHereError from error
+
+
+class _NotHereError(Exception):
+    """A job that DuckDB can't do; Spark does it as one of its own."""
 
 
 def _counts(

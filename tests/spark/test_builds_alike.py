@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from accelerator.builds.in_process import InProcess
+from accelerator.errors import EngineError
 from accelerator.session import Accelerator
 from accelerator.store import SegmentRecord, local_path
 
@@ -127,6 +130,62 @@ def test_segments_are_alike(
     plain = pair[0].spark.sql(select).toArrow()
     for acc in pair:
         assert _bag(acc.query(select).arrow()) == _bag(plain)
+
+
+def test_a_column_that_was_widened_since(
+    pair: tuple[Accelerator, Accelerator], spark_warehouse: Any
+) -> None:
+    """The cube was defined on an INT and a narrower DECIMAL; files hold either."""
+    sql, table = spark_warehouse.spark.sql, "lake.d.alike_widened"
+    sql(f"CREATE TABLE {table} (k INT, p DECIMAL(5, 2), v INT) USING iceberg")
+    sql(f"INSERT INTO {table} VALUES (1, 1.50, 7), (2, NULL, 8), (NULL, 9.99, NULL)")
+    select = f"SELECT k, p, count(*) AS n, max(v) AS m FROM {table} GROUP BY k, p"
+    for acc in pair:
+        _built(acc, "alike_widened", select)
+    sql(f"ALTER TABLE {table} ALTER COLUMN k TYPE BIGINT")
+    sql(f"ALTER TABLE {table} ALTER COLUMN p TYPE DECIMAL(12, 2)")
+    sql(f"INSERT INTO {table} VALUES (5000000000, 123456789.25, 1), (1, 1.50, 2)")
+    made = []
+    for acc in pair:
+        assert acc.query("BUILD CUBE alike_widened").arrow().num_rows == 1
+        record = acc.services.store.registry().cubes["alike_widened"]
+        found = acc.services.store.table(record.table_uuid).of(record.id)
+        made.append(sorted(found, key=lambda one: (one.files[0].path, one.fields)))
+    assert len(made[0]) > 2  # those of before are there as well
+    for spark, duckdb in zip(*made, strict=True):
+        assert _cells(spark) == _cells(duckdb)
+    plain = _bag(pair[0].spark.sql(select).toArrow())
+    for acc in pair:
+        answer = acc.query(select)
+        assert answer.metrics.cubes == ("alike_widened",)
+        assert _bag(answer.arrow()) == plain
+    assert not pair[1].fallbacks
+
+
+def test_what_fails_in_process_is_built_by_spark(
+    pair: tuple[Accelerator, Accelerator], tables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After it has written a file, or while rows without partners are counted."""
+    for step in ("write", "missing"):
+        real = getattr(InProcess, step)
+
+        def failing(self: InProcess, *args: Any, real: Any = real) -> None:
+            real(self, *args)
+            raise EngineError("the disk is full")
+
+        name = f"alike_failing_{step}"
+        select = _CUBES["inner"].format(**tables)
+        with monkeypatch.context() as patched:
+            patched.setattr(InProcess, step, failing)
+            ours = _built(pair[1], name, select)
+        theirs = _built(pair[0], name, select)
+        for spark, duckdb in zip(theirs, ours, strict=True):
+            assert spark.edges == duckdb.edges
+            assert sorted(_cells(spark)[1], key=repr) == sorted(_cells(duckdb)[1], key=repr)
+        files = {local_path(one.path) for one in ours if one.rows}
+        (folder,) = {str(Path(path).parent.parent) for path in files}
+        assert {str(path) for path in Path(folder).rglob("*.parquet")} == files
+        assert pair[1].query(select).metrics.cubes == (name,)
 
 
 def _shown(type_: pa.DataType) -> str:
