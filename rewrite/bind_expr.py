@@ -31,7 +31,7 @@ from rewrite.times import OF_DATES, UNITS, UTC, as_date, truncated, truncated_da
 
 TRUE = Literal("true", "boolean")
 
-_BINARY: dict[type[exp.Expression], str] = {
+BINARY: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -46,7 +46,7 @@ _BINARY: dict[type[exp.Expression], str] = {
     exp.IntDiv: "div",
     exp.Mod: "%",
 }
-_DATE_PARTS: dict[type[exp.Expression], str] = {
+DATE_PARTS: dict[type[exp.Expression], str] = {
     exp.Year: "year",
     exp.Month: "month",
     exp.Day: "day",
@@ -56,7 +56,7 @@ _DATE_PARTS: dict[type[exp.Expression], str] = {
     exp.DayOfWeek: "dayofweek",
     exp.DayOfYear: "dayofyear",
 }
-_TIME_PARTS: dict[type[exp.Expression], str] = {
+TIME_PARTS: dict[type[exp.Expression], str] = {
     exp.Hour: "hour",
     exp.Minute: "minute",
     exp.Second: "second",
@@ -66,7 +66,7 @@ _EXTRACTED = {
     "week": "weekofyear",
 }
 """EXTRACT's fields by the function of the same value; of a second it keeps the fraction."""
-_STRINGS: dict[type[exp.Expression], str] = {exp.Upper: "upper", exp.Lower: "lower"}
+STRINGS: dict[type[exp.Expression], str] = {exp.Upper: "upper", exp.Lower: "lower"}
 _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Sum: "sum",
     exp.Min: "min",
@@ -134,9 +134,9 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
         return literal_of(node)
     if kind is exp.Placeholder and isinstance(node.this, Parameter):
         return node.this
-    if kind in _BINARY:
+    if kind in BINARY:
         left, right = bind(node.this, scope), bind(node.expression, scope)
-        return _binary(_BINARY[kind], left, right, scope)
+        return _binary(BINARY[kind], left, right, scope)
     if kind is exp.And or kind is exp.Or:
         return _logical(kind, node, scope)
     if kind in _AGGREGATES or kind is exp.Count:
@@ -145,13 +145,13 @@ def bind(node: exp.Expression, scope: Scope) -> Expr:
     special = _SPECIAL.get(kind)
     if special is not None:
         return special(node, scope)
-    if kind in _DATE_PARTS:
-        inner = _of_date(node.this)
-        return _part(_DATE_PARTS[kind], bind(inner, scope), scope)
-    if kind in _TIME_PARTS:
-        return _part(_TIME_PARTS[kind], bind(node.this, scope), scope)
-    if kind in _STRINGS:
-        return _typed(Call(_STRINGS[kind], (bind(node.this, scope),), "string"), "string")
+    if kind in DATE_PARTS:
+        inner = of_date(node.this)
+        return _part(DATE_PARTS[kind], bind(inner, scope), scope)
+    if kind in TIME_PARTS:
+        return _part(TIME_PARTS[kind], bind(node.this, scope), scope)
+    if kind in STRINGS:
+        return _typed(Call(STRINGS[kind], (bind(node.this, scope),), "string"), "string")
     raise DeclinedError("expression_unsupported", f"Here: {_text(node)}.")
 
 
@@ -214,7 +214,7 @@ def _typed(call: Call, *wanted: str) -> Call:
     return Call(call.op, call.args, None)
 
 
-def _of_date(node: exp.Expression) -> exp.Expression:
+def of_date(node: exp.Expression) -> exp.Expression:
     """Without the cast that the parser puts around a date part's argument."""
     if isinstance(node, exp.TsOrDsToDate) and written_name(node) is None:
         check_read(node)
@@ -419,10 +419,10 @@ def _contains(node: exp.Expression, scope: Scope) -> Expr:
     args = bind(node.this, scope), bind(node.expression, scope)
     if any(a.type != "string" for a in args):
         raise DeclinedError("expression_unsupported", f"{_text(node)} over other than texts.")
-    return boolean(_CONTAINS[type(node)], *args)
+    return boolean(CONTAINS[type(node)], *args)
 
 
-_CONTAINS: dict[type[exp.Expression], str] = {
+CONTAINS: dict[type[exp.Expression], str] = {
     exp.Contains: "contains",
     exp.StartsWith: "startswith",
     exp.EndsWith: "endswith",
@@ -552,13 +552,13 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.RegexpLike: _rlike,
-    **dict.fromkeys(_CONTAINS, _contains),
+    **dict.fromkeys(CONTAINS, _contains),
     exp.Not: _not,
     exp.Filter: _filter,
     exp.ApproxQuantile: _approx_percentile,
     exp.Boolean: lambda node, _: Literal("true" if node.this else "false", "boolean"),
     exp.Null: lambda _node, _scope: Literal("NULL", "void"),
 }
-_BOUND = frozenset({*_BINARY, *_DATE_PARTS, *_TIME_PARTS, *_STRINGS, *_AGGREGATES, *_SPECIAL}) | {
+_BOUND = frozenset({*BINARY, *DATE_PARTS, *TIME_PARTS, *STRINGS, *_AGGREGATES, *_SPECIAL}) | {
     *(exp.Column, exp.Paren, exp.Literal, exp.And, exp.Or, exp.Count)
 }

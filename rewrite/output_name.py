@@ -9,35 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import date
 
 from sqlglot import exp
 
+from rewrite.bind_expr import BINARY, CONTAINS, DATE_PARTS, STRINGS, TIME_PARTS, of_date
 from rewrite.functions import AGGREGATE_WORDS, OURS
+from rewrite.literals import date_literal
 from rewrite.parse import written_name
 from rewrite.spelling import said
 
-_BINARY: dict[type[exp.Expression], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.IntDiv: "div",
-    exp.Mod: "%",
-    exp.EQ: "=",
-    exp.NullSafeEQ: "<=>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
 _ORDERED = (exp.LT, exp.LTE, exp.GT, exp.GTE)
-_OF_ONE = (
-    *(exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter, exp.WeekOfYear),
-    *(exp.DayOfWeek, exp.DayOfYear, exp.Hour, exp.Minute, exp.Second, exp.TsOrDsToDate),
-    *(exp.Upper, exp.Lower),
-)
-_OF_TWO = (exp.Contains, exp.StartsWith, exp.EndsWith)
+_OF_ONE = (*DATE_PARTS, *TIME_PARTS, *STRINGS, exp.TsOrDsToDate)
 _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Sum: "sum",
     exp.Min: "min",
@@ -112,18 +94,20 @@ def _name(node: exp.Expression | None) -> str | None:
         return "true" if node.this else "false"
     if kind is exp.And or kind is exp.Or:
         return _chain(node)
-    if kind in _BINARY:
+    special = _SPECIAL.get(kind)
+    if special is not None:
+        return special(node)
+    if kind in BINARY:
         return _operator(node)
     if kind in _AGGREGATES or kind in _WRITTEN:
         return _aggregate(written_name(node) or _AGGREGATES.get(kind), node)
     if kind in _OF_ONE:
         if not {name for name, value in node.args.items() if value} <= {"this", "safe"}:
             return None  # to_date of a format
-        return _call(written_name(node), _bare(node.this))
-    if kind in _OF_TWO:
+        return _call(written_name(node), of_date(node.this))
+    if kind in CONTAINS:
         return _call(written_name(node), node.this, node.expression)
-    special = _SPECIAL.get(kind)
-    return None if special is None else special(node)
+    return None
 
 
 def _shaped(shape: str, *nodes: exp.Expression | None) -> str | None:
@@ -137,13 +121,6 @@ def _call(name: str | None, *nodes: exp.Expression | None, then: str = "") -> st
     if name is None:
         return None
     return _shaped(f"{name}({', '.join(['{}'] * len(nodes))}{then})", *nodes)
-
-
-def _bare(node: exp.Expression) -> exp.Expression:
-    """Without the cast that the parser puts around a date part's argument."""
-    if isinstance(node, exp.TsOrDsToDate) and written_name(node) is None:
-        return node.this  # type: ignore[no-any-return]
-    return node
 
 
 def _chain(node: exp.Expression) -> str | None:
@@ -170,7 +147,7 @@ def _operator(node: exp.Expression) -> str | None:
         return _call("mod", node.this, node.expression)
     if isinstance(node, _ORDERED) and any(map(_is_decimal, (node.this, node.expression))):
         return None  # beside a whole number Spark makes a whole one of it
-    return _shaped("({} " + _BINARY[type(node)] + " {})", node.this, node.expression)
+    return _shaped("({} " + BINARY[type(node)] + " {})", node.this, node.expression)
 
 
 def _is_decimal(node: exp.Expression) -> bool:
@@ -226,7 +203,8 @@ def _cast(node: exp.Expression) -> str | None:
         return None if type_ is None else _shaped(f"{word.upper()}({{}} AS {type_})", node.this)
     is_date = target.this is exp.DataType.Type.DATE
     if type(node) is exp.Cast and is_date and isinstance(node.this, exp.Literal):
-        return _date(str(node.this.this))
+        found = date_literal(str(node.this.this))
+        return None if found is None else f"DATE '{found.value}'"
     return None
 
 
@@ -234,16 +212,6 @@ def _decimal(target: exp.Expression) -> str | None:
     sizes = [str(one.name) for one in target.expressions]
     known = target.this is exp.DataType.Type.DECIMAL and len(sizes) == 2
     return f"DECIMAL({sizes[0]},{sizes[1]})" if known and "".join(sizes).isdigit() else None
-
-
-def _date(text: str) -> str | None:
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII):
-        return None
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return None
-    return f"DATE '{text}'"
 
 
 def _not(node: exp.Expression) -> str | None:
@@ -309,7 +277,7 @@ def _substring(node: exp.Expression) -> str | None:
 
 
 def _truncation(node: exp.Expression) -> str | None:
-    unit, inner = said(node), _bare(node.this)
+    unit, inner = said(node), of_date(node.this)
     if unit is None or unit.upper() != node.args["unit"].name.upper() or not unit.isalpha():
         return None
     if isinstance(node, exp.DateTrunc):
