@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from accelerator.metrics import Metrics
 from accelerator.session import Accelerator
+from bench.report import Report
+from bench.steps import Steps
 from bench.tpc.compare import differences
 
 FAILURES = frozenset(
@@ -24,6 +26,19 @@ FAILURES = frozenset(
     }
 )
 """Reasons that none of these queries may have: something broke."""
+
+
+def ended(report: Report, steps: Steps, wrong: Mapping[int, Sequence[str]]) -> int:
+    """Writes the figures, and says them; the exit status: 1 where a query's answer is wrong."""
+    report.complete = True
+    report.save()
+    for number, sentences in wrong.items():
+        for sentence in sentences:
+            steps.console.print(f"[red]query {number}[/]: {sentence}", highlight=False)
+    for name, value in report.figures.items():
+        steps.console.print(f"  {name:<24} {value:,.4g}", highlight=False)
+    steps.console.print(f"Written to {report.path}")
+    return int(any(wrong.values()))
 
 
 @dataclass(frozen=True, slots=True)

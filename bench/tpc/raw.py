@@ -27,6 +27,7 @@ from bench.ssb.workspace import SPARK_CONF
 from bench.steps import Steps, noise_into
 from bench.tpc.compare import differences
 from bench.tpc.data import Suite, catalog_of
+from bench.tpc.outcome import ended
 from bench.tpc.sail import Sail, SailError, sail
 
 ROUNDS = 4
@@ -103,15 +104,7 @@ def run_raw(suite: Suite, path: Path) -> int:
         with steps.step("Ask a table of which 5 % are deleted"):
             report.figures["deleted_over_plain_scan"] = _deleted(acc, suite, report)
     report.figures = figures(measured) | report.figures
-    report.complete = True
-    report.save()
-    for one in measured:
-        for sentence in one.wrong:
-            steps.console.print(f"[red]query {one.number}[/]: {sentence}", highlight=False)
-    for name, value in report.figures.items():
-        steps.console.print(f"  {name:<24} {value:,.4g}", highlight=False)
-    steps.console.print(f"Written to {report.path}")
-    return 1 if any(one.wrong for one in measured) else 0
+    return ended(report, steps, {one.number: one.wrong for one in measured})
 
 
 def figures(measured: Sequence[Measured]) -> dict[str, float | int]:

@@ -20,7 +20,7 @@ from bench.report import Report
 from bench.ssb.workspace import SPARK_CONF
 from bench.steps import Steps, noise_into
 from bench.tpc.data import Suite, catalog_of
-from bench.tpc.outcome import Outcome
+from bench.tpc.outcome import Outcome, ended
 from bench.tpc.raw import run_raw
 
 SCALE = 0.1
@@ -71,17 +71,10 @@ def run(options: argparse.Namespace) -> int:
                 report.details["queries"] = [one.to_dict() for one in outcomes]
                 report.save()
     report.figures |= figures(outcomes)
-    report.complete = True
-    report.save()
+    code = ended(report, steps, {one.number: one.wrong for one in outcomes})
     if options.docs:
         PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), suite, outcomes), "utf-8")
-    for one in outcomes:
-        for sentence in one.wrong:
-            steps.console.print(f"[red]query {one.number}[/]: {sentence}", highlight=False)
-    for name, value in report.figures.items():
-        steps.console.print(f"  {name:<24} {value:,.4g}", highlight=False)
-    steps.console.print(f"Written to {report.path}")
-    return 1 if any(one.wrong for one in outcomes) else 0
+    return code
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, float | int]:
