@@ -106,6 +106,8 @@ class Planner:
 
     def _but_left(self, sql: str, plan: Plan) -> Plan:
         """The plan, or a plain one where all rows that it reads were left to Spark before."""
+        if self._left.is_empty:
+            return plan
         for leaf in _reads_all(plan):
             read = _rows_read(leaf)
             found = self._left.get(read) or self._left.get((_shape_name(sql), read))

@@ -31,6 +31,11 @@ class Recent(Generic[V]):
         self._weight = 0
         self._lock = threading.Lock()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is kept."""
+        return not self._values
+
     def get(self, key: Hashable) -> V | None:
         """The value, None if it isn't kept."""
         with self._lock:

@@ -20,6 +20,7 @@ from accelerator.covers.duckdb_text import (
     other_match,
     part_name,
     segment_condition,
+    some_column,
     types_now,
     used_columns,
 )
@@ -154,8 +155,7 @@ def _selected_rows(
     used = sorted(fields_used(plan.block, fact), key=lambda c: c.name)
     exact = plan.cover.exact
     if not used and exact:
-        every = plan.block.occurrences[fact].table.columns
-        some = next((c for c in every if is_known(c.type)), every[0])
+        some = some_column(plan.pinned[fact])
         used = [Column(fact, some.field_id, some.name, some.type)]
     if not selection or not used or not all(is_known(c.type) for c in used):
         if exact and plan.uncovered:

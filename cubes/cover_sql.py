@@ -164,7 +164,11 @@ def answer_sql(
     keys = tuple(f"k{i}" for i in range(len(match.keys)))
     slots = tuple(f"a{i}" for i in range(len(match.slots)))
     from_ = f"({' UNION ALL '.join(cells)}) cells"
-    sizes = {place: f"b{n}" for n, place in enumerate(sized)}
+    sizes = {
+        one.aggregate: f"b{sized.index(one.slots[0])}"
+        for one in match.finals
+        if _may_leave(one, match) and one.slots[0] in sized
+    }
     return _final(block, match, dialect, _Cells(from_, keys, keys, slots, sizes))
 
 
@@ -195,14 +199,14 @@ def _may_leave(final: Final, match: Match) -> bool:
 class _Cells:
     """What is aggregated: text behind FROM, and the texts of keys, GROUP BY and slots over it.
 
-    `sizes` are the columns that tell how much the numbers behind some slots may add up to.
+    `sizes` are the columns that tell how much the numbers of some sums may add up to.
     """
 
     from_: str
     keys: tuple[str, ...]
     groups: tuple[str, ...]
     slots: tuple[str, ...]
-    sizes: Mapping[int, str] = field(default_factory=dict)
+    sizes: Mapping[Aggregate, str] = field(default_factory=dict)
 
 
 def _only_segments(
@@ -432,15 +436,10 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
     finals = {f.aggregate: f for f in match.finals}
 
     def aggregate(call: Aggregate) -> str:
-        final = finals[call]
-        text = finish_text(final, cells.slots, dialect)
-        if not cells.sizes or not _may_leave(final, match):
+        text, size = finish_text(finals[call], cells.slots, dialect), cells.sizes.get(call)
+        if size is None:
             return text
-        place = final.slots[0]
-        argument, size = match.slots[place].argument, cells.sizes.get(place)
-        if argument is None or size is None:
-            return text
-        return sum_that_fits(argument.type or "", f"SUM({size})", text)
+        return sum_that_fits(call.args[0].type or "", f"SUM({size})", text)
 
     render = Renderer(dialect, lambda c: cells.keys[c.field_id], aggregate)
 

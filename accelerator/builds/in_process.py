@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from accelerator.covers.duckdb_text import check_columns
+from accelerator.covers.duckdb_text import check_columns, some_column
 from accelerator.engines.duckdb import DuckDBEngine, text_literal
 from accelerator.engines.table_scan import Numbered, table_scan, with_scans
 from accelerator.iceberg import LiveFile, PinnedTable
@@ -23,9 +22,6 @@ from cubes.manifest import unsafe
 from rewrite.expr import Column, Expr, columns
 from rewrite.reason import DeclinedError
 from rewrite.types import FLOATING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NAME = "raw_"
 
@@ -122,7 +118,8 @@ class InProcess:
         numbered: Numbered | None,
     ) -> tuple[dict[str, str], dict[str, pa.Table]]:
         pinned, name = self._pinned[number], self._names[number]
-        scan = table_scan(pinned, names or _any(pinned), files, name, self._duckdb, numbered)
+        read = names or [some_column(pinned).name]
+        scan = table_scan(pinned, read, files, name, self._duckdb, numbered)
         return ({name: scan.text} if scan.text else {}), scan.tables
 
 
@@ -132,11 +129,3 @@ def _used(cube: CubeDefinition, occurrence: int) -> set[Column]:
     exprs += [c for edge in cube.left_edges for c in edge.on]
     exprs += [e for s in cube.states for e in (s.argument, s.where) if e is not None]
     return {c for expr in exprs for c in columns(expr) if c.occurrence == occurrence}
-
-
-def _any(pinned: PinnedTable) -> list[str]:
-    """A column that may be read, where none is needed."""
-    fits: Iterator[str] = (
-        c.name for c in pinned.facts.columns if c.field_id not in pinned.uuid_fields
-    )
-    return [next(fits, pinned.facts.columns[0].name)]

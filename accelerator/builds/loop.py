@@ -30,7 +30,6 @@ from cubes.job_error import JobError
 Offer = tuple[Sequence[int], Sequence[SegmentRecord]]
 """Ids of records that go, and the records that stand in their place."""
 _T = TypeVar("_T")
-
 _log = logging.getLogger("accelerator")
 
 

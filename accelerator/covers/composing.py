@@ -106,12 +106,7 @@ class FactAlone:
         if isinstance(found, Declined):
             return replace(tried, declined=found)
         cover = Cover(
-            self.told.cube,
-            self.told.match,
-            found.shares,
-            survey=asked,
-            passed=found.passed,
-            raises=self.told.raises,
+            self.told.cube, self.told.match, found.shares, survey=asked, passed=found.passed
         )
         if not always and len(asked) and cover.files() == cover.files(ROWS):
             return replace(tried, declined=Declined("metadata_no_file"))

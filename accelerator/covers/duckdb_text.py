@@ -20,11 +20,13 @@ from accelerator.store.files import local_path
 from cubes.build_sql import SEGMENT, cells_count, rolled_select
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql, summed
 from cubes.layout import Layout
+from cubes.manifest import may_raise
 from cubes.plan import Match
 from cubes.states import rows_that_fit
 from rewrite.block import Block
 from rewrite.expr import Column, Expr, columns
-from rewrite.ranges import RangeOf, whole_range
+from rewrite.facts import ColumnFacts
+from rewrite.ranges import RangeOf, raises_nothing, whole_range
 from rewrite.reason import Declined, DeclinedError
 
 _COPIED_WHOLE = 4 * 1024 * 1024
@@ -157,12 +159,21 @@ def _read(block: Block, cover: Cover, pinned: Sequence[PinnedTable], prefix: str
         if has_equality_deletes(cover.uncovered):
             raise DeclinedError("equality_deletes")
         every = tuple((name, index) for index, name in enumerate(names))
-        raw = RawSource(names, fit=_that_fit(cover, pinned), raises=cover.raises)
+        fit, raises = _that_fit(cover, pinned), _may_raise(block, cover, pinned)
+        raw = RawSource(names, fit=fit, raises=raises)
         return _Read(segments, raw, every, copies)
     if cover.match.delta:
         joined = tuple((names[number], number) for number in sorted(cover.match.joined))
         return _Read(segments, RawSource(names, fact=False), joined, copies)
     return _Read(segments, None, (), copies)
+
+
+def _may_raise(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> bool:
+    """Whether a condition may raise on some row of the one table that is read whole."""
+    if len(pinned) > 1 or not cover.is_whole:
+        return False
+    known = range_of(pinned)
+    return may_raise(block.conjuncts, lambda call: raises_nothing(call, known))
 
 
 def _that_fit(cover: Cover, pinned: Sequence[PinnedTable]) -> frozenset[Expr]:
@@ -228,8 +239,11 @@ def fields_used(block: Block, occurrence: int) -> set[Column]:
 def used_columns(block: Block, occurrence: int, pinned: PinnedTable) -> list[str]:
     """Their names; one at least, which may be read in process where there is such a one."""
     names = sorted({c.name for c in fields_used(block, occurrence)})
-    if names:
-        return names
-    every = block.occurrences[occurrence].table.columns
+    return names or [some_column(pinned).name]
+
+
+def some_column(pinned: PinnedTable) -> ColumnFacts:
+    """A column to read where none is needed; one that may be read in process, if there is any."""
+    every = pinned.facts.columns
     fits = (c for c in every if is_known(c.type) and c.field_id not in pinned.uuid_fields)
-    return [next(fits, every[0]).name]
+    return next(fits, every[0])

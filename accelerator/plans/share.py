@@ -107,8 +107,7 @@ class Cover:
     that are read. `survey` is of the fact's files, where these were chosen by it. Of a join `own`
     is what holds of the fact alone, and `relates` its relate columns; tables that are `gone` aren't
     read, since these say all that is asked of them. `passed` says how many files each source has
-    left to the next, and why. Where it `raises`, rows are left out by no condition before all of
-    these are tested of them.
+    left to the next, and why.
     """
 
     cube: CubeDefinition
@@ -122,7 +121,6 @@ class Cover:
     relates: tuple[UsedRelate, ...] = ()
     gone: tuple[TableFacts, ...] = ()
     passed: tuple[Passed, ...] = ()
-    raises: bool = False
 
     def of(self, source: str) -> Iterator[Share]:
         """The shares of that source."""
