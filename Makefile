@@ -72,7 +72,8 @@ test: $(READY) ## check's tests and the Spark tests
 
 test-full: $(READY) ## every test, the slow ones too, and all of Spark's answers made anew
 	@$(need_java)
-	@TESTS_FULL=1 TESTS_RECORDS_MODE=anew $(BIN)/python -m pytest -q tests
+	@TESTS_FULL=1 TESTS_RECORDS_MODE=anew $(BIN)/python -m pytest -n $(SPARK_WORKERS) --dist loadfile \
+	  -q --durations=60 tests
 
 mutants: $(READY) ## plant each fault of tests/mutants alone: does a test notice? [JOBS=2]
 	@$(need_java)
