@@ -204,8 +204,8 @@ class Config:
     )
     build_in_process_bytes_max: int = _setting(
         _GIB // 2,
-        "Where no Spark session runs, a cube is built in process if at most so many bytes of data"
-        " files are read for it, and all that it keeps can be made there; 0: never.",
+        "Where no Spark session runs, a cube or index is built in process if at most so many bytes"
+        " of data files are read for it, and all that it keeps can be made there; 0: never.",
         kind="bytes",
     )
     relate_lookup_rows_max: int = _setting(

@@ -113,9 +113,16 @@ class Services:
         """Defines and builds indexes."""
         from accelerator.indexing.builder import IndexBuilder
 
-        lake, store, spark = self.lake, self.store, self.spark_source.engine
-        settings = self.context.settings
-        return IndexBuilder(lake, store, self.config, spark, self.dimensions, settings)
+        return IndexBuilder(
+            self.lake,
+            self.store,
+            self.config,
+            self.spark_source.engine,
+            self.dimensions,
+            self.context.settings,
+            lambda: self.spark_source.started,
+            self.cancellation.check,
+        )
 
     def plain_table(self, sql: str) -> pa.Table:
         """A statement's rows by plain Spark."""

@@ -1,6 +1,7 @@
-"""Index builds: which data files an index lacks, their blobs by Spark, their commit to the store.
+"""Index builds: which data files an index lacks, their blobs, their commit to the store.
 
-Its jobs go through the one loop of builds. Several indexes of a table are built in one pass over
+Spark's workers make the blobs, or this process where few bytes are read and no session runs. Jobs
+go through the one loop of builds. Several indexes of a table are built in one pass over
 its files.
 """
 
@@ -28,6 +29,7 @@ from accelerator.errors import (
 )
 from accelerator.iceberg import Lake, LiveFile, Pin, PinnedTable
 from accelerator.indexing import records
+from accelerator.indexing.in_process import index_here
 from accelerator.indexing.shuffled import look
 from accelerator.indexing.work import Answer, FileWork, Indexed, Source, Wanted, index_files
 from accelerator.progress import Progress, SilentProgress
@@ -127,9 +129,13 @@ class IndexBuilder:
         spark: Callable[[], SparkEngine],
         dimensions: Dimensions,
         settings: Callable[[], Mapping[str, str]] = dict,
+        spark_runs: Callable[[], bool] = lambda: True,
+        check: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`check` raises once what runs under a tag was told to stop."""
         self._lake, self._store, self._config, self._spark = lake, store, config, spark
         self._dimensions, self._settings = dimensions, settings
+        self._spark_runs, self._check = spark_runs, check
 
     def define(self, statement: CreateIndex, pinned: PinnedTable) -> IndexRecord:
         """The index that a statement describes.
@@ -274,13 +280,23 @@ class IndexBuilder:
             files = list({f.key: f for f in live if f.key in opened}.values())
             done = {t.record.id: BuiltIndex(t.record.name) for t in targets}
             with loop.running(len(files)):
+                here = self._in_process(targets, files)
                 for target in targets:
                     self._keep(target, due[target.record.id].kept)
                 for part in loop.each(_jobs(files)):
-                    self._job(targets, due, part, done, tag)
+                    self._job(targets, due, part, done, tag, here)
             for target in targets:
                 self._merge(target)
         return list(done.values())
+
+    def _in_process(self, targets: Sequence[Target], files: Sequence[LiveFile]) -> bool:
+        """Whether these files are few bytes, no session runs, and nothing needs Spark's joins."""
+        most = self._config.build_in_process_bytes_max
+        return (
+            not self._spark_runs()
+            and sum(f.size_bytes for f in files) <= most
+            and not any(t.path is not None and self._dimensions.is_large(t.path) for t in targets)
+        )
 
     def _check_session(self, wanted: Sequence[IndexRecord]) -> None:
         """BuildError where rules of the session may hide rows, which files don't."""
@@ -326,12 +342,14 @@ class IndexBuilder:
         files: Sequence[LiveFile],
         done: dict[str, BuiltIndex],
         tag: str,
+        here: bool = False,
     ) -> None:
-        """One Spark job over those files, and a commit for each index."""
+        """One job over those files, `here` or by Spark, and a commit for each index."""
         due = [t for t in targets if any(f.key in wanted[t.record.id].files for f in files)]
         with ExitStack() as stack:
             jobs = {t.record.id: stack.enter_context(OpenJob(self._store, t.record)) for t in due}
-            answers = self._run(due, {i: one.job for i, one in jobs.items()}, wanted, files, tag)
+            opened = {i: one.job for i, one in jobs.items()}
+            answers = self._run(due, opened, wanted, files, tag, here)
             for target in due:
                 lacks = wanted[target.record.id]
                 made = _made(target, files, answers, lacks.files)
@@ -352,8 +370,9 @@ class IndexBuilder:
         wanted_of: Mapping[str, Due],
         files: Sequence[LiveFile],
         tag: str,
+        here: bool,
     ) -> dict[str, Answer]:
-        pinned, engine = due[0].pinned, self._spark()
+        pinned = due[0].pinned
         paths = {t.record.field_id: t.path for t in due if t.path is not None}
         large = {number for number, path in paths.items() if self._dimensions.is_large(path)}
         for number in large:
@@ -400,11 +419,13 @@ class IndexBuilder:
             )
             for f in files
         ]
-        parts = _parts(work, engine)
         found = list[Answer]()
         looked_up = [one for one in wanted if one.field_id not in large]
-        if looked_up:
-            task = partial(index_files, source, looked_up)
+        if here:
+            found += index_here(source, wanted, work, lambda: self._check(tag))
+        elif looked_up:
+            engine, task = self._spark(), partial(index_files, source, looked_up)
+            parts = _parts(work, engine)
             found += (one for some in engine.run_tasks(task, parts, tag) for one in some)
         for number in large:
             mine = [one for one in wanted if one.field_id == number]

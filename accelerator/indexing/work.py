@@ -1,14 +1,15 @@
 """What one task of an index build does: reads columns of data files, and gives what they hold.
 
-Runs in Spark's Python workers and needs nothing of a session. A data file is opened once for all
-indexes; its values are read piece by piece, so that memory holds a piece and what the kinds keep.
-Heavy blobs are written beside each other into one sidecar for each index and file, light ones are
-given back. Rows that deletes have taken are indexed too: an index is of the file, not of a state.
+Runs in Spark's Python workers, or in this process, and needs nothing of a session. A data file is
+opened once for all indexes; its values are read piece by piece, so that memory holds a piece and
+what the kinds keep. Heavy blobs are written beside each other into one sidecar for each index and
+file, light ones are given back. Rows that deletes have taken are indexed too: an index is of the
+file, not of a state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
@@ -112,13 +113,21 @@ class Answer:
 
 
 def index_files(
-    source: Source, wanted: Sequence[Wanted], files: Sequence[FileWork]
+    source: Source,
+    wanted: Sequence[Wanted],
+    files: Sequence[FileWork],
+    check: Callable[[], None] = lambda: None,
 ) -> list[Answer]:
-    """What the files hold, in their order. OSError and Arrow's errors where one can't be read."""
-    return [Answer(file.path, tuple(_index_file(source, wanted, file))) for file in files]
+    """What the files hold, in their order. OSError and Arrow's errors where one can't be read.
+
+    `check` is called after each batch of rows, and may raise what ends the work.
+    """
+    return [Answer(file.path, tuple(_index_file(source, wanted, file, check))) for file in files]
 
 
-def _index_file(source: Source, wanted: Sequence[Wanted], file: FileWork) -> Iterator[Indexed]:
+def _index_file(
+    source: Source, wanted: Sequence[Wanted], file: FileWork, check: Callable[[], None]
+) -> Iterator[Indexed]:
     with readable(source, file) as parquet:
         if isinstance(parquet, str):
             yield from (Indexed(one.index_id, why=parquet) for one in wanted)
@@ -128,11 +137,13 @@ def _index_file(source: Source, wanted: Sequence[Wanted], file: FileWork) -> Ite
         doubtful = [one for one in running if one.checks]
         for number, rows, names in pieces(groups, doubtful):
             for batch in batches(parquet, number, rows, names):
+                check()
                 for one in doubtful:
                     one.check(batch)
         due = [one for one in running if not one.unchanged]
         for number, rows, names in pieces(groups, due):
             for batch in batches(parquet, number, rows, names):
+                check()
                 for one in due:
                     one.add(batch)
         for one in running:

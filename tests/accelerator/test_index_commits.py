@@ -36,7 +36,7 @@ class Index:
         )
         self.store.create_index(RECORD)
         self.builder = IndexBuilder(None, self.store, None, None, None)
-        self.builder._run = lambda targets, jobs, wanted, files, tag: {
+        self.builder._run = lambda targets, jobs, wanted, files, tag, here: {
             one.path: Answer(one.path, (Indexed(INDEX, why="many"),)) for one in files
         }
 

@@ -1,7 +1,7 @@
-"""Segments that DuckDB makes in process, and those that Spark makes: each can stand for the other.
+"""What is built in process, and what Spark builds: each can stand for the other.
 
 One table with deletes, a renamed and an added column; seven cubes, with joins that find partners,
-none, or several.
+none, or several; an index of each kind, and one on a relate column.
 """
 
 from __future__ import annotations
@@ -39,6 +39,17 @@ _CUBES = {
     "left": "SELECT name, count(*) AS n, count(key) AS c FROM {f} LEFT JOIN {d} ON k = key"
     " GROUP BY name",
     "twice": "SELECT name, count(*) AS n FROM {f} JOIN {t} ON k = key GROUP BY name",
+}
+_INDEXES = {
+    "BITMAP": "k",
+    "BLOOM": "l",
+    "BOUNDS": "i",
+    "RANGE": "id",
+    "NGRAM_BITMAP": "s2",
+    "NGRAM_BLOOM": "s2",
+    "TOKEN_BITMAP": "s2",
+    "TOKEN_BLOOM": "g",
+    "BITMAP ": "name",
 }
 _OWN = {"id", "cube_id", "path", "bytes", "facts", "inputs"}
 
@@ -81,7 +92,8 @@ def pair(
         spark_warehouse.attach(store=str(tmp_path_factory.mktemp("alike") / "store"))
         for _ in range(2)
     ]
-    made[1].services.builder._spark_runs = lambda: False
+    for builder in (made[1].services.builder, made[1].services.index_builder):
+        builder._spark_runs = lambda: False
     yield made[0], made[1]
     for acc in made:
         acc.close()
@@ -166,7 +178,7 @@ def test_what_fails_in_process_is_built_by_spark(
     pair: tuple[Accelerator, Accelerator], tables: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After it has written a file, or while rows without partners are counted."""
-    for step in ("write", "missing"):
+    for step, only in (("write", "min(i) AS x"), ("missing", "max(i) AS x")):
         real = getattr(InProcess, step)
 
         def failing(self: InProcess, *args: Any, real: Any = real) -> None:
@@ -174,7 +186,7 @@ def test_what_fails_in_process_is_built_by_spark(
             raise EngineError("the disk is full")
 
         name = f"alike_failing_{step}"
-        select = _CUBES["inner"].format(**tables)
+        select = _CUBES["inner"].format(**tables).replace("sum(l) AS s", only)
         with monkeypatch.context() as patched:
             patched.setattr(InProcess, step, failing)
             ours = _built(pair[1], name, select)
@@ -186,6 +198,36 @@ def test_what_fails_in_process_is_built_by_spark(
         (folder,) = {str(Path(path).parent.parent) for path in files}
         assert {str(path) for path in Path(folder).rglob("*.parquet")} == files
         assert pair[1].query(select).metrics.cubes == (name,)
+
+
+@pytest.mark.parametrize("kind", _INDEXES)
+def test_indexes_are_alike(
+    pair: tuple[Accelerator, Accelerator], tables: dict[str, str], kind: str
+) -> None:
+    """The very same bytes, whether they stand in bundles or in sidecars."""
+    column = _INDEXES[kind]
+    if column == "name":
+        pair[0].query(
+            f"ALTER TABLE {tables['f']} ADD RELATE COLUMN name FROM {tables['d']}.name"
+            f" ON {tables['f']}.k = {tables['d']}.key"
+        )
+    name, made = f"alike_{kind.strip().lower()}_{column}", []
+    for acc in pair:
+        acc.query(f"CREATE INDEX {name} ON {tables['f']} USING {kind.strip()} ({column})")
+        record = acc.services.store.registry().indexes[name]
+        version = acc.services.store.table(record.table_uuid)
+        made.append(sorted(version.of(record.id), key=lambda s: (s.is_bundle, s.files[0].path)))
+    assert len(made[0]) == len(made[1]) > 0
+    for spark, here in zip(*made, strict=True):
+        assert spark.files == here.files
+        assert spark.dimensions == here.dimensions
+        assert spark.fields == here.fields
+        assert spark.facts.keys() == here.facts.keys()
+        assert _bytes(spark) == _bytes(here)
+
+
+def _bytes(artifact: SegmentRecord) -> bytes:
+    return Path(local_path(artifact.path)).read_bytes()
 
 
 def _shown(type_: pa.DataType) -> str:
