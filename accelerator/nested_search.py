@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
-from accelerator.covers.duckdb_text import has_equality_deletes
+from accelerator.covers.duckdb_text import check_deletes
 from accelerator.iceberg import Pin
 from accelerator.plain_pruning import may_be_doubtful, pruning_doubt_above
 from accelerator.plans import (
@@ -129,8 +129,10 @@ def rows_beside(beside: Beside, pin: Pin, planned: Callable[[exp.Expression], Pl
     files = pinned.live_files()
     if len(files) > _BESIDE_FILES_MAX:
         return PlainPlan(_large())
-    if has_equality_deletes(files):
-        return PlainPlan(Declined("equality_deletes"))
+    try:
+        check_deletes(pinned, files)
+    except DeclinedError as error:
+        return PlainPlan(error.declined)
     return planned(beside.select(pinned.facts.columns))
 
 

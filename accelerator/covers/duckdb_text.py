@@ -11,6 +11,7 @@ from accelerator.covers.of_cubes import read_beside
 from accelerator.engines.duckdb import parquet_scan
 from accelerator.engines.hot_segments import Copy
 from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.iceberg.readable import sparks_deletes
 from accelerator.number_ranges import range_of
 from accelerator.plans import CoverPlan
 from accelerator.plans.share import Cover
@@ -34,9 +35,11 @@ _COPIED_WHOLE = 4 * 1024 * 1024
 Bloom filters leave fewer rows to read than a whole copy would."""
 
 
-def has_equality_deletes(files: Iterable[LiveFile]) -> bool:
-    """Which only Spark applies."""
-    return any(d.content == "equality" for f in files for d in f.deletes)
+def check_deletes(table: PinnedTable, files: Iterable[LiveFile]) -> None:
+    """DeclinedError where only Spark applies some of the files' equality deletes."""
+    why = sparks_deletes(table, files)
+    if why is not None:
+        raise DeclinedError("equality_deletes", f"{why[0].upper()}{why[1:]}.")
 
 
 def check_raw(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> None:
@@ -47,8 +50,7 @@ def check_raw(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> None
         files = cover.uncovered if number == cover.match.fact else None
         check_columns(pinned[number], fields_used(block, number), files)
     for number in beside:
-        if has_equality_deletes(pinned[number].live_files()):
-            raise DeclinedError("equality_deletes")
+        check_deletes(pinned[number], pinned[number].live_files())
 
 
 def check_columns(
@@ -156,8 +158,7 @@ def _read(block: Block, cover: Cover, pinned: Sequence[PinnedTable], prefix: str
         segments.append(SegmentSource(prefix + CELLS, "", other_match(cover)))
     names = tuple(f"{prefix}raw_{o.index}" for o in block.occurrences)
     if cover.uncovered or not segments:
-        if has_equality_deletes(cover.uncovered):
-            raise DeclinedError("equality_deletes")
+        check_deletes(pinned[cover.match.fact], cover.uncovered)
         every = tuple((name, index) for index, name in enumerate(names))
         fit, raises = _that_fit(cover, pinned), _may_raise(block, cover, pinned)
         raw = RawSource(names, fit=fit, raises=raises)

@@ -9,7 +9,6 @@ as its manifest says, and its deleted positions are all that is deleted. Any oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,19 +16,14 @@ from typing import Protocol
 import pyarrow as pa
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 
+from accelerator.iceberg.deleted_rows import DeletedRows
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import inputs_for, local_path
-from accelerator.iceberg.position_deletes import PositionDeletes, Positions
+from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.rows import Pinned, projection
 from accelerator.iceberg.stored_types import footers, lacked, unread
-from accelerator.recent import Recent
-
-_THREADS_MAX = 8
-_POSITIONS: Recent[Positions] = Recent(
-    1 << 16, weigh=lambda _, positions: positions.nbytes, weight_max=64 * 1024 * 1024
-)
 
 
 class PinnedById(Pinned, Protocol):
@@ -63,7 +57,7 @@ def by_ids(
 
     NeedsSparkError where only Spark reads a file, or nobody in process may read the column.
     """
-    check_readable(files)
+    check_readable(pinned, files)
     schema = projection(pinned, columns)
     wanted, ids = schema_to_pyarrow(schema), frozenset(f.field_id for f in schema.fields)
     never = pinned.defaulted_fields | {f.field_id for f in schema.fields if f.required}
@@ -98,8 +92,7 @@ def by_ids(
             deleted.append(file)
         else:
             whole.append(local[file.path])
-    positions = _positions(PositionDeletes(inputs), deleted)
-    pairs = zip(deleted, positions, strict=True)
+    pairs = zip(deleted, DeletedRows(pinned).of_each(deleted), strict=True)
     found = tuple((local[file.path], places) for file, places in pairs)
     return ByIds(tuple(whole), found, tuple(others))
 
@@ -128,15 +121,3 @@ def _have_values(missing: Iterable[int], file: LiveFile, never: Set[int]) -> boo
     They have a value of its partition or by default, or they `never` are NULL: then it's an error.
     """
     return any(one in never or file.fixed.get(one) is not None for one in missing)
-
-
-def _positions(deletes: PositionDeletes, files: Sequence[LiveFile]) -> Iterable[Positions]:
-    """Each file's deleted positions, side by side; a file's deletes never change their names."""
-
-    def of(file: LiveFile) -> Positions:
-        return _POSITIONS.get_or((file.path, file.deletes), lambda: deletes.of(file))
-
-    if len(files) < 2:
-        return map(of, files)
-    with ThreadPoolExecutor(_THREADS_MAX) as pool:
-        return list(pool.map(of, files))

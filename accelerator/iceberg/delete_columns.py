@@ -51,6 +51,7 @@ class DeleteFiles:
         self._rows = _numbers([c.record_count for c in columns])
         self._offsets = _chunked([c.content_offset for c in columns], pa.int64())
         self._sizes = _chunked([c.content_size for c in columns], pa.int64())
+        self._ids = _chunked([c.equality_ids for c in columns], pa.list_(pa.int32()))
         self._sequence = _numbers([c.sequence_number for c in columns])
         content = _numbers([c.content for c in columns])
         vectors = self._offsets.is_valid().to_numpy()
@@ -163,6 +164,7 @@ class DeleteFiles:
             record_count=int(self._rows[row]),
             content_offset=self._offsets[row].as_py(),
             content_size=self._sizes[row].as_py(),
+            equality_ids=tuple(self._ids[row].as_py() or ()) if self._equality[row] else (),
         )
 
     @cached_property

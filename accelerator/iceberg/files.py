@@ -17,7 +17,10 @@ PATH_FIELD_ID = 2147483546  # of `file_path` in position delete files
 
 @dataclass(frozen=True, slots=True)
 class DeleteRef:
-    """A delete file, or one deletion vector in a Puffin file."""
+    """A delete file, or one deletion vector in a Puffin file.
+
+    `equality_ids`: the fields that an equality delete compares, as its manifest says.
+    """
 
     path: str
     content: Literal["position", "equality", "dv"]
@@ -25,6 +28,7 @@ class DeleteRef:
     record_count: int
     content_offset: int | None = None
     content_size: int | None = None
+    equality_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,11 @@ class LiveFile:
     def key(self) -> tuple[str, int]:
         """What artifacts are keyed by: no two contents ever share it."""
         return self.path, self.sequence_number
+
+    @property
+    def deleted_by_value(self) -> bool:
+        """Whether some of its deletes are equality deletes."""
+        return any(ref.content == "equality" for ref in self.deletes)
 
     @property
     def deletes_key(self) -> str:

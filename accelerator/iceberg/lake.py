@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from accelerator.iceberg.delete_columns import DeleteFiles
+    from accelerator.iceberg.deleted_rows import DeletedRows
     from accelerator.iceberg.file_metadata import FileTable
     from accelerator.iceberg.manifest_jobs import Decoding, ManifestJobs
     from accelerator.iceberg.manifests.columns import ManifestColumns
@@ -440,19 +441,23 @@ class PinnedTable:
                 )
 
     def deleted(self) -> Callable[[LiveFile], Positions]:
-        """What gives a file's deleted positions; it keeps the position delete files that it reads.
+        """What gives a file's deleted positions; it keeps the delete files that it reads.
 
-        CatalogError where one can't be read; equality deletes are none of its business.
+        CatalogError where one can't be read, NeedsSparkError where only Spark applies one.
         """
-        from accelerator.iceberg.position_deletes import PositionDeletes
-
-        deletes = PositionDeletes(inputs_for(self.metadata_location, self.io_properties))
+        deletes = self.deletes()
 
         def positions(file: LiveFile) -> Positions:
             with self._read_errors():
                 return deletes.of(file)
 
         return positions
+
+    def deletes(self) -> DeletedRows:
+        """Which rows of its files are deleted."""
+        from accelerator.iceberg.deleted_rows import DeletedRows
+
+        return DeletedRows(self)
 
     def _read_errors(self) -> AbstractContextManager[None]:
         hint = "check that the files are there, whole and readable"

@@ -34,8 +34,8 @@ class PositionDeletes:
         self._lock = threading.Lock()
 
     def of(self, file: LiveFile) -> Positions:
-        """Positions of the file's deleted rows, in no order, some maybe twice."""
-        found = [self._positions(ref, file) for ref in file.deletes]
+        """Positions that these deletes name in the file, in no order, some maybe twice."""
+        found = [self._positions(ref, file) for ref in file.deletes if ref.content != "equality"]
         positions = np.concatenate([np.empty(0, dtype=np.int64), *found])
         if len(positions) and not 0 <= positions.min() <= positions.max() < file.record_count:
             raise ValueError(f"deletes of {file.path} name rows that it hasn't")
@@ -59,6 +59,8 @@ class PositionDeletes:
             if opened.metadata.num_rows != ref.record_count:
                 raise ValueError(f"{path} hasn't as many rows as its manifest says")
             table = _read_columns(opened, path)
+        if table.num_rows != ref.record_count:  # a footer may say more than row groups hold
+            raise ValueError(f"{path} hasn't as many rows as its footer says")
         if table.schema.field("pos").type != pa.int64() or table.column("pos").null_count:
             raise ValueError(f"{path} has positions that aren't whole numbers")
         paths = table.column("file_path").combine_chunks().dictionary_encode()

@@ -25,7 +25,7 @@ from accelerator.arrow_types import arrow_type
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import inputs_for, local_path
-from accelerator.iceberg.position_deletes import PositionDeletes, Positions
+from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.statistics import arrow_kind, is_ordered
 from accelerator.iceberg.stored_types import FIELD_ID
 from indexes.bounds import UNKNOWN, ColumnBounds
@@ -50,6 +50,14 @@ class Counted:
     groups: set[tuple[str, int]] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
     bytes: int = 0
+
+
+class Deletes(Protocol):
+    """Which rows are deleted."""
+
+    def of(self, file: LiveFile) -> Positions:
+        """Positions in the file, in no order. OSError, ValueError, NeedsSparkError."""
+        ...
 
 
 class ReadTable(Protocol):
@@ -81,6 +89,10 @@ class ReadTable(Protocol):
         """The rows of whole files, deletes applied."""
         ...
 
+    def deletes(self) -> Deletes:
+        """What tells which rows of a file are deleted."""
+        ...
+
 
 class GroupReader:
     """Opens files of one pinned table; `columns` are all that will be asked for.
@@ -94,7 +106,7 @@ class GroupReader:
         self._pinned, self._columns, self._check = pinned, columns, check
         self._kept: WeakSet[_Cut] = WeakSet()
         self._io = inputs_for(pinned.metadata_location, pinned.io_properties)
-        self.deletes = PositionDeletes(self._io)
+        self.deletes = pinned.deletes()
         uuids, self._defaulted = pinned.uuid_fields, pinned.defaulted_fields
         self._types = {
             c.field_id: arrow_type(c.type or "") for c in columns if c.field_id not in uuids

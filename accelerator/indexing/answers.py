@@ -122,8 +122,8 @@ class IndexAnswers:
             if verdict.certainty is not Certainty.EXACT:
                 return _NOTHING
             chosen = verdict.true.upper
-        cube, by_value = self._cube, any(d.content == "equality" for d in file.deletes)
-        if cube is None or self._deleted is None or by_value:
+        cube = self._cube
+        if cube is None or self._deleted is None or file.deleted_by_value:
             return _NOTHING
         if file.deletes:
             rows = BitMap(range(file.record_count)) if chosen is None else chosen

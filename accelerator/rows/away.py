@@ -21,6 +21,8 @@ from accelerator.arrow_types import arrow_type
 from accelerator.config import Config
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.errors import NeedsSparkError
+from accelerator.iceberg.io import inputs_for
+from accelerator.iceberg.position_deletes import PositionDeletes
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.row_groups import GroupReader, OpenFile
 from accelerator.indexing.probing import HeavyIndex, IndexFiles, RowSelection
@@ -52,6 +54,10 @@ class AwayTable:
     ) -> Mapping[tuple[str, int], frozenset[int]]:
         """See `PinnedTable.without_nan`."""
         return self.nan_free
+
+    def deletes(self) -> PositionDeletes:
+        """Files with deletes of other kinds aren't read by workers."""
+        return PositionDeletes(inputs_for(self.metadata_location, self.io_properties))
 
     def arrow(self, columns: Sequence[str], files: Sequence[LiveFile] | None = None) -> NoReturn:
         """Whole files aren't read by workers."""
@@ -137,10 +143,10 @@ def parts_of(plan: RowsPlan, config: Config, workers: int) -> tuple[Task, list[P
         return None
     files = reading.live(0, len(reading))
     try:
-        check_readable(files)
+        check_readable(plan.pinned[0], files)
     except NeedsSparkError:
         return None
-    if any(file.file_format != "parquet" for file in files):
+    if any(file.file_format != "parquet" or file.deleted_by_value for file in files):
         return None
     count = min(len(files), max(1, workers * _PARTS))
     task = Task(

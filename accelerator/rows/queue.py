@@ -80,7 +80,7 @@ class GroupQueue:
     """What is left of a plan's reading. Row groups without a row that passes are passed over."""
 
     def __init__(self, plan: RowsPlan, reader: GroupReader) -> None:
-        self._reading, self._reader = plan.reading, reader
+        self._reading, self._reader, self._pinned = plan.reading, reader, plan.pinned[0]
         self._conjuncts = plan.block.conjuncts
         self._keys = bounded_keys(plan.block)
         self._waiting: list[tuple[Places, int, Group]] = []
@@ -114,7 +114,7 @@ class GroupQueue:
 
     def _open(self, begin: int, end: int) -> None:
         files: list[LiveFile] = self._reading.live(begin, end)
-        check_readable(files)
+        check_readable(self._pinned, files)
         firsts = [self._reading.first(place) for place in range(begin, end)]
         self._opened = end
         for file, first in zip(self._reader.open(files), firsts, strict=True):

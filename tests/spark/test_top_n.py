@@ -189,16 +189,17 @@ def test_all_rows_stream_in_order(spark_warehouse, acc, monkeypatch) -> None:
 
 def test_what_spark_must_read_is_read_by_spark(spark_warehouse, acc) -> None:
     wh = spark_warehouse
-    name = wh.table("k INT, s STRING", version=2)
-    table = f"lake.d.{name}"
-    for first in (0, 100, 200):
-        wh.sql(f"INSERT INTO {table} SELECT CAST(id + {first} AS INT), 'x' FROM range(50)")
-    write_equality_delete(wh, name, [249, 248])
-    sql = f"SELECT k FROM {table} ORDER BY k DESC LIMIT 3"
-    answer = acc.query(sql)
-    assert answer.arrow().column("k").to_pylist() == [247, 246, 245]
-    assert answer.metrics.engine == "spark" and answer.metrics.rewritten
-    assert acc.sql(sql).toArrow()["k"].to_pylist() == [247, 246, 245]
+    for format_, engine in (("avro", "spark"), ("parquet", "duckdb")):
+        name = wh.table("k INT, s STRING", properties=f"'write.format.default'='{format_}'")
+        table = f"lake.d.{name}"
+        for first in (0, 100, 200):
+            wh.sql(f"INSERT INTO {table} SELECT CAST(id + {first} AS INT), 'x' FROM range(50)")
+        write_equality_delete(wh, name, [249, 248])
+        sql = f"SELECT k FROM {table} ORDER BY k DESC LIMIT 3"
+        answer = acc.query(sql)
+        assert answer.arrow().column("k").to_pylist() == [247, 246, 245]
+        assert answer.metrics.engine == engine and answer.metrics.rewritten
+        assert acc.sql(sql).toArrow()["k"].to_pylist() == [247, 246, 245]
     few = wh.attach(store=str(acc.config.store) + "2", duckdb_bytes_max=1)
     answer = few.query(f"SELECT k, s FROM {table} WHERE s = 'x' ORDER BY k LIMIT 70 OFFSET 2")
     assert answer.metrics.engine == "spark" and answer.metrics.rewritten

@@ -22,9 +22,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestContent, ManifestFile, write_manifest_list
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, NestedField, StringType
 from pyiceberg.view.metadata import ViewMetadata
 from pyroaring import BitMap64
 
+from accelerator.iceberg.equality_deletes import delete_file
 from accelerator.iceberg.errors import CatalogError, ManifestError, read_errors
 from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.io import gunzipped
@@ -299,6 +302,37 @@ def _position_steps(given: Input) -> Iterable[Step]:
     yield partial(_positions, deletes, DeleteRef("p.parquet", "position", 2, 100))
 
 
+_DELETED = Schema(NestedField(1, "i", IntegerType()), NestedField(2, "s", StringType()))
+_DELETED_ROWS = 100
+
+
+def _value_files() -> Sequence[Input]:
+    ids = ({b"PARQUET:field_id": b"1"}, {b"PARQUET:field_id": b"2"})
+    schema = pa.schema(
+        [pa.field("i", pa.int32(), True, ids[0]), pa.field("s", pa.string(), True, ids[1])]
+    )
+    texts = [f"t{n % 7}" if n % 5 else None for n in range(_DELETED_ROWS)]
+    table = pa.table([pa.array(range(_DELETED_ROWS), pa.int32()), pa.array(texts)], schema=schema)
+    found = []
+    for how in ({"compression": "none"}, {"compression": "zstd"}, {"use_dictionary": False}):
+        sink = io.BytesIO()
+        pq.write_table(table, sink, **how)
+        found.append(Input(sink.getvalue()))
+    return found
+
+
+def _value_steps(given: Input) -> Iterable[Step]:
+    ref = DeleteRef("v.parquet", "equality", 2, _DELETED_ROWS, equality_ids=(1, 2))
+    yield partial(_values, cast(Any, Served({"v.parquet": given.data})), ref)
+
+
+def _values(inputs: Any, ref: DeleteRef) -> Any:
+    found = delete_file(inputs, ref, _DELETED)
+    if found.num_rows != ref.record_count or found.column_names != ["i", "s"]:
+        raise WrongError("other rows than the manifest says")
+    return found.to_pylist()
+
+
 _VIEW = {
     "view-uuid": "fa6506c3-7681-40c8-86dc-e36561f83385",
     "format-version": 1,
@@ -396,6 +430,7 @@ FORMATS = (
         repaired=vector_sealed,
     ),
     Format("position deletes", _position_files, _position_steps, _STATEMENT),
+    Format("equality deletes", _value_files, _value_steps, _STATEMENT),
     Format("view metadata", _view_samples, _view_steps, (CatalogError,), text=True),
     Format("compressed metadata", _zipped, _zipped_steps, (CatalogError,)),
 )

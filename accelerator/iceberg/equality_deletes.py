@@ -1,0 +1,139 @@
+"""Which rows of data files equality deletes have deleted, as positions.
+
+A row goes where all of a delete's fields have the values of one of its rows. As in Iceberg's own
+readers NULL is NULL, NaN is NaN, and −0.0 isn't 0.0. Promises: only deletes are read that
+`check_readable` lets pass, and nothing in their files is trusted: what doesn't fit is a ValueError.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema
+
+from accelerator.iceberg.arrow_scan import Scanned, WholeFiles
+from accelerator.iceberg.files import DeleteRef, LiveFile
+from accelerator.iceberg.io import Inputs, inputs_for
+from accelerator.iceberg.stored_types import FIELD_ID, check_types, lacked, unread
+
+_Codes = npt.NDArray[np.int64]
+_ROWS_MAX = 1 << 25
+"""Of all deletes that apply to one data file."""
+
+
+class EqualityDeletes:
+    """Deleted positions of data files; keeps delete files while it lives."""
+
+    def __init__(self, pinned: Scanned) -> None:
+        self._pinned = pinned
+        self._io = inputs_for(pinned.metadata_location, pinned.io_properties)
+        self._files: dict[Hashable, pa.Table] = {}
+        self._lock = threading.Lock()
+
+    def of(self, file: LiveFile) -> npt.NDArray[np.int64]:
+        """Positions of the rows that the file's equality deletes hit, in no order."""
+        by_fields: dict[tuple[int, ...], list[DeleteRef]] = defaultdict(list)
+        for ref in file.deletes:
+            if ref.content == "equality":
+                by_fields[tuple(sorted(set(ref.equality_ids)))].append(ref)
+        if sum(ref.record_count for refs in by_fields.values() for ref in refs) > _ROWS_MAX:
+            raise ValueError(f"more than {_ROWS_MAX:,} equality deletes apply to {file.path}")
+        gone = np.zeros(file.record_count, dtype=bool)
+        for ids, refs in by_fields.items():
+            wanted = Schema(*(self._pinned.schema.find_field(one) for one in ids))
+            gone |= _hit(self._keys(file, wanted), [self._rows(ref, wanted) for ref in refs])
+        return np.flatnonzero(gone)
+
+    def _keys(self, file: LiveFile, wanted: Schema) -> pa.Table:
+        """The file's values of those fields, under the table's types."""
+        check_types(self._io, [file], schema_to_pyarrow(wanted))
+        read = WholeFiles(self._pinned, wanted).in_order(file)
+        return _checked(read.cast(schema_to_pyarrow(wanted, include_field_ids=False)), file.path)
+
+    def _rows(self, ref: DeleteRef, wanted: Schema) -> pa.Table:
+        name = (ref.path, *(field.field_id for field in wanted.fields))
+        with self._lock:
+            known = self._files.get(name)
+        if known is None:
+            known = delete_file(self._io, ref, wanted)
+            with self._lock:
+                self._files[name] = known
+        return known
+
+
+def delete_file(inputs: Inputs, ref: DeleteRef, wanted: Schema) -> pa.Table:
+    """The rows by which it deletes, under the table's types. OSError, ValueError."""
+    fields = schema_to_pyarrow(wanted)
+    with inputs.new_input(ref.path).open() as stream:
+        try:
+            opened = pq.ParquetFile(cast(BinaryIO, stream))
+            stored = opened.schema_arrow
+            _check_rows(opened.metadata.num_rows, ref)
+            if lacked(stored, fields) != frozenset() or unread(stored, fields) is not None:
+                raise ValueError(f"{ref.path} lacks a field that it compares, or its type")
+            by_id = {(field.metadata or {}).get(FIELD_ID): field.name for field in stored}
+            names = [by_id[field.metadata[FIELD_ID]] for field in fields]
+            table = opened.read(columns=names)
+            if sorted(table.column_names) != sorted(names):
+                raise ValueError(f"{ref.path} has several columns of one name")
+            _check_rows(table.num_rows, ref)
+            table = table.select(names).rename_columns(fields.names)
+        except pa.ArrowException as error:
+            raise ValueError(f"{ref.path} can't be read: {error}") from error
+    return _checked(table.cast(schema_to_pyarrow(wanted, include_field_ids=False)), ref.path)
+
+
+def _check_rows(rows: int, ref: DeleteRef) -> None:
+    """What a footer says, and what then is there, may be two things."""
+    if rows != ref.record_count:
+        raise ValueError(f"{ref.path} hasn't as many rows as its manifest says")
+
+
+def _checked(table: pa.Table, path: str) -> pa.Table:
+    """ValueError for texts that aren't UTF-8, of which Spark may take two for one."""
+    try:
+        table.validate(full=True)
+    except pa.ArrowException as error:
+        raise ValueError(f"{path} has values that can't be compared: {error}") from error
+    return table
+
+
+def _hit(keys: pa.Table, deletes: Sequence[pa.Table]) -> npt.NDArray[np.bool_]:
+    """Of each row whether it's among the deletes."""
+    rows = pa.concat_tables([keys, *deletes])
+    codes: _Codes = np.zeros(rows.num_rows, dtype=np.int64)
+    for column in rows.columns:
+        own, count = _codes(column)
+        # What both columns have had so far, as small numbers again.
+        codes = np.unique(codes * count + own, return_inverse=True)[1]
+    gone = np.zeros(int(codes.max(initial=-1)) + 1, dtype=bool)
+    gone[codes[keys.num_rows :]] = True
+    found: npt.NDArray[np.bool_] = gone[codes[: keys.num_rows]]
+    return found
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[_Codes, int]:
+    """A number for each value, NULL's among them, and how many there are."""
+    values = column.combine_chunks()
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if pa.types.is_floating(values.type):
+        values = _bits(values)
+    found = values.dictionary_encode(null_encoding="encode")
+    return found.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(found.dictionary)
+
+
+def _bits(values: pa.Array) -> pa.Array:
+    """Floats as whole numbers: equal where Java's comparators say so."""
+    whole = pa.int64() if values.type == pa.float64() else pa.int32()
+    one_nan = pc.if_else(pc.is_nan(values), pa.scalar(np.nan, values.type), values)
+    return one_nan.view(whole)
