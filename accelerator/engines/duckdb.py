@@ -10,8 +10,6 @@ from __future__ import annotations
 import atexit
 import os
 import re
-import shutil
-import tempfile
 import threading
 import time
 import uuid
@@ -29,6 +27,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from accelerator.engines.hot_segments import HotSegments
 from accelerator.engines.kept_rows import KeptRows
 from accelerator.engines.sketches import FUNCTIONS, Function
+from accelerator.engines.spill import Spill
 from accelerator.errors import CancelledError, EngineError
 from accelerator.iceberg.errors import NeedsSparkError
 from rewrite.functions import OURS
@@ -64,7 +63,7 @@ class DuckDBEngine:
         cache_bytes: of memory for what is read again and again.
         folders: local ones, below which it may read and write.
         spill_folder: where intermediate results go that memory doesn't hold, in a folder of its
-            own, 0700, that is gone when it's closed; None for the system's folder for such files.
+            own that `spill` promises of; None for the system's folder for such files.
         spill_bytes: at most so many of them; a statement that needs more fails.
     """
 
@@ -80,7 +79,8 @@ class DuckDBEngine:
     ) -> None:
         self._settings = {"threads": threads, "memory": memory}
         self._folders, self._spill_bytes = tuple(folders), spill_bytes
-        self._spill_folder, self._spill = spill_folder, ""
+        self._spill_folder = spill_folder
+        self._spill: Spill | None = None
         self._root: duckdb.DuckDBPyConnection | None = None
         self._local = threading.local()
         self._running: dict[str, set[duckdb.DuckDBPyConnection]] = {}
@@ -169,11 +169,11 @@ class DuckDBEngine:
             time.sleep(_AGAIN_S)
         with self._lock:
             root, self._root = self._root, None
-            spill, self._spill = self._spill, ""
+            spill, self._spill = self._spill, None
         if root is not None:
             root.close()
-        if spill:
-            shutil.rmtree(spill, ignore_errors=True)
+        if spill is not None:
+            spill.close()
 
     def end(self) -> None:
         """Closes for good, at the interpreter's end: a statement that begins afterwards fails."""
@@ -225,7 +225,7 @@ class DuckDBEngine:
     def _lock_down(self, root: duckdb.DuckDBPyConnection) -> None:
         """Nothing can be set afterwards: of the folders and limits none could be while locked."""
         try:
-            self._spill = tempfile.mkdtemp(prefix="accelerator-spill-", dir=self._spill_folder)
+            self._spill = Spill(self._spill_folder)
         except OSError as error:
             root.close()
             raise EngineError(
@@ -234,10 +234,10 @@ class DuckDBEngine:
             ) from error
         # Patterns are compared as they're written, and `path_list` writes them.
         patterns = {_literally(folder) for folder in self._folders}
-        allowed = ", ".join(map(text_literal, {*self._folders, *patterns, self._spill}))
+        allowed = ", ".join(map(text_literal, {*self._folders, *patterns, self._spill.path}))
         for setting in (
             f"allowed_directories = [{allowed}]",
-            f"temp_directory = {text_literal(self._spill)}",
+            f"temp_directory = {text_literal(self._spill.path)}",
             f"max_temp_directory_size = '{self._spill_bytes}B'",
             "autoinstall_known_extensions = false",
             "autoload_known_extensions = false",
