@@ -20,6 +20,8 @@ from rewrite.dialects import DIALECTS
 FILE_NAME = "accelerator.toml"
 CATALOG_FILE = "catalog.db"
 """The embedded catalog, in its warehouse."""
+WAREHOUSE = "warehouse"
+"""The folder of the warehouse, where none is named."""
 STORE_FOLDER = ".accelerator"
 """The store of a warehouse, where none is named."""
 ENV_PREFIX = "ACCELERATOR_"
@@ -36,16 +38,25 @@ def _setting(
     kind: str,
     choices: tuple[str, ...] = (),
     reaches_out: bool = False,
+    secret: bool = False,
 ) -> Any:
     """A field with its documentation, its kind (a key of `PARSERS`) and what it may be.
 
     `reaches_out`: it may run code, hand over credentials or write elsewhere, so that a file in the
-    warehouse can't set it: whoever writes tables could.
+    warehouse can't set it: whoever writes tables could. `secret`: it may hold credentials, as every
+    table of texts may.
     """
-    metadata = {"doc": doc, "kind": kind, "choices": choices, "reaches_out": reaches_out}
-    if isinstance(default, dict):  # it may hold credentials
+    secret = secret or isinstance(default, dict)
+    metadata = {
+        "doc": doc,
+        "kind": kind,
+        "choices": choices,
+        "reaches_out": reaches_out,
+        "secret": secret,
+    }
+    if isinstance(default, dict):
         return field(default_factory=dict, repr=False, metadata=metadata)
-    return field(default=default, metadata=metadata)
+    return field(default=default, repr=not secret, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +64,7 @@ class Config:
     """Every setting of a session; each one's meaning stands beside it."""
 
     warehouse: str = _setting(
-        "warehouse",
+        WAREHOUSE,
         "Folder or URI of the Iceberg warehouse of an embedded session.",
         kind="text",
         reaches_out=True,
@@ -61,10 +72,39 @@ class Config:
     catalog_name: str = _setting(
         "lake", "Name of the embedded catalog in Spark and in table names.", kind="name"
     )
+    catalog_type: str | None = _setting(
+        None,
+        "Sort of the catalog where it isn't the warehouse folder's own: `sql`, `rest`, `hive` or"
+        " `glue`; by default what `catalog_uri` looks like.",
+        kind="choice or none",
+        choices=("sql", "rest", "hive", "glue"),
+        reaches_out=True,
+    )
+    catalog_uri: str | None = _setting(
+        None,
+        "Address of the catalog, in PyIceberg's words, e.g. `sqlite:////data/catalog.db`,"
+        " `postgresql+psycopg2://…` or `https://…`.",
+        kind="text or none",
+        reaches_out=True,
+        secret=True,
+    )
+    catalog_properties: Mapping[str, str] = _setting(
+        {},
+        "Further properties of the catalog, in PyIceberg's names, e.g. `warehouse`, `credential`"
+        " or `s3.endpoint`.",
+        kind="mapping",
+        reaches_out=True,
+    )
+    catalogs: Mapping[str, Mapping[str, str]] = _setting(
+        {},
+        "Further catalogs by name, each with its properties, `type` and `uri` among them.",
+        kind="mappings",
+        reaches_out=True,
+    )
     store: str | None = _setting(
         None,
         "Root of the store: a path, `file:`, `s3:`, `gs:` or `az:` URI. "
-        "By default `.accelerator` in the warehouse.",
+        "By default `.accelerator` in the warehouse, where that is known.",
         kind="text or none",
         reaches_out=True,
     )
@@ -336,7 +376,7 @@ class Config:
         over |= dict(_parsed(given, "the arguments"))
         own = file is None
         if file is None:
-            file = _folder(over.get("warehouse", _default("warehouse"))) / FILE_NAME
+            file = _folder(over.get("warehouse", WAREHOUSE)) / FILE_NAME
             if not file.is_file():
                 return cls(**over)
         values = dict(_parsed(_from_file(file), str(file)))
@@ -394,17 +434,13 @@ def _parsed(values: Mapping[str, Any], source: str) -> Iterator[tuple[str, Any]]
         yield key, _parse(known[key], value, source)
 
 
-def _default(name: str) -> Any:
-    return next(one.default for one in fields(Config) if one.name == name)
-
-
 def _parse(one: Field[Any], value: Any, source: str) -> Any:
     """The value in its setting's type; every source may give text."""
     kind = one.metadata["kind"]
     try:
         return PARSERS[kind](value, one.metadata)
     except (OverflowError, RecursionError, TypeError, ValueError) as error:
-        shown = "that" if kind == "mapping" else repr(value)  # it may hold credentials
+        shown = "that" if one.metadata["secret"] else repr(value)
         raise ConfigError(
             f"setting {one.name!r} in {source} can't be {shown}: {error}",
             hint=f"{one.name} takes {describe(one)}",
@@ -414,6 +450,7 @@ def _parse(one: Field[Any], value: Any, source: str) -> Any:
 def describe(one: Field[Any]) -> str:
     """What a setting takes, in words, for messages and for the reference page."""
     kind = one.metadata["kind"]
-    if kind == "choice":
-        return "one of " + ", ".join(one.metadata["choices"])
+    if kind.startswith("choice"):
+        named = "one of " + ", ".join(one.metadata["choices"])
+        return named if kind == "choice" else f"{named}, or nothing"
     return KINDS[kind]

@@ -40,6 +40,8 @@ KINDS = {
     "bytes": "bytes, or a size such as 512MB or 2GiB",
     "texts": "a list of texts (in the environment: separated by commas)",
     "mapping": "a table of texts (in the environment: a JSON object)",
+    "mappings": "a table of tables of texts (in the environment: a JSON object)",
+    "choice or none": "one of its choices, or nothing",
 }
 
 
@@ -118,6 +120,14 @@ def _mapping(value: Any, _: Mapping[str, Any]) -> dict[str, str]:
     return {key: _conf_text(one) for key, one in raw.items()}
 
 
+def _mappings(value: Any, metadata: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    raw = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(raw, Mapping):
+        raise ValueError("it must map names to tables")
+    none: dict[str, Any] = {"choices": ()}
+    return {_name(key, none): _mapping(one, metadata) for key, one in raw.items()}
+
+
 def _texts(value: Any, _: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -152,4 +162,6 @@ PARSERS: dict[str, Parser] = {
     "bytes": _bytes,
     "texts": _texts,
     "mapping": _mapping,
+    "mappings": _mappings,
+    "choice or none": _text_or_none,
 }

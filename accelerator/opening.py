@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accelerator.config import CATALOG_FILE, Config
+from accelerator.config import CATALOG_FILE, STORE_FOLDER, WAREHOUSE, Config
 from accelerator.context import SessionContext, time_zone
+from accelerator.engines.java_catalogs import OWN_SCHEMA
 from accelerator.engines.source import SparkSource
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
@@ -29,10 +31,12 @@ def open(  # the public word for it
     config: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Accelerator:
-    """Opens the warehouse in the folder `path`, made if absent; no JVM is started.
+    """Opens the warehouse in the folder `path`, made if absent, or a catalog; no JVM is started.
 
-    `config` names a TOML file; `settings` are fields of `Config` and win over it. ConfigError for a
-    setting that is unknown or impossible.
+    `catalog_type`, `catalog_uri` and `catalog_properties` name the catalog in PyIceberg's words, or
+    PyIceberg's own configuration knows one as `catalog_name`. `config` names a TOML file;
+    `settings` are fields of `Config` and win over it. ConfigError for a setting that is unknown or
+    impossible.
     """
     if path is not None:
         settings["warehouse"] = os.fspath(path)
@@ -41,14 +45,9 @@ def open(  # the public word for it
 
 def open_loaded(loaded: Config) -> Accelerator:
     """The same, of settings that are known."""
-    folder = _folder(loaded.warehouse)
-    catalog = folder / CATALOG_FILE
-    warehouse = folder.as_uri()
-    lake_settings = CatalogSettings(
-        loaded.catalog_name,
-        "sql",
-        {"uri": f"sqlite:///{catalog}", "warehouse": warehouse},
-    )
+    catalogs = _catalogs(loaded)
+    if loaded.store is None and OWN_SCHEMA not in catalogs[0].properties:
+        loaded = replace(loaded, store=_store_beside(catalogs[0]))
 
     def make() -> SparkEngine:
         from accelerator.engines.spark import SparkEngine, SparkSettings
@@ -57,12 +56,12 @@ def open_loaded(loaded: Config) -> Accelerator:
         spark = SparkSettings(
             master=loaded.spark_master, driver_memory=loaded.spark_driver_memory, conf=conf
         )
-        return SparkEngine.embedded(warehouse, loaded.catalog_name, str(catalog), spark)
+        return SparkEngine.embedded(catalogs, spark)
 
     source = SparkSource(make)
     context = _context(loaded, source)
     lake = Lake(
-        [lake_settings],
+        catalogs,
         context.catalog,
         context.namespace,
         metadata_max_age_s=loaded.metadata_max_age_s,
@@ -74,17 +73,15 @@ def open_loaded(loaded: Config) -> Accelerator:
 def attach(spark: SparkSession, **settings: Any) -> Accelerator:
     """Stands over the user's own Spark session and its Iceberg catalogs; never stops it.
 
-    The store is `settings["store"]`, or the folder `.accelerator` where Spark's warehouse is.
+    The store is `settings["store"]`, or the folder `.accelerator` in the warehouse of Spark's
+    default catalog, or of the only Iceberg catalog. ConfigError where that isn't known.
     """
     from accelerator.engines.spark import SparkEngine
 
     engine = SparkEngine.attached(spark)
     loaded = Config.load(**settings)
     if loaded.store is None:
-        raise ConfigError(
-            "an attached session needs a place for its cubes",
-            hint='accelerator.attach(spark, store="/path/or/uri/of/the/store")',
-        )
+        loaded = replace(loaded, store=_store_beside(_default_of(engine)))
     source = SparkSource(lambda: engine)
     source.engine()
     context = _context(loaded, source)
@@ -141,6 +138,66 @@ def _store(config: Config) -> Store:
         max_age_s=config.store_max_age_s,
         read_only=config.store_read_only,
     )
+
+
+def _catalogs(loaded: Config) -> list[CatalogSettings]:
+    """The session's own catalog, which is the default one, then the others."""
+    if loaded.catalog_name in loaded.catalogs:
+        raise ConfigError(
+            f"two catalogs are named {loaded.catalog_name}",
+            hint="catalog_name names the first one, the keys of catalogs the others",
+        )
+    own = {"type": loaded.catalog_type, "uri": loaded.catalog_uri}
+    given = {key: value for key, value in own.items() if value} | dict(loaded.catalog_properties)
+    if not given and not loaded.catalogs and not _may_be_elsewhere(loaded):
+        return [_of_folder(loaded)]
+    from accelerator.iceberg.configured import is_configured, named_catalog  # slow to import
+
+    others = [named_catalog(name, one) for name, one in loaded.catalogs.items()]
+    if given or (_may_be_elsewhere(loaded) and is_configured(loaded.catalog_name)):
+        return [named_catalog(loaded.catalog_name, given), *others]
+    return [_of_folder(loaded), *others]
+
+
+def _may_be_elsewhere(loaded: Config) -> bool:
+    """Whether nobody has named a warehouse, and where it's looked for by default is none."""
+    return loaded.warehouse == WAREHOUSE and not Path(WAREHOUSE, CATALOG_FILE).exists()
+
+
+def _of_folder(loaded: Config) -> CatalogSettings:
+    """The SQLite catalog in the warehouse's folder, which is made if absent."""
+    folder = _folder(loaded.warehouse)
+    properties = {
+        "uri": f"sqlite:///{folder / CATALOG_FILE}",
+        "warehouse": folder.as_uri(),
+        OWN_SCHEMA: "V1",
+    }
+    return CatalogSettings(loaded.catalog_name, "sql", properties)
+
+
+def _store_beside(catalog: CatalogSettings) -> str:
+    """The store in the catalog's warehouse. ConfigError where that isn't known."""
+    warehouse = catalog.properties.get("warehouse", "")
+    if "://" not in warehouse and not warehouse.startswith(("/", "file:/")):  # a name, or none
+        raise ConfigError(
+            f"where the catalog {catalog.name} has its warehouse isn't known, and so no place for"
+            " cubes and indexes",
+            hint='set store to a folder, e.g. store="/data/accelerator"',
+        )
+    return f"{warehouse.rstrip('/')}/{STORE_FOLDER}"
+
+
+def _default_of(engine: SparkEngine) -> CatalogSettings:
+    """The Iceberg catalog beside whose tables the store is."""
+    known = {one.name: one for one in engine.catalog_settings()}
+    default = engine.session.conf.get("spark.sql.defaultCatalog", "")
+    if default not in known and len(known) != 1:
+        named = ", ".join(sorted(known)) or "none"
+        raise ConfigError(
+            f"which catalog has the store isn't known: Spark's Iceberg catalogs are {named}",
+            hint='accelerator.attach(spark, store="/path/or/uri/of/the/store")',
+        )
+    return known.get(default or "") or next(iter(known.values()))
 
 
 def _folder(warehouse: str) -> Path:

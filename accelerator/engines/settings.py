@@ -7,8 +7,11 @@ it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from accelerator.engines.java_catalogs import java_catalog
+from accelerator.iceberg import CatalogSettings
 
 PACKAGES = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
@@ -28,23 +31,25 @@ class SparkSettings:
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
-def embedded_conf(
-    warehouse: str, catalog_name: str, catalog_db: str, settings: SparkSettings
-) -> dict[str, str]:
-    """What an embedded session is configured with: one SQLite catalog, the default one."""
-    catalog = f"spark.sql.catalog.{catalog_name}"
+def embedded_conf(catalogs: Sequence[CatalogSettings], settings: SparkSettings) -> dict[str, str]:
+    """What an embedded session is configured with; the first catalog is the default one.
+
+    ConfigError for a catalog that Spark has no client for.
+    """
+    found = [java_catalog(one) for one in catalogs]
+    packages = dict.fromkeys((*settings.packages, *(p for one in found for p in one.packages)))
+    named = {
+        f"spark.sql.catalog.{one.name}{key and '.'}{key}": value
+        for one in found
+        for key, value in one.properties.items()
+    }
     return {
-        "spark.jars.packages": ",".join(settings.packages),
+        "spark.jars.packages": ",".join(packages),
         "spark.driver.memory": settings.driver_memory,
         "spark.sql.extensions": _EXTENSIONS,
-        catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "jdbc",
-        f"{catalog}.uri": f"jdbc:sqlite:{catalog_db}",
-        f"{catalog}.jdbc.schema-version": "V1",
-        f"{catalog}.warehouse": warehouse,
-        f"{catalog}.cache-enabled": "false",  # other processes commit too; every read is fresh
+        **named,
         "spark.sql.catalog.pruned": REWRITE_CATALOG,
-        "spark.sql.defaultCatalog": catalog_name,
+        "spark.sql.defaultCatalog": catalogs[0].name,
         "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 1))),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

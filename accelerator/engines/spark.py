@@ -104,11 +104,12 @@ class SparkEngine:
         self._lock = threading.RLock()
 
     @classmethod
-    def embedded(
-        cls, warehouse: str, catalog_name: str, catalog_db: str, settings: SparkSettings
-    ) -> SparkEngine:
-        """A session of our own over a SQLite catalog; starts nothing yet."""
-        conf = embedded_conf(warehouse, catalog_name, catalog_db, settings)
+    def embedded(cls, catalogs: Sequence[CatalogSettings], settings: SparkSettings) -> SparkEngine:
+        """A session of our own over those catalogs, of which the first is the default one.
+
+        Starts nothing yet. ConfigError for a catalog that Spark has no client for.
+        """
+        conf = embedded_conf(catalogs, settings)
         return cls(lambda: _start(settings.master, conf), owned=True)
 
     @classmethod

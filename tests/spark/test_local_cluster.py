@@ -18,7 +18,8 @@ from rewrite.facts import At
 
 root = sys.argv[1]
 settings = SparkSettings(master="local-cluster[2,1,1024]", driver_memory="1g")
-engine = SparkEngine.embedded(f"file://{root}/", "lake", f"{root}/catalog.db", settings)
+properties = {"uri": f"sqlite:///{root}/catalog.db", "warehouse": f"file://{root}/"}
+engine = SparkEngine.embedded([CatalogSettings("lake", "sql", properties)], settings)
 run = lambda text: engine.session.sql(text).collect()
 run("CREATE NAMESPACE lake.d")
 for version in (2, 3):

@@ -13,7 +13,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from accelerator.engines.java_catalogs import OWN_SCHEMA, java_catalog
 from accelerator.engines.spark import SparkEngine, SparkSettings
+from accelerator.iceberg import CatalogSettings
 
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 CONF = {
@@ -47,9 +49,7 @@ class Live:
         """The engine; its session runs."""
         if self._engine is None:
             settings = SparkSettings(master="local[2]", driver_memory="2g", conf=CONF)
-            engine = SparkEngine.embedded(
-                self.root.as_uri() + "/", "lake", str(self.root / "catalog.db"), settings
-            )
+            engine = SparkEngine.embedded([_lake(self.root, self.root / "catalog.db")], settings)
             with _jars().open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)  # one of several processes fetches the jars
                 engine.session.sql("CREATE NAMESPACE IF NOT EXISTS lake.d")
@@ -73,21 +73,22 @@ class Live:
         for key, value in CONF.items():
             if session.conf.isModifiable(key):
                 session.conf.set(key, value)
-        conf = {
-            "": "org.apache.iceberg.spark.SparkCatalog",
-            ".type": "jdbc",
-            ".uri": f"jdbc:sqlite:{catalog}",
-            ".jdbc.schema-version": "V1",
-            ".warehouse": folder.as_uri() + "/",
-            ".cache-enabled": "false",
-        }
-        for key, value in conf.items():
-            session.conf.set(f"spark.sql.catalog.lake{key}", value)
+        for key, value in java_catalog(_lake(folder, catalog)).properties.items():
+            session.conf.set(f"spark.sql.catalog.lake{key and '.'}{key}", value)
         session.conf.set(
             "spark.sql.catalog.pruned", "org.apache.iceberg.spark.SparkRewriteTableCatalog"
         )
         session.conf.set("spark.sql.defaultCatalog", "lake")
         return SparkEngine(lambda: session, owned=False)
+
+
+def _lake(folder: Path, catalog: Path) -> CatalogSettings:
+    properties = {
+        "uri": f"sqlite:///{catalog}",
+        "warehouse": folder.as_uri() + "/",
+        OWN_SCHEMA: "V1",
+    }
+    return CatalogSettings("lake", "sql", properties)
 
 
 def _jars() -> Path:

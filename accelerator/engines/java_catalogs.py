@@ -1,0 +1,90 @@
+"""The catalogs of an embedded session in the words of Iceberg's Java clients.
+
+Pure, and the way back of `session_catalogs`: PyIceberg's properties in, Spark's settings and the
+packages that they need out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+
+from accelerator.errors import ConfigError
+from accelerator.iceberg import CatalogSettings
+
+OWN_SCHEMA = "jdbc.schema-version"
+"""Which layout a SQL catalog's tables get where Spark makes them; the folder's own says so."""
+_DRIVERS = {
+    "postgresql": "org.postgresql:postgresql:42.7.7",
+    "mysql": "com.mysql:mysql-connector-j:9.3.0",
+}
+_AWS = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"
+_S3_IO = "org.apache.iceberg.aws.s3.S3FileIO"
+_S3_SCHEMES = ("s3://", "s3a://", "s3n://")
+
+
+@dataclass(frozen=True, slots=True)
+class JavaCatalog:
+    """One catalog: Spark's settings below its name, and packages beside those of Iceberg."""
+
+    name: str
+    properties: Mapping[str, str] = field(repr=False)
+    packages: tuple[str, ...] = ()
+
+
+def java_catalog(settings: CatalogSettings) -> JavaCatalog:
+    """The catalog for Spark. ConfigError for an address that Java's clients have no words for."""
+    given = {key: value for key, value in settings.properties.items() if not _is_pythons(key)}
+    uri = given.pop("uri", "")
+    packages: list[str] = []
+    own: dict[str, str] = {"type": settings.type}
+    if settings.type == "sql":
+        own = {"type": "jdbc", **_jdbc(settings.name, uri, packages)}
+    elif uri:
+        own["uri"] = uri
+    if settings.type == "glue":
+        packages.append(_AWS)
+    elif _on_s3(given):
+        packages.append(_AWS)
+        own |= {"io-impl": _S3_IO}
+    if "s3.region" in given:
+        own["client.region"] = given["s3.region"]
+    if "s3.endpoint" in given and given.get("s3.force-virtual-addressing", "") != "true":
+        own["s3.path-style-access"] = "true"
+    # Other processes commit too: every read is fresh.
+    properties = {"": "org.apache.iceberg.spark.SparkCatalog", "cache-enabled": "false"}
+    return JavaCatalog(settings.name, properties | own | given, tuple(dict.fromkeys(packages)))
+
+
+def _is_pythons(key: str) -> bool:
+    return key.startswith("py-") or key in ("type", "s3.force-virtual-addressing")
+
+
+def _on_s3(properties: Mapping[str, str]) -> bool:
+    told = properties.get("warehouse", "").startswith(_S3_SCHEMES)
+    return told or any(key.startswith("s3.") for key in properties)
+
+
+def _jdbc(name: str, uri: str, packages: list[str]) -> dict[str, str]:
+    """JDBC's address for SQLAlchemy's, with the credentials beside it."""
+    scheme, _, rest = uri.partition("://")
+    dialect = scheme.partition("+")[0]
+    if dialect == "sqlite" and rest.startswith("/"):
+        return {"uri": f"jdbc:sqlite:{rest.removeprefix('/')}"}
+    driver = _DRIVERS.get(dialect)
+    if driver is None:
+        raise ConfigError(
+            f"Spark has no client for the catalog {name}: its address is of {dialect or 'no'} kind",
+            hint=f"use one of sqlite, {', '.join(_DRIVERS)}, or a REST catalog",
+        )
+    packages.append(driver)
+    split = urlsplit(uri)
+    host = split.hostname or "localhost"
+    place = f"{f'[{host}]' if ':' in host else host}{f':{split.port}' if split.port else ''}"
+    query = f"?{split.query}" if split.query else ""
+    found = {"uri": f"jdbc:{dialect}://{place}{split.path}{query}"}
+    for key, value in (("jdbc.user", split.username), ("jdbc.password", split.password)):
+        if value is not None:
+            found[key] = unquote(value)
+    return found

@@ -1,0 +1,61 @@
+"""Catalogs as a user's settings name them, and as PyIceberg's own configuration does.
+
+That is `.pyiceberg.yaml` and the variables `PYICEBERG_CATALOG__…`, which PyIceberg finds and reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pyiceberg.catalog import infer_catalog_type
+from pyiceberg.utils.config import Config
+
+from accelerator.errors import ConfigError
+from accelerator.iceberg.catalogs import CatalogSettings
+
+_TYPES: tuple[Literal["sql", "rest", "hive", "glue"], ...] = ("sql", "rest", "hive", "glue")
+
+
+def named_catalog(name: str, properties: Mapping[str, str]) -> CatalogSettings:
+    """The catalog of those properties, beside what PyIceberg's configuration says of that name.
+
+    ConfigError for a sort that isn't known, or can't be told.
+    """
+    merged = {**_configured(name), **properties}
+    kind = merged.pop("type", None) or _inferred(name, merged)
+    for known in _TYPES:
+        if kind == known:
+            return CatalogSettings(name, known, merged)
+    raise ConfigError(
+        f"the catalog {name} is of type {kind!r}, which isn't known",
+        hint=f"its type may be {', '.join(_TYPES)}",
+    )
+
+
+def is_configured(name: str) -> bool:
+    """Whether PyIceberg's configuration has a catalog of that name."""
+    return bool(_configured(name))
+
+
+def _configured(name: str) -> dict[str, str]:
+    try:
+        found = Config().get_catalog_config(name) or {}
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"PyIceberg's configuration can't be read: {error}", hint="mend .pyiceberg.yaml"
+        ) from error
+    return {str(key): str(value) for key, value in found.items()}
+
+
+def _inferred(name: str, properties: Mapping[str, str]) -> str:
+    try:
+        found = infer_catalog_type(name, dict(properties))
+    except ValueError:
+        found = None
+    if found is None:
+        raise ConfigError(
+            f"of which type the catalog {name} is can't be told",
+            hint=f"set catalog_type to one of {', '.join(_TYPES)}, or catalog_uri",
+        )
+    return str(found.value)

@@ -1,0 +1,218 @@
+"""Opening catalogs of the kinds that run here, without a JVM: what is read, where the store is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+import accelerator
+from accelerator.engines.java_catalogs import java_catalog
+from accelerator.errors import AcceleratorError, ConfigError
+from accelerator.iceberg import CatalogError, CatalogSettings
+from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
+
+_SALES = pa.table({"store": pa.array([1, 2, 2], pa.int32()), "amount": pa.array([5, 7, 9])})
+_STORES = pa.table({"id": pa.array([1, 2], pa.int32()), "region": ["north", "south"]})
+_TOTALS = "SELECT store, sum(amount) AS total FROM shop.sales GROUP BY store ORDER BY store"
+_EXPECTED = [{"store": 1, "total": 5}, {"store": 2, "total": 16}]
+Made = Callable[..., SqlCatalog]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    """Makes a SQL catalog of any name and file, with its warehouse in a folder of its own."""
+    made: list[SqlCatalog] = []
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("HOME", str(tmp_path / "work"))
+    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
+    monkeypatch.setenv("SPARK_HOME", "")
+
+    def one(name: str, tables: dict[str, pa.Table], file: str = "meta.sqlite") -> SqlCatalog:
+        folder = tmp_path / name
+        (folder / "files").mkdir(parents=True)
+        found = SqlCatalog(
+            name, uri=f"sqlite:///{folder / file}", warehouse=(folder / "files").as_uri()
+        )
+        found.create_namespace("shop")
+        for table, rows in tables.items():
+            found.create_table(f"shop.{table}", rows.schema).append(rows)
+        made.append(found)
+        return found
+
+    yield one
+    for catalog in made:
+        catalog.engine.dispose()
+    assert list((tmp_path / "work").iterdir()) == []  # nothing is made where nobody asked for it
+
+
+def _properties(catalog: SqlCatalog) -> dict[str, str]:
+    return {"warehouse": catalog.properties["warehouse"]}
+
+
+def test_a_sqlite_file_of_any_name(make: Made, tmp_path: Path) -> None:
+    catalog = make("prod", {"sales": _SALES})
+    with accelerator.open(
+        catalog_name="prod",
+        catalog_uri=catalog.properties["uri"],
+        catalog_properties=_properties(catalog),
+    ) as acc:
+        answer = acc.query(_TOTALS)
+        assert (answer.arrow().to_pylist(), answer.metrics.engine) == (_EXPECTED, "duckdb")
+        acc.query(f"CREATE CUBE totals AS {_TOTALS.partition(' ORDER')[0]}")
+        assert acc.query(_TOTALS).metrics.cubes == ("totals",)
+        assert acc.query("SELECT count(*) AS n FROM prod.shop.sales").arrow().to_pylist() == [
+            {"n": 3}
+        ]
+        assert not acc.spark_started
+    assert (tmp_path / "prod" / "files" / ".accelerator").is_dir()
+
+
+@pytest.mark.parametrize("how", ["file", "environment", "toml"])
+def test_named_elsewhere(
+    make: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """By PyIceberg's own file, its variables, and our settings."""
+    catalog = make("prod", {"sales": _SALES})
+    uri, warehouse = catalog.properties["uri"], catalog.properties["warehouse"]
+    settings: dict[str, Any] = {"catalog_name": "prod"}
+    if how == "file":
+        text = f"catalog:\n  prod:\n    uri: {uri}\n    warehouse: {warehouse}\n"
+        (tmp_path / ".pyiceberg.yaml").write_text(text)
+        monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    elif how == "environment":
+        monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", uri)
+        monkeypatch.setenv("PYICEBERG_CATALOG__PROD__WAREHOUSE", warehouse)
+    else:
+        file = tmp_path / "named.toml"
+        file.write_text(
+            f'catalog_name = "prod"\ncatalog_type = "sql"\ncatalog_uri = "{uri}"\n'
+            f'[catalog_properties]\nwarehouse = "{warehouse}"\n'
+        )
+        settings = {"config": file}
+    with accelerator.open(**settings) as acc:
+        assert acc.query(_TOTALS).arrow().to_pylist() == _EXPECTED
+
+
+def test_a_rest_catalog(make: Made, tmp_path: Path) -> None:
+    """Its token ends again and again, and storage credentials are those of the newest load."""
+    catalog = make("behind", {"sales": _SALES})
+    with (
+        RestCatalogServer(catalog, token_requests=3).running() as server,
+        accelerator.open(
+            catalog_name="prod",
+            catalog_uri=server.uri,
+            catalog_properties={"credential": CREDENTIAL, "warehouse": "shops"},
+            store=str(tmp_path / "store"),
+        ) as acc,
+    ):
+        for _ in range(5):
+            answer = acc.query(_TOTALS)
+            assert (answer.arrow().to_pylist(), answer.metrics.engine) == (_EXPECTED, "duckdb")
+        assert server.vended >= 5
+        assert len(server.tokens) > 1
+        acc.query("CREATE INDEX i ON shop.sales USING BLOOM (amount)")
+        acc.query(f"CREATE CUBE totals AS {_TOTALS.partition(' ORDER')[0]}")
+        assert acc.query(_TOTALS).metrics.cubes == ("totals",)
+        assert not acc.spark_started
+        assert "secret-of-the-reader" not in repr(acc.config)
+
+
+def test_two_catalogs_in_one_statement(make: Made) -> None:
+    first, second = make("prod", {"sales": _SALES}), make("more", {"stores": _STORES})
+    with accelerator.open(
+        catalog_name="prod",
+        catalog_uri=first.properties["uri"],
+        catalog_properties=_properties(first),
+        catalogs={"more": {"uri": second.properties["uri"], **_properties(second)}},
+    ) as acc:
+        answer = acc.query(
+            "SELECT region, sum(amount) AS total FROM shop.sales JOIN more.shop.stores"
+            " ON store = id GROUP BY region ORDER BY region"
+        )
+        assert answer.metrics.engine == "duckdb"
+        assert [tuple(one.values()) for one in answer.arrow().to_pylist()] == [
+            ("north", 5),
+            ("south", 16),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message", "hint"),
+    [
+        ({"catalog_type": "rest"}, "where the catalog lake has its warehouse", "store"),
+        ({"catalog_uri": "ftp://x"}, "can't be told", "catalog_type"),
+        ({"catalog_properties": {"a": "b"}}, "can't be told", "catalog_uri"),
+        ({"catalogs": {"x": {"type": "odd"}}}, "'odd', which isn't known", "sql, rest"),
+        ({"catalogs": {"lake": {"type": "rest"}}}, "two catalogs are named lake", "catalog_name"),
+        ({"catalogs": {"a b": {}}}, "can't be that", "a table of tables"),
+        ({"catalogs": "[1]"}, "can't be that", "a table of tables"),
+        ({"catalog_type": "jdbc"}, "can't be 'jdbc'", "one of sql, rest, hive, glue"),
+        ({"catalog_uri": ["postgresql://me:secret@x"]}, "can't be that", "text"),
+    ],
+)
+def test_what_cannot_be_opened(
+    make: Made, settings: dict[str, Any], message: str, hint: str
+) -> None:
+    assert make
+    with pytest.raises(ConfigError, match=message) as told:
+        accelerator.open(**settings)
+    assert hint in (told.value.hint or "")
+    assert "secret" not in str(told.value)
+
+
+def test_a_catalog_that_does_not_answer_or_refuses(make: Made, tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    with accelerator.open(catalog_uri="http://127.0.0.1:9/", store=store) as acc:
+        with pytest.raises(AcceleratorError) as told:
+            acc.query("SHOW INDEXES ON shop.sales")
+        assert isinstance(told.value, CatalogError)
+        assert "lake" in told.value.message
+    catalog = make("behind", {"sales": _SALES})
+    wrong = {"credential": "reader:wrong-password"}
+    with (
+        RestCatalogServer(catalog).running() as server,
+        accelerator.open(catalog_uri=server.uri, catalog_properties=wrong, store=store) as acc,
+        pytest.raises(CatalogError) as told,
+    ):
+        acc.query("SHOW INDEXES ON shop.sales")
+    assert "wrong-password" not in f"{told.value.message} {told.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "found", "packages"),
+    [
+        ("sql", {"uri": "sqlite:////a/b.db", "warehouse": "file:///w"},
+         {"type": "jdbc", "uri": "jdbc:sqlite:/a/b.db", "warehouse": "file:///w"}, 0),
+        ("sql", {"uri": "postgresql+psycopg2://me:p%40ss@h:5433/db?sslmode=require"},
+         {"type": "jdbc", "uri": "jdbc:postgresql://h:5433/db?sslmode=require",
+          "jdbc.user": "me", "jdbc.password": "p@ss"}, 1),
+        ("sql", {"uri": "postgresql://[::1]/db"},
+         {"type": "jdbc", "uri": "jdbc:postgresql://[::1]/db"}, 1),
+        ("rest", {"uri": "https://c", "credential": "a:b", "py-io-impl": "x.Y", "type": "rest"},
+         {"type": "rest", "uri": "https://c", "credential": "a:b"}, 0),
+        ("rest", {"uri": "https://c", "s3.endpoint": "http://s", "s3.region": "r"},
+         {"type": "rest", "uri": "https://c", "s3.endpoint": "http://s", "s3.region": "r",
+          "client.region": "r", "s3.path-style-access": "true",
+          "io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}, 1),
+        ("hive", {"uri": "thrift://h:9083"}, {"type": "hive", "uri": "thrift://h:9083"}, 0),
+        ("glue", {"warehouse": "s3://b/w"}, {"type": "glue", "warehouse": "s3://b/w"}, 1),
+    ],
+)  # fmt: skip
+def test_in_the_words_of_java(
+    kind: Any, given: dict[str, str], found: dict[str, str], packages: int
+) -> None:
+    made = java_catalog(CatalogSettings("c", kind, given))
+    own = {"": "org.apache.iceberg.spark.SparkCatalog", "cache-enabled": "false"}
+    assert dict(made.properties) == own | found
+    assert len(made.packages) == packages
+
+
+def test_a_catalog_that_java_has_no_words_for() -> None:
+    with pytest.raises(ConfigError, match="no client for the catalog c"):
+        java_catalog(CatalogSettings("c", "sql", {"uri": "oracle://me:secret@h/db"}))
