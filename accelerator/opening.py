@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 def open(  # the public word for it
     path: str | os.PathLike[str] | None = None,
     *,
+    create: bool = False,
     config: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Accelerator:
-    """Opens the warehouse in the folder `path`, made if absent, or a catalog; no JVM is started.
+    """Opens the warehouse in the folder `path`, or a catalog; no JVM is started.
+
+    With `create` a warehouse that isn't there is made, else ConfigError.
 
     `catalog_type`, `catalog_uri` and `catalog_properties` name the catalog in PyIceberg's words, or
     PyIceberg's own configuration knows one as `catalog_name`. `config` names a TOML file;
@@ -40,12 +43,12 @@ def open(  # the public word for it
     """
     if path is not None:
         settings["warehouse"] = os.fspath(path)
-    return open_loaded(Config.load(config, **settings))
+    return open_loaded(Config.load(config, **settings), create=create)
 
 
-def open_loaded(loaded: Config) -> Accelerator:
+def open_loaded(loaded: Config, *, create: bool = False) -> Accelerator:
     """The same, of settings that are known."""
-    catalogs = _catalogs(loaded)
+    catalogs = _catalogs(loaded, create)
     if loaded.store is None and OWN_SCHEMA not in catalogs[0].properties:
         loaded = replace(loaded, store=_store_beside(catalogs[0]))
 
@@ -140,7 +143,7 @@ def _store(config: Config) -> Store:
     )
 
 
-def _catalogs(loaded: Config) -> list[CatalogSettings]:
+def _catalogs(loaded: Config, create: bool) -> list[CatalogSettings]:
     """The session's own catalog, which is the default one, then the others."""
     if loaded.catalog_name in loaded.catalogs:
         raise ConfigError(
@@ -150,13 +153,13 @@ def _catalogs(loaded: Config) -> list[CatalogSettings]:
     own = {"type": loaded.catalog_type, "uri": loaded.catalog_uri}
     given = {key: value for key, value in own.items() if value} | dict(loaded.catalog_properties)
     if not given and not loaded.catalogs and not _may_be_elsewhere(loaded):
-        return [_of_folder(loaded)]
+        return [_of_folder(loaded, create)]
     from accelerator.iceberg.configured import is_configured, named_catalog  # slow to import
 
     others = [named_catalog(name, one) for name, one in loaded.catalogs.items()]
     if given or (_may_be_elsewhere(loaded) and is_configured(loaded.catalog_name)):
         return [named_catalog(loaded.catalog_name, given), *others]
-    return [_of_folder(loaded), *others]
+    return [_of_folder(loaded, create), *others]
 
 
 def _may_be_elsewhere(loaded: Config) -> bool:
@@ -164,9 +167,9 @@ def _may_be_elsewhere(loaded: Config) -> bool:
     return loaded.warehouse == WAREHOUSE and not Path(WAREHOUSE, CATALOG_FILE).exists()
 
 
-def _of_folder(loaded: Config) -> CatalogSettings:
-    """The SQLite catalog in the warehouse's folder, which is made if absent."""
-    folder = _folder(loaded.warehouse)
+def _of_folder(loaded: Config, create: bool) -> CatalogSettings:
+    """The SQLite catalog in the warehouse's folder."""
+    folder = _folder(loaded.warehouse, create)
     properties = {
         "uri": f"sqlite:///{folder / CATALOG_FILE}",
         "warehouse": folder.as_uri(),
@@ -200,15 +203,27 @@ def _default_of(engine: SparkEngine) -> CatalogSettings:
     return known.get(default or "") or next(iter(known.values()))
 
 
-def _folder(warehouse: str) -> Path:
+def _folder(warehouse: str, create: bool) -> Path:
+    """The folder, in which there is a catalog."""
     if "://" in warehouse and not warehouse.startswith("file://"):
         raise ConfigError(
             f"an embedded warehouse is a local folder, not {warehouse}",
-            hint="for object stores attach to a Spark session: accelerator.attach(spark)",
+            hint="name its catalog by catalog_uri, or attach to a Spark session:"
+            " accelerator.attach(spark)",
         )
     folder = Path(warehouse.removeprefix("file://")).absolute()
+    catalog = folder / CATALOG_FILE
+    if catalog.exists():
+        return folder
+    if not create:
+        raise ConfigError(
+            f"there is no warehouse in {folder}",
+            hint=f"check the path; create=True (--create) makes one there, with its catalog in"
+            f" {CATALOG_FILE}, and catalog_uri names a catalog elsewhere",
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        catalog.touch()
     except OSError as error:
         raise ConfigError(
             f"the warehouse {folder} can't be made: {error.strerror}",

@@ -200,7 +200,7 @@ def _walk(report: Report) -> None:
 
     with (
         tempfile.TemporaryDirectory(prefix="house-") as place,
-        accelerator.open(place) as session,
+        accelerator.open(place, create=True) as session,
     ):
         session.spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.d")
         session.spark.sql(

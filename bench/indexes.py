@@ -68,7 +68,7 @@ def _needles(folder: Path, options: argparse.Namespace, steps: Steps, report: Re
     with steps.step(f"Write {made.files:,} files of {made.rows:,} rows") as tell:
         made.make(folder, tell)
         os.sync()  # pages that aren't written can't be forgotten
-    with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
+    with accelerator.open(folder, create=True, spark_conf=SPARK_CONF) as acc:
         needles.measure(acc, folder, made, steps, report, spark=not options.no_spark)
     shutil.rmtree(folder)
 
@@ -80,7 +80,7 @@ def _poems(folder: Path, steps: Steps, report: Report) -> None:
     with steps.step("Write the poems as a table"):
         paths = poem_searches.make(folder, poems.read(archive))
         os.sync()
-    with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
+    with accelerator.open(folder, create=True, spark_conf=SPARK_CONF) as acc:
         poem_searches.measure(acc, folder, paths, steps, report)
     shutil.rmtree(folder)
 
@@ -91,13 +91,13 @@ def _logs(folder: Path, options: argparse.Namespace, steps: Steps, report: Repor
     with steps.step(f"Write {made.lines:,} lines of a log in {made.files} files") as tell:
         made.make(folder, tell)
         os.sync()
-    with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
+    with accelerator.open(folder, create=True, spark_conf=SPARK_CONF) as acc:
         log_searches.measure(acc, folder, made, steps, report, spark=not options.no_spark)
     shutil.rmtree(folder)
 
 
 def _builds(folder: Path, options: argparse.Namespace, steps: Steps, report: Report) -> None:
     folder.mkdir()
-    with accelerator.open(folder, spark_conf=SPARK_CONF) as acc:
+    with accelerator.open(folder, create=True, spark_conf=SPARK_CONF) as acc:
         index_builds.measure(acc, folder, options.scale, steps, report)
     shutil.rmtree(folder)

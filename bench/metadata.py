@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _session(folder: Path) -> Iterator[accelerator.Accelerator]:
-    acc = accelerator.open(folder, spark_conf=SPARK_CONF)
+    acc = accelerator.open(folder, create=True, spark_conf=SPARK_CONF)
     try:
         yield acc
     finally:

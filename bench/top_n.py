@@ -38,7 +38,7 @@ def measure(folder: Path, steps: Steps, report: Report, *, spark: bool) -> None:
     for name, (files, rows) in _SIZES.items():
         with steps.step(f"Write {files:,} files of {rows:,} log lines") as tell:
             make_log(folder, name, files, rows, _DAYS * files // 1_000, tell)
-    acc = accelerator.open(folder, spark_conf=_SPARK_CONF)
+    acc = accelerator.open(folder, create=True, spark_conf=_SPARK_CONF)
     try:
         with steps.step("Ask for the last 200 lines of a day, day by day"):
             asked = {name: _asked(acc, name, report) for name in _SIZES}

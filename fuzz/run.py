@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ends.enter_context(suppress(KeyboardInterrupt))
         folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="fuzz"))
         ends.enter_context(noise_into(_LOG))
-        acc = ends.enter_context(accelerator.open(folder, **settings))
+        acc = ends.enter_context(accelerator.open(folder, create=True, **settings))
         acc.spark.sql("CREATE NAMESPACE lake.fuzz")
         run = Run(acc, "lake.fuzz", seed, tell, options.queries, options.minutes * 60)
         outcome = run.outcome

@@ -36,9 +36,12 @@ class Options:
     config: str | None
     json: bool
 
-    def session(self) -> AbstractContextManager[Session]:
-        """The session to ask, closed at the end; its errors end the process."""
-        return session_of(self.opener, self.warehouse, self.config)
+    def session(self, *, create: bool = False) -> AbstractContextManager[Session]:
+        """The session to ask, closed at the end; its errors end the process.
+
+        With `create` over a warehouse that is made if it isn't there.
+        """
+        return session_of(self.opener, self.warehouse, self.config, create)
 
 
 def _common(command: Callable[..., None]) -> Callable[..., None]:
@@ -128,16 +131,23 @@ def main() -> None:
     type=click.FloatRange(min=0),
     help="Seconds that each query may take; by default the setting timeout_s.",
 )
+@click.option("--create", is_flag=True, help="Make the warehouse if it isn't there.")
 @_common
 def sql_command(
-    sql: str | None, file: TextIO | None, rows: int, timeout: float | None, *, options: Options
+    sql: str | None,
+    file: TextIO | None,
+    rows: int,
+    timeout: float | None,
+    create: bool,
+    *,
+    options: Options,
 ) -> None:
     """Run SQL: queries, Spark's statements, and ours (CREATE CUBE and so on).
 
     Several statements, each ended by a semicolon, run in turn; the first that fails ends it.
     """
     statements = _statements(sql, file)
-    with options.session() as session:
+    with options.session(create=create) as session:
         if options.json:
             _print([session.query(one, timeout_s=timeout) for one in statements], options)
             return

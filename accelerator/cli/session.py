@@ -103,32 +103,36 @@ class Session(Protocol):
         ...
 
 
-Opener = Callable[[str | None, str | None], Session]
+Opener = Callable[[str | None, str | None, bool], Session]
+"""Of the warehouse, the file of settings, and whether a warehouse is made that isn't there."""
 
 
-def open_session(warehouse: str | None, config_file: str | None) -> Session:
+def open_session(warehouse: str | None, config_file: str | None, create: bool) -> Session:
     """An embedded session; without a warehouse, the one that `accelerator.toml` here names."""
     import accelerator
-    from accelerator.config import ENV_FILE, FILE_NAME, Config
+    from accelerator.config import ENV_FILE, ENV_PREFIX, FILE_NAME, Config
     from accelerator.opening import open_loaded
 
     if warehouse is None and config_file is None:
         if Path(FILE_NAME).is_file():
-            return open_loaded(Config.load_here())
-        if ENV_FILE not in os.environ:
+            return open_loaded(Config.load_here(), create=create)
+        named = (ENV_FILE, f"{ENV_PREFIX}CATALOG_URI", f"{ENV_PREFIX}CATALOG_TYPE")
+        if not os.environ.keys() & set(named):
             raise click.UsageError(
-                "which warehouse? give --warehouse or --config, set ACCELERATOR_WAREHOUSE or"
-                f" {ENV_FILE}, or work where an {FILE_NAME} is"
+                f"which warehouse? give --warehouse or --config, set {ENV_PREFIX}WAREHOUSE,"
+                f" {ENV_PREFIX}CATALOG_URI or {ENV_FILE}, or work where an {FILE_NAME} is"
             )
-    return accelerator.open(warehouse, config=config_file)
+    return accelerator.open(warehouse, config=config_file, create=create)
 
 
 @contextmanager
-def session_of(opener: Opener, warehouse: str | None, config_file: str | None) -> Iterator[Session]:
+def session_of(
+    opener: Opener, warehouse: str | None, config_file: str | None, create: bool
+) -> Iterator[Session]:
     """The session for one command; leaves the process with what went wrong, if anything did."""
     session: Session | None = None
     try:
-        session = opener(warehouse, config_file)
+        session = opener(warehouse, config_file, create)
         yield session
     except BaseException as error:
         code = _exit_code(error)

@@ -71,7 +71,7 @@ def open_loaded(workspace: Workspace, steps: Steps) -> accelerator.Accelerator:
     if not loaded:
         shutil.rmtree(workspace.warehouse, ignore_errors=True)
     workspace.warehouse.mkdir(parents=True, exist_ok=True)
-    acc = accelerator.open(workspace.warehouse, spark_conf=SPARK_CONF)
+    acc = accelerator.open(workspace.warehouse, create=True, spark_conf=SPARK_CONF)
     if not loaded:
         with steps.step("Start Spark (the first time it downloads the Iceberg runtime)"):
             acc.spark.sparkContext.setLogLevel("ERROR")

@@ -79,7 +79,9 @@ def run_raw(suite: Suite, path: Path) -> int:
     with ExitStack() as stack:
         stack.enter_context(noise_into(suite.root / "tpc.log"))
         store = str(suite.root / "no-cubes")
-        acc = stack.enter_context(accelerator.open(suite.warehouse, store=store, spark_conf=_CONF))
+        acc = stack.enter_context(
+            accelerator.open(suite.warehouse, create=True, store=store, spark_conf=_CONF)
+        )
         with steps.step("Load the tables into Iceberg") as tell:
             suite.load(catalog_of(acc.config.catalog_name, suite.warehouse), tell)
         acc.query(f"USE {suite.name}")

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     outcomes: list[Outcome] = []
     with (
         noise_into(suite.root / "tpc.log"),
-        accelerator.open(suite.warehouse, spark_conf=_CONF) as acc,
+        accelerator.open(suite.warehouse, create=True, spark_conf=_CONF) as acc,
     ):
         with steps.step("Load the tables into Iceberg") as tell:
             suite.load(catalog_of(acc.config.catalog_name, suite.warehouse), tell)

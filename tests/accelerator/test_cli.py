@@ -52,8 +52,8 @@ class Fake:
         self.verification = EQUAL
         self.error = None
 
-    def __call__(self, warehouse, config):
-        self.opened = (warehouse, config)
+    def __call__(self, warehouse, config, create):
+        self.opened = (warehouse, config, create)
         return self
 
     def query(self, sql, *, timeout_s=None):
@@ -112,7 +112,7 @@ def test_a_table_for_people():
     fake = Fake()
     found = run(fake, "sql", "SELECT 1;", "--warehouse", "wh", "--config", "c.toml")
     assert found.exit_code == 0, found.output
-    assert (fake.opened, fake.asked, fake.closed) == (("wh", "c.toml"), ["SELECT 1"], True)
+    assert (fake.opened, fake.asked, fake.closed) == (("wh", "c.toml", False), ["SELECT 1"], True)
     lines = [line.rstrip() for line in found.stdout.splitlines()]
     assert lines[0].split() == ["region", "revenue"]
     assert lines[2:] == [

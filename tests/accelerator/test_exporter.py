@@ -63,7 +63,7 @@ def fill(root: Path) -> Store:
 
 
 def opened(folder: Path) -> accelerator.Accelerator:
-    return accelerator.open(folder, vacuum_versions_min=1, vacuum_retain_hours=0)
+    return accelerator.open(folder, create=True, vacuum_versions_min=1, vacuum_retain_hours=0)
 
 
 def test_figures_of_good_and_failed_rounds(tmp_path, monkeypatch):
@@ -168,6 +168,7 @@ def test_addresses_that_are_none(address):
 @pytest.mark.parametrize("number", sized([signal.SIGTERM], full=[signal.SIGTERM, signal.SIGINT]))
 def test_the_server_of_the_command_ends_with_it(tmp_path, number):
     fill(tmp_path / ".accelerator")
+    accelerator.open(tmp_path, create=True).close()
     port = free_port()
     command = ["-m", "accelerator.cli.main", "serve-maintenance", "--json", "--metrics", str(port)]
     process = subprocess.Popen(
@@ -189,7 +190,7 @@ def test_nothing_of_it_is_imported_unasked(tmp_path):
     probe = f"""
 import sys, threading, accelerator
 from accelerator.maintenance.daemon import Schedule
-with accelerator.open({str(tmp_path)!r}) as acc:
+with accelerator.open({str(tmp_path)!r}, create=True) as acc:
     acc.maintain(Schedule(0, 0), print, stop=threading.Event(), rounds=1)
 assert "prometheus_client" not in sys.modules
 """

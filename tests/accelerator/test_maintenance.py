@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import accelerator
 from accelerator.cli.main import main
 from accelerator.config import Config
 from accelerator.errors import StoreError
@@ -161,6 +162,7 @@ def test_several_at_once_do_no_harm(tmp_path: Path) -> None:
 
 def test_once_by_the_command(tmp_path: Path) -> None:
     _filled(tmp_path / "wh" / ".accelerator")
+    accelerator.open(tmp_path / "wh", create=True).close()
     asked = ["serve-maintenance", "--warehouse", str(tmp_path / "wh"), "--once"]
     found = CliRunner().invoke(main, [*asked, "--json"])
     assert found.exit_code == 0, found.output
@@ -173,6 +175,7 @@ def test_once_by_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
     _filled(tmp_path / "wh" / ".accelerator")
+    accelerator.open(tmp_path / "wh", create=True).close()
     command = ["-m", "accelerator.cli.main", "serve-maintenance", "--json"]
     process = subprocess.Popen(
         [sys.executable, *command, "--warehouse", str(tmp_path / "wh")],

@@ -55,7 +55,7 @@ def test_a_needle_is_where_the_generator_says(made: tuple[Path, Needles], column
 
 def test_bounds_leave_no_file_of_the_needles_out(made: tuple[Path, Needles]) -> None:
     folder, needles = made
-    with accelerator.open(folder) as acc:
+    with accelerator.open(folder, create=True) as acc:
         for number in range(5):
             plan, _ = acc.plan(
                 f"SELECT * FROM bench.needle WHERE id = {needles.literal('id', number)}"
@@ -68,7 +68,7 @@ def test_turns_give_each_system_its_table_and_count_what_it_read(
 ) -> None:
     folder, needles = made
     number = next(iter(needles.where["trace"]))
-    with accelerator.open(folder) as acc:
+    with accelerator.open(folder, create=True) as acc:
         turns = Turns(acc, folder, "needle", spark=False)
         try:
             text = f"SELECT * FROM {TABLE} WHERE trace = {needles.literal('trace', number)}"
@@ -89,7 +89,7 @@ def test_answers_that_differ_end_the_bench(
     made: tuple[Path, Needles], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, needles = made
-    with accelerator.open(folder) as acc:
+    with accelerator.open(folder, create=True) as acc:
         turns = Turns(acc, folder, "needle", spark=False)
         monkeypatch.setattr(turns, "_source", f"read_parquet('{needles.paths[0]}')")
         try:

@@ -35,8 +35,9 @@ import sys, time, accelerator
 root, store, cube = sys.argv[1:]
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC"}
-acc = accelerator.open(root, store=store, build_files_per_job=1, spark_master="local[2]",
-                       spark_driver_memory="1g", spark_conf=conf, build_in_process_bytes_max=0)
+acc = accelerator.open(root, create=True, store=store, build_files_per_job=1,
+                       spark_master="local[2]", spark_driver_memory="1g", spark_conf=conf,
+                       build_in_process_bytes_max=0)
 build = acc.build(cube, wait=False)
 while not build.done:
     print(build.progress[0], flush=True)

@@ -22,7 +22,7 @@ import accelerator.execution
 from accelerator.errors import CancelledError
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
-acc = accelerator.open(sys.argv[1], build_files_per_job=1, spark_master="local[2]",
+acc = accelerator.open(sys.argv[1], create=True, build_files_per_job=1, spark_master="local[2]",
                        spark_driver_memory="1g", spark_conf=conf)
 run = lambda text: acc.spark.sql(text).collect()
 run("CREATE NAMESPACE d")
@@ -91,7 +91,7 @@ from accelerator.engines.procedures import Procedures
 from accelerator.errors import CancelledError
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
-acc = accelerator.open(sys.argv[1], spark_master="local[2]", spark_driver_memory="1g",
+acc = accelerator.open(sys.argv[1], create=True, spark_master="local[2]", spark_driver_memory="1g",
                        vacuum_retain_hours=0, spark_conf=conf)
 press = lambda: os.kill(os.getpid(), signal.SIGINT)
 

@@ -46,7 +46,7 @@ import sys
 import accelerator
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
-acc = accelerator.open(sys.argv[1], spark_master="local-cluster[2,1,1024]",
+acc = accelerator.open(sys.argv[1], create=True, spark_master="local-cluster[2,1,1024]",
                        spark_driver_memory="1g", spark_conf=conf, build_files_per_job=2)
 run = lambda text: acc.spark.sql(text).collect()
 run("CREATE NAMESPACE d")
@@ -85,7 +85,7 @@ import accelerator
 from accelerator.verification import differ
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
-acc = accelerator.open(sys.argv[1], spark_master="local-cluster[2,1,1024]",
+acc = accelerator.open(sys.argv[1], create=True, spark_master="local-cluster[2,1,1024]",
                        spark_driver_memory="1g", spark_conf=conf, manifest_jobs="always")
 run = lambda text: acc.spark.sql(text).collect()
 run("CREATE NAMESPACE d")
@@ -121,8 +121,9 @@ from accelerator.rows import away
 from accelerator.verification import differ
 
 conf = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
-acc = accelerator.open(sys.argv[1], spark_master="local-cluster[2,1,1024]", engine="spark",
-                       spark_driver_memory="1g", spark_conf=conf, sidecar_jobs="always")
+acc = accelerator.open(sys.argv[1], create=True, spark_master="local-cluster[2,1,1024]",
+                       engine="spark", spark_driver_memory="1g", spark_conf=conf,
+                       sidecar_jobs="always")
 run = lambda text: acc.spark.sql(text).collect()
 run("CREATE NAMESPACE d")
 run("CREATE TABLE d.t (k INT, m STRING) USING iceberg TBLPROPERTIES ("
