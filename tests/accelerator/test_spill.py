@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -31,14 +30,15 @@ def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", _HELD, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as other:
-        assert other.stdout is not None
-        theirs = Path(other.stdout.readline().strip())
-        own = Spill(str(tmp_path))
-        assert _folders(tmp_path) == {theirs.name, Path(own.path).name}
-        own.close()
-        assert _folders(tmp_path) == {theirs.name}
-        other.send_signal(signal.SIGKILL)
-        other.wait()
+        try:
+            assert other.stdout is not None
+            theirs = Path(other.stdout.readline().strip())
+            own = Spill(str(tmp_path))
+            assert _folders(tmp_path) == {theirs.name, Path(own.path).name}
+            own.close()
+            assert _folders(tmp_path) == {theirs.name}
+        finally:
+            other.kill()
     assert theirs.exists()
     own = Spill(str(tmp_path))
     assert _folders(tmp_path) == {Path(own.path).name}
