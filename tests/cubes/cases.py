@@ -112,5 +112,6 @@ def _rounded(value: Any) -> Any:
         return value.replace(tzinfo=None)
     if isinstance(value, float | Decimal):
         number = float(value)
-        return "NaN" if math.isnan(number) else float(f"{number:.9g}") + 0.0
+        # An average of decimals is rounded to six digits, at least.
+        return "NaN" if math.isnan(number) else round(float(f"{number:.9g}"), 6) + 0.0
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value

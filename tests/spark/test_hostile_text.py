@@ -37,11 +37,15 @@ from accelerator.session import Accelerator
 from accelerator.store import local_path
 from fuzz.bytes.seals import version_sealed
 from tests.spark.conftest import SparkWarehouse
-from tests.support.extent import FULL, sized
+from tests.support.extent import sized
 from tests.support.warehouse import RecordedWarehouse, attached
 from tests.support.watched import Watched
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.timeout(1800),  # of the full run
+]
 
 _SECRET = 987_654_321
 _KINDS = ("BITMAP", "BLOOM", "BOUNDS", "RANGE")
@@ -319,21 +323,16 @@ def test_who_looks_is_seen(planted: Planted) -> None:
     assert planted.watched.seen() == ["secret.csv"]
 
 
-def _tried(planted: Planted, number: int) -> list[str]:
-    """The texts for a place: all in the full run, else one after the other."""
-    texts = planted.texts()
-    return texts if FULL else [texts[number % len(texts)]]
-
-
 _STEP = sized(11, full=1)
 """One place of so many, with all texts in turn: their number and this one have no divisor."""
 
 
 def _planted(planted: Planted, whole: Any) -> Iterator[tuple[str, Any]]:
     """Changes of the JSON, and what is said of each where it fails."""
+    texts = planted.texts()
     for number, place in islice(enumerate(_places(whole)), 0, None, _STEP):
-        for text in _tried(planted, number):
-            yield f"{text[:60]!r} at {place}", _with(whole, place, text)
+        text = texts[number % len(texts)]
+        yield f"{text[:60]!r} at {place}", _with(whole, place, text)
 
 
 def _store_files(planted: Planted) -> list[Path]:

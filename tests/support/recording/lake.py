@@ -58,6 +58,7 @@ class RecordedLake:
         self.records = Records(self.folder / "records.db")
         self.catalog = self._scratch / "catalog.db"
         self._states = self.folder / "states"
+        self._files = (self._scratch if mode() == "anew" else self.folder) / "files"
         self._new = self._states if mode() == "keep" else self._scratch / "states"
         for made in (self._states, self._new, self.warehouse):
             made.mkdir(parents=True, exist_ok=True)
@@ -125,7 +126,7 @@ class RecordedLake:
             return found
         found, kept = asked(), self.records.kept(named)
         if kept is not None and mode() == "anew":
-            AGAIN.compare(kind, kept, found, asked)
+            AGAIN.compare_elsewhere(kind, kept, found, asked)
         self.records.put(named, kind, self.state, found)
         return found
 
@@ -139,8 +140,7 @@ class RecordedLake:
     def begin(self) -> None:
         """Back to the beginning: no table, the namespace `lake.d`."""
         self.state, self._tables = digest("lake", versions()), []
-        if mode() != "anew":
-            _link(self.folder / "files", self.warehouse)
+        _link(self._files, self.warehouse)
         if self.catalog.exists():
             _copy(Path(":memory:"), self.catalog)
         self.step(_BEGIN, lambda engine: engine.session.sql(_BEGIN))
@@ -169,11 +169,11 @@ class RecordedLake:
         return next((p for f in (self._new, self._states) if (p := f / f"{key}.db").exists()), None)
 
     def _keep(self, key: str) -> None:
-        if mode() == "keep":
+        if mode() != "scratch":
             for location in {row[2] for row in self._now()} - {row[2] for row in self._tables}:
                 table = _local(location).parents[1]
                 if table.is_relative_to(self.warehouse):
-                    _link(table, self.folder / "files" / table.relative_to(self.warehouse))
+                    _link(table, self._files / table.relative_to(self.warehouse))
         fresh = self._new / f".{key}-{os.getpid()}"
         _copy(self.catalog, fresh)
         fresh.replace(self._new / f"{key}.db")
