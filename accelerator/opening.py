@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
 
 
+_RESERVED = ("pruned", "spark_catalog", "system", "session")
+
+
 def open(  # the public word for it
     path: str | os.PathLike[str] | None = None,
     *,
@@ -150,6 +153,11 @@ def _catalogs(loaded: Config, create: bool) -> list[CatalogSettings]:
             f"two catalogs are named {loaded.catalog_name}",
             hint="catalog_name names the first one, the keys of catalogs the others",
         )
+    for name in (loaded.catalog_name, *loaded.catalogs):
+        if name in _RESERVED:
+            raise ConfigError(
+                f"no catalog can be named {name} here", hint="Spark has another one of that name"
+            )
     own = {"type": loaded.catalog_type, "uri": loaded.catalog_uri}
     given = {key: value for key, value in own.items() if value} | dict(loaded.catalog_properties)
     if not given and not loaded.catalogs and not _may_be_elsewhere(loaded):

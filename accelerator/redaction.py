@@ -18,6 +18,15 @@ _WORD = 7
 _SHOWN = "***"
 
 
+def is_secret(name: str) -> bool:
+    """Whether a property of that name may hold a secret, by its name.
+
+    >>> is_secret("jdbc.password"), is_secret("warehouse")
+    (True, False)
+    """
+    return _SECRET.search(name) is not None
+
+
 def redacted(text: str, properties: Mapping[str, str]) -> str:
     """The text without the values of those properties whose names say that they are secret.
 

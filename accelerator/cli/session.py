@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from accelerator.cli.terminal import say
-from accelerator.errors import AcceleratorError, CancelledError
+from accelerator.errors import AcceleratorError, CancelledError, StatementTimeoutError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -148,7 +148,8 @@ def session_of(
 
 def _exit_code(error: BaseException) -> int | None:
     """Says what went wrong; None where it's for others to say."""
-    if isinstance(error, CancelledError) or _was_interrupted(error):
+    timed_out = isinstance(error, StatementTimeoutError)
+    if not timed_out and (isinstance(error, CancelledError) or _was_interrupted(error)):
         say("cancelled", err=True)
         return EXIT_CANCELLED
     if isinstance(error, AcceleratorError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import unquote, urlsplit
 
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings
@@ -68,23 +67,31 @@ def _on_s3(properties: Mapping[str, str]) -> bool:
 
 def _jdbc(name: str, uri: str, packages: list[str]) -> dict[str, str]:
     """JDBC's address for SQLAlchemy's, with the credentials beside it."""
-    scheme, _, rest = uri.partition("://")
-    dialect = scheme.partition("+")[0]
-    if dialect == "sqlite" and rest.startswith("/"):
-        return {"uri": f"jdbc:sqlite:{rest.removeprefix('/')}"}
-    driver = _DRIVERS.get(dialect)
-    if driver is None:
+    from sqlalchemy import make_url  # slow to import, and only where Spark starts
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(uri)
+        dialect = url.get_backend_name()
+    except (ArgumentError, ValueError):  # whose words have the password
         raise ConfigError(
-            f"Spark has no client for the catalog {name}: its address is of {dialect or 'no'} kind",
+            f"the address of the catalog {name} can't be read",
+            hint="it's SQLAlchemy's, e.g. postgresql+psycopg2://user:password@host:5432/database,"
+            " with %2F and the like for what is special in it",
+        ) from None
+    if dialect == "sqlite":
+        return {"uri": f"jdbc:sqlite:{url.database or ''}"}
+    if dialect not in _DRIVERS:
+        raise ConfigError(
+            f"Spark has no client for the catalog {name}: its address is of {dialect}",
             hint=f"use one of sqlite, {', '.join(_DRIVERS)}, or a REST catalog",
         )
-    packages.append(driver)
-    split = urlsplit(uri)
-    host = split.hostname or "localhost"
-    place = f"{f'[{host}]' if ':' in host else host}{f':{split.port}' if split.port else ''}"
-    query = f"?{split.query}" if split.query else ""
-    found = {"uri": f"jdbc:{dialect}://{place}{split.path}{query}"}
-    for key, value in (("jdbc.user", split.username), ("jdbc.password", split.password)):
+    packages.append(_DRIVERS[dialect])
+    host = url.host or "localhost"
+    place = f"{f'[{host}]' if ':' in host else host}{f':{url.port}' if url.port else ''}"
+    query = url.set(username=None, password=None).render_as_string().partition("?")[2]
+    found = {"uri": f"jdbc:{dialect}://{place}/{url.database or ''}{query and '?'}{query}"}
+    for key, value in (("jdbc.user", url.username), ("jdbc.password", url.password)):
         if value is not None:
-            found[key] = unquote(value)
+            found[key] = str(value)
     return found

@@ -40,6 +40,7 @@ from accelerator.engines.session_state import SessionState
 from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSettings, embedded_conf
 from accelerator.errors import CancelledError, EngineError, FunctionArgumentError, RefusedError
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
+from accelerator.redaction import is_secret
 from accelerator.version import VERSION
 from cubes.job_error import JobError
 from cubes.spark import CANCELLED, job_errors
@@ -60,6 +61,7 @@ _NEEDLE = re.compile(r"NeedleError: (.*)")
 _TEXTS_HINT = "cast the arguments to STRING"
 _INTERRUPT = "spark.job.interruptOnCancel"
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_CATALOG = "spark.sql.catalog."
 _PARTITION_BYTES = 16 * 1024 * 1024  # of compressed data files; ten times that as rows
 _PARTITIONS_MAX = 1000
 
@@ -401,10 +403,16 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     if SparkContext._active_spark_context is not None and running is not None:
         return _beside(running, conf)
     builder = SparkSession.builder.appName("lakehouse-accelerator").master(master)
+    # What the builder has stands on the JVM's command line, which every user of a machine may read.
+    hidden = {key for key in conf if key.startswith(_CATALOG) and is_secret(key)}
     for key, value in (_workers_path(master) | dict(conf)).items():
-        builder = builder.config(key, value)
+        if key not in hidden:
+            builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        for key in hidden:  # a catalog is made when it's first asked
+            session.conf.set(key, conf[key])
+        return session
     except (PySparkException, RuntimeError) as error:
         raise EngineError(
             f"Spark can't be started: {error}",

@@ -29,7 +29,7 @@ class Spill:
     """The folder, made anew. OSError where it can't be."""
 
     def __init__(self, folder: str | None) -> None:
-        parent = folder or tempfile.gettempdir()
+        parent = Path(folder or tempfile.gettempdir()).absolute()  # the process may go elsewhere
         self.path = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
         self._lock = _locked(Path(self.path) / _OWNER, os.O_CREAT | os.O_EXCL)
         with suppress(OSError):  # others' folders are none of our business

@@ -5,11 +5,14 @@ That is `.pyiceberg.yaml` and the variables `PYICEBERG_CATALOG__…`, which PyIc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from pyiceberg.catalog import infer_catalog_type
 from pyiceberg.utils.config import Config
+from strictyaml import YAMLError
 
 from accelerator.errors import ConfigError
 from accelerator.iceberg.catalogs import CatalogSettings
@@ -24,6 +27,8 @@ def named_catalog(name: str, properties: Mapping[str, str]) -> CatalogSettings:
     """
     merged = {**_configured(name), **properties}
     kind = merged.pop("type", None) or _inferred(name, merged)
+    if kind == "sql":
+        _check_sqlite(name, merged.get("uri", ""))
     for known in _TYPES:
         if kind == known:
             return CatalogSettings(name, known, merged)
@@ -31,6 +36,23 @@ def named_catalog(name: str, properties: Mapping[str, str]) -> CatalogSettings:
         f"the catalog {name} is of type {kind!r}, which isn't known",
         hint=f"its type may be {', '.join(_TYPES)}",
     )
+
+
+def _check_sqlite(name: str, uri: str) -> None:
+    """ConfigError for a file that isn't there, or an address that others read otherwise."""
+    if not re.match(r"sqlite[+:]", uri):
+        return
+    _, found, path = uri.partition(":///")
+    if not found or any(one in path for one in "%?#") or path.startswith("file:"):
+        raise ConfigError(
+            f"the address of the catalog {name} isn't sqlite:/// and the plain path of a file",
+            hint="write for example sqlite:////data/catalog.db, without parameters",
+        )
+    if not Path(path).is_file():
+        raise ConfigError(
+            f"the catalog {name} isn't there: {path} is no file",
+            hint="check catalog_uri; nothing is made there",
+        )
 
 
 def is_configured(name: str) -> bool:
@@ -41,7 +63,7 @@ def is_configured(name: str) -> bool:
 def _configured(name: str) -> dict[str, str]:
     try:
         found = Config().get_catalog_config(name) or {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, YAMLError) as error:
         raise ConfigError(
             f"PyIceberg's configuration can't be read: {error}", hint="mend .pyiceberg.yaml"
         ) from error
@@ -56,6 +78,7 @@ def _inferred(name: str, properties: Mapping[str, str]) -> str:
     if found is None:
         raise ConfigError(
             f"of which type the catalog {name} is can't be told",
-            hint=f"set catalog_type to one of {', '.join(_TYPES)}, or catalog_uri",
+            hint=f"set catalog_type to one of {', '.join(_TYPES)}"
+            + ("" if properties.get("uri") else ", or catalog_uri"),
         )
     return str(found.value)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import inputs_for
 from accelerator.iceberg.position_deletes import PositionDeletes, Positions
@@ -55,7 +56,13 @@ class DeletedRows:
         found = self._positions.of(file)
         if not file.deleted_by_value:
             return found
-        return np.concatenate([found, self._equality.of(file)])
+        try:
+            return np.concatenate([found, self._equality.of(file)])
+        except ValueError as error:
+            raise NeedsSparkError(
+                f"equality deletes of {file.path} can't be applied here: {error}",
+                hint="Spark applies them; the statement takes that way by itself",
+            ) from error
 
     def _name(self, file: LiveFile) -> Hashable:
         """Values are read under the table's mapping of names, where files have no field ids."""

@@ -1,8 +1,9 @@
 """Which rows of data files equality deletes have deleted, as positions.
 
-A row goes where all of a delete's fields have the values of one of its rows. As in Iceberg's own
-readers NULL is NULL, NaN is NaN, and −0.0 isn't 0.0. Promises: only deletes are read that
-`check_readable` lets pass, and nothing in their files is trusted: what doesn't fit is a ValueError.
+A row goes where all of a delete's fields have the values of one of its rows; NULL is NULL. What a
+partition fixes is the value of each row of its files, whatever these hold. Promises: only deletes
+are read that `check_readable` lets pass, so that they aren't more than memory holds, and nothing in
+their files is trusted: what doesn't fit is a ValueError.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField
 
 from accelerator.iceberg.arrow_scan import Scanned, WholeFiles
 from accelerator.iceberg.files import DeleteRef, LiveFile
@@ -26,8 +27,8 @@ from accelerator.iceberg.io import Inputs, inputs_for
 from accelerator.iceberg.stored_types import FIELD_ID, check_types, lacked, unread
 
 _Codes = npt.NDArray[np.int64]
-_ROWS_MAX = 1 << 25
-"""Of all deletes that apply to one data file."""
+_ONE_AT_A_TIME = threading.Lock()
+"""Values are numbered for one file at once: that takes several times their memory."""
 
 
 class EqualityDeletes:
@@ -45,19 +46,25 @@ class EqualityDeletes:
         for ref in file.deletes:
             if ref.content == "equality":
                 by_fields[tuple(sorted(set(ref.equality_ids)))].append(ref)
-        if sum(ref.record_count for refs in by_fields.values() for ref in refs) > _ROWS_MAX:
-            raise ValueError(f"more than {_ROWS_MAX:,} equality deletes apply to {file.path}")
         gone = np.zeros(file.record_count, dtype=bool)
         for ids, refs in by_fields.items():
-            wanted = Schema(*(self._pinned.schema.find_field(one) for one in ids))
-            gone |= _hit(self._keys(file, wanted), [self._rows(ref, wanted) for ref in refs])
+            wanted = Schema(*(_optional(self._pinned.schema.find_field(one)) for one in ids))
+            keys = self._keys(file, wanted)
+            with _ONE_AT_A_TIME:
+                gone |= _hit(keys, [self._rows(ref, wanted) for ref in refs])
         return np.flatnonzero(gone)
 
     def _keys(self, file: LiveFile, wanted: Schema) -> pa.Table:
         """The file's values of those fields, under the table's types."""
         check_types(self._io, [file], schema_to_pyarrow(wanted))
         read = WholeFiles(self._pinned, wanted).in_order(file)
-        return _checked(read.cast(schema_to_pyarrow(wanted, include_field_ids=False)), file.path)
+        found = read.cast(schema_to_pyarrow(wanted, include_field_ids=False))
+        for place, field in enumerate(wanted.fields):
+            if field.field_id in file.fixed:
+                told = found.schema.field(place)
+                value = pa.scalar(file.fixed[field.field_id], told.type)
+                found = found.set_column(place, told, pa.repeat(value, file.record_count))
+        return _checked(found, file.path)
 
     def _rows(self, ref: DeleteRef, wanted: Schema) -> pa.Table:
         name = (ref.path, *(field.field_id for field in wanted.fields))
@@ -98,6 +105,17 @@ def _check_rows(rows: int, ref: DeleteRef) -> None:
         raise ValueError(f"{ref.path} hasn't as many rows as its manifest says")
 
 
+def _optional(field: NestedField) -> NestedField:
+    """The field, which may be NULL in a delete though it's required: that deletes nothing."""
+    return NestedField(
+        field.field_id,
+        field.name,
+        field.field_type,
+        required=False,
+        initial_default=field.initial_default,
+    )
+
+
 def _checked(table: pa.Table, path: str) -> pa.Table:
     """ValueError for texts that aren't UTF-8, of which Spark may take two for one."""
     try:
@@ -113,8 +131,9 @@ def _hit(keys: pa.Table, deletes: Sequence[pa.Table]) -> npt.NDArray[np.bool_]:
     codes: _Codes = np.zeros(rows.num_rows, dtype=np.int64)
     for column in rows.columns:
         own, count = _codes(column)
-        # What both columns have had so far, as small numbers again.
-        codes = np.unique(codes * count + own, return_inverse=True)[1]
+        codes = codes * count + own
+        if rows.num_columns > 1:  # what the columns have had so far, as small numbers again
+            codes = np.unique(codes, return_inverse=True)[1]
     gone = np.zeros(int(codes.max(initial=-1)) + 1, dtype=bool)
     gone[codes[keys.num_rows :]] = True
     found: npt.NDArray[np.bool_] = gone[codes[: keys.num_rows]]
@@ -126,14 +145,5 @@ def _codes(column: pa.ChunkedArray) -> tuple[_Codes, int]:
     values = column.combine_chunks()
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
-    if pa.types.is_floating(values.type):
-        values = _bits(values)
     found = values.dictionary_encode(null_encoding="encode")
     return found.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(found.dictionary)
-
-
-def _bits(values: pa.Array) -> pa.Array:
-    """Floats as whole numbers: equal where Java's comparators say so."""
-    whole = pa.int64() if values.type == pa.float64() else pa.int32()
-    one_nan = pc.if_else(pc.is_nan(values), pa.scalar(np.nan, values.type), values)
-    return one_nan.view(whole)

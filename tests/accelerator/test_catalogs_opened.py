@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -153,6 +154,11 @@ def test_two_catalogs_in_one_statement(make: Made) -> None:
         ({"catalogs": {"a b": {}}}, "can't be that", "a table of tables"),
         ({"catalogs": "[1]"}, "can't be that", "a table of tables"),
         ({"catalog_type": "jdbc"}, "can't be 'jdbc'", "one of sql, rest, hive, glue"),
+        ({"catalog_uri": "sqlite:////no/typo.db"}, "/no/typo.db is no file", "check catalog_uri"),
+        ({"catalog_uri": "sqlite:////no/a%20b.db"}, "the plain path of a file", "without"),
+        ({"catalog_uri": "sqlite:////no/a.db?timeout=5"}, "the plain path of a file", "without"),
+        ({"catalog_uri": "sqlite://a/m.db"}, "the plain path of a file", "without"),
+        ({"catalog_uri": "https://c", "catalog_name": "pruned"}, "named pruned", "another"),
         ({"catalog_uri": ["postgresql://me:secret@x"]}, "can't be that", "text"),
     ],
 )
@@ -194,6 +200,9 @@ def test_a_catalog_that_does_not_answer_or_refuses(make: Made, tmp_path: Path) -
           "jdbc.user": "me", "jdbc.password": "p@ss"}, 1),
         ("sql", {"uri": "postgresql://[::1]/db"},
          {"type": "jdbc", "uri": "jdbc:postgresql://[::1]/db"}, 1),
+        ("sql", {"uri": "postgresql://me:hunter2#x@h/db"},
+         {"type": "jdbc", "uri": "jdbc:postgresql://h/db",
+          "jdbc.user": "me", "jdbc.password": "hunter2#x"}, 1),
         ("rest", {"uri": "https://c", "credential": "a:b", "py-io-impl": "x.Y", "type": "rest"},
          {"type": "rest", "uri": "https://c", "credential": "a:b"}, 0),
         ("rest", {"uri": "https://c", "s3.endpoint": "http://s", "s3.region": "r"},
@@ -213,6 +222,64 @@ def test_in_the_words_of_java(
     assert len(made.packages) == packages
 
 
-def test_a_catalog_that_java_has_no_words_for() -> None:
-    with pytest.raises(ConfigError, match="no client for the catalog c"):
-        java_catalog(CatalogSettings("c", "sql", {"uri": "oracle://me:secret@h/db"}))
+@pytest.mark.parametrize(
+    "uri", ["oracle://me:secret@h/db", "me:secret@h/db", "postgresql://me:secret@h:port/db"]
+)
+def test_a_catalog_that_java_has_no_words_for(uri: str) -> None:
+    with pytest.raises(ConfigError, match="the catalog c") as told:
+        java_catalog(CatalogSettings("c", "sql", {"uri": uri}))
+    assert "secret" not in f"{told.value.message} {told.value.hint}"
+
+
+def test_a_configuration_of_pyicebergs_that_is_no_yaml(
+    make: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert make
+    (tmp_path / ".pyiceberg.yaml").write_text("catalog:\n  prod: [1,2\n")
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match="PyIceberg's configuration can't be read"):
+        accelerator.open(catalog_name="prod")
+
+
+def test_credentials_are_not_on_the_command_line_of_spark(
+    make: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the builder is given stands there; the rest is set once Spark runs."""
+    from accelerator.engines import spark
+
+    assert make
+    built: dict[str, str] = {}
+    later: dict[str, str] = {}
+
+    class Builder:
+        def appName(self, _: str) -> Builder:
+            return self
+
+        def master(self, _: str) -> Builder:
+            return self
+
+        def config(self, key: str, value: str) -> Builder:
+            built[key] = value
+            return self
+
+        def getOrCreate(self) -> Any:
+            return SimpleNamespace(conf=SimpleNamespace(set=later.__setitem__))
+
+    session = SimpleNamespace(
+        builder=Builder(), getActiveSession=lambda: None, _instantiatedSession=None
+    )
+    monkeypatch.setattr(spark, "SparkSession", session)
+    monkeypatch.setattr(spark, "check_java", lambda: None)
+    catalogs = [
+        CatalogSettings("far", "rest", {"uri": "https://c", "credential": "reader:hunter2"}),
+        CatalogSettings("near", "sql", {"uri": "postgresql://me:hunter2@h/db"}),
+        CatalogSettings("s3", "glue", {"s3.secret-access-key": "hunter2", "warehouse": "s3://b"}),
+    ]
+    spark._start("local", spark.embedded_conf(catalogs, spark.SparkSettings()))
+    assert "hunter2" not in repr(built)
+    assert built["spark.sql.catalog.far.uri"] == "https://c"
+    assert sorted(later) == [
+        "spark.sql.catalog.far.credential",
+        "spark.sql.catalog.near.jdbc.password",
+        "spark.sql.catalog.s3.s3.secret-access-key",
+    ]

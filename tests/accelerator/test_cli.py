@@ -18,7 +18,12 @@ from pyarrow import csv, ipc, parquet
 from accelerator.cli.main import main
 from accelerator.cli.output import footer, json_value, text_value, type_name
 from accelerator.cli.session import _java_message
-from accelerator.errors import AcceleratorError, CancelledError, CubeNotFoundError
+from accelerator.errors import (
+    AcceleratorError,
+    CancelledError,
+    CubeNotFoundError,
+    StatementTimeoutError,
+)
 from accelerator.metrics import Metrics
 from accelerator.verification import Verification
 
@@ -207,6 +212,18 @@ def test_wrong_usage_is_exit_code_2(arguments):
     fake = Fake()
     assert run(fake, *arguments).exit_code == 2
     assert not fake.asked
+
+
+def test_a_statement_whose_time_is_up_is_an_error():
+    """Nobody has cancelled it."""
+    fake = Fake()
+    fake.error = StatementTimeoutError("longer than 3 s", hint="timeout_s says how long")
+    found = run(fake, "sql", "SELECT 1")
+    assert found.exit_code == 1
+    assert found.stderr.splitlines() == [
+        "error [statement_timeout]: longer than 3 s",
+        "hint: timeout_s says how long",
+    ]
 
 
 def test_an_error_has_its_code_and_hint_and_leaves_by_1():
