@@ -71,7 +71,8 @@ def sparks_deletes(pinned: WithSchema, files: Iterable[LiveFile]) -> str | None:
         return f"more equality deletes apply to {hit[0].path} and others than are applied here"
     specs = pinned.metadata.specs()
     sources = {field.source_id for file in hit for field in specs[file.spec_id].fields}
-    if any(now.get(one, then.get(one)) in ("float", "double") for one in sources):
+    # What isn't a column any more may have been one.
+    if any(now.get(one, then.get(one, "float")) in ("float", "double") for one in sources):
         return "equality deletes apply to partitions by a float, of which -0.0 and 0.0 are two"
     return None
 
