@@ -51,9 +51,10 @@ def open(  # the public word for it
 
 def open_loaded(loaded: Config, *, create: bool = False) -> Accelerator:
     """The same, of settings that are known."""
-    catalogs = _catalogs(loaded, create)
-    if loaded.store is None and OWN_SCHEMA not in catalogs[0].properties:
-        loaded = replace(loaded, store=_store_beside(catalogs[0]))
+    own, others = _named(loaded)
+    if own is not None and loaded.store is None:
+        loaded = replace(loaded, store=_store_beside(own))
+    catalogs = [own or _of_folder(loaded, create), *others]
 
     def make() -> SparkEngine:
         from accelerator.engines.spark import SparkEngine, SparkSettings
@@ -146,8 +147,8 @@ def _store(config: Config) -> Store:
     )
 
 
-def _catalogs(loaded: Config, create: bool) -> list[CatalogSettings]:
-    """The session's own catalog, which is the default one, then the others."""
+def _named(loaded: Config) -> tuple[CatalogSettings | None, list[CatalogSettings]]:
+    """The catalogs that are named: the session's own, None for its folder's, and the others."""
     if loaded.catalog_name in loaded.catalogs:
         raise ConfigError(
             f"two catalogs are named {loaded.catalog_name}",
@@ -160,14 +161,15 @@ def _catalogs(loaded: Config, create: bool) -> list[CatalogSettings]:
             )
     own = {"type": loaded.catalog_type, "uri": loaded.catalog_uri}
     given = {key: value for key, value in own.items() if value} | dict(loaded.catalog_properties)
-    if not given and not loaded.catalogs and not _may_be_elsewhere(loaded):
-        return [_of_folder(loaded, create)]
+    elsewhere = _may_be_elsewhere(loaded)
+    if not given and not loaded.catalogs and not elsewhere:
+        return None, []
     from accelerator.iceberg.configured import is_configured, named_catalog  # slow to import
 
     others = [named_catalog(name, one) for name, one in loaded.catalogs.items()]
-    if given or (_may_be_elsewhere(loaded) and is_configured(loaded.catalog_name)):
-        return [named_catalog(loaded.catalog_name, given), *others]
-    return [_of_folder(loaded, create), *others]
+    if given or (elsewhere and is_configured(loaded.catalog_name)):
+        return named_catalog(loaded.catalog_name, given), others
+    return None, others
 
 
 def _may_be_elsewhere(loaded: Config) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings
+from accelerator.iceberg.sqlite import sqlite_file
 
 OWN_SCHEMA = "jdbc.schema-version"
 """Which layout a SQL catalog's tables get where Spark makes them; the folder's own says so."""
@@ -39,7 +40,9 @@ def java_catalog(settings: CatalogSettings) -> JavaCatalog:
     packages: list[str] = []
     own: dict[str, str] = {"type": settings.type}
     if settings.type == "sql":
-        own = {"type": "jdbc", **_jdbc(settings.name, uri, packages)}
+        file = sqlite_file(settings)  # by its plain path, which no address decodes
+        found = {"uri": f"jdbc:sqlite:{file}"} if file else _jdbc(settings.name, uri, packages)
+        own = {"type": "jdbc", **found}
     elif uri:
         own["uri"] = uri
     if settings.type == "glue":
@@ -66,7 +69,7 @@ def _on_s3(properties: Mapping[str, str]) -> bool:
 
 
 def _jdbc(name: str, uri: str, packages: list[str]) -> dict[str, str]:
-    """JDBC's address for SQLAlchemy's, with the credentials beside it."""
+    """JDBC's address of a server for SQLAlchemy's, with the credentials beside it."""
     from sqlalchemy import make_url  # slow to import, and only where Spark starts
     from sqlalchemy.exc import ArgumentError
 
@@ -79,12 +82,10 @@ def _jdbc(name: str, uri: str, packages: list[str]) -> dict[str, str]:
             hint="it's SQLAlchemy's, e.g. postgresql+psycopg2://user:password@host:5432/database,"
             " with %2F and the like for what is special in it",
         ) from None
-    if dialect == "sqlite":
-        return {"uri": f"jdbc:sqlite:{url.database or ''}"}
     if dialect not in _DRIVERS:
         raise ConfigError(
             f"Spark has no client for the catalog {name}: its address is of {dialect}",
-            hint=f"use one of sqlite, {', '.join(_DRIVERS)}, or a REST catalog",
+            hint=f"use one of {', '.join(_DRIVERS)}, sqlite:/// and a path, or a REST catalog",
         )
     packages.append(_DRIVERS[dialect])
     host = url.host or "localhost"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal
 
 from pyiceberg.catalog import infer_catalog_type
@@ -16,6 +15,7 @@ from strictyaml import YAMLError
 
 from accelerator.errors import ConfigError
 from accelerator.iceberg.catalogs import CatalogSettings
+from accelerator.iceberg.sqlite import sqlite_file
 
 _TYPES: tuple[Literal["sql", "rest", "hive", "glue"], ...] = ("sql", "rest", "hive", "glue")
 
@@ -27,30 +27,31 @@ def named_catalog(name: str, properties: Mapping[str, str]) -> CatalogSettings:
     """
     merged = {**_configured(name), **properties}
     kind = merged.pop("type", None) or _inferred(name, merged)
-    if kind == "sql":
-        _check_sqlite(name, merged.get("uri", ""))
     for known in _TYPES:
         if kind == known:
-            return CatalogSettings(name, known, merged)
+            found = CatalogSettings(name, known, merged)
+            _check_sqlite(found)
+            return found
     raise ConfigError(
         f"the catalog {name} is of type {kind!r}, which isn't known",
         hint=f"its type may be {', '.join(_TYPES)}",
     )
 
 
-def _check_sqlite(name: str, uri: str) -> None:
+def _check_sqlite(settings: CatalogSettings) -> None:
     """ConfigError for a file that isn't there, or an address that others read otherwise."""
-    if not re.match(r"sqlite[+:]", uri):
+    if not re.match(r"sqlite[+:]", settings.properties.get("uri", "")):
         return
-    _, found, path = uri.partition(":///")
-    if not found or any(one in path for one in "%?#") or path.startswith("file:"):
+    file = sqlite_file(settings)
+    if file is None or any(one in str(file) for one in "%?#") or str(file).startswith("file:"):
         raise ConfigError(
-            f"the address of the catalog {name} isn't sqlite:/// and the plain path of a file",
+            f"the address of the catalog {settings.name} isn't sqlite:/// and the plain path of a"
+            " file",
             hint="write for example sqlite:////data/catalog.db, without parameters",
         )
-    if not Path(path).is_file():
+    if not file.is_file():
         raise ConfigError(
-            f"the catalog {name} isn't there: {path} is no file",
+            f"the catalog {settings.name} isn't there: {file} is no file",
             hint="check catalog_uri; nothing is made there",
         )
 

@@ -74,6 +74,17 @@ def test_a_sqlite_file_of_any_name(make: Made, tmp_path: Path) -> None:
     assert (tmp_path / "prod" / "files" / ".accelerator").is_dir()
 
 
+def test_where_the_store_is_does_not_hang_on_what_spark_is_told(make: Made, tmp_path: Path) -> None:
+    """Spark may be told of the layout of somebody's catalog, as of that of a folder's own."""
+    catalog = make("prod", {"sales": _SALES})
+    with accelerator.open(
+        catalog_name="prod",
+        catalog_uri=catalog.properties["uri"],
+        catalog_properties={**_properties(catalog), "jdbc.schema-version": "V1"},
+    ) as acc:
+        assert acc.config.store_root == f"{(tmp_path / 'prod' / 'files').as_uri()}/.accelerator"
+
+
 @pytest.mark.parametrize("how", ["file", "environment", "toml"])
 def test_named_elsewhere(
     make: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
@@ -195,6 +206,8 @@ def test_a_catalog_that_does_not_answer_or_refuses(make: Made, tmp_path: Path) -
     [
         ("sql", {"uri": "sqlite:////a/b.db", "warehouse": "file:///w"},
          {"type": "jdbc", "uri": "jdbc:sqlite:/a/b.db", "warehouse": "file:///w"}, 0),
+        ("sql", {"uri": "sqlite:////a%20b/c?d#e/catalog.db"},
+         {"type": "jdbc", "uri": "jdbc:sqlite:/a%20b/c?d#e/catalog.db"}, 0),
         ("sql", {"uri": "postgresql+psycopg2://me:p%40ss@h:5433/db?sslmode=require"},
          {"type": "jdbc", "uri": "jdbc:postgresql://h:5433/db?sslmode=require",
           "jdbc.user": "me", "jdbc.password": "p@ss"}, 1),

@@ -72,3 +72,16 @@ def test_which_catalog_has_the_store(catalog: SqlCatalog, tmp_path: Path) -> Non
     session.conf.set("spark.sql.defaultCatalog", "spark_catalog")
     with pytest.raises(ConfigError, match="Spark's Iceberg catalogs are lake, odd"):
         accelerator.attach(session)
+
+
+def test_a_warehouse_with_odd_characters_in_its_path(tmp_path: Path) -> None:
+    """Spark has the very file that is read here, not what its name would be decoded to."""
+    folder = tmp_path / "wh 3#a%20b"
+    with accelerator.open(folder, create=True) as acc:
+        settings = acc.services.lake._settings[0]
+        session = _session(settings)
+        session.sql(f"CREATE NAMESPACE {settings.name}.shop")
+        session.sql(f"CREATE TABLE {settings.name}.shop.sales AS SELECT 1 AS k")
+        answer = acc.query("SELECT count(*) AS n FROM shop.sales")
+        assert answer.arrow().to_pylist() == [{"n": 1}]
+        assert not acc.spark_started
