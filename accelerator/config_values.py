@@ -41,7 +41,6 @@ KINDS = {
     "texts": "a list of texts (in the environment: separated by commas)",
     "mapping": "a table of texts (in the environment: a JSON object)",
     "mappings": "a table of tables of texts (in the environment: a JSON object)",
-    "choice or none": "one of its choices, or nothing",
 }
 
 

@@ -32,10 +32,10 @@ class Spill:
         parent = Path(folder or tempfile.gettempdir()).absolute()  # the process may go elsewhere
         self.path = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
         self._lock = _locked(Path(self.path) / _OWNER, os.O_CREAT | os.O_EXCL)
-        with suppress(OSError):  # others' folders are none of our business
-            for found in os.scandir(parent):
-                if found.name.startswith(_PREFIX) and found.path != self.path:
-                    _end_left(Path(found.path))
+        for found in parent.glob(f"{_PREFIX}*"):
+            if str(found) != self.path:
+                with suppress(OSError):  # another process may just be ending it
+                    _end_left(found)
 
     def close(self) -> None:
         """Deletes the folder and what is in it."""

@@ -15,25 +15,15 @@ from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
-from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import file_io
+from accelerator.iceberg.readable import WithSchema
 
 
-class Scanned(Protocol):
+class Scanned(WithSchema, Protocol):
     """What reading needs of a pinned table."""
-
-    @property
-    def schema(self) -> Schema:
-        """That of the pinned state."""
-        ...
-
-    @property
-    def metadata(self) -> TableMetadata:
-        """Iceberg's own."""
-        ...
 
     @property
     def metadata_location(self) -> str:

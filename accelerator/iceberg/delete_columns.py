@@ -88,8 +88,9 @@ class DeleteFiles:
     def nbytes(self) -> int:
         """Bytes of memory, about."""
         arrays = (self._rows, self._sequence, self._target, self._reach)
-        texts = self._path.nbytes + self._names.nbytes + self._offsets.nbytes + self._sizes.nbytes
-        return int(texts + sum(array.nbytes for array in arrays) + 3 * len(self._rows))
+        columns = (self._path, self._names, self._offsets, self._sizes, self._ids)
+        told = sum(column.nbytes for column in columns)
+        return int(told + sum(array.nbytes for array in arrays) + 3 * len(self._rows))
 
     def applied(self, files: Sequence[Listed]) -> Applied:
         """What applies to the data files, in their order."""

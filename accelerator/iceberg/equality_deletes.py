@@ -84,7 +84,7 @@ def delete_file(inputs: Inputs, ref: DeleteRef, wanted: Schema) -> pa.Table:
         try:
             opened = pq.ParquetFile(cast(BinaryIO, stream))
             stored = opened.schema_arrow
-            _check_rows(opened.metadata.num_rows, ref)
+            ref.check_rows(opened.metadata.num_rows)
             if lacked(stored, fields) != frozenset() or unread(stored, fields) is not None:
                 raise ValueError(f"{ref.path} lacks a field that it compares, or its type")
             by_id = {(field.metadata or {}).get(FIELD_ID): field.name for field in stored}
@@ -92,17 +92,11 @@ def delete_file(inputs: Inputs, ref: DeleteRef, wanted: Schema) -> pa.Table:
             table = opened.read(columns=names)
             if sorted(table.column_names) != sorted(names):
                 raise ValueError(f"{ref.path} has several columns of one name")
-            _check_rows(table.num_rows, ref)
+            ref.check_rows(table.num_rows)
             table = table.select(names).rename_columns(fields.names)
         except pa.ArrowException as error:
             raise ValueError(f"{ref.path} can't be read: {error}") from error
     return _checked(table.cast(schema_to_pyarrow(wanted, include_field_ids=False)), ref.path)
-
-
-def _check_rows(rows: int, ref: DeleteRef) -> None:
-    """What a footer says, and what then is there, may be two things."""
-    if rows != ref.record_count:
-        raise ValueError(f"{ref.path} hasn't as many rows as its manifest says")
 
 
 def _optional(field: NestedField) -> NestedField:

@@ -30,6 +30,14 @@ class DeleteRef:
     content_size: int | None = None
     equality_ids: tuple[int, ...] = ()
 
+    def check_rows(self, rows: int) -> None:
+        """ValueError where its file has another number of rows than its manifest says.
+
+        Asked of what the footer says, and of what then was read, which may be two things.
+        """
+        if rows != self.record_count:
+            raise ValueError(f"{self.path} hasn't as many rows as its manifest says")
+
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:

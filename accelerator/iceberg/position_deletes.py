@@ -56,11 +56,9 @@ class PositionDeletes:
         if not path.endswith(".parquet"):
             raise ValueError(f"position deletes in {path} aren't Parquet")
         with self._io.new_input(path).open() as stream, _opened(stream, path) as opened:
-            if opened.metadata.num_rows != ref.record_count:
-                raise ValueError(f"{path} hasn't as many rows as its manifest says")
+            ref.check_rows(opened.metadata.num_rows)
             table = _read_columns(opened, path)
-        if table.num_rows != ref.record_count:  # a footer may say more than row groups hold
-            raise ValueError(f"{path} hasn't as many rows as its footer says")
+        ref.check_rows(table.num_rows)
         if table.schema.field("pos").type != pa.int64() or table.column("pos").null_count:
             raise ValueError(f"{path} has positions that aren't whole numbers")
         paths = table.column("file_path").combine_chunks().dictionary_encode()

@@ -11,3 +11,10 @@ from tests.support.pristine import Pristine
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Pristine:
     """Lakes of this module alone."""
     return Pristine(tmp_path_factory.mktemp("lakes"))
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Spark can be started."""
+    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
+    monkeypatch.setenv("SPARK_HOME", "")

@@ -52,9 +52,7 @@ def _fill(catalog: SqlCatalog) -> None:
 
 
 @pytest.fixture
-def acc(pristine: Pristine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Accelerator]:
-    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
-    monkeypatch.setenv("SPARK_HOME", "")
+def acc(pristine: Pristine, no_java: None) -> Iterator[Accelerator]:
     with accelerator.open(pristine.lake(_fill)) as session:
         yield session
         assert not session.spark_started
@@ -158,9 +156,8 @@ def test_a_build_that_fails_here_leaves_nothing_and_is_sparks(
     assert not [*Path(acc.config.store_root).rglob("*.parquet")]
 
 
-def test_the_setting_ends_it(pristine: Pristine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
-    monkeypatch.setenv("SPARK_HOME", "")
+@pytest.mark.usefixtures("no_java")
+def test_the_setting_ends_it(pristine: Pristine) -> None:
     create = "CREATE CUBE c AS SELECT g, count(*) AS n FROM d.f GROUP BY g"
     with (
         accelerator.open(pristine.lake(_fill), build_in_process_bytes_max=0) as session,

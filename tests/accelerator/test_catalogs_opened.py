@@ -25,14 +25,16 @@ Made = Callable[..., SqlCatalog]
 
 
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+def make(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    no_java: None,
+) -> Iterator[Made]:
     """Makes a SQL catalog of any name and file, with its warehouse in a folder of its own."""
     made: list[SqlCatalog] = []
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.setenv("HOME", str(tmp_path / "work"))
-    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
-    monkeypatch.setenv("SPARK_HOME", "")
 
     def one(name: str, tables: dict[str, pa.Table], file: str = "meta.sqlite") -> SqlCatalog:
         folder = tmp_path / name

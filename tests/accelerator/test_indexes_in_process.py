@@ -49,9 +49,7 @@ def _fill(catalog: SqlCatalog) -> None:
 
 
 @pytest.fixture
-def acc(pristine: Pristine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Accelerator]:
-    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
-    monkeypatch.setenv("SPARK_HOME", "")
+def acc(pristine: Pristine, no_java: None) -> Iterator[Accelerator]:
     with accelerator.open(pristine.lake(_fill)) as session:
         yield session
         assert not session.spark_started
@@ -137,9 +135,8 @@ def test_one_that_replaces_another(acc: Accelerator) -> None:
     assert (shown["kind"], shown["status"]) == ("BITMAP", "complete")
 
 
-def test_the_setting_ends_it(pristine: Pristine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
-    monkeypatch.setenv("SPARK_HOME", "")
+@pytest.mark.usefixtures("no_java")
+def test_the_setting_ends_it(pristine: Pristine) -> None:
     with (
         accelerator.open(pristine.lake(_fill), build_in_process_bytes_max=10) as session,
         pytest.raises(AcceleratorError, match=r"Java|Spark"),

@@ -282,6 +282,16 @@ def _positions(deletes: PositionDeletes, ref: DeleteRef) -> Any:
     return sorted(found.tolist())
 
 
+def _written(table: pa.Table) -> Sequence[Input]:
+    """The table as Parquet, as several writers have it."""
+    found = []
+    for how in ({"compression": "none"}, {"compression": "zstd"}, {"use_dictionary": False}):
+        sink = io.BytesIO()
+        pq.write_table(table, sink, **how)
+        found.append(Input(sink.getvalue()))
+    return found
+
+
 def _position_files() -> Sequence[Input]:
     table = pa.table(
         {
@@ -289,12 +299,7 @@ def _position_files() -> Sequence[Input]:
             "pos": pa.array(range(100), pa.int64()),
         }
     )
-    found = []
-    for how in ({"compression": "none"}, {"compression": "zstd"}, {"use_dictionary": False}):
-        sink = io.BytesIO()
-        pq.write_table(table, sink, **how)
-        found.append(Input(sink.getvalue()))
-    return found
+    return _written(table)
 
 
 def _position_steps(given: Input) -> Iterable[Step]:
@@ -312,13 +317,8 @@ def _value_files() -> Sequence[Input]:
         [pa.field("i", pa.int32(), True, ids[0]), pa.field("s", pa.string(), True, ids[1])]
     )
     texts = [f"t{n % 7}" if n % 5 else None for n in range(_DELETED_ROWS)]
-    table = pa.table([pa.array(range(_DELETED_ROWS), pa.int32()), pa.array(texts)], schema=schema)
-    found = []
-    for how in ({"compression": "none"}, {"compression": "zstd"}, {"use_dictionary": False}):
-        sink = io.BytesIO()
-        pq.write_table(table, sink, **how)
-        found.append(Input(sink.getvalue()))
-    return found
+    numbers = pa.array(range(_DELETED_ROWS), pa.int32())
+    return _written(pa.table([numbers, pa.array(texts)], schema=schema))
 
 
 def _value_steps(given: Input) -> Iterable[Step]:
