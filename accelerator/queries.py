@@ -84,7 +84,14 @@ class Queries:
     def plain(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
         """Spark's own answer to any statement."""
         began = time.perf_counter()
-        table = self.services.plain_table(sql)
+        try:
+            table = self.services.plain_table(sql)
+        except EngineError as error:
+            if metrics.fallback is None or not error.hint:
+                raise
+            raise EngineError(
+                error.message, hint=f"{error.hint}; Spark was asked since: {metrics.fallback}"
+            ) from error
         metrics = replace(metrics, engine="spark", execution_ms=_ms(began))
         shown = plan or PlainPlan(Declined("not_a_query"))
         return Result(table, metrics, lambda: explain.as_text(shown))

@@ -192,6 +192,10 @@ def test_a_catalog_that_does_not_answer_or_refuses(make: Made, tmp_path: Path) -
             acc.query("SHOW INDEXES ON shop.sales")
         assert isinstance(told.value, CatalogError)
         assert "lake" in told.value.message
+        with pytest.raises(AcceleratorError, match="Spark needs Java") as told:
+            acc.query(_TOTALS)
+        assert "metadata_unavailable: " in (told.value.hint or "")
+        assert "the catalog lake can't be read" in (told.value.hint or "")
     catalog = make("behind", {"sales": _SALES})
     wrong = {"credential": "reader:wrong-password"}
     with (
