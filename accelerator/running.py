@@ -138,7 +138,7 @@ def _tables(
         else:
             files = pinned.live_files()
             others += pinned.size_bytes
-        scan = table_scan(pinned, columns, files, name, engine)
+        scan = table_scan(pinned, columns, files, name, engine, tag)
         found.tables.update(scan.tables)
         if scan.text:
             found.scans[name] = scan.text

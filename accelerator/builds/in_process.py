@@ -62,7 +62,7 @@ class InProcess:
         self, files: Sequence[LiveFile], segments: Mapping[str, int], job: Job, tag: str
     ) -> None:
         """Writes the cells of these files, each as its own segment, into one file of the job."""
-        scans, tables = self._sources(files, segments)
+        scans, tables = self._sources(files, segments, tag)
         path = Path(local_path(f"{job.uri}/cells.parquet"))
         path.parent.mkdir(parents=True, exist_ok=True)
         select = with_scans(scans, self._cells)
@@ -73,7 +73,7 @@ class InProcess:
         """Whether no two rows of the dimension have one key."""
         number = edge.occurrence
         names = [own.name for own, _ in edge.keys]
-        scans, tables = self._source(number, names, self._pinned[number].live_files(), None)
+        scans, tables = self._source(number, names, self._pinned[number].live_files(), None, tag)
         text = unique_select(edge, self._names[number], "duckdb")
         (row,) = self._duckdb.run(with_scans(scans, text), tables, tag=tag).to_pylist()
         return bool(row["n"] == row["k"])
@@ -86,7 +86,7 @@ class InProcess:
         tag: str,
     ) -> dict[str, dict[int, int]]:
         """Per data file and edge: the rows without a partner."""
-        scans, tables = self._sources(files, segments)
+        scans, tables = self._sources(files, segments, tag)
         text = missing_select(self._cube, edges, self._names, "duckdb")
         rows = self._duckdb.run(with_scans(scans, text), tables, tag=tag).to_pylist()
         paths = {number: path for path, number in segments.items()}
@@ -96,7 +96,7 @@ class InProcess:
         }
 
     def _sources(
-        self, files: Sequence[LiveFile], segments: Mapping[str, int]
+        self, files: Sequence[LiveFile], segments: Mapping[str, int], tag: str
     ) -> tuple[dict[str, str], dict[str, pa.Table]]:
         """Scans and Arrow tables by name: of the fact's files, and all of the other tables."""
         scans: dict[str, str] = {}
@@ -105,7 +105,7 @@ class InProcess:
             names = [column.name for column in self._used[number]]
             read = pinned.live_files() if number else files
             numbered = None if number else Numbered(OWN_SEGMENT, segments)
-            found = self._source(number, names, read, numbered)
+            found = self._source(number, names, read, numbered, tag)
             scans.update(found[0])
             tables.update(found[1])
         return scans, tables
@@ -116,10 +116,11 @@ class InProcess:
         names: Sequence[str],
         files: Sequence[LiveFile],
         numbered: Numbered | None,
+        tag: str,
     ) -> tuple[dict[str, str], dict[str, pa.Table]]:
         pinned, name = self._pinned[number], self._names[number]
         read = names or [some_column(pinned).name]
-        scan = table_scan(pinned, read, files, name, self._duckdb, numbered)
+        scan = table_scan(pinned, read, files, name, self._duckdb, tag, numbered)
         return ({name: scan.text} if scan.text else {}), scan.tables
 
 

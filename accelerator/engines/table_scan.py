@@ -52,12 +52,13 @@ def table_scan(
     files: Sequence[LiveFile],
     name: str,
     engine: DuckDBEngine,
+    tag: str = "",
     numbered: Numbered | None = None,
 ) -> TableScan:
     """Those columns of the files' rows, under their names; `name` begins the names of its tables.
 
-    `numbered` adds a column. NeedsSparkError where only Spark reads them; CatalogError, OSError,
-    ValueError where nobody can.
+    `numbered` adds a column. CancelledError once what runs under the tag was told to stop;
+    NeedsSparkError where only Spark reads them; CatalogError, OSError, ValueError where nobody can.
     """
     columns = [column for column in map(pinned.facts.column, names) if column is not None]
     types = _types(columns)
@@ -65,7 +66,7 @@ def table_scan(
         return _in_arrow(pinned, names, files, name, numbered)
     from accelerator.iceberg.by_ids import by_ids  # imports PyArrow's dataset half
 
-    found = by_ids(pinned, names, files, engine.may_read)
+    found = by_ids(pinned, names, files, engine.may_read, lambda: engine.check(tag))
     if len(found.others) == len(files):
         return _in_arrow(pinned, names, files, name, numbered)
     tables: dict[str, pa.Table] = {}

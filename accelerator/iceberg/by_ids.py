@@ -52,8 +52,11 @@ def by_ids(
     columns: Sequence[str],
     files: Sequence[LiveFile],
     allowed: Callable[[str], bool],
+    check: Callable[[], None] = lambda: None,
 ) -> ByIds:
     """How those files' columns may be read; `allowed` says whether a local path may be opened.
+
+    `check` raises where nobody waits any more; it's asked before each file's deletes are read.
 
     NeedsSparkError where only Spark reads a file, or nobody in process may read the column.
     """
@@ -92,7 +95,7 @@ def by_ids(
             deleted.append(file)
         else:
             whole.append(local[file.path])
-    pairs = zip(deleted, DeletedRows(pinned).of_each(deleted), strict=True)
+    pairs = zip(deleted, DeletedRows(pinned).of_each(deleted, check), strict=True)
     found = tuple((local[file.path], places) for file, places in pairs)
     return ByIds(tuple(whole), found, tuple(others))
 

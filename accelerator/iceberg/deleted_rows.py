@@ -5,7 +5,7 @@ What was found once is kept: neither a data file nor the deletes that apply to i
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -45,12 +45,17 @@ class DeletedRows:
         check_readable(self._pinned, [file])
         return _KEPT.get_or(self._name(file), lambda: self._read(file))
 
-    def of_each(self, files: Sequence[LiveFile]) -> list[Positions]:
-        """The same of several, read side by side."""
+    def of_each(self, files: Sequence[LiveFile], check: Callable[[], None]) -> list[Positions]:
+        """The same of several, read side by side; `check` may raise before each."""
+
+        def of(file: LiveFile) -> Positions:
+            check()
+            return self.of(file)
+
         if len(files) < 2:
-            return [self.of(file) for file in files]
+            return list(map(of, files))
         with ThreadPoolExecutor(_THREADS_MAX) as pool:
-            return list(pool.map(self.of, files))
+            return list(pool.map(of, files))
 
     def _read(self, file: LiveFile) -> Positions:
         found = self._positions.of(file)
