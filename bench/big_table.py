@@ -68,7 +68,8 @@ class BigTable:
         """One commit of so many data files."""
         table = self._catalog.load_table("b.t")
         snapshot_id = table.metadata.new_snapshot_id()
-        number = (table.metadata.last_sequence_number or 0) + 1
+        metadata: Any = table.metadata  # of format version 2, which has numbers
+        number = (metadata.last_sequence_number or 0) + 1
         template = _Template(table, self._io, snapshot_id, self.columns)
         for first in range(self.files, self.files + files, FILES_IN_MANIFEST):
             last = min(first + FILES_IN_MANIFEST, self.files + files)
@@ -88,20 +89,22 @@ class BigTable:
         output = self._io.new_output(listed)
         with write_manifest_list(2, output, snapshot_id, parent, number, "deflate") as writer:
             writer.add_manifests(self._manifests)
-        snapshot = Snapshot(
-            snapshot_id=snapshot_id,
-            parent_snapshot_id=parent,
-            sequence_number=number,
-            timestamp_ms=int(time.time() * 1000),
-            manifest_list=listed,
-            summary=Summary(Operation.APPEND),
-            schema_id=0,
-        )
+        # By the names that the models have in Python; a type checker knows those of JSON.
+        told: Any = {
+            "snapshot_id": snapshot_id,
+            "parent_snapshot_id": parent,
+            "sequence_number": number,
+            "timestamp_ms": int(time.time() * 1000),
+            "manifest_list": listed,
+            "summary": Summary(Operation.APPEND),
+            "schema_id": 0,
+        }
         reference: Any = {"ref_name": "main", "type": "branch", "snapshot_id": snapshot_id}
+        before: Any = {"ref": "main", "snapshot_id": parent}
         self._catalog.commit_table(
             table,
-            (AssertRefSnapshotId(ref="main", snapshot_id=parent),),
-            (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate(**reference)),
+            (AssertRefSnapshotId(**before),),
+            (AddSnapshotUpdate(snapshot=Snapshot(**told)), SetSnapshotRefUpdate(**reference)),
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from bench.report import Report
 from bench.steps import Steps
 from indexes.domains import to_domain
 from indexes.hashing import hashes
-from indexes.kind import Blob, Column, Kind, Options
+from indexes.kind import Blob, Clauses, Column, Kind, Options
 from indexes.kinds import KINDS
 from indexes.question import Among, Like, Question
 from indexes.sbbf import TYPE, false_positive_rate, read_filter
@@ -101,7 +101,8 @@ def _bloom(scale: float) -> dict[str, Any]:
         found = read_filter(blob)
         may = found.may_all(hashes(held))
         few = held.slice(0, _ONE_BY_ONE).to_pylist()
-        asked = (kind.asked(Among((value,)), type_, options) for value in few)
+        told = (kind.asked(Among((value,)), type_, options) for value in few)
+        asked = (cast(Clauses | None, one) for one in told)
         lost += int((~may).sum()) + sum(one is None or not found.answers(one) for one in asked)
         probes += len(may) + len(few)
     return {"kind": "BLOOM", "probes": probes, "lost": lost}
@@ -120,7 +121,7 @@ class Built:
         """How many of the rows, which hold a match, would be left out."""
         light = (read_filter(b) for b in self.blobs if b.light and b.type == TYPE)
         clauses = self.kind.asked(question, self.column.type, self.options)
-        if clauses is not None and any(not one.answers(clauses) for one in light):
+        if clauses is not None and any(not one.answers(cast(Clauses, clauses)) for one in light):
             return len(rows)
         left = rows
         for blob in self.blobs:

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def _compare(acc: accelerator.Accelerator, report: Report) -> None:
         spark.sql(sql).collect()
 
     pushed(0)
-    theirs = [_timed(lambda n=n: pushed(n)) for n in range(1, 1 + _ASKED_SPARK)]
+    theirs = [_timed(partial(pushed, n)) for n in range(1, 1 + _ASKED_SPARK)]
     _ask(acc, "SELECT count(*), min(c1), max(c1), 0 FROM b.t")
     mine = [
         _ask(acc, f"SELECT count(*), min(c1), max(c1), {n} FROM b.t")
@@ -183,7 +184,7 @@ def _compare_plans(acc: accelerator.Accelerator, report: Report) -> None:
     planned(500)
     _plan(acc, _TEN.format(500 * SPAN, 510 * SPAN))
     for number in range(501, 501 + _ASKED_SPARK):
-        theirs.append(_timed(lambda n=number: planned(n)))
+        theirs.append(_timed(partial(planned, number)))
         mine.append(_plan(acc, _TEN.format(number * SPAN, (number + 10) * SPAN)))
     report.details["iceberg_plan_ms"], report.details["plan_ms_by_turns"] = theirs, mine
     ratio = statistics.median(theirs) / statistics.median(mine)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from indexes.kind import Column, Intervals
+from indexes.kind import Blob, Column, Intervals
 from indexes.kinds import KINDS
 from indexes.range_bundle import RangeGroup, shape_of, write_group
 from indexes.range_choice import bloomrf
@@ -92,7 +92,7 @@ def rates(scale: float) -> dict[str, Any]:
 def _rates(files: Sequence[Keys], probes: int) -> dict[str, Any]:
     kind = KINDS["RANGE"]
     options = kind.options("bigint", {"bits_per_value": _BITS})
-    blobs = []
+    blobs: list[Blob] = []
     for keys in files:
         builder = kind.builder(Column("bigint", (len(keys),)), options)
         builder.add(pa.array((keys ^ np.uint64(1 << 63)).view(np.int64)))
@@ -194,7 +194,7 @@ def probe_ms(scale: float) -> dict[str, Any]:
     """How long one range takes over the filters of a thousand files, in milliseconds."""
     kind, count = KINDS["RANGE"], max(50, round(_MANY_FILES * scale))
     options = kind.options("bigint", {})
-    blobs = []
+    blobs: list[Blob] = []
     for number in range(count):
         keys = _uniform(np.random.default_rng(number), 10_000)
         builder = kind.builder(Column("bigint", (len(keys),)), options)

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 
@@ -145,7 +146,7 @@ def _commits(options: argparse.Namespace, folder: Path, figures: Figures) -> Non
     stores = {}
     for count in (SMALL, options.segments):
         files = _Written(open_files(str(folder / f"commits-{count}")))
-        store = Store(files)
+        store = Store(cast(Files, files))
         for part in _parts(count):
             store.add_segments(TABLE, [segment(number) for number in part])
         stores[count], took[count], sizes[count] = (files, store), [], []

@@ -63,7 +63,7 @@ class Sail:
 
     def run(self, sql: str) -> float:
         """Seconds that the statement takes; SailError."""
-        return float(self._ask({"sql": sql, "into": ""})["s"])
+        return float(str(self._ask({"sql": sql, "into": ""})["s"]))
 
     def rows(self, sql: str) -> pa.Table:
         """The statement's answer; SailError."""
