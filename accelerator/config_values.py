@@ -73,6 +73,11 @@ def _switch(value: Any, _: Mapping[str, Any]) -> bool:
     raise ValueError("it must be true or false")
 
 
+def is_off(value: str) -> bool:
+    """Whether a text says no, as settings have it."""
+    return value.strip().lower() in _NO
+
+
 def _seconds(value: Any, _: Mapping[str, Any]) -> float:
     number = float(value)
     if isinstance(value, bool) or not 0 <= number < float("inf"):

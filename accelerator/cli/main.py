@@ -12,16 +12,18 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
 from accelerator.cli.session import Opener, open_session, session_of
 from accelerator.cli.terminal import say
+from accelerator.errors import ConfigError
 from accelerator.statements.text import split_statements
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Answer, Session
+    from accelerator.session import Accelerator
 
 ROWS_MAX = 1000
 _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 90}
@@ -42,6 +44,15 @@ class Options:
         With `create` over a warehouse that is made if it isn't there.
         """
         return session_of(self.opener, self.warehouse, self.config, create)
+
+    def session_itself(self) -> Accelerator:
+        """The session, for who looks into it. ConfigError where none is named."""
+        try:
+            made = self.opener(self.warehouse, self.config, False)
+        except click.UsageError as error:
+            hint = "for example: accelerator doctor --warehouse /data/warehouse"
+            raise ConfigError(error.message, hint=hint) from error
+        return cast("Accelerator", made)
 
 
 def _common(command: Callable[..., None]) -> Callable[..., None]:
@@ -306,6 +317,29 @@ def compact_command(cubes: tuple[str, ...], *, options: Options) -> None:
 
     with options.session() as session:
         _print([session.query(f"COMPACT CUBE {quoted(cube)}") for cube in cubes], options)
+
+
+_MARKS = {"ok": "ok     ", "warning": "warning", "error": "error  "}
+
+
+@main.command("doctor")
+@_common
+def doctor_command(*, options: Options) -> None:
+    """Check Java, packages, catalogs and store; exit code 1 if something stands in the way."""
+    from accelerator.cli.output import print_json
+    from accelerator.doctor import examine
+
+    found = []
+    for one in examine(options.session_itself):
+        found.append(one)
+        if not options.json:
+            say(f"{_MARKS[one.status]}  {one.check}: {one.said}")
+            if one.hint:
+                say(f"         {one.hint}")
+    failed = any(one.status == "error" for one in found)
+    if options.json:
+        print_json({"ok": not failed, "findings": [asdict(one) for one in found]})
+    sys.exit(1 if failed else 0)
 
 
 @main.command("undrop")

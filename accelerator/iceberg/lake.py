@@ -30,7 +30,7 @@ from accelerator.iceberg.catalogs import (
     Pointer,
     PyIcebergCatalog,
 )
-from accelerator.iceberg.errors import read_errors
+from accelerator.iceberg.errors import CatalogError, read_errors
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import (
     Identity,
@@ -640,6 +640,16 @@ class Lake:
         for name, reader in self._catalogs.items():
             for identifier in reader.tables():
                 yield (name, *identifier)
+
+    def reachable(self) -> Iterator[tuple[str, CatalogError | None]]:
+        """Each catalog by name, and why it can't be asked for its first table."""
+        for name, reader in self._catalogs.items():
+            try:
+                next(iter(reader.tables()), None)
+            except CatalogError as error:
+                yield name, error
+            else:
+                yield name, None
 
 
 def _reader(settings: CatalogSettings, jvm_located: JvmLocated | None) -> CatalogReader:

@@ -1,0 +1,188 @@
+"""What stands in the way of a session, before anybody has asked a statement.
+
+Each check says in a sentence what it found, and what to do where that isn't well. Nothing is
+changed, but for one file in the store that is deleted again; no JVM is started.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from accelerator.config_values import is_off
+from accelerator.engines.java import check_java, find_java
+from accelerator.errors import AcceleratorError
+from accelerator.store.files import local_path, open_files
+
+if TYPE_CHECKING:
+    from accelerator.session import Accelerator
+
+Status = Literal["ok", "warning", "error"]
+_PACKAGES = ("duckdb", "pyarrow", "pyiceberg", "sqlglot", "pyspark")
+_OURS = ("cubes", "indexes", "rewrite")
+_FREE_MIN = 1 << 30
+_WORKER_S = 60.0
+_ANSI = "spark.sql.ansi.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found; `hint` says what to do where it isn't `ok`."""
+
+    check: str
+    status: Status
+    said: str
+    hint: str = ""
+
+
+def examine(opened: Callable[[], Accelerator]) -> Iterator[Finding]:
+    """All checks in their order; what needs a session is left out where none can be opened."""
+    yield Finding("python", "ok", f"Python {sys.version.split()[0]} at {sys.executable}")
+    yield from _packages()
+    yield from _names()
+    yield _java()
+    yield _workers()
+    try:
+        session = opened()
+    except AcceleratorError as error:
+        yield Finding("settings", "error", error.message, error.hint or "")
+        return
+    with session:
+        yield Finding("settings", "ok", f"the session's catalog is {session.config.catalog_name}")
+        yield _ansi(session)
+        yield from _catalogs(session)
+        yield _store(session)
+        yield _duckdb(session)
+
+
+def _packages() -> Iterator[Finding]:
+    found, missing = [], []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    yield Finding("packages", "ok", ", ".join(found))
+    for name in missing:
+        yield Finding(
+            "packages",
+            "warning",
+            f"{name} isn't installed",
+            "statements that only Spark answers fail: pip install pyspark",
+        )
+
+
+def _names() -> Iterator[Finding]:
+    """Other packages on PyPI have these names, too, and one environment holds one of them."""
+    here = Path(__file__).parents[1]
+    foreign = [name for name in _OURS if _folder(name) != here / name]
+    for name in foreign:
+        yield Finding(
+            "names",
+            "error",
+            f"the package {name} that Python finds isn't this one's, but in {_folder(name)}",
+            f"pip uninstall the distribution that has it, or use an environment without it; this"
+            f" one needs its own {', '.join(_OURS)}",
+        )
+    if not foreign:
+        yield Finding("names", "ok", f"{', '.join(_OURS)} are this distribution's")
+
+
+def _folder(name: str) -> Path | None:
+    spec = find_spec(name)
+    return Path(spec.origin).parent if spec is not None and spec.origin else None
+
+
+def _java() -> Finding:
+    try:
+        check_java()
+    except AcceleratorError as error:
+        hint = f"{error.hint}; without it all is answered that needs no Spark"
+        return Finding("java", "error" if find_spec("pyspark") else "warning", error.message, hint)
+    return Finding("java", "ok", f"Java at {find_java()}")
+
+
+def _workers() -> Finding:
+    """Spark's Python workers, which build cubes' sketches and indexes."""
+    named = os.environ.get("PYSPARK_PYTHON")
+    if not named or shutil.which(named) == sys.executable:
+        return Finding("workers", "ok", "Spark's workers run this Python")
+    hint = f"unset PYSPARK_PYTHON, or set it to a Python that has this package: {sys.executable}"
+    try:
+        ran = subprocess.run(
+            [named, "-c", "import accelerator, cubes, indexes, pyarrow, pyiceberg"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_WORKER_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("workers", "error", f"PYSPARK_PYTHON, {named}, can't be run: {error}", hint)
+    if ran.returncode:
+        said = (ran.stderr.strip().splitlines() or ["it fails"])[-1]
+        return Finding(
+            "workers", "error", f"PYSPARK_PYTHON, {named}, lacks what builds need: {said}", hint
+        )
+    return Finding("workers", "ok", f"Spark's workers run {named}, which has this package")
+
+
+def _ansi(session: Accelerator) -> Finding:
+    if is_off(session.config.spark_conf.get(_ANSI, "true")):
+        return Finding(
+            "ansi",
+            "error",
+            "ANSI is off, so that nothing is accelerated",
+            f"take {_ANSI} out of spark_conf: without it Spark answers errors by NULLs",
+        )
+    return Finding("ansi", "ok", "ANSI is on")
+
+
+def _catalogs(session: Accelerator) -> Iterator[Finding]:
+    for name, error in session.services.lake.reachable():
+        if error is None:
+            yield Finding("catalog", "ok", f"the catalog {name} answers")
+        else:
+            yield Finding("catalog", "error", error.message, error.hint or "")
+
+
+def _store(session: Accelerator) -> Finding:
+    config = session.config
+    where = f"the store {config.store_root}"
+    try:
+        session.services.store.registry(fresh=True)
+        if config.store_read_only:
+            return Finding("store", "ok", f"{where} can be read; this session doesn't write")
+        files = open_files(config.store_root, config.store_options)
+        probe = f"doctor-{uuid.uuid4().hex}"
+        files.create(probe, b"")
+        files.delete([probe])
+    except AcceleratorError as error:
+        return Finding("store", "error", f"{where}: {error.message}", error.hint or "")
+    root = local_path(config.store_root)
+    if "://" not in root and Path(root).is_dir():
+        free = shutil.disk_usage(root).free
+        if free < _FREE_MIN:
+            return Finding(
+                "store",
+                "warning",
+                f"{where} can be written, and its disk has {free >> 20} MiB left",
+                "VACUUM … FULL deletes what nobody needs; or set store to another disk",
+            )
+    return Finding("store", "ok", f"{where} can be read and written")
+
+
+def _duckdb(session: Accelerator) -> Finding:
+    try:
+        session.services.duckdb.run("SELECT 1")
+    except AcceleratorError as error:
+        return Finding("duckdb", "error", error.message, error.hint or "")
+    return Finding("duckdb", "ok", "DuckDB runs, and may spill to disk")
