@@ -77,7 +77,7 @@ def _packages() -> Iterator[Finding]:
             "packages",
             "warning",
             f"{name} isn't installed",
-            "statements that only Spark answers fail: pip install pyspark",
+            "statements that only Spark answers fail: pip install 'lakehouse-accelerator[spark]'",
         )
 
 

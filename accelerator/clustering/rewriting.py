@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
+from accelerator.engines.java_errors import Java, JvmError, java_errors
+from accelerator.engines.jvm import Jvm
 from accelerator.engines.selection import file_tasks, pinned_metadata
 from accelerator.errors import ClusteringError
 from accelerator.iceberg import LiveFile, PinnedTable

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from accelerator.clustering.order import PROPERTY, Order, OrderKey, relates
 from accelerator.clustering.rewriting import NOTHING, NewFiles, Rewriting, data_location
 from accelerator.clustering.spark import Layout, rewrite
-from accelerator.engines.jvm import JvmError
+from accelerator.engines.java_errors import JvmError
 from accelerator.errors import (
     CancelledError,
     ClusteringError,

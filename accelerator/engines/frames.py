@@ -16,12 +16,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
+from accelerator.engines.java_errors import Java, JvmError, java_errors
 from accelerator.errors import EngineError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from accelerator.engines.jvm import Jvm
     from accelerator.engines.spark import SparkEngine
 
 _log = logging.getLogger("accelerator")

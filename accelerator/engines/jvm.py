@@ -2,52 +2,20 @@
 
 py4j's `jvm.a.b.C` often fails to find a class of a jar that came by `spark.jars.packages`; Spark's
 own `Utils.classForName` always finds it. Promises: a class, constructor or method is looked up
-once; an exception that Java throws comes out as `JvmError` with its class name. Knows nothing of
-Iceberg.
+once; an exception that Java throws comes out as `JvmError`. Knows nothing of Iceberg.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from py4j.java_gateway import JavaGateway
-from py4j.protocol import Py4JError, Py4JJavaError
 
+from accelerator.engines.java_errors import Java, JvmError, java_errors
 from accelerator.engines.jvm_line import Line
 
 _SEPARATOR = "\n"
-
-# py4j's proxies have no types of their own: whatever comes from Java is `Any` here.
-Java = Any
-
-
-class JvmError(Exception):
-    """What Java threw: its exception's class name and message."""
-
-    def __init__(self, class_name: str, message: str) -> None:
-        self.class_name = class_name
-        super().__init__(f"{class_name}: {message}" if message else class_name)
-
-
-@contextmanager
-def java_errors() -> Iterator[None]:
-    """What py4j raises inside comes out as `JvmError`."""
-    try:
-        yield
-    except Py4JJavaError as error:
-        raise _translated(error.java_exception) from error
-    except Py4JError as error:
-        raise JvmError("py4j", str(error)) from error
-
-
-def _translated(thrown: Java) -> JvmError:
-    """The innermost cause that says something; reflection wraps what a method throws."""
-    while thrown.getClass().getName() == "java.lang.reflect.InvocationTargetException":
-        thrown = thrown.getCause()
-    return JvmError(str(thrown.getClass().getName()), str(thrown.getMessage() or ""))
 
 
 class Jvm:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from accelerator.engines.jvm import JvmError, java_errors
+from accelerator.engines.java_errors import JvmError, java_errors
 from accelerator.errors import CancelledError, EngineError
 from cubes.job_error import JobError
 from cubes.spark import job_errors

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from accelerator.engines.jvm import Java, Jvm
+from accelerator.engines.java_errors import Java
+from accelerator.engines.jvm import Jvm
 from accelerator.errors import EngineError
 from accelerator.iceberg import LiveFile, PinnedTable
 

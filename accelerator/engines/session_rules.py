@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from accelerator.engines.jvm import Java, JvmError, java_errors
+from accelerator.engines.java_errors import Java, JvmError, java_errors
 
 _BUFFERS = "scala.collection.mutable."
 _TUPLE = "scala.Tuple"

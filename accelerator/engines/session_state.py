@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
+from accelerator.engines.java_errors import Java, JvmError, java_errors
+from accelerator.engines.jvm import Jvm
 from accelerator.engines.jvm_line import Line
 from accelerator.engines.session_rules import experimental, injected
 from accelerator.extensions import foreign

@@ -34,7 +34,7 @@ class SparkSource:
                 except ImportError as error:
                     raise EngineError(
                         f"PySpark can't be imported: {error}",
-                        hint="pip install 'pyspark>=4.1,<4.2'",
+                        hint="pip install 'lakehouse-accelerator[spark]'",
                     ) from error
             return self._engine
 

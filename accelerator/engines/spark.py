@@ -28,7 +28,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from accelerator.engines.java import check_java
-from accelerator.engines.jvm import Java, Jvm, JvmError, java_errors
+from accelerator.engines.java_errors import Java, JvmError, java_errors
+from accelerator.engines.jvm import Jvm
 from accelerator.engines.selection import (
     empty_relation,
     selection_sql,

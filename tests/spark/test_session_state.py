@@ -9,7 +9,8 @@ import pytest
 from pyspark.errors import ParseException
 
 from accelerator.context import HARMLESS, JUDGED_APART, is_judged
-from accelerator.engines.jvm import Java, Jvm
+from accelerator.engines.java_errors import Java
+from accelerator.engines.jvm import Jvm
 from accelerator.engines.jvm_line import Line
 from accelerator.plans import PlainPlan
 from accelerator.session import Accelerator

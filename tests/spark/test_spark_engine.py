@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from accelerator.engines.jvm import JvmError
+from accelerator.engines.java_errors import JvmError
 from accelerator.engines.selection import SelectionUnsupportedError
 from accelerator.engines.spark import SparkEngine
 from accelerator.errors import CancelledError, EngineError

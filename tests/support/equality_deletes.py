@@ -8,7 +8,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accelerator.engines.jvm import java_errors
+from accelerator.engines.java_errors import java_errors
 from accelerator.engines.spark import SparkEngine
 from accelerator.iceberg.io import local_path
 from tests.support.warehouse import SparkWarehouse

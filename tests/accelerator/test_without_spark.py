@@ -1,0 +1,68 @@
+"""An environment without PySpark, py4j and pandas: what needs no Spark is answered and built."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tests.support.pristine import Pristine
+
+_PROGRAM = """
+import json, sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "py4j", "pandas"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+import accelerator
+found = []
+with accelerator.open(sys.argv[1]) as acc:
+    for sql in json.loads(sys.argv[2]):
+        try:
+            answer = acc.query(sql)
+            found.append([answer.metrics.engine, answer.arrow().num_rows])
+        except accelerator.AcceleratorError as error:
+            found.append([error.message, error.hint])
+print(json.dumps(found))
+"""
+
+
+def _fill(catalog: SqlCatalog) -> None:
+    rows = pa.table({"a": pa.array([1, 2, 2], pa.int32()), "b": ["x", "y z", None]})
+    catalog.create_namespace("d")
+    catalog.create_table("d.t", rows.schema).append(rows)
+
+
+def test_what_needs_no_spark(tmp_path: Path) -> None:
+    grouped = "SELECT a, count(*) AS n FROM d.t GROUP BY a"
+    statements = [
+        grouped,
+        f"CREATE CUBE c AS {grouped}",
+        grouped,
+        "CREATE INDEX i ON d.t USING BLOOM (a)",
+        "CREATE INDEX k ON d.t USING TOKEN_BITMAP (b)",
+        "SELECT * FROM d.t WHERE has_token(b, 'y')",
+        "SELECT count(DISTINCT a) AS n FROM d.t",
+        "SELECT * FROM d.t ORDER BY a LIMIT 1",
+        "SHOW CUBES",
+        "SELECT foo(a) FROM d.t",
+    ]
+    folder = Pristine(tmp_path).lake(_fill)
+    ran = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(folder), json.dumps(statements)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *answered, refused = json.loads(ran.stdout.splitlines()[-1])
+    assert [engine for engine, _ in answered] == [
+        *("duckdb", "none", "duckdb", "none", "none", "duckdb", "duckdb", "duckdb", "none"),
+    ]
+    assert [rows for _, rows in answered] == [2, 1, 2, 1, 1, 1, 1, 1, 1]
+    assert refused[0].startswith("PySpark can't be imported")
+    assert "lakehouse-accelerator[spark]" in refused[1]
