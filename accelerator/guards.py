@@ -115,12 +115,16 @@ class Guards:
         except _PARSER_FAILS:
             return  # Spark says what is wrong with it
         for needle in constant_needles(tree):
-            from indexes.tokens import NEEDLE_HINT, NeedleError, one_token  # imports Arrow
+            from indexes.domains import NotIndexableError  # imports Arrow
+            from indexes.tokens import NEEDLE_HINT, NeedleError, one_token
 
             try:
                 one_token(needle)
             except NeedleError as error:
                 raise FunctionArgumentError(str(error), hint=NEEDLE_HINT) from error
+            except NotIndexableError as error:
+                hint = "install it, or ask for a word without ideographs"
+                raise FunctionArgumentError(str(error), hint=hint) from error
 
     def _is_exempt(self, sql: str, user: str | None) -> bool:
         config = self._config

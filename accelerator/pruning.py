@@ -366,11 +366,15 @@ def _text_question(op: str, text: str) -> Like:
 
 
 def _token_question(op: str, text: str) -> Tokens | None:
-    """None where the test raises."""
+    """None where the test raises, or nobody here can cut the text."""
+    from indexes.domains import NotIndexableError
     from indexes.tokens import tokens_of
 
     folded = op == "match"
-    tokens = tokens_of(text, folded=folded)
+    try:
+        tokens = tokens_of(text, folded=folded)
+    except NotIndexableError:
+        return None
     return Tokens(tokens, folded) if folded or tokens == (text,) else None
 
 

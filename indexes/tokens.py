@@ -9,6 +9,7 @@ where a text is cut: so the folded tokens of a text are its tokens, folded.
 
 `ANALYSER` names all that a token depends on: these rules, the release of Unicode, and that of
 rjieba, which brings its dictionary. Texts that were cut by another analyser aren't comparable.
+Where rjieba isn't installed texts with ideographs can't be cut: NotIndexableError.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 
 import numpy as np
@@ -25,9 +26,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from indexes.analyser import IDEOGRAPHS, fold_table, folded_text
+from indexes.domains import NotIndexableError
 from indexes.letters import UNICODE, ranges
 
-ANALYSER = f"tokens-1/{UNICODE}/rjieba-{version('rjieba')}"
+
+def _dictionary() -> str:
+    """Which release of rjieba there is; without one only texts without ideographs are cut."""
+    try:
+        return version("rjieba")
+    except PackageNotFoundError:
+        return "none"
+
+
+ANALYSER = f"tokens-1/{UNICODE}/rjieba-{_dictionary()}"
 """As formats name the rules, the table of letters and the dictionary."""
 NEEDLE_HINT = "match(text, words) looks for any number of tokens, LIKE for any part of a text"
 _NONE, _LETTERS, _IDEOGRAPHS = range(3)
@@ -124,7 +135,13 @@ def words(run: str) -> list[str]:
 @cache
 def _cutter():  # type: ignore[no-untyped-def]  # rjieba has no types
     """One of our own: words may be added to the one that the module gives everybody."""
-    from rjieba import Jieba
+    try:
+        from rjieba import Jieba
+    except ImportError as error:
+        raise NotIndexableError(
+            "Chinese text is cut into words by rjieba, which isn't installed:"
+            " pip install 'lakehouse-accelerator[text]'"
+        ) from error
 
     return Jieba()
 

@@ -1,4 +1,4 @@
-"""An environment without PySpark, py4j and pandas: what needs no Spark is answered and built."""
+"""An environment without the extras: what needs none of them is answered and built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROGRAM = """
 import json, sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("pyspark", "py4j", "pandas"):
+        if name.partition(".")[0] in ("pyspark", "py4j", "pandas", "rjieba"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
 import accelerator
@@ -51,6 +51,7 @@ def test_what_needs_no_spark(tmp_path: Path) -> None:
         "SELECT * FROM d.t ORDER BY a LIMIT 1",
         "SHOW CUBES",
         "SELECT foo(a) FROM d.t",
+        "SELECT * FROM d.t WHERE has_token(b, '中国')",
     ]
     folder = Pristine(tmp_path).lake(_fill)
     ran = subprocess.run(
@@ -59,10 +60,11 @@ def test_what_needs_no_spark(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    *answered, refused = json.loads(ran.stdout.splitlines()[-1])
+    *answered, refused, chinese = json.loads(ran.stdout.splitlines()[-1])
     assert [engine for engine, _ in answered] == [
         *("duckdb", "none", "duckdb", "none", "none", "duckdb", "duckdb", "duckdb", "none"),
     ]
     assert [rows for _, rows in answered] == [2, 1, 2, 1, 1, 1, 1, 1, 1]
     assert refused[0].startswith("PySpark can't be imported")
     assert "lakehouse-accelerator[spark]" in refused[1]
+    assert "lakehouse-accelerator[text]" in chinese[0]
