@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -23,6 +24,31 @@ class _Limit:
     tags: set[str] = field(default_factory=set)
     is_up: bool = False
     ended: bool = False
+
+
+def check_limit(seconds: float) -> None:
+    """ConfigError for what is no time that a statement may take."""
+    if not 0 <= seconds <= threading.TIMEOUT_MAX:
+        raise ConfigError(f"timeout_s is {seconds}", hint="it must be seconds, 0 or more")
+
+
+class Budget:
+    """Seconds that the pieces of a statement's work may take together; 0: as long as they need."""
+
+    def __init__(self, cancellation: Cancellation, seconds: float) -> None:
+        check_limit(seconds)
+        self._cancellation, self._seconds, self._left = cancellation, seconds, seconds
+
+    @contextmanager
+    def spent(self) -> Iterator[None]:
+        """What this thread runs inside is a piece; StatementTimeoutError once they took longer."""
+        since = time.monotonic()
+        try:
+            with self._cancellation.within(self._left, of=self._seconds):
+                yield
+        finally:
+            if self._seconds:
+                self._left = max(_INSIST_S / 1e3, self._left - (time.monotonic() - since))
 
 
 class Cancellation:
@@ -57,13 +83,13 @@ class Cancellation:
                 self._tags.discard(tag)
 
     @contextmanager
-    def within(self, seconds: float) -> Iterator[None]:
+    def within(self, seconds: float, *, of: float | None = None) -> Iterator[None]:
         """What this thread runs inside is stopped after so many seconds; 0: never.
 
-        StatementTimeoutError then. Work that has no tag, such as planning, goes on to its end.
+        StatementTimeoutError then; it names the whole limit where these are left `of` it. Work that
+        has no tag, such as planning, goes on to its end.
         """
-        if not 0 <= seconds <= threading.TIMEOUT_MAX:
-            raise ConfigError(f"timeout_s is {seconds}", hint="it must be seconds, 0 or more")
+        check_limit(seconds)
         if not seconds:
             yield
             return
@@ -78,7 +104,7 @@ class Cancellation:
             if not limit.is_up:
                 raise
             raise StatementTimeoutError(
-                f"the statement has taken longer than {seconds:g} s, and was stopped",
+                f"the statement has taken longer than {of or seconds:g} s, and was stopped",
                 hint="timeout_s says how long one may take; 0: as long as it needs",
             ) from error
         finally:

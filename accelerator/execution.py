@@ -30,6 +30,7 @@ from accelerator.running import (
     run_merged,
     run_nested,
 )
+from accelerator.streams import Stream, stream_of_cover, stream_of_nested
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,8 +76,8 @@ class Execution:
         with self._services.cancellation.tracked() as tag:
             return make(self, plan, sql, tag, leases, None)
 
-    def streamed(self, plan: Plan) -> SortedRows | None:
-        """The run of a plan whose rows can be given piece by piece."""
+    def streamed(self, plan: Plan) -> Stream | None:
+        """The run of a plan whose rows can be given piece by piece; None of any other."""
         run = _STREAMS.get(type(plan))
         return None if run is None else run(self, plan)
 
@@ -106,6 +107,15 @@ class Execution:
         from accelerator.rows.stream import SortedRows
 
         return SortedRows(plan, self._services.duckdb)
+
+    def _cover_stream(self, plan: CoverPlan) -> Stream | None:
+        return stream_of_cover(plan, self._services.duckdb, self._services.store)
+
+    def _nested_stream(self, plan: NestedPlan) -> Stream | None:
+        def answers(tag: str) -> list[pa.Table]:
+            return self._answers(plan, tag, {})
+
+        return stream_of_nested(plan, self._services.duckdb, answers)
 
     def _sorted_rows(self, plan: RowsPlan, tag: str, _known: Known) -> Answer:
         everything = self._stream(plan)
@@ -173,6 +183,9 @@ _FRAMES: dict[
 }
 """Who runs it by Spark. With the settings workers may read positions; else, and where a file is
 other than was thought, it fails, and the caller has the plain statement in its place."""
-_STREAMS: dict[type[Plan], Callable[[Execution, Any], SortedRows | None]] = {
-    RowsPlan: Execution._stream
+_STREAMS: dict[type[Plan], Callable[[Execution, Any], Stream | None]] = {
+    CoverPlan: Execution._cover_stream,
+    NestedPlan: Execution._nested_stream,
+    RowsPlan: Execution._stream,
 }
+"""Who gives its rows piece by piece."""

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 from sqlglot.errors import SqlglotError
 
 from accelerator import explain, metadata_table
+from accelerator.cancellation import Budget
 from accelerator.commands import no_such_state
 from accelerator.errors import AcceleratorError, CancelledError, EngineError, RefusedError
 from accelerator.execution import Execution
@@ -25,9 +26,9 @@ from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.metrics import Metrics
 from accelerator.plans import FilesPlan, PlainPlan, Plan
 from accelerator.result import Result
-from accelerator.running import whole
 from accelerator.statements.kinds import Other, Query, Statement
 from accelerator.statements.text import first_word
+from accelerator.streams import Stream, whole
 from accelerator.translation import Translation
 from rewrite.reason import Declined, DeclinedError
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from accelerator.services import Services
 
 _log = logging.getLogger("accelerator")
+T = TypeVar("T")
 _JOB_HINT = "manifest_jobs=never keeps Spark out of it"
 
 
@@ -96,12 +98,17 @@ class Queries:
         shown = plan or PlainPlan(Declined("not_a_query"))
         return Result(table, metrics, lambda: explain.as_text(shown))
 
-    def stream(self, statement: Query) -> pa.RecordBatchReader | None:
-        """The rows piece by piece; None where they can't be given so."""
+    def stream(self, statement: Query, timeout_s: float) -> pa.RecordBatchReader | None:
+        """The rows piece by piece; None where they can't be given so.
+
+        Working on them may take `timeout_s`, the reader's own time apart; 0: as long as it needs.
+        """
+        budget = Budget(self.services.cancellation, timeout_s)
         rows = self.execution.streamed(self.plan(statement)[0])
         if rows is None:
             return None
-        return pa.RecordBatchReader.from_batches(rows.schema, self._pieces(statement, rows.schema))
+        pieces = self._pieces(statement, rows.schema, budget)
+        return pa.RecordBatchReader.from_batches(rows.schema, pieces)
 
     def frame(self, statement: Query) -> DataFrame:
         """A lazy DataFrame; what it reads stays as long as it, or one derived from it, may be."""
@@ -174,27 +181,15 @@ class Queries:
             metrics = plan.figures_of(metrics, cached)
             return self._plain_query(statement.bare, metrics, plan)
         began = time.perf_counter()
-        try:
-            table, engine, counted = self.execution.run(plan, statement.bare)
-        except (CancelledError, KeyboardInterrupt):
-            raise
-        except (
-            Exception
-        ) as error:  # law 4: the plain statement answers, or raises Spark's own error
-            if not holds():
-                return None
-            if isinstance(error, RefusedError) and error.__cause__ is not None:
-                raise error.__cause__ from None
-            if isinstance(error, NeedsSparkError):
-                declined = self._planner.leave_rows(plan, str(error).splitlines()[0])
-            else:
-                declined = self.services.failures.count("engine_failed", error)
-                self._planner.leave_statement(statement.bare, plan, declined)
-                self._forget_damaged(plan)
-            metrics = Metrics(planning_ms=planned, fallback=declined.line)
-            return self._plain_query(statement.bare, plan.figures_of(metrics, cached), plan)
-        if not holds():
+        found = self._tried(
+            statement, plan, holds, lambda: self.execution.run(plan, statement.bare)
+        )
+        if found is None:
             return None
+        if isinstance(found, Declined):
+            metrics = Metrics(planning_ms=planned, fallback=found.line)
+            return self._plain_query(statement.bare, plan.figures_of(metrics, cached), plan)
+        table, engine, counted = found
         self.services.uses.record(plan)
         metrics = replace(
             plan.figures(counted),
@@ -205,6 +200,34 @@ class Queries:
         )
         metrics = plan.figures_of(metrics, cached)
         return Result(table, metrics, lambda: explain.as_text(plan))
+
+    def _tried(
+        self, statement: Query, plan: Plan, holds: Callable[[], bool], run: Callable[[], T]
+    ) -> T | Declined | None:
+        """What `run` gives of the plan, or why the plain statement answers.
+
+        None where the session has changed from what was known of it.
+        """
+        try:
+            found = run()
+        except (CancelledError, KeyboardInterrupt):
+            raise
+        except (
+            Exception
+        ) as error:  # law 4: the plain statement answers, or raises Spark's own error
+            return self._failed(statement, plan, error) if holds() else None
+        return found if holds() else None
+
+    def _failed(self, statement: Query, plan: Plan, error: Exception) -> Declined:
+        """Why the plain statement answers from now on; raises what Spark itself refuses it for."""
+        if isinstance(error, RefusedError) and error.__cause__ is not None:
+            raise error.__cause__ from None
+        if isinstance(error, NeedsSparkError):
+            return self._planner.leave_rows(plan, str(error).splitlines()[0])
+        declined = self.services.failures.count("engine_failed", error)
+        self._planner.leave_statement(statement.bare, plan, declined)
+        self._forget_damaged(plan)
+        return declined
 
     def _plain_query(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
         """Spark's answer; where it names tables of files, over views of their manifests."""
@@ -239,35 +262,60 @@ class Queries:
                 hint = f"BUILD CUBE {names} builds them anew"
                 _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
 
-    def _pieces(self, statement: Query, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _pieces(
+        self, statement: Query, schema: pa.Schema, budget: Budget
+    ) -> Iterator[pa.RecordBatch]:
         services = self.services
         with services.store.reading():
+            begun = self._begun(statement, schema, budget)
+            if begun is None:
+                with budget.spent():
+                    answer = self.answer(statement).arrow()
+                yield from whole(answer, schema)
+                return
+            rows, pieces, piece = begun
+            while piece is not None:
+                yield from piece.to_batches()
+                piece = self._next(statement, rows, pieces, budget)
+            services.uses.record(rows.plan)
+
+    def _begun(
+        self, statement: Query, schema: pa.Schema, budget: Budget
+    ) -> tuple[Stream, Iterator[pa.Table], pa.Table | None] | None:
+        """The run and its first piece; None where the answer has to be whole."""
+        with self.services.context.assumed() as holds:
             plan, _ = self.plan(statement)  # once more: only now nothing that it names is deleted
             rows = self.execution.streamed(plan)
             if rows is None or rows.schema != schema:
-                yield from whole(self.answer(statement).arrow(), schema)
-                return
-            self.execution.pin_snapshots(rows.plan)
-            pieces, given = rows.pieces(), False
-            while True:
-                try:
-                    with services.cancellation.tracked() as rows.tag:
-                        piece = next(pieces, None)
-                except CancelledError:
-                    raise
-                except (AcceleratorError, OSError, ValueError, pa.ArrowException) as error:
-                    if given:
-                        declined = services.failures.count("engine_failed", error)
-                        raise EngineError(
-                            f"the rows after the first ones can't be read: {declined.detail}",
-                            hint="`query` gives all rows or none, and falls back to plain Spark",
-                        ) from error
-                    yield from whole(self.answer(statement).arrow(), schema)
-                    return
-                if piece is None:
-                    return
-                given = True
-                yield from piece.to_batches()
+                return None
+            stream, pieces = rows, rows.pieces()
+
+            def first() -> tuple[pa.Table | None]:
+                self.execution.pin_snapshots(plan)
+                return (self._piece(stream, pieces, budget),)
+
+            found = self._tried(statement, plan, holds, first)
+            if found is None or isinstance(found, Declined):
+                return None
+            return stream, pieces, found[0]
+
+    def _next(
+        self, statement: Query, rows: Stream, pieces: Iterator[pa.Table], budget: Budget
+    ) -> pa.Table | None:
+        try:
+            return self._piece(rows, pieces, budget)
+        except (CancelledError, KeyboardInterrupt):
+            raise
+        except (AcceleratorError, OSError, ValueError, pa.ArrowException) as error:
+            why = self._failed(statement, rows.plan, error)
+            raise EngineError(
+                f"the rows after the first ones can't be read: {why.detail}",
+                hint="`query` gives all rows or none, and falls back to plain Spark",
+            ) from error
+
+    def _piece(self, rows: Stream, pieces: Iterator[pa.Table], budget: Budget) -> pa.Table | None:
+        with budget.spent(), self.services.cancellation.tracked() as rows.tag:
+            return next(pieces, None)
 
 
 def _ms(since: float) -> float:

@@ -65,29 +65,28 @@ def run_duckdb(
     """
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
-    found = _tables(plan, plan.duckdb.raw, engine, tag, store)
-    answer = _answer(plan.duckdb, engine, found, tag, _bound(plan, bytes_max))
+    found = read_for(plan, plan.duckdb.raw, engine, tag, store)
+    answer = _answer(plan.duckdb, engine, found, tag, bytes_max if may_be_large(plan) else None)
     return _conformed(plan, answer), found.counted
 
 
 def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -> pa.Table:
     """The answer over the cells of all of its parts."""
-    whole = _Tables({}, {}, {}, None)
+    whole = Read({}, {}, {}, None)
     for number, part in enumerate(plan.covers):
         prefix = part_name(number)
         raw = [one for one in plan.duckdb.raw if one[0].startswith(prefix)]
-        found = _tables(part, raw, engine, tag, store, prefix)
+        found = read_for(part, raw, engine, tag, store, prefix)
         whole.tables.update(found.tables)
         whole.scans.update(found.scans)
         whole.copies.update(found.copies)
     return _conformed(plan, _answer(plan.duckdb, engine, whole, tag))
 
 
-def _bound(plan: CoverPlan, bytes_max: int | None) -> int | None:
-    """None where the answer has few rows anyhow, or as many as stored cells at most."""
+def may_be_large(plan: CoverPlan) -> bool:
+    """Whether its answer may have more rows than the few of a LIMIT, or than are stored cells."""
     block = plan.block
-    grows = block.limit is None and bool(plan.uncovered) and (block.grouped or block.rows)
-    return bytes_max if grows else None
+    return block.limit is None and bool(plan.uncovered) and (block.grouped or block.rows)
 
 
 def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
@@ -96,8 +95,8 @@ def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tables:
-    """What a cover's text reads beside segment files, by name: Arrow tables, scans of data files.
+class Read:
+    """What a cover's text takes beside segment files, by name: Arrow tables, scans of data files.
 
     `copies` are of some of the tables.
     """
@@ -108,17 +107,18 @@ class _Tables:
     counted: Counted | None
 
 
-def _tables(
+def read_for(
     plan: CoverPlan,
     raw: Sequence[tuple[str, int]],
     engine: DuckDBEngine,
     tag: str,
     store: Store,
     prefix: str = "",
-) -> _Tables:
+) -> Read:
+    """Reads what the text of a cover takes; of data files that DuckDB reads itself only footers."""
     check(plan.segments, store)
     cells = plan.cover.cells
-    found = _Tables({} if cells is None else {prefix + CELLS: cells.rows}, {}, {}, None)
+    found = Read({} if cells is None else {prefix + CELLS: cells.rows}, {}, {}, None)
     counted: Counted | None = None
     others = 0
     for name, occurrence in raw:
@@ -190,21 +190,6 @@ def run_nested(
     return conform(found, list(plan.names), [o.expr.type or "" for o in plan.block.outputs])
 
 
-def whole(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """An answer that came at once, for a reader that was promised that schema.
-
-    Spark's own differs from it in columns that can't be NULL.
-    """
-    try:
-        batches: list[pa.RecordBatch] = table.cast(schema).to_batches()
-        return batches
-    except (ValueError, pa.ArrowInvalid) as error:
-        raise EngineError(
-            f"the answer has other columns than when the stream was opened: {error}",
-            hint="open the stream again",
-        ) from error
-
-
 def partial_frame(
     plan: PartialPlan, answers: Sequence[pa.Table], engine: SparkEngine, sql: str
 ) -> DataFrame:
@@ -253,9 +238,29 @@ def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:
 
 
 def _answer(
-    run: DuckDBRun, engine: DuckDBEngine, found: _Tables, tag: str, bytes_max: int | None = None
+    run: DuckDBRun, engine: DuckDBEngine, found: Read, tag: str, bytes_max: int | None = None
 ) -> pa.Table:
     """From copies in DuckDB's memory where there are any, else from what was read."""
+    for way in ways(run, engine, found):
+        try:
+            return engine.run(way.sql, way.tables, tag=tag, bytes_max=bytes_max)
+        except NoSuchTableError:
+            if way.is_last:
+                raise
+    raise AssertionError("there is always a last way")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A text, and the tables that it reads. All but the last fail where a copy is just dropped."""
+
+    sql: str
+    tables: dict[str, pa.Table]
+    is_last: bool = True
+
+
+def ways(run: DuckDBRun, engine: DuckDBEngine, found: Read) -> list[Way]:
+    """The cheapest first: over copies in DuckDB's memory, if there are any."""
     text, others = run.sql, dict(found.tables)
     for scan, copy in run.copies:
         hot = engine.hot.table(copy)
@@ -266,12 +271,10 @@ def _answer(
         if hot is not None and text.count(named) == 1:  # a text in the statement may say the same
             text = text.replace(named, f"{hot} AS ")
             del others[name]
-    if text != run.sql:
-        try:
-            return engine.run(with_scans(found.scans, text), others, tag=tag, bytes_max=bytes_max)
-        except NoSuchTableError:
-            pass  # a copy is just being dropped
-    return engine.run(with_scans(found.scans, run.sql), found.tables, tag=tag, bytes_max=bytes_max)
+    last = Way(with_scans(found.scans, run.sql), found.tables)
+    if text == run.sql:
+        return [last]
+    return [Way(with_scans(found.scans, text), others, is_last=False), last]
 
 
 def cover_frame(

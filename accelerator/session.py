@@ -113,20 +113,33 @@ class Accelerator:
         return Result(table, metrics, lambda: "A statement of the accelerator's own.")
 
     def stream(
-        self, sql: str, *, user: str | None = None, dialect: str | None = None
+        self,
+        sql: str,
+        *,
+        user: str | None = None,
+        dialect: str | None = None,
+        timeout_s: float | None = None,
     ) -> pa.RecordBatchReader:
         """As `query`, but the rows come piece by piece where they can.
 
-        They can for `SELECT … ORDER BY` without LIMIT: what no row left can come before is given as
-        soon as it's read, so that memory is needed only for files that overlap. A failure after
-        the first piece is an EngineError. Reading to the end or closing the reader frees what the
-        statement pins. `user`, `dialect` and errors of guards as in `query`.
+        They can where DuckDB may give many: rows of a table or a join, groups over raw rows. What
+        has to be whole before the first row, as groups and sorted rows, is in memory or spilled; of
+        `SELECT … ORDER BY` over one table only files that overlap. What can't comes at once, as
+        from `query`. A failure after the first piece is an EngineError. Reading to the end or
+        closing the reader frees what the statement pins. `timeout_s` bounds the work on it, not
+        the time that you take between pieces. `user`, `dialect` and errors of guards as in `query`.
         """
         statement = self.queries.guarded(sql, user, dialect)
         if not isinstance(statement, Query):
-            return self.query(sql, user=user, dialect=dialect).arrow().to_reader()
-        pieces = self.queries.stream(statement)
-        return self._answer(statement).arrow().to_reader() if pieces is None else pieces
+            return (
+                self.query(sql, user=user, dialect=dialect, timeout_s=timeout_s).arrow().to_reader()
+            )
+        limit = self.config.timeout_s if timeout_s is None else timeout_s
+        pieces = self.queries.stream(statement, limit)
+        if pieces is not None:
+            return pieces
+        with self.services.cancellation.within(limit):
+            return self._answer(statement).arrow().to_reader()
 
     def sql(self, sql: str, *, user: str | None = None, dialect: str | None = None) -> DataFrame:
         """Runs any statement and gives a pyspark DataFrame, as `spark.sql` does.
