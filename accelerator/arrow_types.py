@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 from rewrite.types import decimal_parts
@@ -27,6 +29,14 @@ def arrow_type(type_: str) -> pa.DataType:
     if parts is not None:
         return pa.decimal128(*parts)
     return _TYPES[type_]
+
+
+_WIDTHS = {"boolean": 1, "tinyint": 1, "int": 4, "float": 4, "date": 4, "string": 24, "binary": 24}
+
+
+def row_width(types: Iterable[str]) -> int:
+    """Bytes of a row in memory: of texts a guess, of what has no width of its own 8."""
+    return sum(_WIDTHS.get(one, 16 if decimal_parts(one) else 8) for one in types)
 
 
 def is_known(type_: str | None) -> bool:

@@ -26,6 +26,11 @@ class _Limit:
     ended: bool = False
 
 
+def new_tag() -> str:
+    """One that no other work has."""
+    return f"acc-{uuid.uuid4().hex}"
+
+
 def check_limit(seconds: float) -> None:
     """ConfigError for what is no time that a statement may take."""
     if not 0 <= seconds <= threading.TIMEOUT_MAX:
@@ -61,12 +66,13 @@ class Cancellation:
         self._local = threading.local()
 
     @contextmanager
-    def tracked(self, *, ctrl_c: bool = True) -> Iterator[str]:
+    def tracked(self, tag: str | None = None, *, ctrl_c: bool = True) -> Iterator[str]:
         """A tag under which what runs inside can be cancelled; by Ctrl-C too, unless that's False.
 
-        Then Ctrl-C is for who called: a daemon ends in its own way.
+        Then Ctrl-C is for who called: a daemon ends in its own way. The tag of work that is done
+        piece by piece is given.
         """
-        tag = f"acc-{uuid.uuid4().hex}"
+        tag = new_tag() if tag is None else tag
         limit: _Limit | None = getattr(self._local, "limit", None)
         with self._lock:
             self._tags.add(tag)

@@ -15,6 +15,7 @@ from typing import Any
 
 from accelerator.config_values import KINDS, PARSERS
 from accelerator.errors import ConfigError
+from accelerator.memory import Shares, shared_out
 from rewrite.dialects import DIALECTS
 
 FILE_NAME = "accelerator.toml"
@@ -151,9 +152,18 @@ class Config:
         "With engine `auto`, what is larger than this to read, or to give, goes to Spark.",
         kind="bytes",
     )
+    memory_bytes_max: int = _setting(
+        0,
+        "What statements in process may hold in memory together: DuckDB's limit, rows as Arrow,"
+        " large answers and the two caches below, each within its share. What doesn't fit spills,"
+        " or goes to Spark. 0: 70 % of the machine's, or of what a container may have.",
+        kind="bytes",
+    )
     duckdb_threads: int = _setting(0, "Threads of DuckDB; 0: one per core.", kind="threads or none")
     duckdb_memory: str | None = _setting(
-        None, "Memory limit of DuckDB, e.g. `4GB`; by default DuckDB's own.", kind="text or none"
+        None,
+        "Memory limit of DuckDB, e.g. `4GB`; by default its share of `memory_bytes_max`.",
+        kind="text or none",
     )
     duckdb_spill_folder: str | None = _setting(
         None,
@@ -330,6 +340,10 @@ class Config:
     def store_root(self) -> str:
         """The store's root, with its default resolved."""
         return self.store or f"{self.warehouse.rstrip('/')}/{STORE_FOLDER}"
+
+    def memory(self) -> Shares:
+        """Who may have how much of it."""
+        return shared_out(self.memory_bytes_max, self.cache_bytes, self.manifest_cache_bytes)
 
     @classmethod
     def load(

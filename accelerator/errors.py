@@ -109,6 +109,12 @@ class EngineError(AcceleratorError):
     code = "engine_failed"
 
 
+class MemoryExceededError(EngineError):
+    """A statement in process needs more memory, or spills more, than it may."""
+
+    code = "memory_exceeded"
+
+
 class RefusedError(Exception):
     """Spark refuses the statement itself: the error that is its cause is the statement's answer.
 

@@ -111,7 +111,7 @@ def _manifest_cache(config: Config) -> ManifestCacheSettings:
     if folder is None and not config.store_read_only and "://" not in root:
         folder = f"{root}/cache/manifests"
     return ManifestCacheSettings(
-        config.manifest_cache_bytes,
+        config.memory().manifest_cache,
         None if folder is None else Path(folder),
         config.manifest_cache_folder_bytes,
     )

@@ -78,15 +78,20 @@ class Planner:
         self._left: Recent[tuple[Declined, float]] = Recent()
 
     def plan(
-        self, sql: str, *, only: str | None = None, by_spark: bool = False
+        self,
+        sql: str,
+        *,
+        only: str | None = None,
+        by_spark: bool = False,
+        whole: bool = True,
     ) -> tuple[Plan, bool]:
         """The plan, and whether it was in the cache. `only` considers that cube alone.
 
-        With `by_spark` it's one that Spark can run.
+        With `by_spark` it's one that Spark can run. Without `whole` its answer is read as it comes.
         """
         with self._context.statement():
             plan, cached = self._planned(sql, only, by_spark)
-        return self._but_left(sql, plan), cached
+        return self._but_left(sql, plan, whole), cached
 
     def leave_rows(self, plan: Plan, why: str) -> Declined:
         """All rows that it reads in process can't be: plans of the same columns are plain now.
@@ -98,19 +103,27 @@ class Planner:
             self._left.put(_rows_read(leaf), (declined, time.monotonic()))
         return declined
 
-    def leave_statement(self, sql: str, plan: Plan, declined: Declined) -> None:
-        """All rows that it reads in process were too many or raised: its shape is plain now."""
+    def leave_statement(
+        self, sql: str, plan: Plan, declined: Declined, *, whole: bool = False
+    ) -> None:
+        """All rows that it reads in process were too many or raised: its shape is plain now.
+
+        With `whole` it's so only where the answer is wanted as a whole.
+        """
         for leaf in _reads_all(plan):
-            name = _shape_name(sql), _rows_read(leaf)
+            name = _shape_name(sql), _rows_read(leaf), whole
             self._left.put(name, (declined, time.monotonic()))
 
-    def _but_left(self, sql: str, plan: Plan) -> Plan:
+    def _but_left(self, sql: str, plan: Plan, whole: bool) -> Plan:
         """The plan, or a plain one where all rows that it reads were left to Spark before."""
         if self._left.is_empty:
             return plan
         for leaf in _reads_all(plan):
             read = _rows_read(leaf)
-            found = self._left.get(read) or self._left.get((_shape_name(sql), read))
+            shape = _shape_name(sql)
+            found = self._left.get(read) or self._left.get((shape, read, False))
+            if found is None and whole:
+                found = self._left.get((shape, read, True))
             if found is not None and time.monotonic() - found[1] < _LEFT_S:
                 return PlainPlan(found[0], plan.tried)
         return plan

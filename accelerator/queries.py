@@ -17,9 +17,15 @@ import pyarrow as pa
 from sqlglot.errors import SqlglotError
 
 from accelerator import explain, metadata_table
-from accelerator.cancellation import Budget
+from accelerator.cancellation import Budget, new_tag
 from accelerator.commands import no_such_state
-from accelerator.errors import AcceleratorError, CancelledError, EngineError, RefusedError
+from accelerator.errors import (
+    AcceleratorError,
+    CancelledError,
+    EngineError,
+    MemoryExceededError,
+    RefusedError,
+)
 from accelerator.execution import Execution
 from accelerator.guards import Guards
 from accelerator.iceberg.errors import NeedsSparkError
@@ -65,13 +71,18 @@ class Queries:
             self.guards.check(sql, user)
         return statement
 
-    def plan(self, statement: Statement, only: str | None = None) -> tuple[Plan, bool]:
-        """How it would be answered now, and whether that was known already."""
+    def plan(
+        self, statement: Statement, only: str | None = None, *, whole: bool = True
+    ) -> tuple[Plan, bool]:
+        """How it would be answered now, and whether that was known already.
+
+        Without `whole` its answer is read as it comes.
+        """
         if not isinstance(statement, Query):
             return PlainPlan(Declined("not_a_query")), False
         if self._is_plain(statement):
             return PlainPlan(Declined("disabled")), False
-        return self._planned(statement.bare, only)
+        return self._planned(statement.bare, only, whole=whole)
 
     def answer(self, statement: Query) -> Result:
         """The answer, by the cheapest engine that is proven right."""
@@ -104,7 +115,7 @@ class Queries:
         Working on them may take `timeout_s`, the reader's own time apart; 0: as long as it needs.
         """
         budget = Budget(self.services.cancellation, timeout_s)
-        rows = self.execution.streamed(self.plan(statement)[0])
+        rows = self.execution.streamed(self.plan(statement, whole=False)[0])
         if rows is None:
             return None
         pieces = self._pieces(statement, rows.schema, budget)
@@ -137,13 +148,13 @@ class Queries:
         return statement.plain or not self.services.config.enabled
 
     def _planned(
-        self, sql: str, only: str | None = None, *, by_spark: bool = False
+        self, sql: str, only: str | None = None, *, by_spark: bool = False, whole: bool = True
     ) -> tuple[Plan, bool]:
         failures = self.services.failures
         try:
             if metadata_table.is_named(sql):
                 return self._files_plan(sql), False
-            plan, cached = self._planner.plan(sql, only=only, by_spark=by_spark)
+            plan, cached = self._planner.plan(sql, only=only, by_spark=by_spark, whole=whole)
         except CancelledError:  # of a job that decodes manifests
             raise
         except AcceleratorError as error:
@@ -202,7 +213,13 @@ class Queries:
         return Result(table, metrics, lambda: explain.as_text(plan))
 
     def _tried(
-        self, statement: Query, plan: Plan, holds: Callable[[], bool], run: Callable[[], T]
+        self,
+        statement: Query,
+        plan: Plan,
+        holds: Callable[[], bool],
+        run: Callable[[], T],
+        *,
+        whole: bool = True,
     ) -> T | Declined | None:
         """What `run` gives of the plan, or why the plain statement answers.
 
@@ -215,15 +232,19 @@ class Queries:
         except (
             Exception
         ) as error:  # law 4: the plain statement answers, or raises Spark's own error
-            return self._failed(statement, plan, error) if holds() else None
+            return self._failed(statement, plan, error, whole=whole) if holds() else None
         return found if holds() else None
 
-    def _failed(self, statement: Query, plan: Plan, error: Exception) -> Declined:
+    def _failed(self, statement: Query, plan: Plan, error: Exception, *, whole: bool) -> Declined:
         """Why the plain statement answers from now on; raises what Spark itself refuses it for."""
         if isinstance(error, RefusedError) and error.__cause__ is not None:
             raise error.__cause__ from None
         if isinstance(error, NeedsSparkError):
             return self._planner.leave_rows(plan, str(error).splitlines()[0])
+        if isinstance(error, MemoryExceededError):
+            declined = Declined(error.code, str(error).splitlines()[0])
+            self._planner.leave_statement(statement.bare, plan, declined, whole=whole)
+            return declined
         declined = self.services.failures.count("engine_failed", error)
         self._planner.leave_statement(statement.bare, plan, declined)
         self._forget_damaged(plan)
@@ -266,8 +287,9 @@ class Queries:
         self, statement: Query, schema: pa.Schema, budget: Budget
     ) -> Iterator[pa.RecordBatch]:
         services = self.services
-        with services.store.reading():
-            begun = self._begun(statement, schema, budget)
+        tag = new_tag()
+        with services.store.reading(), services.duckdb.held.holding(tag):
+            begun = self._begun(statement, schema, budget, tag)
             if begun is None:
                 with budget.spent():
                     answer = self.answer(statement).arrow()
@@ -280,21 +302,22 @@ class Queries:
             services.uses.record(rows.plan)
 
     def _begun(
-        self, statement: Query, schema: pa.Schema, budget: Budget
+        self, statement: Query, schema: pa.Schema, budget: Budget, tag: str
     ) -> tuple[Stream, Iterator[pa.Table], pa.Table | None] | None:
         """The run and its first piece; None where the answer has to be whole."""
         with self.services.context.assumed() as holds:
-            plan, _ = self.plan(statement)  # once more: only now nothing that it names is deleted
+            # Once more: only now nothing that it names is deleted.
+            plan, _ = self.plan(statement, whole=False)
             rows = self.execution.streamed(plan)
             if rows is None or rows.schema != schema:
                 return None
-            stream, pieces = rows, rows.pieces()
+            rows.tag, stream, pieces = tag, rows, rows.pieces()
 
             def first() -> tuple[pa.Table | None]:
                 self.execution.pin_snapshots(plan)
                 return (self._piece(stream, pieces, budget),)
 
-            found = self._tried(statement, plan, holds, first)
+            found = self._tried(statement, plan, holds, first, whole=False)
             if found is None or isinstance(found, Declined):
                 return None
             return stream, pieces, found[0]
@@ -307,14 +330,14 @@ class Queries:
         except (CancelledError, KeyboardInterrupt):
             raise
         except (AcceleratorError, OSError, ValueError, pa.ArrowException) as error:
-            why = self._failed(statement, rows.plan, error)
+            why = self._failed(statement, rows.plan, error, whole=False)
             raise EngineError(
                 f"the rows after the first ones can't be read: {why.detail}",
                 hint="`query` gives all rows or none, and falls back to plain Spark",
             ) from error
 
     def _piece(self, rows: Stream, pieces: Iterator[pa.Table], budget: Budget) -> pa.Table | None:
-        with budget.spent(), self.services.cancellation.tracked() as rows.tag:
+        with budget.spent(), self.services.cancellation.tracked(rows.tag):
             return next(pieces, None)
 
 

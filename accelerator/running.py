@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from accelerator.covers.duckdb_text import (
     types_now,
     used_columns,
 )
-from accelerator.engines.duckdb import DuckDBEngine, NoSuchTableError
+from accelerator.engines.duckdb import FEW_ROWS, NO_MAX, DuckDBEngine, NoSuchTableError
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.engines.table_scan import table_scan, with_scans
@@ -61,12 +62,13 @@ def run_duckdb(
 ) -> tuple[pa.Table, Counted | None]:
     """The answer from DuckDB, with Spark's names and types, and what was read if it was counted.
 
-    EngineError where it has more bytes than that.
+    MemoryExceededError where it has more bytes than that.
     """
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
     found = read_for(plan, plan.duckdb.raw, engine, tag, store)
-    answer = _answer(plan.duckdb, engine, found, tag, bytes_max if may_be_large(plan) else None)
+    bound = _or_no_max(bytes_max) if may_be_large(plan) else None
+    answer = _answer(plan.duckdb, engine, found, tag, bound)
     return _conformed(plan, answer), found.counted
 
 
@@ -80,13 +82,21 @@ def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -
         whole.tables.update(found.tables)
         whole.scans.update(found.scans)
         whole.copies.update(found.copies)
-    return _conformed(plan, _answer(plan.duckdb, engine, whole, tag))
+    return _conformed(plan, _answer(plan.duckdb, engine, whole, tag, NO_MAX))
+
+
+def _or_no_max(bytes_max: int | None) -> int:
+    return NO_MAX if bytes_max is None else bytes_max
 
 
 def may_be_large(plan: CoverPlan) -> bool:
-    """Whether its answer may have more rows than the few of a LIMIT, or than are stored cells."""
+    """Whether its answer may have more rows than can be held without a thought."""
     block = plan.block
-    return block.limit is None and bool(plan.uncovered) and (block.grouped or block.rows)
+    if block.limit is not None:
+        return block.limit > FEW_ROWS
+    if not (block.grouped or block.rows):
+        return False
+    return bool(plan.uncovered) or sum(s.rows for s in plan.segments) > FEW_ROWS
 
 
 def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:
@@ -169,6 +179,7 @@ def _selected_rows(
         plan.uncovered,
         selection,
         lambda: engine.check(tag),
+        partial(engine.held.hold, tag),
         exact=exact,
     )
 
@@ -182,10 +193,11 @@ def run_nested(
 ) -> pa.Table:
     """The answer over those of its inner SELECTs, which are in the order of its inputs.
 
-    EngineError where it has more bytes than that.
+    MemoryExceededError where it has more bytes than that.
     """
     tables = {name: answers[occurrence] for name, occurrence in plan.duckdb.raw}
-    bound = bytes_max if plan.block.limit is None else None
+    large = plan.block.limit is None or plan.block.limit > FEW_ROWS
+    bound = _or_no_max(bytes_max) if large else None
     found = engine.run(plan.duckdb.sql, tables, tag=tag, bytes_max=bound)
     return conform(found, list(plan.names), [o.expr.type or "" for o in plan.block.outputs])
 
@@ -238,7 +250,11 @@ def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:
 
 
 def _answer(
-    run: DuckDBRun, engine: DuckDBEngine, found: Read, tag: str, bytes_max: int | None = None
+    run: DuckDBRun,
+    engine: DuckDBEngine,
+    found: Read,
+    tag: str,
+    bytes_max: int | None,
 ) -> pa.Table:
     """From copies in DuckDB's memory where there are any, else from what was read."""
     for way in ways(run, engine, found):

@@ -55,10 +55,12 @@ class Services:
         cls, config: Config, lake: Lake, store: Store, spark: SparkSource, context: SessionContext
     ) -> Services:
         """With a DuckDB of its own, and manifests decoded by jobs where the settings say so."""
+        memory = config.memory()
         duckdb = DuckDBEngine(
             threads=config.duckdb_threads,
-            memory=config.duckdb_memory,
-            cache_bytes=config.cache_bytes,
+            memory=config.duckdb_memory or f"{memory.duckdb}B",
+            cache_bytes=memory.cache,
+            rows_bytes=memory.rows,
             folders=(*local_folders(config.store_root), *lake.folders),
             spill_folder=config.duckdb_spill_folder,
             spill_bytes=config.duckdb_spill_bytes_max,

@@ -39,6 +39,7 @@ REASONS: dict[str, str] = {
     "join_unsupported": "A join is of a kind that isn't matched: full, anti, natural, some semi.",
     "manifest_job_failed": "The Spark job that decodes manifests failed; they were decoded here.",
     "may_raise": "A predicate can raise an error, so it is matched only whole.",
+    "memory_exceeded": "It needs more memory, or spills more, than a statement in process may.",
     "metadata_contradicts": "A file's bounds don't prove the value that its partition says.",
     "metadata_lacks": "The manifests don't tell a group key or an aggregate of the statement.",
     "metadata_no_file": "No data file is answered or left out by what its manifest says.",

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rewrite.types import decimal_parts
+from accelerator.arrow_types import row_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,8 +24,6 @@ def name_of(pinned: PinnedTable, columns: Sequence[str]) -> tuple[object, ...]:
 
 _SMALL = 16 * 1024 * 1024
 """Bytes of a small table's data files."""
-_WIDTHS = {"boolean": 1, "tinyint": 1, "int": 4, "float": 4, "date": 4, "string": 24, "binary": 24}
-"""Bytes of a value in memory: of texts a guess, of what isn't named here 8, of decimals 16."""
 
 
 class KeptRows:
@@ -45,8 +43,7 @@ class KeptRows:
             return False
         rows = pinned.statistics().rows
         types = (one.type for one in map(pinned.facts.column, columns) if one is not None)
-        width = sum(_WIDTHS.get(one, 16 if decimal_parts(one) else 8) for one in types)
-        return bool((rows >= 0).all()) and int(rows.sum()) * width * 4 <= self._size
+        return bool((rows >= 0).all()) and int(rows.sum()) * row_width(types) * 4 <= self._size
 
     def of(self, pinned: PinnedTable, columns: Sequence[str]) -> tuple[pa.Table, int]:
         """Those columns of all rows of the pinned table, and the bytes that were read for it.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from accelerator.engines.duckdb import DuckDBEngine
     from accelerator.iceberg import LiveFile, PinnedTable
     from accelerator.iceberg.by_ids import ByIds
+    from accelerator.iceberg.rows import Hold
     from rewrite.facts import ColumnFacts
 
 
@@ -58,17 +60,18 @@ def table_scan(
     """Those columns of the files' rows, under their names; `name` begins the names of its tables.
 
     `numbered` adds a column. CancelledError once what runs under the tag was told to stop;
+    MemoryExceededError where it may not hold what is read here;
     NeedsSparkError where only Spark reads them; CatalogError, OSError, ValueError where nobody can.
     """
     columns = [column for column in map(pinned.facts.column, names) if column is not None]
-    types = _types(columns)
+    types, hold = _types(columns), partial(engine.held.hold, tag)
     if types is None or len(columns) < len(names) or not files:
-        return _in_arrow(pinned, names, files, name, numbered)
+        return _in_arrow(pinned, names, files, name, numbered, hold)
     from accelerator.iceberg.by_ids import by_ids  # imports PyArrow's dataset half
 
     found = by_ids(pinned, names, files, engine.may_read, lambda: engine.check(tag))
     if len(found.others) == len(files):
-        return _in_arrow(pinned, names, files, name, numbered)
+        return _in_arrow(pinned, names, files, name, numbered, hold)
     tables: dict[str, pa.Table] = {}
     parts: list[str] = []
     if found.whole:
@@ -76,13 +79,14 @@ def table_scan(
     if found.deleted:
         deletes = f"{name}_deleted"
         tables[deletes] = _deleted(found)
+        hold(tables[deletes].nbytes)
         paths = [path for path, _ in found.deleted]
         parts.append(
             f"{_select(columns, types, paths, numbered)} AS s ANTI JOIN {deletes} AS d"
             " ON d.file = s.file_index AND d.pos = s.file_row_number"
         )
     if found.others:
-        beside = _in_arrow(pinned, names, found.others, f"{name}_beside", numbered)
+        beside = _in_arrow(pinned, names, found.others, f"{name}_beside", numbered, hold)
         tables.update(beside.tables)
         shown = [quote(c.name, "duckdb") for c in columns]
         shown += [] if numbered is None else [numbered.column]
@@ -105,11 +109,12 @@ def _in_arrow(
     files: Sequence[LiveFile],
     name: str,
     numbered: Numbered | None,
+    hold: Hold,
 ) -> TableScan:
     """By the reader that was there: one table, or with numbers one for each file."""
     if numbered is None or not files:
-        return TableScan("", {name: pinned.arrow(names, files)})
-    tables = {f"{name}_{n}": pinned.arrow(names, [file]) for n, file in enumerate(files)}
+        return TableScan("", {name: pinned.arrow(names, files, hold)})
+    tables = {f"{name}_{n}": pinned.arrow(names, [file], hold) for n, file in enumerate(files)}
     parts = (
         f"SELECT *, CAST({numbered.numbers[file.path]} AS BIGINT) AS {numbered.column} FROM {one}"
         for one, file in zip(tables, files, strict=True)

@@ -463,11 +463,16 @@ class PinnedTable:
         hint = "check that the files are there, whole and readable"
         return read_errors(f"the manifests of {self.facts.name}", hint)
 
-    def arrow(self, columns: Sequence[str], files: Sequence[LiveFile] | None = None) -> pa.Table:
+    def arrow(
+        self,
+        columns: Sequence[str],
+        files: Sequence[LiveFile] | None = None,
+        hold: Callable[[int], None] | None = None,
+    ) -> pa.Table:
         """The rows of those files (all if None), deletes applied, under the pinned schema."""
         from accelerator.iceberg.rows import read_rows  # imports PyArrow's dataset half
 
-        return read_rows(self, columns, self.live_files() if files is None else files)
+        return read_rows(self, columns, self.live_files() if files is None else files, hold)
 
 
 _MANIFEST_CACHE = ManifestCacheSettings()

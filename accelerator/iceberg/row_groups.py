@@ -97,13 +97,19 @@ class ReadTable(Protocol):
 class GroupReader:
     """Opens files of one pinned table; `columns` are all that will be asked for.
 
-    `check` raises where the work is to stop; it's called before each file or item.
+    `check` raises where the work is to stop; it's called before each file or item. `hold` is told
+    the bytes of each table that an item's task gives, and raises where they're too many.
     """
 
     def __init__(
-        self, pinned: ReadTable, columns: Sequence[Column], check: Callable[[], None]
+        self,
+        pinned: ReadTable,
+        columns: Sequence[Column],
+        check: Callable[[], None],
+        hold: Callable[[int], None] | None = None,
     ) -> None:
         self._pinned, self._columns, self._check = pinned, columns, check
+        self._hold = hold
         self._kept: WeakSet[_Cut] = WeakSet()
         self._io = inputs_for(pinned.metadata_location, pinned.io_properties)
         self.deletes = pinned.deletes()
@@ -124,7 +130,10 @@ class GroupReader:
 
         def checked(item: _Item) -> _Made:
             self._check()
-            return task(item)
+            made = task(item)
+            if self._hold is not None and isinstance(made, pa.Table):
+                self._hold(made.nbytes)
+            return made
 
         return list(_THREADS.map(checked, items))
 

@@ -7,7 +7,7 @@ every file of that path, reads a whole Puffin file for one vector in it, and no 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from pyiceberg.exceptions import ResolveError
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema
 
+from accelerator.arrow_types import row_width
 from accelerator.errors import UnknownColumnError
 from accelerator.iceberg.arrow_scan import Scanned, WholeFiles
 from accelerator.iceberg.deleted_rows import DeletedRows
@@ -40,9 +41,25 @@ class Pinned(Scanned, Protocol):
         ...
 
 
-def read_rows(pinned: Pinned, columns: Sequence[str], files: Sequence[LiveFile]) -> pa.Table:
-    """The rows of those files with those columns, in no promised order."""
+Hold = Callable[[int], None]
+"""Is told how many bytes more are held, or fewer, and raises where they're too many."""
+
+
+def read_rows(
+    pinned: Pinned,
+    columns: Sequence[str],
+    files: Sequence[LiveFile],
+    hold: Hold | None = None,
+) -> pa.Table:
+    """The rows of those files with those columns, in no promised order.
+
+    `hold` is told an estimate of their bytes before they're read, and how far that was off.
+    """
     check_readable(pinned, files)
+    types = (one.type for one in map(pinned.facts.column, columns) if one is not None)
+    expected = sum(file.record_count for file in files) * row_width(types)
+    if hold is not None:
+        hold(expected)
     schema = projection(pinned, columns or [field.name for field in pinned.schema.fields[:1]])
     # Batches may differ in string width from file to file; the answer's schema may not.
     target = schema_to_pyarrow(schema, include_field_ids=False)
@@ -58,6 +75,8 @@ def read_rows(pinned: Pinned, columns: Sequence[str], files: Sequence[LiveFile])
             f"files of {pinned.facts.name} can't be read in process: {error}",
             hint="Spark reads them; the statement takes that way by itself",
         ) from error
+    if hold is not None:
+        hold(table.nbytes - expected)
     return table if columns else table.select([])
 
 

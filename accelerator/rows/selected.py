@@ -30,14 +30,16 @@ def selected_rows(
     files: Sequence[LiveFile],
     selection: RowSelection,
     check: Callable[[], None],
+    hold: Callable[[int], None],
     *,
     exact: bool = False,
 ) -> tuple[pa.Table, Counted]:
     """Those columns of every row that may pass, and what was read for it; deletes are applied.
 
-    With `exact` of no other row: EngineError where a file can't be read so.
+    With `exact` of no other row: EngineError where a file can't be read so. `check` and `hold` as
+    of `GroupReader`.
     """
-    reader = GroupReader(pinned, columns, check)
+    reader = GroupReader(pinned, columns, check, hold)
     opened = reader.open(files)
     work: list[tuple[OpenFile, Sequence[int], BitMap | None]] = []
     for file in opened:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type, conform
-from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.duckdb import NO_MAX, DuckDBEngine
 from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.row_groups import Counted, GroupReader
 from accelerator.plans import RowsPlan
@@ -35,7 +35,13 @@ class SortedRows:
     def __init__(self, plan: RowsPlan, engine: DuckDBEngine, tag: str = "") -> None:
         self.plan, self.tag = plan, tag
         self._block, self._engine = plan.block, engine
-        self._reader = GroupReader(plan.pinned[0], plan.block.used, lambda: engine.check(self.tag))
+        self._reader = GroupReader(
+            plan.pinned[0],
+            plan.block.used,
+            lambda: engine.check(self.tag),
+            lambda size: engine.held.hold(self.tag, size),
+        )
+        self._kept = 0
         self._queue = GroupQueue(plan, self._reader)
         self._places = RowPlaces(plan)
         self._types = [o.expr.type or "" for o in plan.block.outputs]
@@ -55,14 +61,20 @@ class SortedRows:
         return pa.schema(list(map(pa.field, self._names, types)))
 
     def run(self) -> pa.Table:
-        """All pieces as one table."""
-        return pa.concat_tables([self.schema.empty_table(), *self.pieces()])
+        """All pieces as one table; MemoryExceededError where they're too large together."""
+        pieces = [self.schema.empty_table()]
+        for piece in self.pieces():
+            self._kept += piece.nbytes
+            pieces.append(piece)
+        return pa.concat_tables(pieces)
 
     def pieces(self) -> Iterator[pa.Table]:
         """The rows in order; closing the iterator ends the reading."""
         left: pa.Table | None = None
         skip = self._block.offset
         while True:
+            self._engine.held.release(self.tag)  # what the last round read
+            self._engine.held.hold(self.tag, self._kept + (0 if left is None else left.nbytes))
             groups = self._next(_ROWS if left is None else max(_ROWS, left.num_rows))
             if groups:
                 left = self._sorted(groups, left)
@@ -86,13 +98,16 @@ class SortedRows:
         return found
 
     def _sorted(self, groups: list[Group], left: pa.Table | None) -> pa.Table:
-        rows = self._engine.run(self._sql, {"acc_rows": self._read(groups)}, tag=self.tag)
+        rows = self._run(self._sql, {"acc_rows": self._read(groups)})
         if left is None or not left.num_rows:
             return rows
         keys = [f"k{i}" for i in range(len(self._block.order))]
         merged = "SELECT * FROM acc_rows UNION ALL SELECT * FROM acc_left"
         text = f"SELECT * FROM ({merged}) rows{order_sql(self._block.order, keys)}"
-        return self._engine.run(text, {"acc_rows": rows, "acc_left": left}, tag=self.tag)
+        return self._run(text, {"acc_rows": rows, "acc_left": left})
+
+    def _run(self, text: str, tables: dict[str, pa.Table]) -> pa.Table:
+        return self._engine.run(text, tables, tag=self.tag, bytes_max=NO_MAX)
 
     def _read(self, groups: list[Group]) -> pa.Table:
         """All used columns of the groups' rows; with a predicate, of those alone that pass."""
@@ -108,7 +123,7 @@ class SortedRows:
         candidates = pa.concat_tables(self._reader.map(read, range(len(groups))))
         where = where_sql(self._block, "duckdb")
         text = f"SELECT * FROM acc_rows{where} ORDER BY {quote(self._found.group, 'duckdb')}"
-        passed = self._engine.run(text, {"acc_rows": candidates}, tag=self.tag)
+        passed = self._run(text, {"acc_rows": candidates})
         places = passed.column(self._found.group).to_numpy()
         numbers = passed.column(self._found.number).to_numpy()
 

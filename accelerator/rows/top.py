@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type, conform
-from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.engines.duckdb import FEW_ROWS, NO_MAX, DuckDBEngine
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.row_groups import Counted, GroupReader
@@ -33,7 +33,12 @@ class TopRows:
         self._plan, self._block = plan, plan.block
         self._engine, self._tag, self._bytes_max = engine, tag, bytes_max
         self._wanted = (plan.block.limit or 0) + plan.block.offset
-        self._reader = GroupReader(plan.pinned[0], plan.block.used, lambda: engine.check(tag))
+        self._reader = GroupReader(
+            plan.pinned[0],
+            plan.block.used,
+            lambda: engine.check(tag),
+            lambda size: engine.held.hold(tag, size),
+        )
         self._queue = GroupQueue(plan, self._reader)
         self._places = RowPlaces(plan)
         self._groups: list[Group] = []
@@ -84,6 +89,9 @@ class TopRows:
         """Merges the rows of those groups into the best ones so far."""
         first = len(self._groups)
         self._groups += groups
+        self._engine.held.release(self._tag)  # what the last round read; the best of it stays
+        if self._best is not None:
+            self._engine.held.hold(self._tag, self._best.nbytes)
         sought = self._block.sought
 
         def read(place: int) -> pa.Table:
@@ -92,9 +100,13 @@ class TopRows:
         tables = self._reader.map(read, range(first, len(self._groups)))
         rows = {"acc_rows": pa.concat_tables(tables)}
         best = {} if self._best is None else {"acc_best": self._best}
-        self._best = self._engine.run(self._first_rows(), rows | best, tag=self._tag)
+        self._best = self._run(self._first_rows(), rows | best)
         if self._best.num_rows == self._wanted:
             self._last = self._places.of(self._best, self._wanted - 1)
+
+    def _run(self, text: str, tables: dict[str, pa.Table]) -> pa.Table:
+        bytes_max = NO_MAX if self._wanted > FEW_ROWS else None
+        return self._engine.run(text, tables, tag=self._tag, bytes_max=bytes_max)
 
     def _first_rows(self) -> str:
         """SQL that keeps the first wanted rows of what was just read and the best so far."""
@@ -135,4 +147,4 @@ class TopRows:
             columns = pa.Table.from_arrays(wanted, names=[str(i) for i in range(len(wanted))])
             return conform(columns.take(pa.array(back)), names, types)
         text = rows_sql(block, "duckdb", "acc_rows")
-        return conform(self._engine.run(text, {"acc_rows": found}, tag=self._tag), names, types)
+        return conform(self._run(text, {"acc_rows": found}), names, types)
