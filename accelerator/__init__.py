@@ -35,4 +35,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    try:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    except ImportError as error:
+        from accelerator.own_packages import HINT, foreign
+
+        found = foreign()
+        if not found:
+            raise
+        raise ImportError(f"{found[0]}\n  hint: {HINT}") from error

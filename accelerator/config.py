@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -443,9 +444,15 @@ def _parsed(values: Mapping[str, Any], source: str) -> Iterator[tuple[str, Any]]
         if key not in known:
             raise ConfigError(
                 f"unknown setting {key!r} in {source}",
-                hint=f"settings are: {', '.join(known)}",
+                hint=_meant(key, known),
             )
         yield key, _parse(known[key], value, source)
+
+
+def _meant(key: str, known: Iterable[str]) -> str:
+    near = get_close_matches(key, known, n=2, cutoff=0.7)
+    meant = f"is {' or '.join(near)} meant? " if near else ""
+    return f"{meant}docs/reference/configuration.md lists all settings"
 
 
 def _parse(one: Field[Any], value: Any, source: str) -> Any:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from accelerator.config_values import is_off
 from accelerator.engines.java import check_java, find_java
 from accelerator.errors import AcceleratorError
+from accelerator.own_packages import HINT, NAMES, foreign
 from accelerator.store.files import local_path, open_files
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 Status = Literal["ok", "warning", "error"]
 _PACKAGES = ("duckdb", "pyarrow", "pyiceberg", "sqlglot", "pyspark")
-_OURS = ("cubes", "indexes", "rewrite")
 _FREE_MIN = 1 << 30
 _WORKER_S = 60.0
 _ANSI = "spark.sql.ansi.enabled"
@@ -82,24 +82,10 @@ def _packages() -> Iterator[Finding]:
 
 
 def _names() -> Iterator[Finding]:
-    """Other packages on PyPI have these names, too, and one environment holds one of them."""
-    here = Path(__file__).parents[1]
-    foreign = [name for name in _OURS if _folder(name) != here / name]
-    for name in foreign:
-        yield Finding(
-            "names",
-            "error",
-            f"the package {name} that Python finds isn't this one's, but in {_folder(name)}",
-            f"pip uninstall the distribution that has it, or use an environment without it; this"
-            f" one needs its own {', '.join(_OURS)}",
-        )
-    if not foreign:
-        yield Finding("names", "ok", f"{', '.join(_OURS)} are this distribution's")
-
-
-def _folder(name: str) -> Path | None:
-    spec = find_spec(name)
-    return Path(spec.origin).parent if spec is not None and spec.origin else None
+    found = foreign()
+    yield from (Finding("names", "error", sentence, HINT) for sentence in found)
+    if not found:
+        yield Finding("names", "ok", f"{', '.join(NAMES)} are this distribution's")
 
 
 def _java() -> Finding:

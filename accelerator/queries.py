@@ -28,7 +28,7 @@ from accelerator.errors import (
 )
 from accelerator.execution import Execution
 from accelerator.guards import Guards
-from accelerator.iceberg.errors import NeedsSparkError
+from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
 from accelerator.metrics import Metrics
 from accelerator.plans import FilesPlan, PlainPlan, Plan
 from accelerator.result import Result
@@ -158,6 +158,9 @@ class Queries:
         except CancelledError:  # of a job that decodes manifests
             raise
         except AcceleratorError as error:
+            unreachable = isinstance(error, CatalogUnreachableError)
+            if unreachable and not self.services.spark_source.started:
+                raise  # a Spark that is started for it would be told of the same catalog
             return PlainPlan(failures.count("metadata_unavailable", error)), False
         except Exception as error:  # law 4: whatever fails in planning, the plain statement answers
             return PlainPlan(failures.count("planning_failed", error)), False

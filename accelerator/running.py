@@ -189,7 +189,7 @@ def run_nested(
     answers: Sequence[pa.Table],
     engine: DuckDBEngine,
     tag: str,
-    bytes_max: int | None,
+    bytes_max: int | None = None,
 ) -> pa.Table:
     """The answer over those of its inner SELECTs, which are in the order of its inputs.
 
@@ -254,7 +254,7 @@ def _answer(
     engine: DuckDBEngine,
     found: Read,
     tag: str,
-    bytes_max: int | None,
+    bytes_max: int | None = None,
 ) -> pa.Table:
     """From copies in DuckDB's memory where there are any, else from what was read."""
     for way in ways(run, engine, found):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -22,7 +23,13 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
-from accelerator.iceberg.errors import CatalogError, CatalogReadOnlyError, read_errors
+from accelerator.iceberg.errors import (
+    CatalogError,
+    CatalogReadOnlyError,
+    CatalogUnreachableError,
+    read_errors,
+    why_unreachable,
+)
 from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.properties import remove, write_edited
 from accelerator.iceberg.views import ViewPointer
@@ -113,6 +120,22 @@ def unavailable(settings: CatalogSettings, error: Exception) -> CatalogError:
     return CatalogError(f"the catalog {settings.name} can't be read: {said}", hint=_HINT)
 
 
+@contextmanager
+def _asked(settings: CatalogSettings) -> Iterator[None]:
+    """CatalogError for whatever asking the catalog raises."""
+    try:
+        with read_errors(f"the catalog {settings.name}", _HINT, settings.properties):
+            yield
+    except CatalogError as error:
+        why = why_unreachable(error.__cause__)
+        if why is None:
+            raise
+        where = settings.properties.get("uri", "its address")
+        said = f"the catalog {settings.name} at {where} can't be reached: {why}"
+        hint = "check catalog_uri, and credential or token in catalog_properties"
+        raise CatalogUnreachableError(redacted(said, settings.properties), hint=hint) from error
+
+
 def refused(
     settings: CatalogSettings, identifier: tuple[str, ...], error: Exception
 ) -> CatalogReadOnlyError:
@@ -140,7 +163,7 @@ class PyIcebergCatalog:
         """The newest metadata of namespace + name, or None where it isn't a table."""
         if len(identifier) < 2:
             return None
-        with read_errors(f"the catalog {self._settings.name}", _HINT, self._settings.properties):
+        with _asked(self._settings):
             try:
                 table = self._open().load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -155,7 +178,7 @@ class PyIcebergCatalog:
         """The newest metadata of namespace + name, or None where the catalog gives no such view."""
         if len(identifier) < 2:
             return None
-        with read_errors(f"the catalog {self._settings.name}", _HINT, self._settings.properties):
+        with _asked(self._settings):
             try:
                 view = self._open().load_view(identifier)
             except (NoSuchViewError, NoSuchNamespaceError, NotImplementedError):
@@ -168,7 +191,7 @@ class PyIcebergCatalog:
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""
         found: list[tuple[str, ...]] = []
-        with read_errors(f"the catalog {self._settings.name}", _HINT, self._settings.properties):
+        with _asked(self._settings):
             catalog = self._open()
             waiting = list(catalog.list_namespaces())
             while waiting:

@@ -21,6 +21,10 @@ class CatalogError(AcceleratorError):
     code = "catalog_unavailable"
 
 
+class CatalogUnreachableError(CatalogError):
+    """A catalog doesn't answer, or not to those credentials, so that no engine gets further."""
+
+
 class CatalogReadOnlyError(CatalogError):
     """A table's properties can't be changed through its catalog."""
 
@@ -67,6 +71,34 @@ _OF_CLIENTS = (
     ("sqlalchemy.exc", "SQLAlchemyError"),
     ("thrift.Thrift", "TException"),
 )
+
+
+_UNREACHABLE = (
+    ("requests.exceptions", "ConnectionError"),
+    ("requests.exceptions", "Timeout"),
+    ("sqlalchemy.exc", "OperationalError"),
+    ("thrift.transport.TTransport", "TTransportException"),
+)
+_REFUSED = (
+    exceptions.AuthorizationExpiredError,
+    exceptions.ForbiddenError,
+    exceptions.OAuthError,
+    exceptions.ServiceUnavailableError,
+    exceptions.UnauthorizedError,
+)
+
+
+def why_unreachable(error: BaseException | None) -> str | None:
+    """What a client of a catalog says where nobody answers, or doesn't know who asks; else None."""
+    if isinstance(error, _REFUSED):
+        return str(error)
+    known = [getattr(sys.modules[home], name) for home, name in _UNREACHABLE if home in sys.modules]
+    if not isinstance(error, tuple(known)):
+        return None
+    below: BaseException | None = error
+    while below is not None:  # what began it says most: `[Errno 111] Connection refused`
+        error, below = below, below.__cause__ or below.__context__
+    return str(error) or type(error).__name__
 
 
 def _failures() -> tuple[type[BaseException], ...]:

@@ -192,10 +192,12 @@ def test_a_catalog_that_does_not_answer_or_refuses(make: Made, tmp_path: Path) -
             acc.query("SHOW INDEXES ON shop.sales")
         assert isinstance(told.value, CatalogError)
         assert "lake" in told.value.message
+        for ask in (acc.query, acc.stream, acc.explain):
+            with pytest.raises(CatalogError, match=r"lake at http://127.0.0.1:9/ can't be reached"):
+                ask(_TOTALS)
         with pytest.raises(AcceleratorError, match="Spark needs Java") as told:
-            acc.query(_TOTALS)
-        assert "metadata_unavailable: " in (told.value.hint or "")
-        assert "the catalog lake can't be read" in (told.value.hint or "")
+            acc.query("SELECT count(*) AS n FROM range(5) TABLESAMPLE (50 PERCENT)")
+        assert "Spark was asked since: " in (told.value.hint or "")
     catalog = make("behind", {"sales": _SALES})
     wrong = {"credential": "reader:wrong-password"}
     with (

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import accelerator
-from accelerator import doctor
+from accelerator import doctor, own_packages
 from accelerator.cli.main import main
 
 
@@ -90,7 +90,7 @@ def test_settings_that_stand_in_the_way(
     assert code == 1
     for check, said in (
         ("ansi", "nothing is accelerated"),
-        ("catalog", "the catalog far can't be read"),
+        ("catalog", "the catalog far at http://127.0.0.1:9/ can't be reached"),
         ("store", "/proc/nowhere"),
         ("duckdb", "duckdb_spill_folder"),
     ):
@@ -117,9 +117,9 @@ def test_workers_of_another_python(
 
 
 def test_foreign_packages_of_our_names(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = doctor._folder
+    folder = own_packages._folder
     foreign = Path("/elsewhere/rewrite")
-    monkeypatch.setattr(doctor, "_folder", lambda n: foreign if n == "rewrite" else folder(n))
+    monkeypatch.setattr(own_packages, "_folder", lambda n: foreign if n == "rewrite" else folder(n))
     code, found = _found("--warehouse", str(warehouse))
     assert (code, found["names"][0]) == (1, "error")
     assert "/elsewhere/rewrite" in found["names"][1]

@@ -16,7 +16,7 @@ from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
 from accelerator.engines.hot_segments import Copy
 from accelerator.errors import CancelledError, EngineError
 from accelerator.plans import DuckDBRun
-from accelerator.running import _answer, _Tables
+from accelerator.running import Read, _answer
 
 
 @pytest.fixture
@@ -62,30 +62,30 @@ def _hot(engine: DuckDBEngine, run: DuckDBRun) -> str | None:
 
 def test_the_copy_answers_as_the_file_does(engine: DuckDBEngine, tmp_path: Path) -> None:
     run = _file(engine, tmp_path, 1)
-    answers = [_answer(run, engine, _Tables({}, {}, {}, None), "") for _ in range(3)]
+    answers = [_answer(run, engine, Read({}, {}, {}, None), "") for _ in range(3)]
     _wait_for_copies()
     assert _hot(engine, run) is not None
     (tmp_path / "1.parquet").unlink()  # only the copy is left
     assert all(
-        _answer(run, engine, _Tables({}, {}, {}, None), "").equals(answer) for answer in answers
+        _answer(run, engine, Read({}, {}, {}, None), "").equals(answer) for answer in answers
     )
 
 
 def test_a_dropped_copy_gives_way_to_the_file(engine: DuckDBEngine, tmp_path: Path) -> None:
     run = _file(engine, tmp_path, 1)
-    before = _answer(run, engine, _Tables({}, {}, {}, None), "")
+    before = _answer(run, engine, Read({}, {}, {}, None), "")
     for _ in range(2):
-        _answer(run, engine, _Tables({}, {}, {}, None), "")
+        _answer(run, engine, Read({}, {}, {}, None), "")
     _wait_for_copies()
     engine.execute(f"DROP TABLE {_hot(engine, run)}")
-    assert _answer(run, engine, _Tables({}, {}, {}, None), "").equals(before)
+    assert _answer(run, engine, Read({}, {}, {}, None), "").equals(before)
 
 
 def test_copies_stay_within_the_budget(engine: DuckDBEngine, tmp_path: Path) -> None:
     runs = [_file(engine, tmp_path, number) for number in range(5)]
     for run in runs:
         for _ in range(3):
-            _answer(run, engine, _Tables({}, {}, {}, None), "")
+            _answer(run, engine, Read({}, {}, {}, None), "")
         _wait_for_copies()
     assert _tables(engine) == 3
     assert _hot(engine, runs[0]) is None and _hot(engine, runs[-1]) is not None
@@ -106,20 +106,20 @@ def test_a_missing_file_is_an_error_of_the_statement_alone(
     (tmp_path / "1.parquet").unlink()
     for _ in range(5):
         with pytest.raises(EngineError):
-            _answer(run, engine, _Tables({}, {}, {}, None), "")
+            _answer(run, engine, Read({}, {}, {}, None), "")
     _wait_for_copies()
     assert _hot(engine, run) is None
 
 
 def test_a_roll_up_answers_as_the_file_does(engine: DuckDBEngine, tmp_path: Path) -> None:
     run = _rolled(_file(engine, tmp_path, 1))
-    answers = [_answer(run, engine, _Tables({}, {}, {}, None), "") for _ in range(3)]
+    answers = [_answer(run, engine, Read({}, {}, {}, None), "") for _ in range(3)]
     _wait_for_copies()
     table = _hot(engine, run)
     assert engine.run(f"SELECT COUNT(*) AS n FROM {table}")["n"][0].as_py() == 7
     (tmp_path / "1.parquet").unlink()  # only the roll-up is left
     assert all(
-        _answer(run, engine, _Tables({}, {}, {}, None), "").equals(answer) for answer in answers
+        _answer(run, engine, Read({}, {}, {}, None), "").equals(answer) for answer in answers
     )
 
 
@@ -278,13 +278,12 @@ def _table(engine: DuckDBEngine) -> tuple[dict[str, pa.Table], dict[str, Copy]]:
 def test_a_table_in_memory_is_copied_too(engine: DuckDBEngine) -> None:
     run = DuckDBRun("SELECT g, k FROM raw_1 AS t1 ORDER BY k")
     tables, copies = _table(engine)
-    answers = [_answer(run, engine, _Tables(tables, {}, copies, None), "") for _ in range(3)]
+    answers = [_answer(run, engine, Read(tables, {}, copies, None), "") for _ in range(3)]
     _wait_for_copies()
     assert engine.hot.table(copies["raw_1"]) is not None
     gone = {"raw_1": tables["raw_1"].slice(0, 0)}  # only the copy has rows
     assert all(
-        _answer(run, engine, _Tables(gone, {}, copies, None), "").equals(answer)
-        for answer in answers
+        _answer(run, engine, Read(gone, {}, copies, None), "").equals(answer) for answer in answers
     )
 
 
@@ -292,6 +291,6 @@ def test_a_text_that_reads_like_the_table_stays(engine: DuckDBEngine) -> None:
     run = DuckDBRun("SELECT 'raw_1 AS t1' AS said, count(*) AS n FROM raw_1 AS t1")
     tables, copies = _table(engine)
     for _ in range(4):
-        answer = _answer(run, engine, _Tables(tables, {}, copies, None), "")
+        answer = _answer(run, engine, Read(tables, {}, copies, None), "")
         _wait_for_copies()
         assert answer.to_pylist() == [{"said": "raw_1 AS t1", "n": 3}]

@@ -140,13 +140,15 @@ def test_what_duckdb_has_no_memory_for() -> None:
 
 
 _SCRIPT = """
-import resource, sys
+import pathlib, re, sys
 import pyarrow as pa
 import accelerator
 from accelerator.services import Services
 
 def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # Not getrusage: what it says begins with the peak of the process that started this one.
+    said = pathlib.Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", said)[1]) * 1024
 
 Services.plain_table = lambda *_: pa.table({"plain": [1]})
 join = sys.argv[3]
@@ -168,9 +170,11 @@ def _peak(lake: Path, bytes_max: int) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak isn't told here")
 def test_the_peak_of_the_process(pristine: Pristine) -> None:
     """Beside what it had before; the same statements need more where they may have it."""
     lake = pristine.lake(_fill)
-    little = 128 * _MIB
+    little = 256 * _MIB
     found = [_peak(lake, little), _peak(lake, 4096 * _MIB)]
-    assert found[0] <= little * 5 / 4 < found[1], found
+    fixed = 96 * _MIB  # threads, modules that a first statement imports, open files
+    assert found[0] <= little + fixed < found[1], found

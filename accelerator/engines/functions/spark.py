@@ -52,7 +52,7 @@ def _registered(session: SparkSession, name: str) -> bool:
     try:
         return _register_test(session, name)
     except (PySparkException, Py4JError, TypeError) as error:
-        _log.warning("%s can't be registered in Spark: %s", name, error)
+        _log.warning("%s can't be registered in Spark: %s", name, str(error).splitlines()[0])
         return False
 
 

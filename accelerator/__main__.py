@@ -1,0 +1,24 @@
+"""The command `accelerator`, also as `python -m accelerator`."""
+
+from __future__ import annotations
+
+import sys
+
+from accelerator.own_packages import HINT, foreign
+
+
+def main() -> None:
+    """Runs the command; says so where packages of others stand in the place of ours."""
+    try:
+        from accelerator.cli.main import main as command
+
+        command()
+    except ImportError:
+        found = foreign()
+        if not found:
+            raise
+        sys.exit(f"error [names]: {found[0]}\nhint: {HINT}")
+
+
+if __name__ == "__main__":
+    main()
