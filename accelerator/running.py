@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
     from accelerator.store import Store
 
+_MANY_CELLS = 2_000_000
+"""Of fewer cells the groups are as few, and mostly far fewer: they're taken at once."""
+
 
 def run_duckdb(
     plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store, bytes_max: int | None
@@ -96,7 +99,7 @@ def may_be_large(plan: CoverPlan) -> bool:
         return block.limit > FEW_ROWS
     if not (block.grouped or block.rows):
         return False
-    return bool(plan.uncovered) or sum(s.rows for s in plan.segments) > FEW_ROWS
+    return bool(plan.uncovered) or sum(s.rows for s in plan.segments) > _MANY_CELLS
 
 
 def _conformed(plan: CoverPlan | MergedPlan, answer: pa.Table) -> pa.Table:

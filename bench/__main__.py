@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import demo, house, indexes, metadata, planner, relate, store, suite
+from bench import demo, first_minutes, house, indexes, metadata, planner, relate, store, suite
 from bench.ssb import run as ssb
 from bench.tpc import run as tpc
 
@@ -23,6 +23,9 @@ class Entry:
 
 BENCHES: dict[str, Entry] = {
     "demo": Entry("a first look: the SSB queries both ways", demo.add_arguments, demo.run),
+    "firstminutes": Entry(
+        "install, imports, first steps, mistakes", first_minutes.add_arguments, first_minutes.run
+    ),
     "suite": Entry("the tests: how long, how many, which faults", suite.add_arguments, suite.run),
     "house": Entry("our own code: rooms, imports, walks", house.add_arguments, house.run),
     "store": Entry("the store at size: vacuum, commits", store.add_arguments, store.run),

@@ -57,6 +57,24 @@ def test_every_index_kind_is_named_among_the_clashes():
     assert {kind for kind in INDEX_KINDS if f"`{kind}`" in clashes} == INDEX_KINDS
 
 
+BLOCK = re.compile(r"```(python|toml)\n(.*?)```", re.DOTALL)
+SHOWN = [DOCS.parent / "README.md", DOCS / "install.md", REFERENCE / "configuration.md"]
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda path: path.name)
+def test_what_is_shown_can_be_taken_as_it_is(page, tmp_path):
+    """Python that compiles, and settings that there are."""
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    assert blocks
+    for language, text in blocks:
+        if language == "python":
+            compile(text, page.name, "exec")
+        else:
+            file = tmp_path / "shown.toml"
+            file.write_text(text, encoding="utf-8")
+            Config.load(file, env={})
+
+
 def _help(command):
     arguments = [command, "--help"] if command else ["--help"]
     found = CliRunner().invoke(main, arguments, prog_name="accelerator")
