@@ -109,11 +109,13 @@ class DuckDBEngine:
         *,
         tag: str = "",
         bytes_max: int | None = None,
+        hold: Callable[[int], None] | None = None,
     ) -> pa.Table:
         """The answer as one Arrow table. `tables` are registered by name for this call.
 
         Where it may be large, `bytes_max` (or `NO_MAX`) is given: rows are taken as they come, and
-        MemoryExceededError is raised once they have more, or more than the work may hold.
+        MemoryExceededError is raised once they have more, or more than the work may hold; `hold` is
+        told of each batch in its place.
         """
         cursor = self._cursor()
         if "acc_" in sql:
@@ -121,7 +123,7 @@ class DuckDBEngine:
         with self._tracked(cursor, tag), _errors(), _registered(cursor, tables):
             if bytes_max is not None:
                 relation = cursor.sql(_single(cursor, sql))
-                return _bounded(relation, bytes_max, partial(self.held.hold, tag))
+                return _bounded(relation, bytes_max, hold or partial(self.held.hold, tag))
             # `execute` plans once; `sql` would bind the statement twice, 0.3 ms of a few.
             return cursor.execute(_single(cursor, sql)).to_arrow_table()
 

@@ -7,7 +7,7 @@ is given up before they're made, and Spark answers.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ _MUCH = 32 * 1024**2
 class HeldRows:
     """Arrow rows that are held, by the tag of the work that holds them; threads share it.
 
-    They count from `hold` on until the work ends, or lets go of them by `release`.
+    They count from `hold` on until the work ends, or lets go of them.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -68,14 +68,27 @@ class HeldRows:
             self._held[tag] = max(0, mine)
             self._most[tag] = max(self._most[tag], mine)
 
-    def release(self, tag: str) -> None:
-        """The work holds nothing any more of what it has held so far."""
-        with self._lock:
-            if tag in self._held:
-                self._held[tag] = 0
-
     @property
     def bytes(self) -> int:
         """What is held now."""
         with self._lock:
             return sum(self._held.values())
+
+
+class Round:
+    """What a reader holds that reads in rounds, each of which lets go of what the last one held."""
+
+    def __init__(self, held: HeldRows, tag: Callable[[], str]) -> None:
+        self._held, self._tag = held, tag
+        self._sizes: list[int] = []  # appended to by the threads that read
+
+    def hold(self, size: int) -> None:
+        """So many bytes more; MemoryExceededError where they don't fit."""
+        self._held.hold(self._tag(), size)
+        self._sizes.append(size)
+
+    def begin(self, size: int) -> None:
+        """Holds so many bytes of what the rounds before have left, and nothing else of them."""
+        self._held.hold(self._tag(), -sum(self._sizes))
+        self._sizes.clear()
+        self.hold(size)

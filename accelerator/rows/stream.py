@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type, conform
 from accelerator.engines.duckdb import NO_MAX, DuckDBEngine
+from accelerator.engines.held_rows import Round
 from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.row_groups import Counted, GroupReader
 from accelerator.plans import RowsPlan
@@ -35,11 +36,9 @@ class SortedRows:
     def __init__(self, plan: RowsPlan, engine: DuckDBEngine, tag: str = "") -> None:
         self.plan, self.tag = plan, tag
         self._block, self._engine = plan.block, engine
+        self._round = Round(engine.held, lambda: self.tag)
         self._reader = GroupReader(
-            plan.pinned[0],
-            plan.block.used,
-            lambda: engine.check(self.tag),
-            lambda size: engine.held.hold(self.tag, size),
+            plan.pinned[0], plan.block.used, lambda: engine.check(self.tag), self._round.hold
         )
         self._kept = 0
         self._queue = GroupQueue(plan, self._reader)
@@ -73,8 +72,7 @@ class SortedRows:
         left: pa.Table | None = None
         skip = self._block.offset
         while True:
-            self._engine.held.release(self.tag)  # what the last round read
-            self._engine.held.hold(self.tag, self._kept + (0 if left is None else left.nbytes))
+            self._round.begin(self._kept + (0 if left is None else left.nbytes))
             groups = self._next(_ROWS if left is None else max(_ROWS, left.num_rows))
             if groups:
                 left = self._sorted(groups, left)
@@ -107,7 +105,7 @@ class SortedRows:
         return self._run(text, {"acc_rows": rows, "acc_left": left})
 
     def _run(self, text: str, tables: dict[str, pa.Table]) -> pa.Table:
-        return self._engine.run(text, tables, tag=self.tag, bytes_max=NO_MAX)
+        return self._engine.run(text, tables, tag=self.tag, bytes_max=NO_MAX, hold=self._round.hold)
 
     def _read(self, groups: list[Group]) -> pa.Table:
         """All used columns of the groups' rows; with a predicate, of those alone that pass."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from accelerator.arrow_types import arrow_type, conform
 from accelerator.engines.duckdb import FEW_ROWS, NO_MAX, DuckDBEngine
+from accelerator.engines.held_rows import Round
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.row_groups import Counted, GroupReader
@@ -33,11 +34,9 @@ class TopRows:
         self._plan, self._block = plan, plan.block
         self._engine, self._tag, self._bytes_max = engine, tag, bytes_max
         self._wanted = (plan.block.limit or 0) + plan.block.offset
+        self._round = Round(engine.held, lambda: tag)
         self._reader = GroupReader(
-            plan.pinned[0],
-            plan.block.used,
-            lambda: engine.check(tag),
-            lambda size: engine.held.hold(tag, size),
+            plan.pinned[0], plan.block.used, lambda: engine.check(tag), self._round.hold
         )
         self._queue = GroupQueue(plan, self._reader)
         self._places = RowPlaces(plan)
@@ -89,9 +88,7 @@ class TopRows:
         """Merges the rows of those groups into the best ones so far."""
         first = len(self._groups)
         self._groups += groups
-        self._engine.held.release(self._tag)  # what the last round read; the best of it stays
-        if self._best is not None:
-            self._engine.held.hold(self._tag, self._best.nbytes)
+        self._round.begin(0 if self._best is None else self._best.nbytes)
         sought = self._block.sought
 
         def read(place: int) -> pa.Table:
@@ -106,7 +103,8 @@ class TopRows:
 
     def _run(self, text: str, tables: dict[str, pa.Table]) -> pa.Table:
         bytes_max = NO_MAX if self._wanted > FEW_ROWS else None
-        return self._engine.run(text, tables, tag=self._tag, bytes_max=bytes_max)
+        hold = self._round.hold
+        return self._engine.run(text, tables, tag=self._tag, bytes_max=bytes_max, hold=hold)
 
     def _first_rows(self) -> str:
         """SQL that keeps the first wanted rows of what was just read and the best so far."""

@@ -15,7 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 import accelerator
 from accelerator import Accelerator, memory
 from accelerator.engines.duckdb import NO_MAX, DuckDBEngine
-from accelerator.engines.held_rows import HeldRows
+from accelerator.engines.held_rows import HeldRows, Round
 from accelerator.errors import ConfigError, MemoryExceededError
 from accelerator.memory import machine_bytes, shared_out
 from accelerator.services import Services
@@ -74,8 +74,14 @@ def test_rows_count_while_their_work_goes_on() -> None:
             held.hold("a", 10)
         held.hold("b", -30)
         held.hold("a", 30)
-        held.release("a")
-        assert held.bytes == 10
+        rounds = Round(held, lambda: "b")
+        with pytest.raises(MemoryExceededError):
+            rounds.hold(1)
+        held.hold("a", -50)
+        rounds.hold(20)
+        rounds.hold(20)
+        rounds.begin(5)
+        assert held.bytes == 40 + 10 + 5
     assert held.bytes == 0
 
 
