@@ -200,6 +200,7 @@ __all__ = [
     "IndexDefinitionError",
     "IndexExistsError",
     "IndexNotFoundError",
+    "MemoryExceededError",
     "NotIcebergError",
     "PartitionGuardError",
     "RowsGuardError",

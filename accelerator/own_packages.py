@@ -28,5 +28,8 @@ def foreign() -> list[str]:
 
 
 def _folder(name: str) -> Path | None:
-    spec = find_spec(name)
+    try:
+        spec = find_spec(name)
+    except ValueError:  # a module that somebody made without a file
+        return None
     return Path(spec.origin).parent if spec is not None and spec.origin else None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from sqlglot.errors import SqlglotError
@@ -30,6 +30,7 @@ from accelerator.execution import Execution
 from accelerator.guards import Guards
 from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
 from accelerator.metrics import Metrics
+from accelerator.open_streams import BatchReader
 from accelerator.plans import FilesPlan, PlainPlan, Plan
 from accelerator.result import Result
 from accelerator.statements.kinds import Other, Query, Statement
@@ -92,6 +93,7 @@ class Queries:
         with self.services.store.reading(), self.services.context.assumed() as holds:
             answer = self._accelerated(statement, started, holds)
         self.services.frames.sweep_in_passing()
+        self.services.streams.sweep()
         return self.answer(statement) if answer is None else answer
 
     def plain(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
@@ -109,17 +111,19 @@ class Queries:
         shown = plan or PlainPlan(Declined("not_a_query"))
         return Result(table, metrics, lambda: explain.as_text(shown))
 
-    def stream(self, statement: Query, timeout_s: float) -> pa.RecordBatchReader | None:
+    def stream(self, statement: Query, timeout_s: float) -> BatchReader | None:
         """The rows piece by piece; None where they can't be given so.
 
         Working on them may take `timeout_s`, the reader's own time apart; 0: as long as it needs.
         """
-        budget = Budget(self.services.cancellation, timeout_s)
-        rows = self.execution.streamed(self.plan(statement, whole=False)[0])
-        if rows is None:
-            return None
-        pieces = self._pieces(statement, rows.schema, budget)
-        return pa.RecordBatchReader.from_batches(rows.schema, pieces)
+        streams = self.services.streams
+        streams.sweep()
+        batches = self._batches(statement, Budget(self.services.cancellation, timeout_s))
+        schema = next(batches)
+        if isinstance(schema, pa.Schema):
+            return streams.reader(schema, batches)
+        batches.close()
+        return None
 
     def frame(self, statement: Query) -> DataFrame:
         """A lazy DataFrame; what it reads stays as long as it, or one derived from it, may be."""
@@ -223,6 +227,7 @@ class Queries:
         run: Callable[[], T],
         *,
         whole: bool = True,
+        given: bool = False,
     ) -> T | Declined | None:
         """What `run` gives of the plan, or why the plain statement answers.
 
@@ -235,11 +240,18 @@ class Queries:
         except (
             Exception
         ) as error:  # law 4: the plain statement answers, or raises Spark's own error
-            return self._failed(statement, plan, error, whole=whole) if holds() else None
+            if not holds():
+                return None
+            return self._failed(statement, plan, error, whole=whole, given=given)
         return found if holds() else None
 
-    def _failed(self, statement: Query, plan: Plan, error: Exception, *, whole: bool) -> Declined:
-        """Why the plain statement answers from now on; raises what Spark itself refuses it for."""
+    def _failed(
+        self, statement: Query, plan: Plan, error: Exception, *, whole: bool, given: bool
+    ) -> Declined:
+        """Why the plain statement answers from now on; raises what Spark itself refuses it for.
+
+        Where rows were `given` nothing answers, so that it's no fallback.
+        """
         if isinstance(error, RefusedError) and error.__cause__ is not None:
             raise error.__cause__ from None
         if isinstance(error, NeedsSparkError):
@@ -248,7 +260,12 @@ class Queries:
             declined = Declined(error.code, str(error).splitlines()[0])
             self._planner.leave_statement(statement.bare, plan, declined, whole=whole)
             return declined
-        declined = self.services.failures.count("engine_failed", error)
+        if given:
+            said = str(error).splitlines() or [""]
+            declined = Declined("engine_failed", f"{type(error).__name__}: {said[0]}")
+            _log.warning("a stream ended before its last row: %s", declined.detail)
+        else:
+            declined = self.services.failures.count("engine_failed", error)
         self._planner.leave_statement(statement.bare, plan, declined)
         self._forget_damaged(plan)
         return declined
@@ -286,62 +303,61 @@ class Queries:
                 hint = f"BUILD CUBE {names} builds them anew"
                 _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
 
-    def _pieces(
-        self, statement: Query, schema: pa.Schema, budget: Budget
-    ) -> Iterator[pa.RecordBatch]:
+    def _batches(self, statement: Query, budget: Budget) -> Generator[Any, None, None]:
+        """The schema, then the batches; None where the rows can't be given piece by piece."""
         services = self.services
-        tag = new_tag()
-        with services.store.reading(), services.duckdb.held.holding(tag):
-            begun = self._begun(statement, schema, budget, tag)
-            if begun is None:
-                with budget.spent():
-                    answer = self.answer(statement).arrow()
-                yield from whole(answer, schema)
+        with services.store.reading():
+            with budget.spent():
+                rows = self._streamed(statement)
+            yield None if rows is None else rows.schema
+            if rows is None:
                 return
-            rows, pieces, piece = begun
-            while piece is not None:
-                yield from piece.to_batches()
-                piece = self._next(statement, rows, pieces, budget)
-            services.uses.record(rows.plan)
+            rows.tag = new_tag()
+            with services.duckdb.held.holding(rows.tag):
+                given = yield from self._computed(statement, rows, budget)
+            if given:
+                services.uses.record(rows.plan)
+                return
+            with budget.spent():
+                answer = self.answer(statement).arrow()
+            yield from whole(answer, rows.schema)
 
-    def _begun(
-        self, statement: Query, schema: pa.Schema, budget: Budget, tag: str
-    ) -> tuple[Stream, Iterator[pa.Table], pa.Table | None] | None:
-        """The run and its first piece; None where the answer has to be whole."""
+    def _streamed(self, statement: Query) -> Stream | None:
+        """The run of its plan, if there is one, and the session is as it was known to be."""
         with self.services.context.assumed() as holds:
-            # Once more: only now nothing that it names is deleted.
             plan, _ = self.plan(statement, whole=False)
             rows = self.execution.streamed(plan)
-            if rows is None or rows.schema != schema:
-                return None
-            rows.tag, stream, pieces = tag, rows, rows.pieces()
+            return rows if holds() else None
 
-            def first() -> tuple[pa.Table | None]:
-                self.execution.pin_snapshots(plan)
-                return (self._piece(stream, pieces, budget),)
+    def _computed(
+        self, statement: Query, rows: Stream, budget: Budget
+    ) -> Generator[pa.RecordBatch, None, bool]:
+        """The batches; False where the first one can't be had, and the plain statement answers."""
+        pieces, given = rows.pieces(), False
 
-            found = self._tried(statement, plan, holds, first, whole=False)
-            if found is None or isinstance(found, Declined):
-                return None
-            return stream, pieces, found[0]
+        def piece() -> tuple[pa.Table | None]:
+            if not given:
+                self.execution.pin_snapshots(rows.plan)
+            with budget.spent(), self.services.cancellation.tracked(rows.tag):
+                return (next(pieces, None),)
 
-    def _next(
-        self, statement: Query, rows: Stream, pieces: Iterator[pa.Table], budget: Budget
-    ) -> pa.Table | None:
-        try:
-            return self._piece(rows, pieces, budget)
-        except (CancelledError, KeyboardInterrupt):
-            raise
-        except (AcceleratorError, OSError, ValueError, pa.ArrowException) as error:
-            why = self._failed(statement, rows.plan, error, whole=False)
-            raise EngineError(
-                f"the rows after the first ones can't be read: {why.detail}",
-                hint="`query` gives all rows or none, and falls back to plain Spark",
-            ) from error
+        while True:
+            found = self._tried(statement, rows.plan, _always, piece, whole=False, given=given)
+            if isinstance(found, Declined):
+                if given:
+                    raise EngineError(
+                        f"the rows after the first ones can't be read: {found.detail}",
+                        hint="`query` gives all rows or none, and falls back to plain Spark",
+                    )
+                return False
+            if found is None or found[0] is None:
+                return True
+            given = True
+            yield from found[0].to_batches()
 
-    def _piece(self, rows: Stream, pieces: Iterator[pa.Table], budget: Budget) -> pa.Table | None:
-        with budget.spent(), self.services.cancellation.tracked(rows.tag):
-            return next(pieces, None)
+
+def _always() -> bool:
+    return True
 
 
 def _ms(since: float) -> float:

@@ -21,6 +21,7 @@ from accelerator.engines.source import SparkSource
 from accelerator.failures import Failures
 from accelerator.iceberg import Lake
 from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
+from accelerator.open_streams import OpenStreams
 from accelerator.planner import Planner
 from accelerator.scene import Parts
 from accelerator.store import Store, local_folders
@@ -49,6 +50,7 @@ class Services:
     failures: Failures = field(default_factory=Failures)
     uses: Uses = field(default_factory=Uses)
     frames: HeldFrames = field(default_factory=HeldFrames)
+    streams: OpenStreams = field(default_factory=OpenStreams)
 
     @classmethod
     def of(
@@ -136,6 +138,9 @@ class Services:
 
     def close(self) -> None:
         """Frees what these hold: leases, pins, DuckDB, and Spark if it was started here."""
+        if self.streams.is_any_read:
+            self.cancellation.cancel()  # what a reader waits for
+        self.streams.close()
         self.frames.close()
         self.store.close()
         self.duckdb.close()

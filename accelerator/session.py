@@ -23,6 +23,7 @@ from accelerator.maintenance import recycle_bin
 from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
+from accelerator.open_streams import BatchReader
 from accelerator.plans import Plan
 from accelerator.queries import Queries
 from accelerator.result import Result
@@ -119,7 +120,7 @@ class Accelerator:
         user: str | None = None,
         dialect: str | None = None,
         timeout_s: float | None = None,
-    ) -> pa.RecordBatchReader:
+    ) -> BatchReader:
         """As `query`, but the rows come piece by piece where they can.
 
         They can where DuckDB may give many: rows of a table or a join, groups over raw rows. What
@@ -130,16 +131,17 @@ class Accelerator:
         the time that you take between pieces. `user`, `dialect` and errors of guards as in `query`.
         """
         statement = self.queries.guarded(sql, user, dialect)
-        if not isinstance(statement, Query):
-            return (
-                self.query(sql, user=user, dialect=dialect, timeout_s=timeout_s).arrow().to_reader()
-            )
         limit = self.config.timeout_s if timeout_s is None else timeout_s
-        pieces = self.queries.stream(statement, limit)
+        pieces = self.queries.stream(statement, limit) if isinstance(statement, Query) else None
         if pieces is not None:
             return pieces
-        with self.services.cancellation.within(limit):
-            return self._answer(statement).arrow().to_reader()
+        if isinstance(statement, Query):
+            with self.services.cancellation.within(limit):
+                answer = self._answer(statement)
+        else:
+            answer = self.query(sql, user=user, dialect=dialect, timeout_s=timeout_s)
+        table = answer.arrow()
+        return self.services.streams.reader(table.schema, (one for one in table.to_batches()))
 
     def sql(self, sql: str, *, user: str | None = None, dialect: str | None = None) -> DataFrame:
         """Runs any statement and gives a pyspark DataFrame, as `spark.sql` does.
@@ -280,7 +282,10 @@ class Accelerator:
         return recycle_bin.undrop(self.services, name, as_)
 
     def cancel(self) -> None:
-        """Stops every statement and build of this session that runs now, in any thread."""
+        """Stops every statement and build of this session that runs now, in any thread.
+
+        A stream runs while a batch is waited for; between two of them closing its reader ends it.
+        """
         self.services.cancellation.cancel()
 
     def close(self) -> None:

@@ -108,11 +108,11 @@ def whole(table: pa.Table, schema: pa.Schema) -> list[pa.RecordBatch]:
 
     Spark's own differs from it in columns that can't be NULL.
     """
-    try:
-        batches: list[pa.RecordBatch] = table.cast(schema).to_batches()
-        return batches
-    except (ValueError, pa.ArrowInvalid) as error:
+    if table.schema.names != schema.names or table.schema.types != schema.types:
+        shown = ", ".join(f"{one.name} {one.type}" for one in table.schema)
         raise EngineError(
-            f"the answer has other columns than when the stream was opened: {error}",
+            f"the answer has other columns than when the stream was opened: {shown}",
             hint="open the stream again",
-        ) from error
+        )
+    batches: list[pa.RecordBatch] = table.cast(schema).to_batches()
+    return batches

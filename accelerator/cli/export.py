@@ -13,6 +13,8 @@ import click
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from accelerator.cli.session import Batches
+
 
 class Sink(Protocol):
     """A file of some format that is being written."""
@@ -61,7 +63,7 @@ def format_of(path: Path) -> str:
     return path.suffix
 
 
-def export(reader: pa.RecordBatchReader, path: Path, tell: Callable[[int], None]) -> int:
+def export(reader: Batches, path: Path, tell: Callable[[int], None]) -> int:
     """The number of rows written; `tell` is called with it as it grows.
 
     The file appears under its name when it's whole; what was there stays until then.

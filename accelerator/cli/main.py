@@ -179,7 +179,7 @@ def sql_command(
 def export_command(sql: str | None, file: TextIO | None, target: Path, *, options: Options) -> None:
     """Write a query's rows into a file, batch by batch.
 
-    Rows in an order (ORDER BY over one table, no LIMIT) are written as they are read, however many.
+    Rows of tables and joins, and groups, are written as they are computed, however many.
     """
     from accelerator.cli.export import export, format_of
     from accelerator.cli.output import print_json

@@ -51,6 +51,17 @@ class Answer(Protocol):
         ...
 
 
+class Batches(Protocol):
+    """Rows, batch by batch."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of every batch."""
+        ...
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
+
+
 class Session(Protocol):
     """The calls of a session that commands make."""
 
@@ -58,7 +69,7 @@ class Session(Protocol):
         """Runs a statement of any kind, a query for so many seconds at most."""
         ...
 
-    def stream(self, sql: str) -> pa.RecordBatchReader:
+    def stream(self, sql: str) -> Batches:
         """The rows, batch by batch."""
         ...
 

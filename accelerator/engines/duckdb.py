@@ -253,10 +253,13 @@ class DuckDBEngine:
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         self._check_ending()
-        cursor: duckdb.DuckDBPyConnection | None = getattr(self._local, "cursor", None)
-        if cursor is None or self._root is None:
-            cursor = self._local.cursor = self._open().cursor()
-        return cursor
+        root, cursor = getattr(self._local, "opened", (None, None))
+        if cursor is None or self._root is not root or root is None:  # the engine was closed since
+            root = self._open()
+            cursor = root.cursor()
+            self._local.opened = (root, cursor)
+        found: duckdb.DuckDBPyConnection = cursor
+        return found
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         with self._lock:

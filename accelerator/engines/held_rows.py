@@ -89,6 +89,5 @@ class Round:
 
     def begin(self, size: int) -> None:
         """Holds so many bytes of what the rounds before have left, and nothing else of them."""
-        self._held.hold(self._tag(), -sum(self._sizes))
-        self._sizes.clear()
-        self.hold(size)
+        self._held.hold(self._tag(), size - sum(self._sizes))
+        self._sizes[:] = [size]

@@ -75,6 +75,9 @@ _OF_CLIENTS = (
 
 _UNREACHABLE = (
     ("requests.exceptions", "ConnectionError"),
+    ("requests.exceptions", "InvalidSchema"),
+    ("requests.exceptions", "InvalidURL"),
+    ("requests.exceptions", "MissingSchema"),
     ("requests.exceptions", "Timeout"),
     ("sqlalchemy.exc", "OperationalError"),
     ("thrift.transport.TTransport", "TTransportException"),

@@ -65,6 +65,7 @@ class SortedRows:
         for piece in self.pieces():
             self._kept += piece.nbytes
             pieces.append(piece)
+        self._round.begin(self._kept)
         return pa.concat_tables(pieces)
 
     def pieces(self) -> Iterator[pa.Table]:
@@ -80,6 +81,7 @@ class SortedRows:
                 return
             first = self._queue.first(_all)
             end = left.num_rows if first is None else self._before(left, first)
+            self._round.begin(self._kept + left.nbytes)
             if end > skip:
                 yield self._given(left.slice(skip, end - skip))
             skip = max(0, skip - end)

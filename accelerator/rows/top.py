@@ -65,7 +65,9 @@ class TopRows:
                     f"{self.counted.bytes:,} bytes were read and the first rows aren't known yet",
                     hint="`duckdb_bytes_max` allows more; Spark reads what may hold them",
                 )
-        return self._answer()
+        answer = self._answer()
+        self._round.begin(answer.nbytes)
+        return answer
 
     def _next(self, groups_max: int) -> list[Group]:
         """The next row groups to read, those first that can come first; none when it's done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -113,8 +114,41 @@ def test_a_reader_that_is_closed_early_frees_what_it_has(acc: Accelerator) -> No
         next(reader)
         assert held
         reader.close()
-        del reader
         assert not held
+        assert not acc.services.duckdb.held._users
+        with pytest.raises(EngineError, match="the reader was closed"):
+            next(reader)
+        with acc.stream(_JOIN) as another:
+            next(another)
+        assert not held
+        left = [acc.stream(_JOIN)]
+        next(left[0])
+        left.append(left)  # in a circle, which only a collection of garbage finds
+        del left
+        gc.collect()
+        assert held
+        acc.query("SELECT count(*) AS n FROM d.f")  # the next statement frees it
+        assert not held
+
+
+def test_whoever_reads_arrow_reads_it(acc: Accelerator) -> None:
+    found = pa.RecordBatchReader.from_stream(acc.stream(_JOIN)).read_all()
+    assert found.num_rows == _ROWS
+    assert found.schema == acc.query(_JOIN).arrow().schema
+
+
+def test_threads_share_a_reader(acc: Accelerator) -> None:
+    counts: list[int] = []
+    with acc.stream(_JOIN) as reader:
+        threads = [
+            threading.Thread(target=lambda: counts.extend(b.num_rows for b in reader))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sum(counts) == _ROWS
 
 
 def _failing(after: int, error: Exception) -> Callable[..., Iterator[pa.RecordBatch]]:
@@ -143,17 +177,18 @@ def test_a_failure_before_the_first_batch_is_answered_by_spark(
     assert acc.query(_JOIN).arrow().num_rows == 8
 
 
-@pytest.mark.parametrize("error", [EngineError("odd"), OSError("odd"), pa.ArrowInvalid("odd")])
+@pytest.mark.parametrize("error", [EngineError("odd"), OSError("odd"), KeyError("odd")])
 def test_a_failure_after_the_first_batch_is_an_error(
     acc: Accelerator, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr(DuckDBEngine, "stream", _failing(1, error))
     reader = acc.stream(_JOIN)
     next(reader)
-    with pytest.raises(EngineError, match="after the first ones can't be read") as raised:
-        next(reader)
-    assert "`query` gives all rows or none" in raised.value.hint
-    assert acc.fallbacks == {"engine_failed": 1}
+    for _ in range(2):  # no part is taken for the whole
+        with pytest.raises(EngineError, match="after the first ones can't be read") as raised:
+            reader.read_all()
+        assert "`query` gives all rows or none" in raised.value.hint
+    assert not acc.fallbacks  # nothing answered in its place
 
 
 def test_a_stream_that_takes_too_long_is_stopped(acc: Accelerator) -> None:
@@ -186,8 +221,69 @@ def test_a_stream_can_be_cancelled(acc: Accelerator) -> None:
 
 def test_a_session_that_was_closed_ends_its_streams(pristine: Pristine) -> None:
     session = accelerator.open(pristine.lake(_fill))
-    reader = session.stream(_JOIN)
-    next(reader)
+    readers = [session.stream(sql) for sql in (_JOIN, "SELECT k FROM d.f ORDER BY k", _JOIN)]
+    for reader in readers[:2]:
+        next(reader)
     session.close()
-    with pytest.raises(EngineError, match="closed"):
-        reader.read_all()
+    for reader in readers:
+        with pytest.raises(EngineError, match="the session was closed"):
+            reader.read_all()
+
+
+def test_a_session_that_is_closed_while_a_thread_reads(pristine: Pristine) -> None:
+    session = accelerator.open(pristine.lake(_fill))
+    reader = session.stream(_SLOW)
+    raised: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            reader.read_all()
+        except (CancelledError, EngineError) as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    while not session.services.duckdb._running:
+        thread.join(0.01)
+    session.close()
+    thread.join(30)
+    assert len(raised) == 1
+
+
+def test_a_table_that_is_another_one_by_the_first_batch(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is turned into the type that was promised."""
+    monkeypatch.setattr(DuckDBEngine, "stream", _failing(0, EngineError("odd")))
+    other = pa.table({"k": ["1"], "name": ["x"]})
+    monkeypatch.setattr(Services, "plain_table", lambda *_: other)
+    with pytest.raises(EngineError, match="other columns than when the stream was opened"):
+        acc.stream(_JOIN).read_all()
+
+
+def test_a_failed_stream_holds_nothing_while_spark_answers(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, held = acc.query(_JOIN).arrow(), acc.services.duckdb.held
+    seen: list[dict[str, int]] = []
+
+    def answered(*_: object) -> pa.Table:
+        seen.append(dict(held._users))
+        return plain
+
+    monkeypatch.setattr(DuckDBEngine, "stream", _failing(0, EngineError("odd")))
+    monkeypatch.setattr(Services, "plain_table", answered)
+    assert acc.stream(_JOIN).read_all().num_rows == _ROWS
+    assert seen == [{}]
+
+
+def test_planning_counts_as_time_too(acc: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = acc.services.planner.plan
+
+    def slow(*args: Any, **named: Any) -> Any:
+        threading.Event().wait(0.5)
+        return planned(*args, **named)
+
+    monkeypatch.setattr(acc.services.planner, "plan", slow)
+    with pytest.raises(StatementTimeoutError):
+        acc.stream(_JOIN, timeout_s=0.2).read_all()
