@@ -314,13 +314,14 @@ class Queries:
                 return
             rows.tag = new_tag()
             with services.duckdb.held.holding(rows.tag):
-                given = yield from self._computed(statement, rows, budget)
-            if given:
+                declined = yield from self._computed(statement, rows, budget)
+            if declined is None:
                 services.uses.record(rows.plan)
                 return
             with budget.spent():
-                answer = self.answer(statement).arrow()
-            yield from whole(answer, rows.schema)
+                metrics = Metrics(fallback=declined.line)
+                answer = self._plain_query(statement.bare, metrics, rows.plan)
+            yield from whole(answer.arrow(), rows.schema)
 
     def _streamed(self, statement: Query) -> Stream | None:
         """The run of its plan, if there is one, and the session is as it was known to be."""
@@ -331,8 +332,8 @@ class Queries:
 
     def _computed(
         self, statement: Query, rows: Stream, budget: Budget
-    ) -> Generator[pa.RecordBatch, None, bool]:
-        """The batches; False where the first one can't be had, and the plain statement answers."""
+    ) -> Generator[pa.RecordBatch, None, Declined | None]:
+        """The batches; why the first one can't be had, so that the plain statement answers."""
         pieces, given = rows.pieces(), False
 
         def piece() -> tuple[pa.Table | None]:
@@ -349,9 +350,9 @@ class Queries:
                         f"the rows after the first ones can't be read: {found.detail}",
                         hint="`query` gives all rows or none, and falls back to plain Spark",
                     )
-                return False
+                return found
             if found is None or found[0] is None:
-                return True
+                return None
             given = True
             yield from found[0].to_batches()
 
