@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from accelerator.engines.duckdb import NO_MAX
 from accelerator.iceberg import NeedsSparkError
 from accelerator.plans import (
     ComposedPlan,
@@ -76,10 +77,10 @@ class Execution:
         with self._services.cancellation.tracked() as tag:
             return make(self, plan, sql, tag, leases, None)
 
-    def streamed(self, plan: Plan) -> Stream | None:
+    def streamed(self, plan: Plan, tag: str) -> Stream | None:
         """The run of a plan whose rows can be given piece by piece; None of any other."""
         run = _STREAMS.get(type(plan))
-        return None if run is None else run(self, plan)
+        return None if run is None else run(self, plan, tag)
 
     def pin_snapshots(self, plan: Plan) -> None:
         """Until the statement has ended, no vacuum expires a snapshot whose rows it reads."""
@@ -89,10 +90,10 @@ class Execution:
     # In process
 
     @property
-    def _bytes_max(self) -> int | None:
+    def _bytes_max(self) -> int:
         """Of an answer of DuckDB's, which is held in memory."""
         config = self._services.config
-        return None if config.engine == "duckdb" else config.duckdb_bytes_max
+        return NO_MAX if config.engine == "duckdb" else config.duckdb_bytes_max
 
     def _cover_rows(self, plan: CoverPlan, tag: str, _known: Known) -> Answer:
         services = self._services
@@ -101,26 +102,23 @@ class Execution:
     def _merged_rows(self, plan: MergedPlan, tag: str, _known: Known) -> Answer:
         return run_merged(plan, self._services.duckdb, tag, self._services.store), None
 
-    def _stream(self, plan: RowsPlan) -> SortedRows | None:
+    def _stream(self, plan: RowsPlan, tag: str) -> SortedRows | None:
         if plan.block.limit is not None or plan.duckdb_declined:
             return None
         from accelerator.rows.stream import SortedRows
 
-        return SortedRows(plan, self._services.duckdb)
+        return SortedRows(plan, self._services.duckdb, tag)
 
-    def _cover_stream(self, plan: CoverPlan) -> Stream | None:
-        return stream_of_cover(plan, self._services.duckdb, self._services.store)
+    def _cover_stream(self, plan: CoverPlan, tag: str) -> Stream | None:
+        return stream_of_cover(plan, self._services.duckdb, tag, self._services.store)
 
-    def _nested_stream(self, plan: NestedPlan) -> Stream | None:
-        def answers(tag: str) -> list[pa.Table]:
-            return self._answers(plan, tag, {})
-
-        return stream_of_nested(plan, self._services.duckdb, answers)
+    def _nested_stream(self, plan: NestedPlan, tag: str) -> Stream | None:
+        duckdb = self._services.duckdb
+        return stream_of_nested(plan, duckdb, tag, lambda: self._answers(plan, tag, {}))
 
     def _sorted_rows(self, plan: RowsPlan, tag: str, _known: Known) -> Answer:
-        everything = self._stream(plan)
+        everything = self._stream(plan, tag)
         if everything is not None:
-            everything.tag = tag
             return everything.run(), everything.counted
         from accelerator.rows.top import TopRows  # imports Arrow's compute module
 
@@ -183,7 +181,7 @@ _FRAMES: dict[
 }
 """Who runs it by Spark. With the settings workers may read positions; else, and where a file is
 other than was thought, it fails, and the caller has the plain statement in its place."""
-_STREAMS: dict[type[Plan], Callable[[Execution, Any], Stream | None]] = {
+_STREAMS: dict[type[Plan], Callable[[Execution, Any, str], Stream | None]] = {
     CoverPlan: Execution._cover_stream,
     NestedPlan: Execution._nested_stream,
     RowsPlan: Execution._stream,

@@ -9,6 +9,11 @@ from rewrite.reason import Declined
 _log = logging.getLogger("accelerator")
 
 
+def declined_for(code: str, error: Exception) -> Declined:
+    """The error as a reason, in a line."""
+    return Declined(code, f"{type(error).__name__}: {error}".splitlines()[0])
+
+
 class Failures:
     """Of one session; `counts` are by code."""
 
@@ -17,7 +22,7 @@ class Failures:
 
     def count(self, code: str, error: Exception) -> Declined:
         """One more; as a reason, to be shown beside the plain answer."""
-        declined = Declined(code, f"{type(error).__name__}: {error}".splitlines()[0])
+        declined = declined_for(code, error)
         self.counts[code] = self.counts.get(code, 0) + 1
         _log.warning("fallback %s: %s", code, declined.sentence)
         return declined

@@ -27,6 +27,7 @@ from accelerator.errors import (
     RefusedError,
 )
 from accelerator.execution import Execution
+from accelerator.failures import declined_for
 from accelerator.guards import Guards
 from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
 from accelerator.metrics import Metrics
@@ -261,8 +262,7 @@ class Queries:
             self._planner.leave_statement(statement.bare, plan, declined, whole=whole)
             return declined
         if given:
-            said = str(error).splitlines() or [""]
-            declined = Declined("engine_failed", f"{type(error).__name__}: {said[0]}")
+            declined = declined_for("engine_failed", error)
             _log.warning("a stream ended before its last row: %s", declined.detail)
         else:
             declined = self.services.failures.count("engine_failed", error)
@@ -305,16 +305,15 @@ class Queries:
 
     def _batches(self, statement: Query, budget: Budget) -> Generator[Any, None, None]:
         """The schema, then the batches; None where the rows can't be given piece by piece."""
-        services = self.services
+        services, tag = self.services, new_tag()
         with services.store.reading():
             with budget.spent():
-                rows = self._streamed(statement)
+                rows = self._streamed(statement, tag)
             yield None if rows is None else rows.schema
             if rows is None:
                 return
-            rows.tag = new_tag()
-            with services.duckdb.held.holding(rows.tag):
-                declined = yield from self._computed(statement, rows, budget)
+            with services.duckdb.held.holding(tag):
+                declined = yield from self._computed(statement, rows, budget, tag)
             if declined is None:
                 services.uses.record(rows.plan)
                 return
@@ -323,15 +322,15 @@ class Queries:
                 answer = self._plain_query(statement.bare, metrics, rows.plan)
             yield from whole(answer.arrow(), rows.schema)
 
-    def _streamed(self, statement: Query) -> Stream | None:
+    def _streamed(self, statement: Query, tag: str) -> Stream | None:
         """The run of its plan, if there is one, and the session is as it was known to be."""
         with self.services.context.assumed() as holds:
             plan, _ = self.plan(statement, whole=False)
-            rows = self.execution.streamed(plan)
+            rows = self.execution.streamed(plan, tag)
             return rows if holds() else None
 
     def _computed(
-        self, statement: Query, rows: Stream, budget: Budget
+        self, statement: Query, rows: Stream, budget: Budget, tag: str
     ) -> Generator[pa.RecordBatch, None, Declined | None]:
         """The batches; why the first one can't be had, so that the plain statement answers."""
         pieces, given = rows.pieces(), False
@@ -339,7 +338,7 @@ class Queries:
         def piece() -> tuple[pa.Table | None]:
             if not given:
                 self.execution.pin_snapshots(rows.plan)
-            with budget.spent(), self.services.cancellation.tracked(rows.tag):
+            with budget.spent(), self.services.cancellation.tracked(tag):
                 return (next(pieces, None),)
 
         while True:

@@ -61,7 +61,7 @@ _MANY_CELLS = 2_000_000
 
 
 def run_duckdb(
-    plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store, bytes_max: int | None
+    plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store, bytes_max: int
 ) -> tuple[pa.Table, Counted | None]:
     """The answer from DuckDB, with Spark's names and types, and what was read if it was counted.
 
@@ -70,7 +70,7 @@ def run_duckdb(
     if plan.duckdb is None:
         raise EngineError("the plan has no DuckDB text")
     found = read_for(plan, plan.duckdb.raw, engine, tag, store)
-    bound = _or_no_max(bytes_max) if may_be_large(plan) else None
+    bound = bytes_max if may_be_large(plan) else None
     answer = _answer(plan.duckdb, engine, found, tag, bound)
     return _conformed(plan, answer), found.counted
 
@@ -86,10 +86,6 @@ def run_merged(plan: MergedPlan, engine: DuckDBEngine, tag: str, store: Store) -
         whole.scans.update(found.scans)
         whole.copies.update(found.copies)
     return _conformed(plan, _answer(plan.duckdb, engine, whole, tag, NO_MAX))
-
-
-def _or_no_max(bytes_max: int | None) -> int:
-    return NO_MAX if bytes_max is None else bytes_max
 
 
 def may_be_large(plan: CoverPlan) -> bool:
@@ -192,7 +188,7 @@ def run_nested(
     answers: Sequence[pa.Table],
     engine: DuckDBEngine,
     tag: str,
-    bytes_max: int | None = None,
+    bytes_max: int,
 ) -> pa.Table:
     """The answer over those of its inner SELECTs, which are in the order of its inputs.
 
@@ -200,7 +196,7 @@ def run_nested(
     """
     tables = {name: answers[occurrence] for name, occurrence in plan.duckdb.raw}
     large = plan.block.limit is None or plan.block.limit > FEW_ROWS
-    bound = _or_no_max(bytes_max) if large else None
+    bound = bytes_max if large else None
     found = engine.run(plan.duckdb.sql, tables, tag=tag, bytes_max=bound)
     return conform(found, list(plan.names), [o.expr.type or "" for o in plan.block.outputs])
 
@@ -260,26 +256,28 @@ def _answer(
     bytes_max: int | None = None,
 ) -> pa.Table:
     """From copies in DuckDB's memory where there are any, else from what was read."""
-    for way in ways(run, engine, found):
+    *copied, last = ways(run, engine, found)
+    for way in copied:
         try:
             return engine.run(way.sql, way.tables, tag=tag, bytes_max=bytes_max)
         except NoSuchTableError:
-            if way.is_last:
-                raise
-    raise AssertionError("there is always a last way")
+            pass  # a copy is just being dropped
+    return engine.run(last.sql, last.tables, tag=tag, bytes_max=bytes_max)
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A text, and the tables that it reads. All but the last fail where a copy is just dropped."""
+    """A text, and the tables that it reads."""
 
     sql: str
     tables: dict[str, pa.Table]
-    is_last: bool = True
 
 
 def ways(run: DuckDBRun, engine: DuckDBEngine, found: Read) -> list[Way]:
-    """The cheapest first: over copies in DuckDB's memory, if there are any."""
+    """The cheapest first: over copies in DuckDB's memory, if there are any.
+
+    All but the last raise NoSuchTableError where a copy is just being dropped.
+    """
     text, others = run.sql, dict(found.tables)
     for scan, copy in run.copies:
         hot = engine.hot.table(copy)
@@ -293,7 +291,7 @@ def ways(run: DuckDBRun, engine: DuckDBEngine, found: Read) -> list[Way]:
     last = Way(with_scans(found.scans, run.sql), found.tables)
     if text == run.sql:
         return [last]
-    return [Way(with_scans(found.scans, text), others, is_last=False), last]
+    return [Way(with_scans(found.scans, text), others), last]
 
 
 def cover_frame(

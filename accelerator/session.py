@@ -100,18 +100,7 @@ class Accelerator:
         longer than `timeout_s`, by default the setting, is stopped: StatementTimeoutError.
         """
         statement = self.queries.guarded(sql, user, dialect)
-        limit = self.config.timeout_s if timeout_s is None else timeout_s
-        if isinstance(statement, Query):
-            with self.services.cancellation.within(limit):
-                return self._answer(statement)
-        if isinstance(statement, Other) or not commands.is_ours(statement, self.services):
-            with self.services.cancellation.within(limit):
-                return self.queries.plain(sql, Metrics())
-        started = time.perf_counter()
-        table = self._run(statement)
-        took = (time.perf_counter() - started) * 1000
-        metrics = Metrics(engine="none", execution_ms=took)
-        return Result(table, metrics, lambda: "A statement of the accelerator's own.")
+        return self._result(statement, sql, self._limit(timeout_s))
 
     def stream(
         self,
@@ -131,16 +120,11 @@ class Accelerator:
         the time that you take between pieces. `user`, `dialect` and errors of guards as in `query`.
         """
         statement = self.queries.guarded(sql, user, dialect)
-        limit = self.config.timeout_s if timeout_s is None else timeout_s
+        limit = self._limit(timeout_s)
         pieces = self.queries.stream(statement, limit) if isinstance(statement, Query) else None
         if pieces is not None:
             return pieces
-        if isinstance(statement, Query):
-            with self.services.cancellation.within(limit):
-                answer = self._answer(statement)
-        else:
-            answer = self.query(sql, user=user, dialect=dialect, timeout_s=timeout_s)
-        table = answer.arrow()
+        table = self._result(statement, sql, limit).arrow()
         return self.services.streams.reader(table.schema, (one for one in table.to_batches()))
 
     def sql(self, sql: str, *, user: str | None = None, dialect: str | None = None) -> DataFrame:
@@ -159,6 +143,23 @@ class Accelerator:
     def execute(self, sql: str, *, dialect: str | None = None) -> pa.Table:
         """Runs a statement of our own; its answer as rows."""
         return self._run(self.queries.read(sql, dialect))
+
+    def _limit(self, timeout_s: float | None) -> float:
+        return self.config.timeout_s if timeout_s is None else timeout_s
+
+    def _result(self, statement: Statement, sql: str, limit: float) -> Result:
+        """The answer to a statement of any kind; to a query within so many seconds."""
+        if isinstance(statement, Query):
+            with self.services.cancellation.within(limit):
+                return self._answer(statement)
+        if isinstance(statement, Other) or not commands.is_ours(statement, self.services):
+            with self.services.cancellation.within(limit):
+                return self.queries.plain(sql, Metrics())
+        started = time.perf_counter()
+        table = self._run(statement)
+        took = (time.perf_counter() - started) * 1000
+        metrics = Metrics(engine="none", execution_ms=took)
+        return Result(table, metrics, lambda: "A statement of the accelerator's own.")
 
     def _run(self, statement: Statement) -> pa.Table:
         own = {

@@ -20,13 +20,10 @@ from accelerator.running import Way, may_be_large, read_for, ways
 if TYPE_CHECKING:
     from accelerator.plans import Plan
     from accelerator.store import Store
-    from rewrite.block import Output
 
 
 class Stream(Protocol):
-    """One run of a plan; the engine's work can be interrupted under the `tag` of the time."""
-
-    tag: str
+    """One run of a plan, under a tag."""
 
     @property
     def plan(self) -> Plan:
@@ -41,62 +38,63 @@ class Stream(Protocol):
 
 
 class _Computed:
-    """What DuckDB computes. `read` gives the ways to it, once what it's computed from is read."""
+    """What DuckDB computes; `read` gives the ways to it, once what it's computed from is read."""
 
     def __init__(
         self,
         plan: CoverPlan | NestedPlan,
         engine: DuckDBEngine,
-        outputs: Sequence[Output],
-        read: Callable[[str], Sequence[Way]],
+        tag: str,
+        read: Callable[[], Sequence[Way]],
     ) -> None:
-        self.plan, self.tag = plan, ""
+        self.plan, self._tag = plan, tag
         self._engine, self._read = engine, read
         self._names = [name or "" for name in plan.names]
-        self._types = [one.expr.type or "" for one in outputs]
+        self._types = [one.expr.type or "" for one in plan.block.outputs]
 
     @property
     def schema(self) -> pa.Schema:
         return pa.schema(list(map(pa.field, self._names, map(arrow_type, self._types))))
 
     def pieces(self) -> Iterator[pa.Table]:
-        for way in self._read(self.tag):
+        found = self._read()
+        for way in found:
             given = False
             try:
-                for batch in self._engine.stream(way.sql, way.tables, tag=lambda: self.tag):
+                for batch in self._engine.stream(way.sql, way.tables, tag=self._tag):
                     given = True
                     yield conform(pa.Table.from_batches([batch]), self._names, self._types)
                 return
             except NoSuchTableError:
-                if given or way.is_last:
+                if given or way is found[-1]:
                     raise
 
 
-def stream_of_cover(plan: CoverPlan, engine: DuckDBEngine, store: Store) -> Stream | None:
+def stream_of_cover(plan: CoverPlan, engine: DuckDBEngine, tag: str, store: Store) -> Stream | None:
     """The run of a plan of which DuckDB may give many rows; None of any other."""
     run = plan.duckdb
     if run is None or plan.engine != "duckdb" or not may_be_large(plan) or not _has_types(plan):
         return None
 
-    def read(tag: str) -> Sequence[Way]:
+    def read() -> Sequence[Way]:
         return ways(run, engine, read_for(plan, run.raw, engine, tag, store))
 
-    return _Computed(plan, engine, plan.block.outputs, read)
+    return _Computed(plan, engine, tag, read)
 
 
 def stream_of_nested(
-    plan: NestedPlan, engine: DuckDBEngine, answers: Callable[[str], Sequence[pa.Table]]
+    plan: NestedPlan, engine: DuckDBEngine, tag: str, answers: Callable[[], Sequence[pa.Table]]
 ) -> Stream | None:
     """The same of a SELECT over others, whose `answers` are whole before it begins."""
     if plan.block.limit is not None or not _has_types(plan):
         return None
 
-    def read(tag: str) -> Sequence[Way]:
-        inputs = answers(tag)
+    def read() -> Sequence[Way]:
+        inputs = answers()
         tables = {name: inputs[occurrence] for name, occurrence in plan.duckdb.raw}
         return [Way(plan.duckdb.sql, tables)]
 
-    return _Computed(plan, engine, plan.block.outputs, read)
+    return _Computed(plan, engine, tag, read)
 
 
 def _has_types(plan: CoverPlan | NestedPlan) -> bool:

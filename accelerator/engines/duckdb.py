@@ -68,7 +68,7 @@ class DuckDBEngine:
         memory: its limit, e.g. `4GB`; None for DuckDB's own.
         cache_bytes: of memory for what is read again and again.
         rows_bytes: what statements may hold as Arrow rows together, those that it reads beside its
-            own scans and large answers; None for as many as they like.
+            own scans and large answers.
         folders: local ones, below which it may read and write.
         spill_folder: where intermediate results go that memory doesn't hold, in a folder of its
             own that `spill` promises of; None for the system's folder for such files.
@@ -81,7 +81,7 @@ class DuckDBEngine:
         threads: int = 0,
         memory: str | None = None,
         cache_bytes: int = 0,
-        rows_bytes: int | None = None,
+        rows_bytes: int = NO_MAX,
         folders: Sequence[str] = (),
         spill_folder: str | None = None,
         spill_bytes: int = SPILL_BYTES,
@@ -98,7 +98,7 @@ class DuckDBEngine:
         self._has_functions = self._ending = False
         self.hot = HotSegments(self._open, cache_bytes)
         self.kept = KeptRows(cache_bytes)
-        self.held = HeldRows(sys.maxsize if rows_bytes is None else rows_bytes)
+        self.held = HeldRows(rows_bytes)
         self._at_exit = partial(_close, weakref.ref(self), os.getpid())
         atexit.register(self._at_exit)
 
@@ -132,9 +132,9 @@ class DuckDBEngine:
         sql: str,
         tables: Mapping[str, pa.Table] | None = None,
         *,
-        tag: Callable[[], str],
+        tag: str = "",
     ) -> Iterator[pa.RecordBatch]:
-        """The answer batch by batch, each under the tag of when it's asked for.
+        """The answer batch by batch; `tables` as of `run`, until its last one.
 
         Only what has to be whole before the first row, as groups and sorted rows, is in memory or
         spilled. It has a cursor of its own, so that the thread runs other statements meanwhile.
@@ -151,7 +151,7 @@ class DuckDBEngine:
             while True:
                 if self._root is not root:
                     raise EngineError("the session was closed", hint="open another one")
-                with self._tracked(cursor, tag()), _errors():
+                with self._tracked(cursor, tag), _errors():
                     if reader is None:
                         relation = cursor.sql(_single(cursor, sql))
                         reader = relation.to_arrow_reader(_BATCH_ROWS)
@@ -253,13 +253,12 @@ class DuckDBEngine:
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         self._check_ending()
-        root, cursor = getattr(self._local, "opened", (None, None))
-        if cursor is None or self._root is not root or root is None:  # the engine was closed since
+        opened = getattr(self._local, "opened", None)
+        if opened is None or opened[0] is not self._root:  # the engine was closed since
             root = self._open()
-            cursor = root.cursor()
-            self._local.opened = (root, cursor)
-        found: duckdb.DuckDBPyConnection = cursor
-        return found
+            opened = self._local.opened = (root, root.cursor())
+        cursor: duckdb.DuckDBPyConnection = opened[1]
+        return cursor
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         with self._lock:

@@ -7,7 +7,7 @@ is given up before they're made, and Spark answers.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -78,16 +78,16 @@ class HeldRows:
 class Round:
     """What a reader holds that reads in rounds, each of which lets go of what the last one held."""
 
-    def __init__(self, held: HeldRows, tag: Callable[[], str]) -> None:
+    def __init__(self, held: HeldRows, tag: str) -> None:
         self._held, self._tag = held, tag
         self._sizes: list[int] = []  # appended to by the threads that read
 
     def hold(self, size: int) -> None:
         """So many bytes more; MemoryExceededError where they don't fit."""
-        self._held.hold(self._tag(), size)
+        self._held.hold(self._tag, size)
         self._sizes.append(size)
 
     def begin(self, size: int) -> None:
         """Holds so many bytes of what the rounds before have left, and nothing else of them."""
-        self._held.hold(self._tag(), size - sum(self._sizes))
+        self._held.hold(self._tag, size - sum(self._sizes))
         self._sizes[:] = [size]

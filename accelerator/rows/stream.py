@@ -34,11 +34,11 @@ class SortedRows:
     """One run of a plan without a limit; under `tag` the engine's work can be interrupted."""
 
     def __init__(self, plan: RowsPlan, engine: DuckDBEngine, tag: str = "") -> None:
-        self.plan, self.tag = plan, tag
+        self.plan, self._tag = plan, tag
         self._block, self._engine = plan.block, engine
-        self._round = Round(engine.held, lambda: self.tag)
+        self._round = Round(engine.held, tag)
         self._reader = GroupReader(
-            plan.pinned[0], plan.block.used, lambda: engine.check(self.tag), self._round.hold
+            plan.pinned[0], plan.block.used, lambda: engine.check(tag), self._round.hold
         )
         self._kept = 0
         self._queue = GroupQueue(plan, self._reader)
@@ -107,7 +107,8 @@ class SortedRows:
         return self._run(text, {"acc_rows": rows, "acc_left": left})
 
     def _run(self, text: str, tables: dict[str, pa.Table]) -> pa.Table:
-        return self._engine.run(text, tables, tag=self.tag, bytes_max=NO_MAX, hold=self._round.hold)
+        hold = self._round.hold
+        return self._engine.run(text, tables, tag=self._tag, bytes_max=NO_MAX, hold=hold)
 
     def _read(self, groups: list[Group]) -> pa.Table:
         """All used columns of the groups' rows; with a predicate, of those alone that pass."""

@@ -34,7 +34,7 @@ class TopRows:
         self._plan, self._block = plan, plan.block
         self._engine, self._tag, self._bytes_max = engine, tag, bytes_max
         self._wanted = (plan.block.limit or 0) + plan.block.offset
-        self._round = Round(engine.held, lambda: tag)
+        self._round = Round(engine.held, tag)
         self._reader = GroupReader(
             plan.pinned[0], plan.block.used, lambda: engine.check(tag), self._round.hold
         )

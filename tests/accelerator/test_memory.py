@@ -74,7 +74,7 @@ def test_rows_count_while_their_work_goes_on() -> None:
             held.hold("a", 10)
         held.hold("b", -30)
         held.hold("a", 30)
-        rounds = Round(held, lambda: "b")
+        rounds = Round(held, "b")
         with pytest.raises(MemoryExceededError):
             rounds.hold(1)
         held.hold("a", -50)
