@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 
@@ -95,8 +95,10 @@ def why_unreachable(error: BaseException | None) -> str | None:
     """What a client of a catalog says where nobody answers, or doesn't know who asks; else None."""
     if isinstance(error, _REFUSED):
         return str(error)
-    known = [getattr(sys.modules[home], name) for home, name in _UNREACHABLE if home in sys.modules]
-    if not isinstance(error, tuple(known)):
+    if not isinstance(error, _loaded(_UNREACHABLE)):
+        return None
+    asked = getattr(error, "statement", None) is not None  # of SQL, so that somebody answered
+    if asked and not getattr(error, "connection_invalidated", False):
         return None
     below: BaseException | None = error
     while below is not None:  # what began it says most: `[Errno 111] Connection refused`
@@ -105,12 +107,14 @@ def why_unreachable(error: BaseException | None) -> str | None:
 
 
 def _failures() -> tuple[type[BaseException], ...]:
-    """Clients of catalogs and object stores have no root in common; an unloaded one raises none."""
-    clients = (
-        getattr(sys.modules[home], name) for home, name in _OF_CLIENTS if home in sys.modules
-    )
+    """Clients of catalogs and object stores have no root in common."""
     own = (one for one in vars(exceptions).values() if isinstance(one, type))
-    return (*_OF_BYTES, *clients, *own)
+    return (*_OF_BYTES, *_loaded(_OF_CLIENTS), *own)
+
+
+def _loaded(named: Sequence[tuple[str, str]]) -> tuple[type[BaseException], ...]:
+    """Errors by module and name; a module that isn't loaded raises none."""
+    return tuple(getattr(sys.modules[home], name) for home, name in named if home in sys.modules)
 
 
 @contextmanager

@@ -10,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from sqlalchemy.exc import OperationalError
 
 import accelerator
 from accelerator.engines.java_catalogs import java_catalog
 from accelerator.errors import AcceleratorError, ConfigError
 from accelerator.iceberg import CatalogError, CatalogSettings
+from accelerator.iceberg.errors import why_unreachable
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
 _SALES = pa.table({"store": pa.array([1, 2, 2], pa.int32()), "amount": pa.array([5, 7, 9])})
@@ -207,6 +209,18 @@ def test_a_catalog_that_does_not_answer_or_refuses(make: Made, tmp_path: Path) -
     ):
         acc.query("SHOW INDEXES ON shop.sales")
     assert "wrong-password" not in f"{told.value.message} {told.value.hint}"
+
+
+def test_a_catalog_that_answers_is_not_held_for_unreachable() -> None:
+    """One of Java's own layout in MySQL, whose columns PyIceberg doesn't find: Spark reads it."""
+    began = Exception("[Errno 111] Connection refused")
+    connecting = OperationalError(None, None, began)
+    lost = OperationalError("SELECT 1", {}, Exception("gone"), connection_invalidated=True)
+    asked = OperationalError("SELECT iceberg_type", {}, Exception("1054: Unknown column"))
+    assert why_unreachable(connecting)
+    assert why_unreachable(lost)
+    assert why_unreachable(asked) is None
+    assert why_unreachable(None) is None
 
 
 @pytest.mark.parametrize(
