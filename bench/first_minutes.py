@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import statistics
 import subprocess
@@ -17,8 +16,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
+from bench.environments import Environment
+from bench.report import Report
 from tests.support.mistakes import mistakes, places, said
 
 HERE = Path(__file__).parents[1]
@@ -70,7 +70,7 @@ def totals(folder: str) -> list[tuple[object, ...]]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("--json", type=Path, help="where the figures go")
+    parser.add_argument("--json", type=Path, default=Path("build/first-minutes.json"))
     parser.add_argument(
         "--python", action="append", default=[], help="one more to install into; those of the path"
     )
@@ -78,14 +78,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measures; 1 where a step fails or a mistake isn't told clearly."""
+    pythons = options.python or _on_path()
+    report = Report("firstminutes", options.json, {"pythons": pythons, "beside": list(_OTHERS)})
     with tempfile.TemporaryDirectory(prefix="first-minutes-") as place:
-        figures = _measured(Path(place), options.python or _on_path())
-    text = json.dumps(figures, indent=1)
-    print(text)
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(text + "\n")
-    return 1 if figures["failed"] else 0
+        _measure(Path(place), pythons, report)
+    report.complete = True
+    report.save()
+    print(json.dumps({**report.figures, **report.details}, indent=1))
+    return 1 if report.details["failed"] else 0
 
 
 def _on_path() -> list[str]:
@@ -94,73 +94,43 @@ def _on_path() -> list[str]:
     return [one for one in found if not subprocess.run([one, "-c", ""], check=False).returncode]
 
 
-def _measured(root: Path, pythons: list[str]) -> dict[str, Any]:
-    wheel = _wheel(root)
-    figures: dict[str, Any] = {"wheel_kb": wheel.stat().st_size >> 10, "failed": []}
-    failed: list[str] = figures["failed"]
-    alone = _Environment(root / "alone", sys.executable)
+def _measure(root: Path, pythons: list[str], report: Report) -> None:
+    wheel, figures = _wheel(root), report.figures
+    failed: list[str] = []
+    report.details["failed"] = failed
+    figures["wheel_kb"] = wheel.stat().st_size >> 10
+    alone = _Empty(root / "alone")
     before = alone.megabytes()
     since = time.perf_counter()
     alone.install(str(wheel))
-    figures["install_s"] = round(time.perf_counter() - since, 1)
+    figures["install_s"] = time.perf_counter() - since
     figures["base_install_mb"] = alone.megabytes() - before
-    figures["base_install_has"] = [one for one in _WITHOUT if one in alone.versions()]
+    failed += [f"{one} is installed" for one in _WITHOUT if one in alone.versions()]
     figures |= alone.import_ms()
     failed += alone.first_steps(root / "lake")
     failed += _types(alone, root)
-    figures["pythons"] = _pythons(pythons, wheel, root, failed)
-    beside = _Environment(root / "beside", sys.executable)
+    report.details["pythons"] = _pythons(pythons, wheel, root, failed)
+    beside = _Empty(root / "beside")
     beside.install(*_OTHERS)
     had = beside.versions()
     beside.install(str(wheel))
     has = beside.versions()
-    figures["beside"] = list(_OTHERS)
-    figures["changed_beside"] = {
-        name: [version, has.get(name, "")]
-        for name, version in had.items()
-        if has.get(name) != version
-    }
-    failed += [f"{name} was changed" for name in figures["changed_beside"]]
-    failed += [f"{name} is installed" for name in figures["base_install_has"]]
+    changed = [name for name, version in had.items() if has.get(name) != version]
+    figures["changed_beside"] = len(changed)
+    failed += [f"{name} {had[name]} became {has.get(name, 'none')}" for name in changed]
     figures |= _mistakes(root, failed)
-    return figures
 
 
-class _Environment:
-    """An empty one of that Python."""
-
-    def __init__(self, folder: Path, python: str) -> None:
-        subprocess.run([python, "-m", "venv", str(folder)], check=True)
-        self.python = str(folder / "bin" / "python")
-        self._folder = folder
-
-    def install(self, *what: str) -> None:
-        self.runs("-m", "pip", "install", "-q", "--disable-pip-version-check", *what)
-
-    def runs(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """The finished process; CalledProcessError with what it said where it fails."""
-        env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "JAVA_HOME")}
-        done = subprocess.run(
-            [self.python, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self._folder,
-            env=env,
-        )
-        if done.returncode:
-            sys.stderr.write(done.stderr[-2000:])
-            done.check_returncode()
-        return done
+class _Empty(Environment):
+    """Where the wheel is installed and tried."""
 
     def versions(self) -> dict[str, str]:
-        listed = json.loads(
-            self.runs("-m", "pip", "list", "--format", "json", "--disable-pip-version-check").stdout
-        )
+        words = ("-m", "pip", "list", "--format", "json", "--disable-pip-version-check")
+        listed = json.loads(self.run(*words))
         return {one["name"].lower(): one["version"] for one in listed}
 
     def megabytes(self) -> int:
-        sizes = (p.stat().st_size for p in self._folder.rglob("*") if p.is_file())
+        sizes = (p.stat().st_size for p in self.folder.rglob("*") if p.is_file())
         return sum(sizes) >> 20
 
     def import_ms(self) -> dict[str, float]:
@@ -169,16 +139,16 @@ class _Environment:
         for _ in range(_IMPORTS):
             for text, times in took.items():
                 since = time.perf_counter()
-                self.runs("-c", text)
+                self.run("-c", text)
                 times.append((time.perf_counter() - since) * 1000)
         empty, ours = (statistics.median(times) for times in took.values())
-        return {"import_ms": round(ours - empty, 1), "empty_python_ms": round(empty, 1)}
+        return {"import_ms": ours - empty, "empty_python_ms": empty}
 
     def first_steps(self, folder: Path) -> list[str]:
         """A warehouse, a table, a cube and its answer, without a JVM: what failed of it."""
         try:
-            self.runs("-c", _FIRST_STEPS, str(folder))
-            self.runs("-m", "accelerator", "show", "cubes", "--warehouse", str(folder))
+            self.run("-c", _FIRST_STEPS, str(folder))
+            self.run("-m", "accelerator", "show", "cubes", "--warehouse", str(folder))
         except subprocess.CalledProcessError as error:
             return [f"first steps with {self.python}: exit code {error.returncode}"]
         return []
@@ -190,7 +160,7 @@ def _wheel(root: Path) -> Path:
     return next(root.glob("*.whl"))
 
 
-def _types(environment: _Environment, root: Path) -> list[str]:
+def _types(environment: _Empty, root: Path) -> list[str]:
     """Whether a consumer's types are checked against the installed package."""
     consumer = root / "consumer.py"
     consumer.write_text(_CONSUMER)
@@ -215,7 +185,7 @@ def _pythons(others: list[str], wheel: Path, root: Path, failed: list[str]) -> l
         if version in tried:
             continue
         try:
-            one = _Environment(root / version, python)
+            one = _Empty(root / version, python)
             one.install(str(wheel))
         except (subprocess.CalledProcessError, OSError) as error:
             failed.append(f"Python {version}: {error}")

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +18,7 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 
+from bench.environments import Environment
 from bench.steps import Tell
 
 _PACKAGES = (
@@ -91,12 +90,9 @@ class Suite:
         if (folder / "queries.json").exists():
             return
         folder.mkdir(parents=True, exist_ok=True)
-        env = _BUILD / "tpc-env"
-        python = env / "bin" / "python"
-        if not python.exists():
-            _run(sys.executable, "-m", "venv", str(env))
-        _run(str(python), "-m", "pip", "install", "--quiet", *_PACKAGES)
-        _run(str(python), "-c", _GENERATE, self.name, f"{self.scale:g}", str(folder))
+        env = Environment(_BUILD / "tpc-env")
+        env.install(*_PACKAGES)
+        env.run("-c", _GENERATE, self.name, f"{self.scale:g}", str(folder.absolute()))
 
     def queries(self) -> dict[int, str]:
         """The statements by number, in Spark's words and without the semicolon."""
@@ -137,7 +133,3 @@ def _plain_texts(rows: pa.Table) -> pa.Table:
     """With texts of the type that Iceberg's writer knows."""
     plain = [f.with_type(pa.string()) if f.type == pa.string_view() else f for f in rows.schema]
     return rows.cast(pa.schema(plain))
-
-
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+
+from bench.environments import Environment
 
 PACKAGES = ("pysail==0.7.2", "pyspark-client==4.1.3")
 _SERVE = """
@@ -89,14 +90,11 @@ class Sail:
 @contextmanager
 def sail(env: Path, folder: Path, log: Path) -> Iterator[Sail]:
     """A server with an environment of its own at `env`, made where it isn't there."""
-    python = env / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(env)], check=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", *PACKAGES]
-    subprocess.run(install, check=True, capture_output=True)
+    own = Environment(env)
+    own.install(*PACKAGES)
     with log.open("w") as said:
         process = subprocess.Popen(
-            [str(python), "-c", _SERVE],
+            [own.python, "-c", _SERVE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,
