@@ -59,8 +59,9 @@ def acc(spark_warehouse: Any, tmp_path: Path) -> Iterator[Accelerator]:
 
 def _agree(wh: Any, acc: Accelerator, *statements: str, engine: str = "duckdb") -> None:
     for sql in statements:
-        answer = acc.query(sql)
-        assert differ(answer.arrow(), wh.spark.sql(sql).toArrow()) == [], sql
+        answer, plain = acc.query(sql), wh.spark.sql(sql).toArrow()
+        assert differ(answer.arrow(), plain) == [], sql
+        assert differ(acc.stream(sql).read_all(), plain) == [], sql
         assert (answer.metrics.rewritten, answer.metrics.engine) == (True, engine), sql
     assert not acc.fallbacks
 
