@@ -47,13 +47,15 @@ class Budget:
     @contextmanager
     def spent(self) -> Iterator[None]:
         """What this thread runs inside is a piece; StatementTimeoutError once they took longer."""
+        if self._seconds and self._left <= 0:  # the piece before ended as its time did
+            raise _time_is_up(self._seconds)
         since = time.monotonic()
         try:
             with self._cancellation.within(self._left, of=self._seconds):
                 yield
         finally:
             if self._seconds:
-                self._left = max(_INSIST_S / 1e3, self._left - (time.monotonic() - since))
+                self._left -= time.monotonic() - since
 
 
 class Cancellation:
@@ -109,10 +111,7 @@ class Cancellation:
         except CancelledError as error:
             if not limit.is_up:
                 raise
-            raise StatementTimeoutError(
-                f"the statement has taken longer than {of or seconds:g} s, and was stopped",
-                hint="timeout_s says how long one may take; 0: as long as it needs",
-            ) from error
+            raise _time_is_up(of or seconds) from error
         finally:
             limit.ended, self._local.limit = True, outer
             timer.cancel()
@@ -154,3 +153,10 @@ class Cancellation:
                 with suppress(Exception):  # the engine may just be closing
                     self.interrupt(tag)
             threading.Event().wait(_INSIST_S)
+
+
+def _time_is_up(seconds: float) -> StatementTimeoutError:
+    return StatementTimeoutError(
+        f"the statement has taken longer than {seconds:g} s, and was stopped",
+        hint="timeout_s says how long one may take; 0: as long as it needs",
+    )

@@ -201,9 +201,9 @@ class DuckDBEngine:
         with self._lock:
             if tag in self._begun:
                 self._begun[tag] = True
-            running = list(self._running.get(tag, ()))
-        for cursor in running:
-            cursor.interrupt()
+            # Under the lock: a thread's cursor is the next statement's once this one has ended.
+            for cursor in self._running.get(tag, ()):
+                cursor.interrupt()
 
     def close(self) -> None:
         """Stops what runs in any thread, and forgets everything.

@@ -212,6 +212,53 @@ def test_the_time_of_who_reads_it_is_not_counted(
     assert budget._left == 6
 
 
+def test_a_piece_that_ended_as_its_time_did_is_the_last_one(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = iter([100.0, 111.0])
+    budget = Budget(acc.services.cancellation, 10)
+    monkeypatch.setattr(cancellation, "time", SimpleNamespace(monotonic=lambda: next(shown)))
+    with budget.spent():
+        pass
+    with pytest.raises(StatementTimeoutError, match="longer than 10 s"), budget.spent():
+        pytest.fail("a piece has begun after the last")
+
+
+def test_an_interrupt_that_comes_late_does_not_stop_the_next_statement(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would have, between the look at what runs and the call: a thread's cursor goes on."""
+    engine = acc.services.duckdb
+    interrupted: list[bool] = []
+
+    class Cursor:
+        def interrupt(self) -> None:
+            ended = threading.Thread(target=end)
+            ended.start()
+            ended.join(0.2)
+            interrupted.append(running.is_set())
+
+    running, may_end = threading.Event(), threading.Event()
+    running.set()
+
+    def run() -> None:
+        with engine._tracked(Cursor(), "acc-late"):  # type: ignore[arg-type]
+            may_end.wait(30)
+        running.clear()
+
+    def end() -> None:
+        may_end.set()
+        thread.join(30)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while "acc-late" not in engine._running:
+        thread.join(0.01)
+    engine.interrupt("acc-late")
+    thread.join(30)
+    assert interrupted == [True]
+
+
 def test_a_stream_can_be_cancelled(acc: Accelerator) -> None:
     threading.Timer(0.3, acc.cancel).start()
     with pytest.raises(CancelledError):
