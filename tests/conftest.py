@@ -23,9 +23,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--again", nargs="?", const=secrets.token_hex(4), default="", metavar="SEED")
 
 
+class _Failures:
+    """Prints each failure's name and its first line as it comes: a long run may be stopped."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = crash.message if crash else report.longreprtext
+            terminal.write_line(f"\nfailed: {report.nodeid}: {why.strip().partition(chr(10))[0]}")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Statements are counted where somebody wants to know."""
     counting.begin()
+    config.pluginmanager.register(_Failures(config))
     if seed := config.getoption("again"):
         from tests.support.recording.again import AGAIN  # imports the product
 
