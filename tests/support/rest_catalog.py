@@ -2,14 +2,15 @@
 
 It speaks Iceberg's REST specification over HTTP on a port of its own: tokens by client credentials
 that end after so many requests, namespaces, tables, commits of properties. Each table is given
-with storage credentials that have a number, so that a test can tell which ones were used.
+with storage credentials: those that a test hands out, or ones that have a number, so that it can
+tell which ones were used.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,8 +27,14 @@ _JSON = {"Content-Type": "application/json"}
 class RestCatalogServer:
     """Serves one catalog. `asked` has each request; tokens end after `token_requests` of them."""
 
-    def __init__(self, catalog: SqlCatalog, token_requests: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        catalog: SqlCatalog,
+        token_requests: int = 1_000_000,
+        vend: Callable[[], dict[str, str]] | None = None,
+    ) -> None:
         self.catalog, self.token_requests = catalog, token_requests
+        self._vend = vend or (lambda: {"s3.session-token": f"vended-{self.vended}"})
         self.asked: list[str] = []
         self.tokens: dict[str, int] = {}
         self.vended = 0
@@ -91,7 +98,7 @@ class RestCatalogServer:
             return 404, _error(404, "NoSuchTableException", f"no table {identifier}")
         with self.lock:
             self.vended += 1
-        config = {"s3.session-token": f"vended-{self.vended}"}
+            config = self._vend()
         return 200, _table(table.metadata_location, table.metadata) | {"config": config}
 
     def _committed(self, identifier: tuple[str, ...], body: Any) -> tuple[int, Any]:

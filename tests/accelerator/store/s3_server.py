@@ -2,7 +2,7 @@
 
 Harm is of four sorts: a request is refused unseen; it's done and then said to have failed (so the
 client tries again what is done); it's done twice; or it's said to have failed and is done some
-requests later.
+requests later. Where it has `tokens`, whose key is `VENDED` is turned away without one of them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
+VENDED = "vended"
 KEYS = {"aws_access_key_id": "k", "aws_secret_access_key": "s"}
 
 
@@ -28,12 +29,19 @@ class HarmfulDoor:
     def __init__(self, app):
         self.app, self.share, self.random = app, 0.0, random.Random(7)
         self.plan, self.late = [], None
+        self.tokens = set()
         self.counts, self.lock = {}, threading.Lock()
 
     def __call__(self, environ, start_response):
+        vended = f"Credential={VENDED}/" in environ.get("HTTP_AUTHORIZATION", "")
+        if vended and environ.get("HTTP_X_AMZ_SECURITY_TOKEN") not in self.tokens:
+            start_response("400 Bad Request", [("Content-Type", "application/xml")])
+            return [b"<Error><Code>ExpiredToken</Code><Message>It has expired</Message></Error>"]
         query = environ.get("QUERY_STRING", "")
         sort = "BULK_DELETE" if query.startswith("delete") else environ["REQUEST_METHOD"]
-        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        # Arrow sends pieces, of which none says how many bytes they are together.
+        size = -1 if environ.get("wsgi.input_terminated") else environ.get("CONTENT_LENGTH") or 0
+        body = environ["wsgi.input"].read(int(size))
         with self.lock:
             self.counts[sort] = self.counts.get(sort, 0) + 1
             harmed = self.random.random() < self.share
