@@ -2,7 +2,8 @@
 
 A chunk is a change of one cube's segments (ids that go, then records that come), or a list of
 garbage. Its name is random and never used twice, so a chunk that is garbage stays garbage. What
-is read must have the length and checksum that the version says; else it's `Damaged`.
+is read must have the length and checksum that the version says; else it's `Damaged`. Artifacts are
+told by their paths under the root, so that a store may be moved.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from typing import Any
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files import Files
 from accelerator.store.names import name_of
-from accelerator.store.records import SegmentRecord, text_of, whole_of
+from accelerator.store.records import Json, SegmentRecord, text_of, whole_of
 
-CHUNK_FORMAT = 2
+CHUNK_FORMAT = 3
+"""Format 2 told artifacts by URI."""
+_URI_FORMAT = 2
 _SURROGATE = re.compile(r"\\u[dD]")
 
 
@@ -104,11 +107,28 @@ class Chunks:
     """The chunks of one table: a folder of write-once files."""
 
     def __init__(self, files: Files, folder: str) -> None:
-        self._files, self._folder = files, folder
+        self._files, self._folder, self._root = files, folder, files.uri("")
 
     def path(self, name: str) -> str:
         """Where a chunk is, under the store's root."""
         return f"{self._folder}/{name}.jsonl"
+
+    def told(self, segment: SegmentRecord) -> Json:
+        """A segment as JSON values, its artifact by the path under the root, where it is."""
+        raw = segment.to_json()
+        path = segment.path.removeprefix(self._root)
+        return raw if _is_absolute(path) else raw | {"path": path}
+
+    def line(self, segment: SegmentRecord) -> str:
+        """The same as a line of a chunk."""
+        return compact_json(self.told(segment))
+
+    def record(self, raw: Json, shared: dict[Any, Any] | None = None) -> SegmentRecord:
+        """The inverse of `told`; `shared` as of `SegmentRecord.from_json`."""
+        path = text_of(raw["path"])
+        if not _is_absolute(path):
+            raw["path"] = self._root + path
+        return SegmentRecord.from_json(raw, shared)
 
     def write(self, change: Change, entries_max: int) -> tuple[ChunkRef, ...]:
         """A change as one chunk, or as several if it's large; to be applied in this order."""
@@ -130,6 +150,8 @@ class Chunks:
         """A chunk of segments, its records still as text."""
         head, lines = self._lines(ref, "segments")
         try:
+            if head["format"] == _URI_FORMAT:
+                lines = [self.line(self.record(read_json(line))) for line in lines]
             added = tuple((int(read_json(line)["id"]), line) for line in lines)
             return Change(tuple(int(one) for one in head["removed"]), added)
         except UNFIT as error:
@@ -141,7 +163,7 @@ class Chunks:
         """A chunk of segments, decoded; equal parts of records are kept once, in `shared`."""
         head, lines = self._lines(ref, "segments")
         try:
-            records = [SegmentRecord.from_json(read_json(line), shared) for line in lines]
+            records = [self.record(read_json(line), shared) for line in lines]
             return [int(one) for one in head["removed"]], records
         except UNFIT as error:
             raise self._damaged(ref, f"its content doesn't fit: {error!r}") from error
@@ -185,12 +207,18 @@ class Chunks:
             raise self._damaged(ref, f"its head can't be read: {error!r}") from error
         if not isinstance(head, dict):
             raise self._damaged(ref, "its head isn't an object")
-        if kind is not None and (head.get("format"), head.get("kind")) != (CHUNK_FORMAT, kind):
+        known = head.get("format") in (_URI_FORMAT, CHUNK_FORMAT)
+        if kind is not None and not (known and head.get("kind") == kind):
             raise self._damaged(ref, f"it isn't a chunk of {kind}")
         return head, lines
 
     def _damaged(self, ref: ChunkRef, why: str) -> Damaged:
         return Damaged(f"{self._files.uri(self.path(ref.name))}: {why}")
+
+
+def _is_absolute(path: str) -> bool:
+    """Whether it's a URI, or a path from a machine's root: not one under the store's."""
+    return "://" in path or path.startswith("/")
 
 
 def _parts(items: Sequence[Any], size: int) -> Iterator[Any]:

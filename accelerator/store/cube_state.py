@@ -153,7 +153,8 @@ class CubeState:
     def text(self) -> str:
         """The state as it stands in a version file; encoded once."""
         if self._text is None:
-            added = [self.inline.added[one].to_json() for one in sorted(self.inline.added)]
+            told, records = self._loader.chunks.told, self.inline.added
+            added = [told(records[one]) for one in sorted(records)]
             removed = list(self.inline.removed)
             refs = [ref.to_json() for ref in self.refs]
             self._text = compact_json({"added": added, "chunks": refs, "removed": removed})
@@ -188,9 +189,9 @@ class CubeState:
         segments = self.load()
         entries = sum(ref.entries for ref in self.refs) + len(self.inline.removed)
         if entries > 2 * len(segments.by_id) + DEAD_ENTRIES_MAX:
-            kept, change = 0, _as_change((), segments.by_id)
+            kept, change = 0, self._as_change((), segments.by_id)
         else:
-            change = _as_change(self.inline.removed, self.inline.added)
+            change = self._as_change(self.inline.removed, self.inline.added)
             kept = _kept(self.refs, change.entries)
             older = [self._loader.chunks.read(ref) for ref in self.refs[kept:]]
             change = merged([*older, change])
@@ -206,15 +207,14 @@ class CubeState:
     @classmethod
     def from_json(cls, cube_id: str, loader: Loader, number: int, raw: Json) -> CubeState:
         """What a version file says of a cube; no chunk is read."""
-        records = [SegmentRecord.from_json(one) for one in raw["added"]]
+        records = [loader.chunks.record(one) for one in raw["added"]]
         refs = tuple(ChunkRef.from_json(one) for one in raw["chunks"])
         inline = Inline().changed((int(one) for one in raw["removed"]), records)
         return cls(cube_id, loader, number=number, refs=refs, inline=inline)
 
-
-def _as_change(removed: Iterable[int], added: Map[int, SegmentRecord]) -> Change:
-    lines = tuple((one, compact_json(added[one].to_json())) for one in sorted(added))
-    return Change(tuple(sorted(removed)), lines)
+    def _as_change(self, removed: Iterable[int], added: Map[int, SegmentRecord]) -> Change:
+        lines = tuple((one, self._loader.chunks.line(added[one])) for one in sorted(added))
+        return Change(tuple(sorted(removed)), lines)
 
 
 def _kept(refs: tuple[ChunkRef, ...], entries: int) -> int:

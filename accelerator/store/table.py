@@ -23,6 +23,8 @@ _NOTHING = Garbage()
 INLINE_BYTES_MAX = 16_384
 GARBAGE_INLINE_MAX = 64
 GARBAGE_CHUNK_MAX = 16_384
+TABLE_FORMAT = 3
+"""Format 2 told artifacts by URI; format 1 had no chunks, and told nothing of garbage."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +44,7 @@ class TableVersion:
     garbage: Garbage = _NOTHING
     prev_garbage: int = 0
     committed_ms: int = 0
-    format: int = 2
+    format: int = TABLE_FORMAT
     made: Garbage = _NOTHING
 
     @property
@@ -106,7 +108,7 @@ class TableVersion:
 
     def again(self) -> TableVersion:
         """The same state, to be committed: a writer that read the one before must look anew."""
-        return replace(self, format=2)
+        return replace(self, format=TABLE_FORMAT)
 
     def to_text(self) -> str:
         """The state as JSON with sorted keys; unchanged cubes aren't encoded again."""
@@ -121,10 +123,10 @@ class TableVersion:
 
 
 class TableCodec:
-    """Reads table versions of both formats and makes states ready to be written."""
+    """Reads table versions of each format and makes states ready to be written."""
 
     kind = "table"
-    format = 2
+    format = TABLE_FORMAT
 
     def __init__(
         self, chunks: Chunks, now_ms: Callable[[], int], relative: Callable[[str], str]
@@ -152,13 +154,14 @@ class TableCodec:
             Garbage.from_json(raw["garbage"]),
             prev,
             whole_of(raw["committed_ms"]),
+            format,
         )
 
     def _decode_first(self, number: int, raw: Json) -> TableVersion:
         """Format 1: all segments in one list, and nothing of garbage."""
         by_cube: dict[str, list[SegmentRecord]] = {}
         for one in raw["segments"]:
-            record = SegmentRecord.from_json(one)
+            record = self.chunks.record(one)
             by_cube.setdefault(record.cube_id, []).append(record)
         cubes = {
             cube_id: CubeState(cube_id, self.loader, number=number).changed((), records)
@@ -180,7 +183,7 @@ class TableCodec:
             made=_NOTHING,
             prev_garbage=prev if prev > after.clean else 0,
             committed_ms=self._now_ms(),
-            format=2,
+            format=TABLE_FORMAT,
         )
 
     def _folded(

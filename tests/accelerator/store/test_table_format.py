@@ -6,13 +6,14 @@ import json
 import random
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from accelerator.errors import StoreError
 from accelerator.store import Store
-from accelerator.store.chunks import Change, Chunks, merged
+from accelerator.store.chunks import Change, Chunks, compact_json, merged
 from accelerator.store.cube_state import CHUNK_ENTRIES_MAX, TOP, CubeState, Inline, Loader, _kept
 from accelerator.store.files import open_files
 from accelerator.store.table import INLINE_BYTES_MAX
@@ -373,25 +374,55 @@ def test_a_state_without_chunks_loads_at_once():
 # Golden bytes: what a version wrote is read for ever
 
 
-def test_format_1_is_read_and_the_next_commit_writes_format_2(root):
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_older_formats_are_read_and_the_next_commit_writes_format_3(root, version):
+    shutil.copytree(GOLDEN / version, root)
+    store = Store.open(str(root))
+    before = store.table(TABLE)
+    assert before.format == int(version[1:])
+    store.add_segments(TABLE, [segment(300, 3)])
+    assert sorted((root / VERSIONS).iterdir())[-1].read_bytes().startswith(b'{"format":3,')
+    again = Store.open(str(root)).table(TABLE)
+    expected = sorted((*before.of(CUBE), segment(300, 3)), key=lambda one: one.id)
+    assert again.of(CUBE) == tuple(expected)
+    assert (again.number, again.floor) == (before.number + 1, 1)
+
+
+def test_what_format_1_says(root):
     shutil.copytree(GOLDEN / "v1", root)
     store = Store.open(str(root))
     assert store.registry().cubes == {"sales": cube(), "spaß": cube("spaß", "d" * 32)}
     expected = [segment(1, 1), segment(2, 2), segment(2**63 - 1, 1, 2, inputs=(1, 2))]
     assert store.table(TABLE).of(CUBE) == tuple(expected)
     store.add_segments(TABLE, [segment(3, 3)])
-    assert sorted((root / VERSIONS).iterdir())[-1].read_bytes().startswith(b'{"format":2,')
-    again = Store.open(str(root)).table(TABLE)
-    assert again.of(CUBE) == (expected[0], expected[1], segment(3, 3), expected[2])
-    assert (again.number, again.floor, again.prev_garbage) == (3, 1, 0)
+    assert Store.open(str(root)).table(TABLE).prev_garbage == 0
+
+
+def test_artifacts_of_format_2_are_told_by_their_paths_once_they_are_written_anew(root):
+    """Also those in chunks, when these are merged."""
+    chunks = Chunks(open_files(str(root)), "chunks")
+    here = [segment(id, id, path=f"file://{root}/tables/{id}.parquet") for id in (1, 2)]
+    elsewhere = segment(3, 3, path=f"file://{root}//etc/passwd")
+    lines = tuple((one.id, compact_json(one.to_json())) for one in (*here, elsewhere))
+    head = '{"format":2,"kind":"segments","removed":[]}'
+    old = chunks._create([head, *(text for _, text in lines)], 3)
+    assert chunks.read_records(old, {})[1] == [*here, elsewhere]
+    told = [json.loads(text)["path"] for _, text in chunks.read(old).added]
+    assert told == ["tables/1.parquet", "tables/2.parquet", f"file://{root}//etc/passwd"]
+    (new,) = chunks.write(chunks.read(old), CHUNK_ENTRIES_MAX)
+    assert chunks.read_records(new, {})[1] == [*here, elsewhere]
 
 
 def write_golden(store):
+    def at(segment):
+        return replace(segment, path=store._files.uri(f"tables/{TABLE}/{segment.id}.parquet"))
+
     store.create_cube(cube())
     store.create_cube(cube("spaß", "d" * 32))
-    store.add_segments(TABLE, [segment(1, 1), segment(2, 2)])
-    store.add_segments(TABLE, [segment(2**63 - 1, 1, 2, inputs=(1, 2))])
-    store.add_segments(TABLE, [segment(id, id, dimensions=()) for id in range(3, 50)], replaces=[1])
+    store.add_segments(TABLE, [segment(1, 1), at(segment(2, 2))])
+    store.add_segments(TABLE, [at(segment(2**63 - 1, 1, 2, inputs=(1, 2)))])
+    more = [at(segment(id, id, dimensions=())) for id in range(3, 50)]
+    store.add_segments(TABLE, more, replaces=[1])
     store.add_segments(TABLE, [segment(100, 100), segment(101, 1, cube_id="d" * 32)])
     store.remove_segments(TABLE, [*range(3, 5), 100])
     store.drop_cube("spaß")
@@ -399,21 +430,22 @@ def write_golden(store):
     store.remove_segments(TABLE, range(200, 270))
 
 
-def test_golden_files_of_format_2(root):
+def test_golden_files_of_format_3(root):
     """Renewed by calling `write_golden` on an empty folder, for a new format alone.
 
-    The registry beside it is of format 1; `test_recycle_bin` has the bytes of format 2.
+    `test_recycle_bin` has the bytes of the registry's formats.
     """
-    old = Store.open(str(GOLDEN / "v2"))
+    old = Store.open(str(GOLDEN / "v3"))
     fresh = Store.open(str(root), now_ms=lambda: 1_750_000_000_000)
     write_golden(fresh)
     assert old.registry().cubes == fresh.registry().cubes
-    assert old.table(TABLE).of(CUBE) == fresh.table(TABLE).of(CUBE)
+    moved = [one.path.replace(str(GOLDEN / "v3"), str(root)) for one in old.table(TABLE).of(CUBE)]
+    assert moved == [one.path for one in fresh.table(TABLE).of(CUBE)]
     kept = {2**63 - 1, *range(5, 50), 2}
     assert set(old.table(TABLE).segments) == kept
     assert {DIMENSION} <= {uuid for _, uuid, _ in old.table(TABLE).of(CUBE)[0].dimensions}
-    assert shapes(GOLDEN / "v2" / "tables") == shapes(root / "tables"), (
-        "changed bytes need format 3"
+    assert shapes(GOLDEN / "v3" / "tables") == shapes(root / "tables"), (
+        "changed bytes need format 4"
     )
 
 

@@ -377,11 +377,12 @@ def test_versions_of_format_1_keep_what_they_name(world):
     path = world.root / "tables" / TABLE / "versions" / f"v{1:020d}.json"
     from accelerator.store.log import _open_envelope
 
-    _, state = _open_envelope(path.read_bytes(), "table", 1, 2)
+    _, state = _open_envelope(path.read_bytes(), "table", 1, 3)
     import hashlib
     import json
 
-    body = json.dumps({"segments": state["cubes"][CUBE]["added"]}, sort_keys=True).encode()
+    segments = [{**one, "path": world.uri(1)} for one in state["cubes"][CUBE]["added"]]
+    body = json.dumps({"segments": segments}, sort_keys=True).encode()
     digest = hashlib.sha256(body).hexdigest()
     head = (
         f'{{"format":1,"kind":"table","number":1,"commit":"{"0" * 32}","sha256":"{digest}","state":'
