@@ -161,10 +161,10 @@ class Config:
         kind="bytes",
     )
     duckdb_threads: int = _setting(0, "Threads of DuckDB; 0: one per core.", kind="threads or none")
-    duckdb_memory: str | None = _setting(
+    duckdb_memory: int | None = _setting(
         None,
         "Memory limit of DuckDB, e.g. `4GB`; by default its share of `memory_bytes_max`.",
-        kind="text or none",
+        kind="memory or none",
     )
     duckdb_spill_folder: str | None = _setting(
         None,

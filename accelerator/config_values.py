@@ -21,6 +21,7 @@ _YES = {"true", "1", "yes", "on"}
 _NO = {"false", "0", "no", "off"}
 
 _THREADS_MAX = 1024
+_MEMORY_LEAST = 16 * 1024**2
 
 # A parser gets the raw value, of any type that TOML has, and its setting's metadata.
 Parser = Callable[[Any, Mapping[str, Any]], Any]
@@ -38,6 +39,7 @@ KINDS = {
     "threads": "a whole number from 1 to 1024",
     "threads or none": "a whole number from 0 to 1024",
     "bytes": "bytes, or a size such as 512MB or 2GiB",
+    "memory or none": "a size such as 512MB or 2GiB, 16 MiB or more, or nothing",
     "texts": "a list of texts (in the environment: separated by commas)",
     "mapping": "a table of texts (in the environment: a JSON object)",
     "mappings": "a table of tables of texts (in the environment: a JSON object)",
@@ -117,6 +119,15 @@ def _bytes(value: Any, _: Mapping[str, Any]) -> int:
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
+def _memory_or_none(value: Any, metadata: Mapping[str, Any]) -> int | None:
+    if value is None or value == "":
+        return None
+    size = _bytes(value, metadata)
+    if size < _MEMORY_LEAST:
+        raise ValueError("it's too little to start with")
+    return size
+
+
 def _mapping(value: Any, _: Mapping[str, Any]) -> dict[str, str]:
     raw = json.loads(value) if isinstance(value, str) else value
     if not isinstance(raw, Mapping) or not all(isinstance(key, str) for key in raw):
@@ -164,6 +175,7 @@ PARSERS: dict[str, Parser] = {
     "threads": lambda value, _: _threads(value, 1),
     "threads or none": lambda value, _: _threads(value, 0),
     "bytes": _bytes,
+    "memory or none": _memory_or_none,
     "texts": _texts,
     "mapping": _mapping,
     "mappings": _mappings,

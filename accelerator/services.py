@@ -60,7 +60,7 @@ class Services:
         memory = config.memory()
         duckdb = DuckDBEngine(
             threads=config.duckdb_threads,
-            memory=config.duckdb_memory or f"{memory.duckdb}B",
+            memory=config.duckdb_memory or memory.duckdb,
             cache_bytes=memory.cache,
             rows_bytes=memory.rows,
             folders=(*local_folders(config.store_root), *lake.folders),

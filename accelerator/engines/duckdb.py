@@ -65,7 +65,7 @@ class DuckDBEngine:
 
     Args:
         threads: 0 for one per core.
-        memory: its limit, e.g. `4GB`; None for DuckDB's own.
+        memory: its limit, bytes; None for DuckDB's own.
         cache_bytes: of memory for what is read again and again.
         rows_bytes: what statements may hold as Arrow rows together, those that it reads beside its
             own scans and large answers.
@@ -79,7 +79,7 @@ class DuckDBEngine:
         self,
         *,
         threads: int = 0,
-        memory: str | None = None,
+        memory: int | None = None,
         cache_bytes: int = 0,
         rows_bytes: int = NO_MAX,
         folders: Sequence[str] = (),
@@ -270,7 +270,7 @@ class DuckDBEngine:
                 if self._settings["threads"]:
                     root.execute(f"SET threads = {self._settings['threads']}")
                 if self._settings["memory"]:
-                    root.execute("SET memory_limit = ?", [self._settings["memory"]])
+                    root.execute("SET memory_limit = ?", [f"{self._settings['memory']}B"])
                 self._lock_down(root)
                 self._root = root
             return self._root

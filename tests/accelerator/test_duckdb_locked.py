@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Path:
 def engine(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DuckDBEngine]:
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    made = DuckDBEngine(threads=1, folders=[str(store)], memory="100MB", spill_bytes=50_000_000)
+    made = DuckDBEngine(threads=1, folders=[str(store)], memory=100_000_000, spill_bytes=50_000_000)
     yield made
     made.close()
     assert list((tmp_path / "work").iterdir()) == []
@@ -107,7 +107,7 @@ def test_it_spills_to_a_folder_of_its_own_under_a_limit(
     (tmp_path / "spill").mkdir()
     made = DuckDBEngine(
         threads=1,
-        memory="40MB",
+        memory=40_000_000,
         spill_folder=str(tmp_path / "spill"),
         spill_bytes=1_000_000_000,
     )
@@ -117,7 +117,7 @@ def test_it_spills_to_a_folder_of_its_own_under_a_limit(
     made.close()
     assert list((tmp_path / "spill").iterdir()) == []
     small = DuckDBEngine(
-        threads=1, memory="40MB", spill_folder=str(tmp_path / "spill"), spill_bytes=1_000_000
+        threads=1, memory=40_000_000, spill_folder=str(tmp_path / "spill"), spill_bytes=1_000_000
     )
     with pytest.raises(EngineError, match="max_temp_directory_size"):
         small.run(_MANY.format(width=9))

@@ -137,7 +137,7 @@ def test_a_stream_of_what_does_not_fit(acc: Accelerator) -> None:
 
 
 def test_what_duckdb_has_no_memory_for() -> None:
-    engine = DuckDBEngine(memory="20MB", spill_bytes=1_000_000, threads=1)
+    engine = DuckDBEngine(memory=20_000_000, spill_bytes=1_000_000, threads=1)
     many = "SELECT i % 900000 AS k, count(*) AS n, max(i::VARCHAR) AS s FROM range(2000000) t(i)"
     for bytes_max in (None, NO_MAX):
         with pytest.raises(MemoryExceededError, match="DuckDB: Out of Memory"):

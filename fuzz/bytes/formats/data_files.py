@@ -88,7 +88,7 @@ def _folder() -> Path:
 
 @cache
 def _engine() -> DuckDBEngine:
-    return DuckDBEngine(threads=1, memory="1GB", folders=[str(_folder())])
+    return DuckDBEngine(threads=1, memory=1_000_000_000, folders=[str(_folder())])
 
 
 def _steps(given: Input) -> Iterable[Step]:

@@ -191,7 +191,7 @@ def _segment_samples() -> Sequence[Input]:
 @cache
 def _engine() -> tuple[DuckDBEngine, str, Iterator[int]]:
     folder = tempfile.mkdtemp(prefix="fuzz-bytes")
-    return DuckDBEngine(threads=1, memory="512MB", folders=(folder,)), folder, itertools.count()
+    return DuckDBEngine(threads=1, memory=512_000_000, folders=(folder,)), folder, itertools.count()
 
 
 def _segment_steps(given: Input) -> Iterable[Step]:
