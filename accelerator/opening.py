@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accelerator.config import CATALOG_FILE, STORE_FOLDER, WAREHOUSE, Config
-from accelerator.context import SessionContext, time_zone
+from accelerator.context import SessionContext, refusal, time_zone
 from accelerator.engines.java_catalogs import OWN_SCHEMA
 from accelerator.engines.source import SparkSource
 from accelerator.errors import ConfigError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
 
 
+_log = logging.getLogger("accelerator")
 _RESERVED = ("pruned", "spark_catalog", "system", "session")
 
 
@@ -81,7 +84,8 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
     """Stands over the user's own Spark session and its Iceberg catalogs; never stops it.
 
     The store is `settings["store"]`, or the folder `.accelerator` in the warehouse of Spark's
-    default catalog, or of the only Iceberg catalog. ConfigError where that isn't known.
+    default catalog, or of the only Iceberg catalog. ConfigError where that isn't known. A line of
+    the log `accelerator` says what was found; a warning, where nothing will be accelerated.
     """
     from accelerator.engines.spark import SparkEngine
 
@@ -92,8 +96,12 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
     source = SparkSource(lambda: engine)
     source.engine()
     context = _context(loaded, source)
+    catalogs = engine.catalog_settings()
+    # Asked by a context that is thrown away: what a session says now may be changed until the first
+    # statement, by rules that are injected too.
+    _tell(_context(loaded, source), catalogs, loaded)
     lake = Lake(
-        engine.catalog_settings(),
+        catalogs,
         context.catalog,
         context.namespace,
         metadata_max_age_s=loaded.metadata_max_age_s,
@@ -102,6 +110,24 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
         other_catalogs=engine.other_catalogs(),
     )
     return Accelerator(loaded, lake, _store(loaded), source, context)
+
+
+def _tell(context: SessionContext, catalogs: Sequence[CatalogSettings], config: Config) -> None:
+    """What a session was attached to, in a line."""
+    named = ", ".join(one.name for one in catalogs) or "none of Iceberg"
+    refused = refusal(context.settings())
+    if refused is not None:
+        _log.warning(
+            "nothing is accelerated while this Spark session is as it is: %s"
+            " Each statement asks again; spark.conf.set changes a setting.",
+            refused.detail,
+        )
+    _log.info(
+        "attached: catalogs %s; store %s; %s; DuckDB answers in this process, Spark the rest",
+        named,
+        config.store_root,
+        "ANSI on" if refused is None else "not accelerated",
+    )
 
 
 def _manifest_cache(config: Config) -> ManifestCacheSettings:

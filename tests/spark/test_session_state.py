@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.errors import ParseException
 
+import accelerator
 from accelerator.context import HARMLESS, JUDGED_APART, is_judged
 from accelerator.engines.java_errors import Java
 from accelerator.engines.jvm import Jvm
@@ -31,6 +34,24 @@ def query(spark_warehouse: SparkWarehouse, acc: Accelerator) -> Iterator[str]:
     acc.query(f"CREATE CUBE state_{name} AS SELECT k, sum(v) s FROM lake.d.{name} GROUP BY k")
     yield f"SELECT k, sum(v) s FROM lake.d.{name} GROUP BY k ORDER BY k"
     acc.query(f"DROP CUBE state_{name} FORCE")
+
+
+def test_attach_says_what_it_found(
+    spark_warehouse: SparkWarehouse, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = spark_warehouse.spark.newSession()
+    store = str(tmp_path / "store")
+    with caplog.at_level(logging.INFO, "accelerator"):
+        accelerator.attach(session, store=store).close()
+    (told,) = caplog.messages
+    assert "catalogs lake; " in told
+    assert f"store {store}; ANSI on; " in told
+    caplog.clear()
+    session.conf.set(_ANSI, "false")
+    accelerator.attach(session, store=store).close()
+    (warned,) = [one.message for one in caplog.records if one.levelname == "WARNING"]
+    assert warned.startswith("nothing is accelerated while this Spark session is as it is: ")
+    assert "spark.sql.ansi.enabled is off" in warned
 
 
 @pytest.mark.parametrize(
