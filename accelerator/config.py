@@ -149,8 +149,9 @@ class Config:
         kind="seconds",
     )
     duckdb_bytes_max: int = _setting(
-        2 * _GIB,
-        "With engine `auto`, what is larger than this to read, or to give, goes to Spark.",
+        0,
+        "With engine `auto`, what is larger than this to read, or to give, goes to Spark. 0: DuckDB"
+        " reads what it should be done with first, and gives up to 2 GiB.",
         kind="bytes",
     )
     memory_bytes_max: int = _setting(
@@ -341,6 +342,11 @@ class Config:
     def store_root(self) -> str:
         """The store's root, with its default resolved."""
         return self.store or f"{self.warehouse.rstrip('/')}/{STORE_FOLDER}"
+
+    @property
+    def given_bytes_max(self) -> int:
+        """Bytes of what DuckDB gives, or has to hold as Arrow rows."""
+        return self.duckdb_bytes_max or 2 * _GIB
 
     def memory(self) -> Shares:
         """Who may have how much of it."""

@@ -93,7 +93,7 @@ class Execution:
     def _bytes_max(self) -> int:
         """Of an answer of DuckDB's, which is held in memory."""
         config = self._services.config
-        return NO_MAX if config.engine == "duckdb" else config.duckdb_bytes_max
+        return NO_MAX if config.engine == "duckdb" else config.given_bytes_max
 
     def _cover_rows(self, plan: CoverPlan, tag: str, _known: Known) -> Answer:
         services = self._services
@@ -122,7 +122,7 @@ class Execution:
             return everything.run(), everything.counted
         from accelerator.rows.top import TopRows  # imports Arrow's compute module
 
-        bytes_max = self._services.config.duckdb_bytes_max
+        bytes_max = self._services.config.given_bytes_max
         first = TopRows(plan, self._services.duckdb, tag, bytes_max)
         return first.run(), first.counted
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
+from accelerator.engine_choice import Estimate
 from accelerator.plans import Plan
 from accelerator.plans.share import SEGMENT
 
@@ -22,14 +24,20 @@ _OF_DEFINITION = frozenset(
 """What another cube mends."""
 
 
-def as_json(plan: Plan) -> str:
+def as_json(plan: Plan, estimate: Estimate | None = None) -> str:
     """The plan as one JSON document."""
-    return json.dumps(plan.to_dict(), indent=2)
+    told = {} if estimate is None else {"estimate": asdict(estimate)}
+    return json.dumps(plan.to_dict() | told, indent=2)
 
 
-def as_text(plan: Plan) -> str:
+def as_text(plan: Plan, estimate: Estimate | None = None) -> str:
     """The plan for people."""
-    return "\n".join(plan.lines())
+    return "\n".join([*plan.lines(), *([] if estimate is None else [estimate.line()])])
+
+
+def bytes_read(plan: Plan) -> int:
+    """Of files, as far as that is known before it runs; 0 of the plain statement."""
+    return sum(leaf.figures().bytes_read for leaf in plan.leaves())
 
 
 def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:

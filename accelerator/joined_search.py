@@ -153,7 +153,7 @@ class JoinedSearch:
     def _whole(self, join: _Join, scene: Scene) -> Tried | Candidate:
         """With all of its joins."""
         own = (*join.own, *self._keys(join, scene))
-        always = scene.reads_all(self._config, sum(table.size_bytes for table in join.pinned))
+        always = scene.reads_all(self._parts.choice, join.pinned)
         if not own and not always:
             return Tried(MANIFESTS, Declined("metadata_no_file"))
         # Imports Arrow's compute module.
@@ -265,7 +265,7 @@ class JoinedSearch:
         )
         if isinstance(found, Tried):
             return None
-        if not (always or found.tried.bytes <= self._config.duckdb_bytes_max):
+        if not (always or self._parts.choice.in_process(found.tried.bytes, pinned)):
             return None  # Spark reads whole files
         cover = replace(found.cover, gone=_gone(join, told))
         found = replace(found, cover=cover, reduced=told)

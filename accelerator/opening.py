@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.config import CATALOG_FILE, STORE_FOLDER, WAREHOUSE, Config
 from accelerator.context import SessionContext, refusal, time_zone
+from accelerator.engine_choice import cache_folder
 from accelerator.engines.java_catalogs import OWN_SCHEMA
 from accelerator.engines.source import SparkSource
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
 from accelerator.session import Accelerator
 from accelerator.store import Store
-from accelerator.store.files import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,10 +132,8 @@ def _tell(context: SessionContext, catalogs: Sequence[CatalogSettings], config: 
 
 def _manifest_cache(config: Config) -> ManifestCacheSettings:
     """By default beside the cubes, where these are on the local disk and may be written."""
-    folder = config.manifest_cache_folder
-    root = local_path(config.store_root)
-    if folder is None and not config.store_read_only and "://" not in root:
-        folder = f"{root}/cache/manifests"
+    given, beside = config.manifest_cache_folder, cache_folder(config)
+    folder = beside / "manifests" if given is None and beside is not None else given
     return ManifestCacheSettings(
         config.memory().manifest_cache,
         None if folder is None else Path(folder),

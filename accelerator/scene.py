@@ -11,8 +11,9 @@ from accelerator.iceberg import Pin
 from accelerator.store import IndexRecord, RegistryVersion, Store, TableVersion
 
 if TYPE_CHECKING:
-    from accelerator.config import Config
+    from accelerator.engine_choice import EngineChoice
     from accelerator.engines.duckdb import DuckDBEngine
+    from accelerator.iceberg import PinnedTable
     from accelerator.indexing.probing import Indexes
     from accelerator.relate.dimensions import Dimensions
 
@@ -67,6 +68,7 @@ class Parts:
     indexes: Callable[[], Indexes]
     dimensions: Callable[[], Dimensions]
     duckdb: Callable[[], DuckDBEngine]
+    choice: EngineChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,8 @@ class Scene:
     by_spark: bool = False
     beside_spark: bool = False
 
-    def reads_all(self, config: Config, size: int) -> bool:
-        """Whether all rows of tables of so many bytes may be read in process for a statement."""
-        if self.by_spark or self.beside_spark or config.engine == "spark":
+    def reads_all(self, choice: EngineChoice, tables: Sequence[PinnedTable]) -> bool:
+        """Whether all rows of these tables may be read in process for a statement."""
+        if self.by_spark or self.beside_spark:
             return False
-        return config.engine == "duckdb" or size <= config.duckdb_bytes_max
+        return choice.in_process(sum(table.size_bytes for table in tables), tables)

@@ -334,7 +334,8 @@ class CubeSearch:
         # Imports Arrow's compute module.
         from accelerator.rows.planning import plan_rows
 
-        found = plan_rows(block, table, self._config, indexes_over(table, scene, self._parts))
+        over = indexes_over(table, scene, self._parts)
+        found = plan_rows(block, table, self._parts.choice, self._config, over)
         return Found(found, seen.names)
 
     def plan_shape(self, tree: exp.Expression, scene: Scene) -> Found | None:
@@ -443,7 +444,7 @@ class CubeSearch:
 
     def _reads_all(self, pinned: Sequence[PinnedTable], scene: Scene) -> bool:
         """Whether all rows of these tables may be read in process."""
-        return scene.reads_all(self._config, sum(table.size_bytes for table in pinned))
+        return scene.reads_all(self._parts.choice, pinned)
 
     def _of_one(
         self, block: Block, table: PinnedTable, scene: Scene, *, sidecars: bool
@@ -593,13 +594,10 @@ class CubeSearch:
             neither = _spark_declines(block, best)
             if neither is not None:
                 return PlainPlan(neither, tried)
-        small = best.tried.bytes <= self._config.duckdb_bytes_max
-        wanted = self._config.engine
-        engine = (
-            "duckdb"
-            if run is not None and wanted != "spark" and (small or wanted == "duckdb")
-            else "spark"
+        here = run is not None and self._parts.choice.in_process(
+            best.tried.bytes, pinned if best.cover.uncovered else ()
         )
+        engine = "duckdb" if here else "spark"
         if engine == "spark" or scene.by_spark:
             changed = _type_changed(block, best)
             if changed is not None:

@@ -14,6 +14,7 @@ from accelerator.builds.builder import Builder
 from accelerator.cancellation import Cancellation
 from accelerator.config import Config
 from accelerator.context import SessionContext
+from accelerator.engine_choice import EngineChoice, cache_folder
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.frames import HeldFrames
 from accelerator.engines.manifest_jobs import SparkJobs
@@ -78,9 +79,16 @@ class Services:
         return self.spark_source.engine()
 
     @cached_property
+    def choice(self) -> EngineChoice:
+        """Which engine reads rows."""
+        return EngineChoice(self.config, self.spark_source, cache_folder(self.config))
+
+    @cached_property
     def planner(self) -> Planner:
         """Statements to plans."""
-        parts = Parts(lambda: self.indexes, lambda: self.dimensions, lambda: self.duckdb)
+        parts = Parts(
+            lambda: self.indexes, lambda: self.dimensions, lambda: self.duckdb, self.choice
+        )
         return Planner(self.lake, self.store, self.config, self.context, parts)
 
     @cached_property

@@ -176,7 +176,10 @@ class Accelerator:
 
     def _shown(self, statement: Statement, format: str) -> str:
         plan, _ = self.queries.plan(statement)
-        return explain.as_json(plan) if format == "json" else explain.as_text(plan)
+        estimate = self.services.choice.estimate(explain.bytes_read(plan))
+        if format == "json":
+            return explain.as_json(plan, estimate)
+        return explain.as_text(plan, estimate)
 
     def plan(
         self, sql: str, *, only: str | None = None, dialect: str | None = None

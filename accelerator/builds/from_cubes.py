@@ -37,7 +37,7 @@ class Source:
         A segment that is larger alone is in none.
         """
         part: list[SegmentRecord] = []
-        size, limit = 0, min(config.build_bytes_per_job, config.duckdb_bytes_max)
+        size, limit = 0, min(config.build_bytes_per_job, config.given_bytes_max)
         for segment in self.segments:
             if segment.bytes > limit:
                 continue

@@ -14,6 +14,7 @@ import numpy as np
 
 from accelerator.arrow_types import arrow_type
 from accelerator.config import Config
+from accelerator.engine_choice import EngineChoice
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.statistics import is_ordered
 from accelerator.indexing.probing import SELECTED_MAX
@@ -33,6 +34,7 @@ from rewrite.rows_sql import rows_sql
 def plan_rows(
     block: RowBlock,
     pinned: PinnedTable,
+    choice: EngineChoice,
     config: Config,
     over: OverFiles,
 ) -> RowsPlan | PlainPlan:
@@ -47,9 +49,8 @@ def plan_rows(
     undone = _not_in_process(block)
     # Under a limit what is read is known only when it's read.
     size = reading.bytes if block.limit is not None else reading.left.bytes
-    small = block.limit is not None or size <= config.duckdb_bytes_max
-    wanted = config.engine == "duckdb" or (config.engine != "spark" and small)
-    in_process = undone is None and wanted
+    few = block.limit is not None and config.engine != "spark"
+    in_process = undone is None and (few or choice.in_process(size, [pinned]))
     tried = Tried(MANIFESTS, None, size, 0, len(reading), decoding=decoding)
     whole = len(reading) == known.total
     if not in_process and whole and not reading.by_workers(config.sidecar_jobs):
