@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from accelerator.errors import ConfigError
 from accelerator.metrics import Metrics
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars
+
+_BATCH_ROWS = 10_000
 
 
 class Result:
-    """Rows with Spark's column names and types; complete when the call returns."""
+    """Rows with Spark's column names and types; complete when the call returns.
+
+    Whatever reads Arrow's C streams reads it: `pa.table(result)`, `polars.from_arrow(result)`,
+    `duckdb.sql("FROM result")`. It iterates over tuples of Python values, a batch of them in memory
+    at a time. What `fetchone`, `fetchmany` and `fetchall` gave isn't given again by these.
+    """
 
     def __init__(self, table: pa.Table, metrics: Metrics, explain: Callable[[], str]) -> None:
         self._table, self._explain = table, explain
+        self._given = 0
         self.metrics = metrics
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names, types and whether NULLs may stand there."""
+        return self._table.schema
 
     @property
     def columns(self) -> list[str]:
@@ -34,18 +50,58 @@ class Result:
         """The rows as an Arrow table."""
         return self._table
 
-    def to_pandas(self) -> pd.DataFrame:
+    def df(self) -> pd.DataFrame:
         """The rows as a pandas frame."""
         return self._table.to_pandas()
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as `df`."""
+        return self.df()
+
+    def pl(self) -> polars.DataFrame:
+        """The rows as a polars frame; ConfigError where polars isn't installed."""
+        try:
+            import polars
+        except ImportError as error:
+            raise ConfigError("polars isn't installed", hint="pip install polars") from error
+        return polars.DataFrame(self._table)
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row; None behind the last."""
+        found = self.fetchmany(1)
+        return found[0] if found else None
+
+    def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
+        """So many further rows; fewer at the end."""
+        found = _rows(self._table.slice(self._given, max(0, size)))
+        self._given += len(found)
+        return found
+
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """The rows as tuples of Python values."""
-        columns = [column.to_pylist() for column in self._table.columns]
-        return list(zip(*columns, strict=True)) if columns else [()] * self.num_rows
+        """The rows that weren't fetched yet."""
+        return self.fetchmany(self.num_rows)
 
     def explain(self) -> str:
         """How the statement was planned, and why not otherwise."""
         return self._explain()
+
+    def show(self, rows: int = 20, width: int | None = None) -> None:
+        """Prints the first rows (0: all) as a table that is no wider than the terminal.
+
+        Columns in the middle that don't fit are left out, and counted below.
+        """
+        from accelerator.shown import table_text
+
+        left = max(0, self.num_rows - rows) if rows else 0
+        more = f"{left:,} more rows\n" if left else ""
+        sys.stdout.write(f"{table_text(self._table, rows, width)}\n{more}")
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, self.num_rows, _BATCH_ROWS):
+            yield from _rows(self._table.slice(start, _BATCH_ROWS))
 
     def __len__(self) -> int:
         return self.num_rows
@@ -53,3 +109,13 @@ class Result:
     def __repr__(self) -> str:
         names = ", ".join(self.columns)
         return f"<Result {self.num_rows} rows of ({names}) by {self.metrics.engine}>"
+
+    def _repr_html_(self) -> str:
+        from accelerator.shown import table_html
+
+        return table_html(self._table, self.metrics)
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    columns = [column.to_pylist() for column in table.columns]
+    return list(zip(*columns, strict=True)) if columns else [()] * int(table.num_rows)

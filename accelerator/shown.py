@@ -1,0 +1,200 @@
+"""How answers are shown to people: values and types as text, tables for terminals and notebooks.
+
+Names and values come from warehouses. Promise: none of them moves a terminal's cursor, names its
+window, turns the text round, or is read as HTML.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from accelerator.metrics import Metrics
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_HTML_ROWS, _HTML_COLUMNS = 20, 50
+_WIDE = 100_000
+"""Where no terminal sets a width nothing is left out."""
+
+
+def printable(text: str) -> str:
+    r"""The text with controls as in JSON, e.g. `\u001b`; line ends and tabs stay."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def table_text(table: pa.Table, rows: int = 20, width: int | None = None) -> str:
+    """The first rows with lines around them, by DuckDB's renderer.
+
+    Args:
+        table: the answer.
+        rows: at most so many are shown; 0: all.
+        width: of characters in a line; None: the terminal's. Columns that don't fit are left out.
+    """
+    import contextlib
+    import io
+
+    import duckdb
+
+    columns = width or shutil.get_terminal_size((_WIDE, 0)).columns
+    with (
+        duckdb.connect(config={"threads": "1"}) as connection,
+        contextlib.redirect_stdout(io.StringIO()) as written,
+    ):
+        connection.execute("SET TimeZone = 'UTC'")
+        shown = _drawn(table.slice(0, rows) if rows else table)
+        connection.from_arrow(shown).show(
+            max_width=columns, max_rows=max(1, shown.num_rows), null_value="NULL"
+        )
+    return printable(written.getvalue().rstrip("\n"))
+
+
+def table_html(table: pa.Table, metrics: Metrics) -> str:
+    """The first rows as an HTML table with types, and a line on how they came."""
+    shown = table.slice(0, _HTML_ROWS).select(range(min(table.num_columns, _HTML_COLUMNS)))
+    heads = "".join(
+        f"<th>{_escaped(one.name)}<br><small>{_escaped(type_name(one.type))}</small></th>"
+        for one in shown.schema
+    )
+    columns = [column.to_pylist() for column in shown.columns]
+    lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in zip(*columns, strict=True))
+    left = []
+    if table.num_rows > shown.num_rows:
+        left.append(f"the first {shown.num_rows} rows")
+    if table.num_columns > shown.num_columns:
+        left.append(f"{shown.num_columns} of {table.num_columns} columns")
+    told = _escaped(" · ".join([footer(table.num_rows, metrics.to_dict()), *left]))
+    return (
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table><small>{told}</small>"
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "<td><i>NULL</i></td>"
+    align = " align=right" if isinstance(value, int | float | Decimal) else ""
+    return f"<td{align}>{_escaped(text_value(value))}</td>"
+
+
+def _escaped(text: str) -> str:
+    return html.escape(printable(text))
+
+
+def _drawn(table: pa.Table) -> pa.Table:
+    """With names that DuckDB leaves as they are, and as texts what it has no type for."""
+    import pyarrow as pa
+
+    names: list[str] = []
+    seen: set[str] = set()
+    for name in map(printable, table.column_names):
+        unique = name or " "
+        while unique.lower() in seen:
+            unique += " "
+        seen.add(unique.lower())
+        names.append(unique)
+    arrays = [_known(column) for column in table.columns]
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if t.is_null(column.type) or t.is_duration(column.type) or t.is_interval(column.type):
+        told = [None if one is None else text_value(one) for one in column.to_pylist()]
+        return pa.chunked_array([pa.array(told, pa.string())])
+    return column
+
+
+def footer(rows: int, metrics: Mapping[str, Any]) -> str:
+    """E.g. `5 rows · 3.2 ms · duckdb · cube sales`."""
+    parts = [f"{rows:,} row{'' if rows == 1 else 's'}"]
+    parts.append(f"{metrics['planning_ms'] + metrics['execution_ms']:.1f} ms")
+    if metrics["engine"] != "none":  # a statement of our own
+        parts.append(str(metrics["engine"]))
+    if metrics["cubes"]:
+        parts.append(f"cube {', '.join(metrics['cubes'])}")
+    if metrics["fallback"]:
+        parts.append(f"plain ({metrics['fallback']})")
+    return " · ".join(parts)
+
+
+def rows_of(table: pa.Table) -> Sequence[tuple[object, ...]]:
+    """The rows as tuples of Python values."""
+    columns = [column.to_pylist() for column in table.columns]
+    return list(zip(*columns, strict=True)) if columns else [()] * int(table.num_rows)
+
+
+def text_value(value: object) -> str:
+    """A value that isn't NULL, as people read it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(json_value(value), ensure_ascii=False)
+    return str(json_value(value))
+
+
+def json_value(value: object) -> object:
+    """The value in JSON's types, with nothing lost."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _float_word(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, Mapping):
+        return {str(key): json_value(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):  # a map is a list of pairs
+        return [json_value(inner) for inner in value]
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def _float_word(value: float) -> str:
+    """As Spark writes it."""
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Spark's name of an Arrow type; Arrow's own where Spark has none."""
+    import pyarrow.types as t
+
+    if t.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if t.is_timestamp(kind):
+        return "timestamp" if kind.tz else "timestamp_ntz"
+    if t.is_map(kind):
+        return f"map<{type_name(kind.key_type)},{type_name(kind.item_type)}>"
+    if t.is_list(kind) or t.is_large_list(kind):
+        return f"array<{type_name(kind.value_type)}>"
+    if t.is_struct(kind):
+        return f"struct<{','.join(f'{one.name}:{type_name(one.type)}' for one in kind)}>"
+    return _TYPE_NAMES.get(str(kind), str(kind))
+
+
+_TYPE_NAMES = {
+    "bool": "boolean",
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "float": "float",
+    "double": "double",
+    "large_string": "string",
+    "large_binary": "binary",
+    "date32[day]": "date",
+    "null": "void",
+    "duration[us]": "interval day to second",
+}

@@ -1,0 +1,142 @@
+"""A result as others take it: Arrow's protocol, rows by rows, frames, text and HTML."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from html.parser import HTMLParser
+
+import duckdb
+import polars
+import pyarrow as pa
+import pytest
+
+from accelerator.errors import ConfigError
+from accelerator.metrics import Metrics
+from accelerator.result import Result
+from accelerator.shown import table_html, table_text
+
+_TABLE = pa.table({"k": pa.array([1, 2, None], pa.int32()), "s": ["a", None, "<b>"]})
+_ROWS = [(1, "a"), (2, None), (None, "<b>")]
+
+
+@pytest.fixture
+def result() -> Result:
+    return Result(_TABLE, Metrics(engine="duckdb", cubes=("sales",)), lambda: "the plan")
+
+
+def test_whatever_reads_arrow_streams_reads_it(result: Result) -> None:
+    assert pa.table(result).equals(_TABLE)
+    assert pa.RecordBatchReader.from_stream(result).read_all().equals(_TABLE)
+    assert polars.DataFrame(result).rows() == _ROWS
+    assert duckdb.sql("SELECT count(*), max(k) FROM result").fetchall() == [(3, 2)]
+    assert result.schema == _TABLE.schema
+
+
+def test_frames(result: Result) -> None:
+    assert result.pl().rows() == _ROWS
+    assert result.df()["s"].tolist() == ["a", None, "<b>"]
+    assert result.to_pandas().equals(result.df())
+
+
+def test_without_polars(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ConfigError, match="polars isn't installed"):
+        result.pl()
+
+
+def test_rows_are_fetched_once(result: Result) -> None:
+    assert result.fetchone() == _ROWS[0]
+    assert result.fetchmany(0) == []
+    assert result.fetchmany(-1) == []
+    assert result.fetchmany(1) == [_ROWS[1]]
+    assert result.fetchall() == [_ROWS[2]]
+    assert result.fetchall() == []
+    assert result.fetchone() is None
+    assert list(result) == list(result) == _ROWS
+    assert len(result) == result.num_rows == 3
+
+
+def test_rows_are_iterated_batch_by_batch() -> None:
+    many = Result(pa.table({"k": range(25_000)}), Metrics(), lambda: "")
+    assert [k for (k,) in many] == list(range(25_000))
+
+
+def test_it_is_shown(result: Result, capsys: pytest.CaptureFixture[str]) -> None:
+    result.show(width=80)
+    shown = capsys.readouterr().out
+    assert "│  NULL │ <b>     │" in shown
+    result.show(1)
+    assert capsys.readouterr().out.endswith("2 more rows\n")
+    assert repr(result) == "<Result 3 rows of (k, s) by duckdb>"
+
+
+def test_a_table_is_no_wider_than_the_terminal() -> None:
+    table = pa.table({f"a_column_of_number_{n}": [n] * 100 for n in range(17)})
+    text = table_text(table, 20, 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "17 columns (3 shown)" in text
+    assert "a_column_of_number_0 " in text
+    assert "a_column_of_number_16" in text
+    assert len(table_text(table, 0, 80).splitlines()) > 100
+    assert "a_column_of_number_8" in table_text(table, 20, 1000)
+
+
+def test_every_type_is_drawn() -> None:
+    at = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+    columns = {
+        "b": pa.array([True, None]),
+        "d": pa.array([Decimal("1.50"), None], pa.decimal128(38, 2)),
+        "t": pa.array([at, None], pa.timestamp("us", tz="Europe/Berlin")),
+        "n": pa.array([None, None]),
+        "i": pa.array([timedelta(days=1), None]),
+        "x": pa.array([float("nan"), None]),
+        "y": pa.array([b"\x00\xff", None]),
+        "l": pa.array([[1, None], None]),
+        "m": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+        "o": pa.array([{"a": 1}, None]),
+    }
+    text = table_text(pa.table(columns), 20, 200)
+    for part in ("true", "1.50", "2024-01-02 03:04:05+00", "1 day", "nan", "[1, NULL]", "{a=1}"):
+        assert part in text
+    assert table_html(pa.table(columns), Metrics()).count("<i>NULL</i>") == 11
+
+
+def test_names_stay_and_nothing_moves_the_cursor() -> None:
+    texts = pa.array(["\x1b[31mred\x07", "\u202eright"])
+    table = pa.Table.from_arrays([texts, texts, texts, texts], names=["a", "A", "a", "\x1b]0;x"])
+    text = table_text(table, 20, 200)
+    assert text.splitlines()[1].split()[1:6:2] == ["a", "A", "a"]
+    assert not set("\x1b\x07\u202e") & set(text)
+    assert not set("\x1b\x07\u202e") & set(table_html(table, Metrics()))
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen.append(tag)
+
+
+def test_html_is_escaped(result: Result) -> None:
+    names = ["<script>alert(1)</script>", 'x" onload="y']
+    table = pa.Table.from_arrays([pa.array(["<img src=x>&"]), pa.array([1])], names=names)
+    found = table_html(table, Metrics(fallback="<i>"))
+    tags = _Tags()
+    tags.feed(found)
+    assert set(tags.seen) == {"table", "thead", "tr", "th", "br", "small", "tbody", "td"}
+    assert "&lt;img src=x&gt;&amp;" in found
+    assert "3 rows" in result._repr_html_()
+    assert "cube sales" in result._repr_html_()
+
+
+def test_html_has_the_first_rows() -> None:
+    table = pa.table({f"c{n}": range(1000) for n in range(60)})
+    found = table_html(table, Metrics())
+    assert found.count("<tr>") == 21
+    assert "1,000 rows" in found
+    assert "the first 20 rows" in found
+    assert "50 of 60 columns" in found
