@@ -109,6 +109,12 @@ class EngineError(AcceleratorError):
     code = "engine_failed"
 
 
+class RaisesError(EngineError):
+    """An expression raises an error for a row, of which the plain statement may know nothing."""
+
+    code = "may_raise"
+
+
 class MemoryExceededError(EngineError):
     """A statement in process needs more memory, or spills more, than it may."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
 from accelerator.covers.candidate import Candidate
-from accelerator.covers.duckdb_text import duckdb_run, fields_used
+from accelerator.covers.duckdb_text import duckdb_run, fields_used, tested_parts
 from accelerator.iceberg import PinnedTable
 from accelerator.number_ranges import range_of
 from accelerator.plain_pruning import joined_pruning_doubt
@@ -22,7 +22,8 @@ from accelerator.recent import Recent
 from accelerator.relate.property import PREFIX, RelateColumn, relate_columns
 from accelerator.run_time_keys import key_predicates
 from accelerator.scene import COUNTED_MAX, Parts, Scene
-from cubes.manifest import Manifested, manifested, may_raise, unsafe
+from cubes.manifest import Manifested, manifested
+from cubes.raising import unknown, unsafe
 from rewrite.block import Block
 from rewrite.expr import Expr, columns, occurrences
 from rewrite.facts import TableFacts
@@ -103,18 +104,24 @@ class JoinedSearch:
         The fact is the largest of the tables that aren't padded; one with relate columns comes
         first.
         """
-        known = range_of(pinned)
-        refused = unsafe(block.conditions, lambda call: raises_nothing(call, known))
-        if refused is None and block.rows and may_raise(block.results):
-            refused = Declined("may_raise")
+        tested = tested_parts(block, pinned)
+        refused = Declined("may_raise") if tested is None else unknown(block.conditions)
+        if tested and refused is None:
+            at = {o for part in tested for o in occurrences(part)}
+            if not scene.reads_all(self._parts.choice, [pinned[o] for o in sorted(at)]):
+                refused = Declined("may_raise")
         inner = [i for i in range(len(pinned)) if i not in block.null_supplied]
         if refused is not None or not inner:
             return Tried(MANIFESTS, refused or Declined("metadata_one_table"))
         fact = max(
             inner, key=lambda i: (bool(self._declared(pinned[i], scene)), pinned[i].size_bytes, -i)
         )
+        if tested:  # what's proven when the statement runs leaves out no file before
+            return self._whole(_Join(block, pinned, fact, (), (), unique), scene)
         join = _Join(block, pinned, fact, *self.own(block, fact, pinned, scene), unique)
-        return self._without_joins(join, scene) or self._whole(join, scene)
+        return self._without_joins(join, scene) or self._whole(
+            join, scene, *self._keys(join, scene)
+        )
 
     def own(
         self, block: Block, fact: int, pinned: Sequence[PinnedTable], scene: Scene
@@ -150,9 +157,9 @@ class JoinedSearch:
             for number, at in through.items()
         )
 
-    def _whole(self, join: _Join, scene: Scene) -> Tried | Candidate:
-        """With all of its joins."""
-        own = (*join.own, *self._keys(join, scene))
+    def _whole(self, join: _Join, scene: Scene, *keys: Expr) -> Tried | Candidate:
+        """With all of its joins; `keys` are further conditions on the fact."""
+        own = (*join.own, *keys)
         always = scene.reads_all(self._parts.choice, join.pinned)
         if not own and not always:
             return Tried(MANIFESTS, Declined("metadata_no_file"))

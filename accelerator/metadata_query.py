@@ -22,8 +22,8 @@ from accelerator.metadata_table import SUFFIX, is_table
 from accelerator.plans import FilesPlan
 from cubes.cover_sql import RawSource, answer_sql
 from cubes.definition import CubeDefinition, define
-from cubes.manifest import may_raise, unsafe
 from cubes.match import match
+from cubes.raising import may_raise, unsafe
 from rewrite.bind import bind_block
 from rewrite.bind_from import occurrence_of
 from rewrite.bind_rows import bind_rows

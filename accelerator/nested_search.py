@@ -31,7 +31,7 @@ from accelerator.plans import (
 )
 from cubes.cover_sql import RawSource, answer_sql
 from cubes.itself import itself
-from cubes.manifest import may_raise, unsafe
+from cubes.raising import may_raise, unsafe
 from rewrite.bind_joined import bind_above
 from rewrite.block import Block
 from rewrite.expr import Aggregate, Column, Expr, columns, transform, walk

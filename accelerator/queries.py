@@ -24,6 +24,7 @@ from accelerator.errors import (
     CancelledError,
     EngineError,
     MemoryExceededError,
+    RaisesError,
     RefusedError,
 )
 from accelerator.execution import Execution
@@ -257,7 +258,7 @@ class Queries:
             raise error.__cause__ from None
         if isinstance(error, NeedsSparkError):
             return self._planner.leave_rows(plan, str(error).splitlines()[0])
-        if isinstance(error, MemoryExceededError):
+        if isinstance(error, MemoryExceededError | RaisesError):
             declined = Declined(error.code, str(error).splitlines()[0])
             self._planner.leave_statement(statement.bare, plan, declined, whole=whole)
             return declined

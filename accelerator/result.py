@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars
 
 _BATCH_ROWS = 10_000
+_NOTEBOOK_WIDTH = 120
 
 
 class Result:
@@ -92,6 +93,8 @@ class Result:
         """
         from accelerator.shown import table_text
 
+        if width is None and not sys.stdout.isatty():
+            width = _NOTEBOOK_WIDTH
         left = max(0, self.num_rows - rows) if rows else 0
         more = f"{left:,} more rows\n" if left else ""
         sys.stdout.write(f"{table_text(self._table, rows, width)}\n{more}")

@@ -29,7 +29,8 @@ from accelerator.engines.duckdb import FEW_ROWS, NO_MAX, DuckDBEngine, NoSuchTab
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.engines.table_scan import table_scan, with_scans
-from accelerator.errors import EngineError
+from accelerator.errors import EngineError, MemoryExceededError, RaisesError
+from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.plans import (
     CELLS,
     CoverPlan,
@@ -153,7 +154,29 @@ def read_for(
             found.scans[name] = scan.text
     if counted is not None:
         counted.bytes += others
+    _test(plan, found, engine, tag, prefix)
     return replace(found, counted=counted)
+
+
+def _test(plan: CoverPlan, found: Read, engine: DuckDBEngine, tag: str, prefix: str) -> None:
+    """RaisesError where what the plan rests on raises for a row; asked once for a table's state."""
+    tests = () if plan.duckdb is None else plan.duckdb.tests
+    for occurrence, begun in tests:
+        name, pinned = f"{prefix}raw_{occurrence}", plan.pinned[occurrence]
+        scans = {name: found.scans[name]} if name in found.scans else {}
+        text = with_scans(scans, f"{begun} FROM {name} AS tested")
+        known = (pinned.version, pinned.facts.snapshot_id, begun)
+        engine.tested.get_or(known, partial(_tested, engine, text, found.tables, tag))
+
+
+def _tested(engine: DuckDBEngine, text: str, tables: dict[str, pa.Table], tag: str) -> bool:
+    try:
+        engine.run(text, tables, tag=tag)
+    except (NeedsSparkError, MemoryExceededError):
+        raise
+    except EngineError as error:
+        raise RaisesError(f"it raises for some row of its table: {error.message}") from error
+    return True
 
 
 def _selected_rows(

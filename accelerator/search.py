@@ -16,7 +16,7 @@ from sqlglot.errors import SqlglotError
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.covers.candidate import Candidate, cheapest, cost, nearest
-from accelerator.covers.duckdb_text import check_raw, duckdb_run, types_now
+from accelerator.covers.duckdb_text import check_raw, duckdb_run, tested_parts, types_now
 from accelerator.covers.groups import cost_of_parts, plan_groups
 from accelerator.covers.of_cubes import CubeCovers
 from accelerator.iceberg import Pin, PinnedTable
@@ -598,6 +598,8 @@ class CubeSearch:
             best.tried.bytes, pinned if best.cover.uncovered else ()
         )
         engine = "duckdb" if here else "spark"
+        if engine == "spark" and best.cover.own is not None and tested_parts(block, pinned):
+            return PlainPlan(declined or Declined("may_raise"), tried)
         if engine == "spark" or scene.by_spark:
             changed = _type_changed(block, best)
             if changed is not None:

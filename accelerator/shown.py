@@ -11,6 +11,7 @@ import json
 import math
 import re
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -38,14 +39,16 @@ def table_text(table: pa.Table, rows: int = 20, width: int | None = None) -> str
     Args:
         table: the answer.
         rows: at most so many are shown; 0: all.
-        width: of characters in a line; None: the terminal's. Columns that don't fit are left out.
+        width: of characters in a line; None: the terminal's, or none. Columns that don't fit are
+            left out.
     """
     import contextlib
     import io
 
     import duckdb
 
-    columns = width or shutil.get_terminal_size((_WIDE, 0)).columns
+    if width is None:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
     with (
         duckdb.connect(config={"threads": "1"}) as connection,
         contextlib.redirect_stdout(io.StringIO()) as written,
@@ -53,7 +56,7 @@ def table_text(table: pa.Table, rows: int = 20, width: int | None = None) -> str
         connection.execute("SET TimeZone = 'UTC'")
         shown = _drawn(table.slice(0, rows) if rows else table)
         connection.from_arrow(shown).show(
-            max_width=columns, max_rows=max(1, shown.num_rows), null_value="NULL"
+            max_width=width, max_rows=max(1, shown.num_rows), null_value="NULL"
         )
     return printable(written.getvalue().rstrip("\n"))
 

@@ -7,22 +7,18 @@ says what follows from them, and which files serve is another question.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 
 from cubes.definition import CubeDefinition, Dimension, State, Table
-from cubes.express import CAST_LIKE, RAISING, compares_by_cast
 from cubes.itself import itself
 from cubes.match import match
 from cubes.plan import Match
+from cubes.raising import Sure, unsafe
 from rewrite.block import Block
-from rewrite.expr import Call, Column, Expr, columns, walk
-from rewrite.reason import Declined, DeclinedError
-from rewrite.render import check_duckdb
+from rewrite.expr import Column, Expr, columns
+from rewrite.reason import Declined
 
-_RAISING = RAISING | CAST_LIKE
-_HARMLESS = frozenset({"ilike", "rlike"})
-"""Operators that only Spark knows, and that raise nothing on whatever rows."""
 _KINDS = {"count": ("count",), "min": ("min",), "max": ("max",)}
 _OF_VALUES = frozenset({"count_if", "sum", "avg"})
 """Functions that only a dimension's values give: a value times its rows."""
@@ -52,10 +48,6 @@ class Manifested:
         """Whether files surely have one value in the cube's dimensions: those of `fixed` fields."""
         fields = {c.field_id for d in self.cube.dimensions for c in columns(d.expr)}
         return fields <= fixed
-
-
-Sure = Callable[[Call], bool]
-"""Whether an operator that raises on some values raises on none of those that there are."""
 
 
 def manifested(
@@ -94,30 +86,6 @@ def _untold(block: Block, *, always: bool) -> Manifested | None:
     """The cube that is the block itself, of which manifests tell nothing."""
     found = itself(block) if block.conjuncts or always else None
     return Manifested(*found, tells=False) if isinstance(found, tuple) else None
-
-
-def unsafe(exprs: Sequence[Expr], sure: Sure = lambda _: False) -> Declined | None:
-    """Why an expression can raise, or be of Spark's own meaning: files left out would hide that."""
-    if may_raise(exprs, sure):
-        return Declined("may_raise")
-    try:
-        for call in _calls(exprs):
-            if call.op not in _HARMLESS:
-                check_duckdb(call)
-    except DeclinedError as error:
-        return error.declined
-    return None
-
-
-def may_raise(exprs: Iterable[Expr], sure: Sure = lambda _: False) -> bool:
-    """Whether an expression can raise on some row."""
-    return any(
-        (call.op in _RAISING and not sure(call)) or compares_by_cast(call) for call in _calls(exprs)
-    )
-
-
-def _calls(exprs: Iterable[Expr]) -> list[Call]:
-    return [n for e in exprs for n in walk(e) if isinstance(n, Call)]
 
 
 def _cube(block: Block, fixed: Set[int]) -> CubeDefinition:

@@ -18,7 +18,7 @@ from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.store import Job, local_path
 from cubes.build_sql import OWN_SEGMENT, missing_select, sorted_cells, unique_select
 from cubes.definition import CubeDefinition, Edge
-from cubes.manifest import unsafe
+from cubes.raising import unsafe
 from rewrite.expr import Column, Expr, columns
 from rewrite.reason import DeclinedError
 from rewrite.types import FLOATING

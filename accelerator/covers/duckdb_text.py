@@ -21,14 +21,15 @@ from accelerator.store.files import local_path
 from cubes.build_sql import SEGMENT, cells_count, rolled_select
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql, summed
 from cubes.layout import Layout
-from cubes.manifest import may_raise
 from cubes.plan import Match
+from cubes.raising import may_raise, proving_parts
 from cubes.states import rows_that_fit
 from rewrite.block import Block
-from rewrite.expr import Column, Expr, columns
+from rewrite.expr import Column, Expr, columns, occurrences
 from rewrite.facts import ColumnFacts
 from rewrite.ranges import RangeOf, raises_nothing, whole_range
 from rewrite.reason import Declined, DeclinedError
+from rewrite.render import Renderer, quote
 
 _COPIED_WHOLE = 4 * 1024 * 1024
 """Bytes of segment files that are copied as they are. Of a larger one Parquet's statistics and
@@ -99,7 +100,34 @@ def duckdb_run(block: Block, cover: Cover, pinned: Sequence[PinnedTable]) -> Duc
         raise DeclinedError("expression_not_proven", "Only Spark knows an output's name.")
     found = _read(block, cover, pinned)
     text = answer_sql(block, cover.match, "duckdb", found.segments, found.raw)
-    return DuckDBRun(text, found.tables, found.copies)
+    return DuckDBRun(text, found.tables, found.copies, _tests(block, cover, pinned))
+
+
+def tested_parts(block: Block, pinned: Sequence[PinnedTable]) -> tuple[Expr, ...] | None:
+    """What of a join is to be tested of all rows of its table, so that no condition raises on any.
+
+    Nor any column of its rows. None where nothing proves that.
+    """
+    known = range_of(pinned)
+    exprs = (*block.conditions, *(block.results if block.rows else ()))
+    return proving_parts(exprs, lambda call: raises_nothing(call, known), block.null_supplied)
+
+
+def _tests(
+    block: Block, cover: Cover, pinned: Sequence[PinnedTable]
+) -> tuple[tuple[int, str], ...]:
+    if cover.own is None or len(pinned) == 1:
+        return ()
+    parts = tested_parts(block, pinned)
+    if parts is None or (parts and not cover.is_whole):
+        raise DeclinedError("may_raise")
+    render = Renderer("duckdb", lambda c: f"tested.{quote(c.name, 'duckdb')}")
+    by_occurrence: dict[int, list[str]] = {}
+    for part in parts:
+        (occurrence,) = occurrences(part)
+        # Of a count DuckDB computes no value that surely isn't NULL; of a hash it has to.
+        by_occurrence.setdefault(occurrence, []).append(f"bit_xor(hash({render.text(part)}))")
+    return tuple((o, f"SELECT {', '.join(by_occurrence[o])}") for o in sorted(by_occurrence))
 
 
 def merged_run(block: Block, layout: Layout, parts: Sequence[CoverPlan]) -> DuckDBRun:

@@ -22,8 +22,8 @@ from accelerator.plans.tried import Tried
 from accelerator.store import CubeRecord
 from cubes.definition import CubeDefinition
 from cubes.freshness import Coverage
-from cubes.manifest import unsafe
 from cubes.plan import Match
+from cubes.raising import unsafe
 from rewrite.block import Block
 from rewrite.expr import Expr
 from rewrite.ranges import raises_nothing

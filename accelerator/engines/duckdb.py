@@ -32,6 +32,7 @@ from accelerator.engines.sketches import FUNCTIONS, Function
 from accelerator.engines.spill import Spill
 from accelerator.errors import CancelledError, EngineError, MemoryExceededError
 from accelerator.iceberg.errors import NeedsSparkError
+from accelerator.recent import Recent
 from rewrite.functions import OURS
 
 # It advises against what costs least for small answers.
@@ -98,6 +99,8 @@ class DuckDBEngine:
         self._has_functions = self._ending = False
         self.hot = HotSegments(self._open, cache_bytes)
         self.kept = KeptRows(cache_bytes)
+        self.tested = Recent[bool]()
+        """What was computed of all rows of a table's state without an error."""
         self.held = HeldRows(rows_bytes)
         self._at_exit = partial(_close, weakref.ref(self), os.getpid())
         atexit.register(self._at_exit)

@@ -68,11 +68,14 @@ class DuckDBRun:
     """SQL for DuckDB; `raw` names the Arrow tables that it reads beside segment files.
 
     `copies` has parts of it that read segment files, and what may stand in memory in their place.
+    `tests` have the beginnings of SELECTs over all rows of an occurrence, by its number: where none
+    of them raises an error, nothing does in the text.
     """
 
     sql: str
     raw: tuple[tuple[str, int], ...] = ()
     copies: tuple[tuple[str, Copy], ...] = ()
+    tests: tuple[tuple[int, str], ...] = ()
 
 
 def decoding_of(tried: Sequence[Tried]) -> Decoding | None:

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 from accelerator.arrow_types import arrow_type, is_known
 from accelerator.errors import EngineError, RelateColumnError
 from accelerator.number_ranges import range_of
-from cubes.manifest import unsafe
+from cubes.raising import unsafe
 from rewrite.bind_expr import bind
 from rewrite.dotted import joined
 from rewrite.expr import Aggregate, Call, Column, Expr, columns, walk

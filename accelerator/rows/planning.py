@@ -22,7 +22,7 @@ from accelerator.number_ranges import range_of
 from accelerator.plans import MANIFESTS, PlainPlan, RowsPlan, Tried
 from accelerator.rows.reading import Reading
 from accelerator.survey import OverFiles, Survey, survey
-from cubes.manifest import may_raise, unsafe
+from cubes.raising import may_raise, unsafe
 from indexes.order import Direction, Key, needed, reading_order
 from rewrite.expr import Call, Column
 from rewrite.ranges import RangeOf, raises_nothing

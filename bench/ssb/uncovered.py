@@ -96,8 +96,8 @@ def _make(acc: accelerator.Accelerator, steps: Steps) -> None:
         acc.spark.sql(f"INSERT INTO {_TABLE} {_rows('>=', _UNCOVERED)}")
         for attribute in _RELATES:
             acc.query(
-                f"CREATE INDEX {_NAME}_{attribute} ON {_TABLE} USING BITMAP ({attribute})"
-                " WITH (rows = true)"
+                f"CREATE OR REPLACE INDEX {_NAME}_{attribute} ON {_TABLE}"
+                f" USING BITMAP ({attribute}) WITH (rows = true)"
             )
 
 
