@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from pyiceberg.types import DecimalType, IcebergType, UUIDType
 from pyiceberg.utils.decimal import unscaled_to_decimal
 
+from accelerator.arrow_numbers import to_numpy
 from accelerator.iceberg.delete_columns import Applied, DeleteFiles, Listed
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import Identity, Place
@@ -428,9 +429,7 @@ def _transformed(child: pa.Array, transform: Transform, type_: str) -> pa.Array:
 
 
 def _numbers(arrays: Sequence[pa.Array]) -> Numbers:
-    filled = _concatenated(arrays, pa.int64()).fill_null(UNKNOWN)
-    numbers: Numbers = filled.to_numpy(zero_copy_only=False)
-    return numbers
+    return to_numpy(_concatenated(arrays, pa.int64()), UNKNOWN)
 
 
 def _concatenated(arrays: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from accelerator.arrow_numbers import to_arrow
 from accelerator.iceberg.manifests.container import damaged, unsupported
 from accelerator.iceberg.manifests.listed import DELETES, ManifestFile
 from accelerator.iceberg.manifests.program import COUNT_MAPS, MAPS, Kind
@@ -191,7 +192,7 @@ class ManifestColumns:
     def taken(self, places: Int64s) -> ManifestColumns:
         """Of these files alone, in this order; their columns are read when they're asked for."""
         return ManifestColumns(
-            len(places), self.field_ids, Taken(self.source, pa.array(places)), self.deletes
+            len(places), self.field_ids, Taken(self.source, to_arrow(places)), self.deletes
         )
 
     def stats(self, field_id: int) -> Stats:
@@ -294,7 +295,10 @@ def is_sound(name: str, column: pa.Array) -> bool:
     """Whether the column has what `assemble` promises of it: no count or size is below 0."""
     if name in _REQUIRED[:2] and column.null_count:
         return False
-    return name not in _REQUIRED[2:] or not pc.any(pc.less(column, 0)).as_py()
+    if name not in _REQUIRED[2:]:
+        return True
+    least = pc.min(column).as_py()
+    return least is None or bool(least >= 0)
 
 
 def assemble(raw: Raw, manifest: ManifestFile) -> ManifestColumns:
