@@ -33,7 +33,8 @@ def new_tag() -> str:
 
 def check_limit(seconds: float) -> None:
     """ConfigError for what is no time that a statement may take."""
-    if not 0 <= seconds <= threading.TIMEOUT_MAX:
+    sound = isinstance(seconds, int | float) and 0 <= seconds <= threading.TIMEOUT_MAX
+    if not sound:
         raise ConfigError(f"timeout_s is {seconds}", hint="it must be seconds, 0 or more")
 
 

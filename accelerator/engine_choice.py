@@ -40,6 +40,8 @@ _CORES_FOR_ONE = 6.0
 _ROWS = 1_000_000
 _RATE_S = 5.0
 """A measured rate beyond any doubt of the clock's; the file is read again and again until then."""
+_ASSUMED = 3e8
+"""Of a machine on which nothing can be measured."""
 _FORMAT = 1
 _RATES = (1e6, 1e11)
 """Bytes in a second that a machine may have; anything else in the file is damage."""
@@ -122,15 +124,18 @@ class EngineChoice:
             file = None if self._kept is None else self._kept / "machine.json"
             self._rate = _read(file, machine)
             if self._rate is None:
-                self._rate = measured_rate()
-                _write(file, machine, self._rate)
+                try:
+                    self._rate = measured_rate()
+                    _write(file, machine, self._rate)
+                except (OSError, duckdb.Error):  # a full disk
+                    self._rate = _ASSUMED
         return self._rate
 
 
 def cache_folder(config: Config) -> Path | None:
     """Beside the store, for what can be made again; None where that isn't a folder to write to."""
     root = local_path(config.store_root)
-    return None if root is None or config.store_read_only else Path(root) / "cache"
+    return None if root is None or config.store_read_only else Path(root).absolute() / "cache"
 
 
 def measured_rate(clock: Callable[[], float] = time.perf_counter) -> float:
@@ -177,6 +182,10 @@ def _write(file: Path | None, machine: str, rate: float) -> None:
     told = json.dumps({"format": _FORMAT, "machine": machine, "rate": rate})
     with suppress(OSError):  # the store may be full or read-only: it's measured again
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f"{file.name}.{os.getpid()}")
-        draft.write_text(told)
-        draft.replace(file)
+        handle, draft = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
+        try:
+            with os.fdopen(handle, "w") as out:
+                out.write(told)
+            Path(draft).replace(file)
+        except OSError:
+            Path(draft).unlink(missing_ok=True)

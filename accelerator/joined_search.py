@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from accelerator.relate.stale import PinnedRelate
     from accelerator.survey import OverFiles, Survey
 
+_TESTED_MAX = 256 * 1024**2
+"""Bytes of a table of which all rows are tested: Spark may read far less of a larger one."""
 _TOLD = frozenset({"count", "min", "max"})
 """Functions that manifests may tell of any column."""
 
@@ -108,7 +110,8 @@ class JoinedSearch:
         refused = Declined("may_raise") if tested is None else unknown(block.conditions)
         if tested and refused is None:
             at = {o for part in tested for o in occurrences(part)}
-            if not scene.reads_all(self._parts.choice, [pinned[o] for o in sorted(at)]):
+            large = any(pinned[o].size_bytes > _TESTED_MAX for o in at)
+            if large or not scene.reads_all(self._parts.choice, [pinned[o] for o in sorted(at)]):
                 refused = Declined("may_raise")
         inner = [i for i in range(len(pinned)) if i not in block.null_supplied]
         if refused is not None or not inner:

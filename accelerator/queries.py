@@ -258,7 +258,9 @@ class Queries:
             raise error.__cause__ from None
         if isinstance(error, NeedsSparkError):
             return self._planner.leave_rows(plan, str(error).splitlines()[0])
-        if isinstance(error, MemoryExceededError | RaisesError):
+        if isinstance(error, RaisesError):  # which is known of these constants alone
+            return Declined(error.code, str(error).splitlines()[0])
+        if isinstance(error, MemoryExceededError):
             declined = Declined(error.code, str(error).splitlines()[0])
             self._planner.leave_statement(statement.bare, plan, declined, whole=whole)
             return declined

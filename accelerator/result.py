@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,13 @@ class Result:
 
     Whatever reads Arrow's C streams reads it: `pa.table(result)`, `polars.from_arrow(result)`,
     `duckdb.sql("FROM result")`. It iterates over tuples of Python values, a batch of them in memory
-    at a time. What `fetchone`, `fetchmany` and `fetchall` gave isn't given again by these.
+    at a time. What `fetchone`, `fetchmany` and `fetchall` gave isn't given again by these, to
+    whichever thread.
     """
 
     def __init__(self, table: pa.Table, metrics: Metrics, explain: Callable[[], str]) -> None:
         self._table, self._explain = table, explain
-        self._given = 0
+        self._given, self._lock = 0, threading.Lock()
         self.metrics = metrics
 
     @property
@@ -74,9 +76,10 @@ class Result:
 
     def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
         """So many further rows; fewer at the end."""
-        found = _rows(self._table.slice(self._given, max(0, size)))
-        self._given += len(found)
-        return found
+        with self._lock:
+            start = self._given
+            end = self._given = min(self.num_rows, start + max(0, int(size)))
+        return _rows(self._table.slice(start, end - start))
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that weren't fetched yet."""
@@ -91,9 +94,14 @@ class Result:
 
         Columns in the middle that don't fit are left out, and counted below.
         """
-        from accelerator.shown import table_text
+        from accelerator.shown import is_terminal, table_text
 
-        if width is None and not sys.stdout.isatty():
+        if rows < 0 or (width is not None and width < 1):
+            raise ConfigError(
+                f"{rows} rows of {width} characters can't be shown",
+                hint="rows is 0 (all) or more, width 1 or more",
+            )
+        if width is None and not is_terminal():
             width = _NOTEBOOK_WIDTH
         left = max(0, self.num_rows - rows) if rows else 0
         more = f"{left:,} more rows\n" if left else ""

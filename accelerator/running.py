@@ -25,12 +25,17 @@ from accelerator.covers.duckdb_text import (
     types_now,
     used_columns,
 )
-from accelerator.engines.duckdb import FEW_ROWS, NO_MAX, DuckDBEngine, NoSuchTableError
+from accelerator.engines.duckdb import (
+    FEW_ROWS,
+    NO_MAX,
+    DuckDBEngine,
+    NoSuchTableError,
+    raised_by_a_value,
+)
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.engines.table_scan import table_scan, with_scans
-from accelerator.errors import EngineError, MemoryExceededError, RaisesError
-from accelerator.iceberg.errors import NeedsSparkError
+from accelerator.errors import EngineError, RaisesError
 from accelerator.plans import (
     CELLS,
     CoverPlan,
@@ -166,17 +171,20 @@ def _test(plan: CoverPlan, found: Read, engine: DuckDBEngine, tag: str, prefix: 
         scans = {name: found.scans[name]} if name in found.scans else {}
         text = with_scans(scans, f"{begun} FROM {name} AS tested")
         known = (pinned.version, pinned.facts.snapshot_id, begun)
-        engine.tested.get_or(known, partial(_tested, engine, text, found.tables, tag))
+        raised = engine.tested.get_or(known, partial(_raised, engine, text, found.tables, tag))
+        if raised:
+            raise RaisesError(f"it raises for some row of its table: {raised}")
 
 
-def _tested(engine: DuckDBEngine, text: str, tables: dict[str, pa.Table], tag: str) -> bool:
+def _raised(engine: DuckDBEngine, text: str, tables: dict[str, pa.Table], tag: str) -> str:
+    """What a value makes the text raise; empty where none does."""
     try:
         engine.run(text, tables, tag=tag)
-    except (NeedsSparkError, MemoryExceededError):
-        raise
     except EngineError as error:
-        raise RaisesError(f"it raises for some row of its table: {error.message}") from error
-    return True
+        if raised_by_a_value(error):
+            return error.message
+        raise
+    return ""
 
 
 def _selected_rows(

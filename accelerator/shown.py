@@ -42,23 +42,32 @@ def table_text(table: pa.Table, rows: int = 20, width: int | None = None) -> str
         width: of characters in a line; None: the terminal's, or none. Columns that don't fit are
             left out.
     """
-    import contextlib
-    import io
-
     import duckdb
+    import pyarrow as pa
 
+    if not table.num_columns:
+        return ""
     if width is None:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
-    with (
-        duckdb.connect(config={"threads": "1"}) as connection,
-        contextlib.redirect_stdout(io.StringIO()) as written,
-    ):
+        width = shutil.get_terminal_size().columns if is_terminal() else _WIDE
+    shown = table.slice(0, rows) if rows else table
+    with duckdb.connect(config={"threads": "1"}) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        shown = _drawn(table.slice(0, rows) if rows else table)
-        connection.from_arrow(shown).show(
-            max_width=width, max_rows=max(1, shown.num_rows), null_value="NULL"
-        )
-    return printable(written.getvalue().rstrip("\n"))
+        try:
+            text = _boxed(connection, _drawn(shown), width)
+        except (duckdb.Error, pa.ArrowException):  # a type that DuckDB hasn't
+            text = _boxed(connection, _drawn(shown, as_texts=True), width)
+    return printable(text.rstrip("\n"))
+
+
+def _boxed(connection: Any, table: pa.Table, width: int) -> str:
+    relation, rows = connection.from_arrow(table), max(1, table.num_rows)
+    # `show` prints what this gives, and what is printed is the whole process's.
+    return str(relation._box(max_width=width, max_rows=rows, null_value="NULL"))
+
+
+def is_terminal() -> bool:
+    """Whether what's printed is read by a person; a process may have closed it."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def table_html(table: pa.Table, metrics: Metrics) -> str:
@@ -68,7 +77,7 @@ def table_html(table: pa.Table, metrics: Metrics) -> str:
         f"<th>{_escaped(one.name)}<br><small>{_escaped(type_name(one.type))}</small></th>"
         for one in shown.schema
     )
-    columns = [column.to_pylist() for column in shown.columns]
+    columns = [_values(column) for column in shown.columns]
     lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in zip(*columns, strict=True))
     left = []
     if table.num_rows > shown.num_rows:
@@ -92,30 +101,43 @@ def _escaped(text: str) -> str:
     return html.escape(printable(text))
 
 
-def _drawn(table: pa.Table) -> pa.Table:
+def _drawn(table: pa.Table, *, as_texts: bool = False) -> pa.Table:
     """With names that DuckDB leaves as they are, and as texts what it has no type for."""
     import pyarrow as pa
 
     names: list[str] = []
+    spaces: dict[str, int] = {}
     seen: set[str] = set()
     for name in map(printable, table.column_names):
         unique = name or " "
         while unique.lower() in seen:
-            unique += " "
+            spaces[name] = spaces.get(name, 0) + 1
+            unique = name + spaces[name] * " "
         seen.add(unique.lower())
         names.append(unique)
-    arrays = [_known(column) for column in table.columns]
+    arrays = [_known(column, as_text=as_texts) for column in table.columns]
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _known(column: pa.ChunkedArray, *, as_text: bool) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.types as t
 
-    if t.is_null(column.type) or t.is_duration(column.type) or t.is_interval(column.type):
-        told = [None if one is None else text_value(one) for one in column.to_pylist()]
+    unknown = t.is_null(column.type) or t.is_duration(column.type) or t.is_interval(column.type)
+    if as_text or unknown:
+        told = [None if one is None else text_value(one) for one in _values(column)]
         return pa.chunked_array([pa.array(told, pa.string())])
     return column
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Python's values; Arrow's own texts where Python has no such time."""
+    import pyarrow as pa
+
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        return list(column.cast(pa.string()).to_pylist())
 
 
 def footer(rows: int, metrics: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from stat import S_ISREG
 from zlib import crc32
 
 from accelerator.errors import EngineError
@@ -79,6 +80,8 @@ def _cells(path: str, recorded: object, *, anew: bool) -> Mapping[int, int] | No
     None where it can't be read: who opens it says so.
     """
     try:
+        if not S_ISREG(Path(path).stat().st_mode):
+            return {}  # whoever opens a pipe waits for ever
         state = _state(path)
         if recorded is not None:
             if anew:

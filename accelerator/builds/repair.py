@@ -42,12 +42,14 @@ def unreadable_segments(
 
 def _is_readable(duckdb: DuckDBEngine, uri: str) -> bool:
     path = local_path(uri)
-    if not Path(path).is_file():
-        return True  # a build finds that out, or the store is elsewhere now
     try:
+        if not Path(path).is_file():
+            return True  # a build finds that out, or the store is elsewhere now
         duckdb.run(f"SELECT COUNT(COLUMNS(*)) FROM {parquet_scan([path])}")
     except EngineError as error:
         return "Out of Memory" in str(error)
+    except OSError:  # no file can have that name
+        return False
     return True
 
 

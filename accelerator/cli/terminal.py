@@ -13,4 +13,8 @@ from accelerator.shown import printable
 
 def say(text: str, *, err: bool = False) -> None:
     """Prints a line, or some, to standard output or standard error; controls are escaped."""
-    click.echo(printable(text), err=err)
+    told = printable(text)
+    try:
+        click.echo(told, err=err)
+    except UnicodeEncodeError:  # a terminal of few letters
+        click.echo(told.encode("ascii", "backslashreplace").decode(), err=err)

@@ -99,8 +99,8 @@ class DuckDBEngine:
         self._has_functions = self._ending = False
         self.hot = HotSegments(self._open, cache_bytes)
         self.kept = KeptRows(cache_bytes)
-        self.tested = Recent[bool]()
-        """What was computed of all rows of a table's state without an error."""
+        self.tested = Recent[str]()
+        """The error that computing something of all rows of a table's state raised, or none."""
         self.held = HeldRows(rows_bytes)
         self._at_exit = partial(_close, weakref.ref(self), os.getpid())
         atexit.register(self._at_exit)
@@ -389,6 +389,12 @@ def _errors() -> Iterator[None]:
                 hint="Spark reads them; the statement takes that way by itself",
             ) from error
         raise EngineError(f"DuckDB: {error}") from error
+
+
+def raised_by_a_value(error: EngineError) -> bool:
+    """Whether it's an error of an expression over some row, not of files, memory or the engine."""
+    by_values = (duckdb.ConversionException, duckdb.OutOfRangeException)
+    return isinstance(error.__cause__, (*by_values, duckdb.InvalidInputException))
 
 
 class NoSuchTableError(EngineError):

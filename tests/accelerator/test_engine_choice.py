@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -140,3 +141,30 @@ def test_explain_tells_what_was_compared(
         told = json.loads(acc.explain("SELECT sum(k) AS s FROM d.t", format="json"))
         assert set(told["estimate"]) == {"size", "duckdb_s", "spark_s", "spark_cores"}
         assert (Path(acc.config.store_root) / "cache" / "machine.json").is_file()
+
+
+def test_what_cannot_be_measured_is_assumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> float:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(engine_choice, "measured_rate", full)
+    spark = cast(Any, SimpleNamespace(started=False))
+    assert EngineChoice(Config(), spark, tmp_path).rate() == engine_choice._ASSUMED
+    assert not list(tmp_path.iterdir())
+
+
+def test_planted_links_and_folders_are_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_choice, "measured_rate", lambda: 6e8)
+    cache, victim = tmp_path / "cache", tmp_path / "victim"
+    cache.mkdir()
+    victim.write_text("mine")
+    (cache / f"machine.json.{os.getpid()}").symlink_to(victim)
+    (cache / "machine.json").mkdir()
+    spark = cast(Any, SimpleNamespace(started=False))
+    assert EngineChoice(Config(), spark, cache).rate() == 6e8
+    assert victim.read_text() == "mine"
+    assert len(list(cache.iterdir())) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from html.parser import HTMLParser
@@ -140,3 +141,46 @@ def test_html_has_the_first_rows() -> None:
     assert "1,000 rows" in found
     assert "the first 20 rows" in found
     assert "50 of 60 columns" in found
+
+
+def test_what_duckdb_has_no_type_for_is_drawn_as_text() -> None:
+    twice = pa.array([[("a", 1), ("a", 2)]], pa.map_(pa.string(), pa.int64()))
+    alike = pa.array([{"x": 1, "X": 2}])
+    wide = pa.array([Decimal(10) ** 50], pa.decimal256(60, 0))
+    late = pa.array([4_000_000], pa.int32()).cast(pa.date32())
+    for column in (twice, alike, wide, late):
+        table = pa.table({"c": column})
+        assert len(table_text(table, 20, 200).splitlines()) >= 6
+        assert "<td" in table_html(table, Metrics())
+    assert table_text(pa.table({}), 20, 80) == ""
+
+
+def test_threads_share_a_result_and_draw_tables() -> None:
+    many = Result(pa.table({"k": range(5_000)}), Metrics(), lambda: "")
+    found: list[tuple[int, ...]] = []
+    before = sys.stdout
+
+    def fetch() -> None:
+        while rows := many.fetchmany(7):
+            found.extend(rows)
+            table_text(_TABLE, 5, 80)
+
+    threads = [threading.Thread(target=fetch) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(found) == [(k,) for k in range(5_000)]
+    assert sys.stdout is before
+
+
+def test_odd_arguments(result: Result) -> None:
+    for rows, width in ((-1, 80), (1, 0), (1, -5)):
+        with pytest.raises(ConfigError, match="can't be shown"):
+            result.show(rows, width)
+
+
+def test_many_columns_of_one_name() -> None:
+    names = ["n"] * 300
+    table = pa.Table.from_arrays([pa.array([1])] * 300, names=names)
+    assert "300 columns" in table_text(table, 20, 80)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
+from accelerator.builds.repair import _is_readable
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.errors import EngineError
 from accelerator.store import Store
 from tests.support.pristine import Pristine, catalog_of
 
@@ -75,3 +79,19 @@ def test_nothing_in_it_tells_where_it_was(lake: Path, tmp_path: Path) -> None:
 
 def _files(folder: Path) -> dict[str, bytes]:
     return {str(one): one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+
+
+def test_an_artifact_that_is_a_pipe_or_has_no_possible_name(lake: Path, tmp_path: Path) -> None:
+    """Whoever opens a pipe waits for ever."""
+    with accelerator.open(lake, store=str(tmp_path / "a")) as acc:
+        acc.query(f"CREATE CUBE totals AS {_CUBE}")
+    (cells,) = (tmp_path / "a" / "tables").rglob("cells.parquet")
+    cells.unlink()
+    os.mkfifo(cells)
+    with accelerator.open(lake, store=str(tmp_path / "a")) as acc:
+        with pytest.raises(EngineError, match="Spark needs Java"):
+            acc.query(_CUBE)
+        assert acc.fallbacks == {"engine_failed": 1}
+    duckdb = DuckDBEngine(threads=1)
+    assert not _is_readable(duckdb, f"file:///{'x' * 5000}")
+    duckdb.close()
