@@ -176,6 +176,12 @@ class RowsGuardError(GuardError):
     code = "guard_rows"
 
 
+class ParameterError(AcceleratorError):
+    """Values don't fit the markers of a statement, or have no type in SQL."""
+
+    code = "parameters_invalid"
+
+
 class CancelledError(AcceleratorError):
     """The statement or build was cancelled by its caller."""
 

@@ -17,6 +17,7 @@ from accelerator import commands, explain
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
+from accelerator.errors import ParameterError
 from accelerator.iceberg import Lake
 from accelerator.indexing import statements as indexing
 from accelerator.maintenance import recycle_bin
@@ -24,6 +25,7 @@ from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
+from accelerator.parameters import Parameters, with_parameters
 from accelerator.plans import Plan
 from accelerator.queries import Queries
 from accelerator.result import Result
@@ -87,6 +89,7 @@ class Accelerator:
     def query(
         self,
         sql: str,
+        params: Parameters | None = None,
         *,
         user: str | None = None,
         dialect: str | None = None,
@@ -94,17 +97,22 @@ class Accelerator:
     ) -> Result:
         """Runs any statement; the cheapest engine that is proven right answers.
 
+        `params` are values for its markers: a list for `?`, a mapping for `:name`; ParameterError
+        where they don't fit.
+
         `user` asks, by default the setting of that name: guards may exempt it. GuardError where a
         guard refuses the query. The statement is written in the `dialect`, by default that of the
         setting; UntranslatedError where it isn't surely the same in Spark. A query that takes
         longer than `timeout_s`, by default the setting, is stopped: StatementTimeoutError.
         """
+        sql = self._bound(sql, params, dialect)
         statement = self.queries.guarded(sql, user, dialect)
         return self._result(statement, sql, self._limit(timeout_s))
 
     def stream(
         self,
         sql: str,
+        params: Parameters | None = None,
         *,
         user: str | None = None,
         dialect: str | None = None,
@@ -119,6 +127,7 @@ class Accelerator:
         closing the reader frees what the statement pins. `timeout_s` bounds the work on it, not
         the time that you take between pieces. `user`, `dialect` and errors of guards as in `query`.
         """
+        sql = self._bound(sql, params, dialect)
         statement = self.queries.guarded(sql, user, dialect)
         limit = self._limit(timeout_s)
         pieces = self.queries.stream(statement, limit) if isinstance(statement, Query) else None
@@ -127,12 +136,20 @@ class Accelerator:
         table = self._result(statement, sql, limit).arrow()
         return self.services.streams.reader(table.schema, (one for one in table.to_batches()))
 
-    def sql(self, sql: str, *, user: str | None = None, dialect: str | None = None) -> DataFrame:
+    def sql(
+        self,
+        sql: str,
+        params: Parameters | None = None,
+        *,
+        user: str | None = None,
+        dialect: str | None = None,
+    ) -> DataFrame:
         """Runs any statement and gives a pyspark DataFrame, as `spark.sql` does.
 
         A query's frame is lazy: what it reads stays while it, or one derived from it, may be.
-        `user`, `dialect` and errors of guards as in `query`.
+        `params`, `user`, `dialect` and errors of guards as in `query`.
         """
+        sql = self._bound(sql, params, dialect)
         statement = self.queries.guarded(sql, user, dialect)
         if isinstance(statement, Query):
             return self.queries.frame(statement)
@@ -143,6 +160,14 @@ class Accelerator:
     def execute(self, sql: str, *, dialect: str | None = None) -> pa.Table:
         """Runs a statement of our own; its answer as rows."""
         return self._run(self.queries.read(sql, dialect))
+
+    def _bound(self, sql: str, params: Parameters | None, dialect: str | None) -> str:
+        if params is not None and (dialect or self.config.dialect) != "spark":
+            raise ParameterError(
+                "parameters are for statements in Spark's dialect",
+                hint="write the statement in Spark SQL, or its values into it",
+            )
+        return with_parameters(sql, params)
 
     def _limit(self, timeout_s: float | None) -> float:
         return self.config.timeout_s if timeout_s is None else timeout_s
@@ -188,10 +213,15 @@ class Accelerator:
         return self.queries.plan(self.queries.read(sql, dialect), only)
 
     def explain(
-        self, sql: str, *, format: str = "text", dialect: str | None = None
-    ) -> str:  # SQL's own word
+        self,
+        sql: str,
+        params: Parameters | None = None,
+        *,
+        format: str = "text",  # SQL's own word
+        dialect: str | None = None,
+    ) -> str:
         """The plan as text or JSON: cube, cover, conditions, runners-up, reasons."""
-        return self._shown(self.queries.read(sql, dialect), format)
+        return self._shown(self.queries.read(self._bound(sql, params, dialect), dialect), format)
 
     def why_not(self, sql: str, *, dialect: str | None = None) -> list[dict[str, Any]]:
         """Each cube that was considered, the code and sentence of why it isn't used, what mends it.

@@ -260,8 +260,11 @@ def _to_date(node: exp.Expression, scope: Scope) -> Expr:
 
 
 def _cast(node: exp.Expression, scope: Scope) -> Expr:
-    inner, kind = bind(node.this, scope), node.args["to"]
+    kind = node.args["to"]
     target = kind.sql(dialect="spark").lower().replace(", ", ",")
+    if isinstance(node.this, exp.HexString) and target == "string":
+        return _text_of_bytes(node)
+    inner = bind(node.this, scope)
     if target.startswith("timestamp"):
         target = _TIMESTAMPS.get(kind.this, "")
     folded: Expr | None = None
@@ -279,6 +282,14 @@ def _cast(node: exp.Expression, scope: Scope) -> Expr:
         return as_date(inner, utc=True)
     # CAST and TRY_CAST come out of the parser alike, so only casts that can't fail are taken.
     raise DeclinedError("expression_unsupported", f"The cast {_text(node)}.")
+
+
+def _text_of_bytes(node: exp.Expression) -> Literal:
+    """`CAST(X'4f27' AS STRING)`, as parameters are written that have quotes in them."""
+    try:
+        return Literal(bytes.fromhex(node.this.this).decode(), "string")
+    except ValueError as error:
+        raise DeclinedError("expression_unsupported", f"The cast {_text(node)}.") from error
 
 
 def _neg(node: exp.Expression, scope: Scope) -> Expr:
