@@ -35,8 +35,14 @@ def checksum(path: str) -> str:
     return _KNOWN.get_or(_state(path), lambda: _computed(path))
 
 
+class _NotAFileError(OSError):
+    """A pipe, a device or a folder: whoever opens it may wait for ever."""
+
+
 def _state(path: str) -> tuple[str, int, int]:
     found = Path(path).stat()
+    if not S_ISREG(found.st_mode):
+        raise _NotAFileError(path)
     return path, found.st_size, found.st_mtime_ns
 
 
@@ -80,8 +86,6 @@ def _cells(path: str, recorded: object, *, anew: bool) -> Mapping[int, int] | No
     None where it can't be read: who opens it says so.
     """
     try:
-        if not S_ISREG(Path(path).stat().st_mode):
-            return {}  # whoever opens a pipe waits for ever
         state = _state(path)
         if recorded is not None:
             if anew:
@@ -89,6 +93,8 @@ def _cells(path: str, recorded: object, *, anew: bool) -> Mapping[int, int] | No
             if _KNOWN.get_or(state, lambda: _computed(path)) != recorded:
                 return {}
         return _CELLS.get_or(state, lambda: _counted(path))
+    except _NotAFileError:
+        return {}
     except OSError:
         return None
 
