@@ -26,6 +26,7 @@ from rewrite.parse import check_text, dialect_of
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
+_HOW = "give a list for ?, a mapping of names for :name"
 _PLAIN = re.compile(r"[^'\\$\x00-\x1f\x7f\ud800-\udfff]*")
 _INT, _LONG, _DIGITS = 2**31, 2**63, 38
 _OPERANDS = frozenset(
@@ -47,14 +48,14 @@ def with_parameters(sql: str, parameters: Parameters | None) -> str:
     if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence | Mapping):
         raise ParameterError(
             f"parameters are a {type(parameters).__name__}",
-            hint="give a list for ?, a mapping of names for :name",
+            hint=_HOW,
         )
     markers = list(_markers(sql))
     named = isinstance(parameters, Mapping)
     if any((name is None) == named for name, _, _ in markers):
         raise ParameterError(
             "? and a mapping, or :name and a list, don't go together",
-            hint="give a list for ?, a mapping of names for :name",
+            hint=_HOW,
         )
     if isinstance(parameters, Mapping):
         texts = _by_name(parameters, [str(name) for name, _, _ in markers])

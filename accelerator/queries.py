@@ -258,11 +258,10 @@ class Queries:
             raise error.__cause__ from None
         if isinstance(error, NeedsSparkError):
             return self._planner.leave_rows(plan, str(error).splitlines()[0])
-        if isinstance(error, RaisesError):  # which is known of these constants alone
-            return Declined(error.code, str(error).splitlines()[0])
-        if isinstance(error, MemoryExceededError):
+        if isinstance(error, MemoryExceededError | RaisesError):
             declined = Declined(error.code, str(error).splitlines()[0])
-            self._planner.leave_statement(statement.bare, plan, declined, whole=whole)
+            if isinstance(error, MemoryExceededError):  # the other one is of these constants alone
+                self._planner.leave_statement(statement.bare, plan, declined, whole=whole)
             return declined
         if given:
             declined = declined_for("engine_failed", error)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from accelerator.errors import ConfigError
 from accelerator.metrics import Metrics
+from accelerator.shown import is_terminal, rows_of, table_html, table_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +80,7 @@ class Result:
         with self._lock:
             start = self._given
             end = self._given = min(self.num_rows, start + max(0, int(size)))
-        return _rows(self._table.slice(start, end - start))
+        return rows_of(self._table.slice(start, end - start))
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that weren't fetched yet."""
@@ -94,8 +95,6 @@ class Result:
 
         Columns in the middle that don't fit are left out, and counted below.
         """
-        from accelerator.shown import is_terminal, table_text
-
         if rows < 0 or (width is not None and width < 1):
             raise ConfigError(
                 f"{rows} rows of {width} characters can't be shown",
@@ -112,7 +111,7 @@ class Result:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for start in range(0, self.num_rows, _BATCH_ROWS):
-            yield from _rows(self._table.slice(start, _BATCH_ROWS))
+            yield from rows_of(self._table.slice(start, _BATCH_ROWS))
 
     def __len__(self) -> int:
         return self.num_rows
@@ -122,11 +121,4 @@ class Result:
         return f"<Result {self.num_rows} rows of ({names}) by {self.metrics.engine}>"
 
     def _repr_html_(self) -> str:
-        from accelerator.shown import table_html
-
         return table_html(self._table, self.metrics)
-
-
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    columns = [column.to_pylist() for column in table.columns]
-    return list(zip(*columns, strict=True)) if columns else [()] * int(table.num_rows)

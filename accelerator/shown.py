@@ -12,7 +12,7 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -153,7 +153,7 @@ def footer(rows: int, metrics: Mapping[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def rows_of(table: pa.Table) -> Sequence[tuple[object, ...]]:
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     """The rows as tuples of Python values."""
     columns = [column.to_pylist() for column in table.columns]
     return list(zip(*columns, strict=True)) if columns else [()] * int(table.num_rows)
