@@ -31,6 +31,7 @@ from accelerator.running import (
     run_merged,
     run_nested,
 )
+from accelerator.stages import staged
 from accelerator.streams import Stream, stream_of_cover, stream_of_nested
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Execution:
     def __init__(self, services: Services) -> None:
         self._services = services
 
+    @staged("run")
     def run(self, plan: Plan, sql: str) -> tuple[pa.Table, str, Counted | None]:
         """Runs a plan; the answer, the engine that gave it, and what was read if it was counted."""
         services, kind = self._services, type(plan)

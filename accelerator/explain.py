@@ -1,16 +1,36 @@
-"""EXPLAIN: a plan as text or JSON, and why each cube that was considered isn't used."""
+"""EXPLAIN and WHY NOT: how a statement is answered, what that rests on, and why not otherwise.
+
+One value has the facts; text, JSON and HTML are three ways to show it. Each reason stands once,
+with all that it holds for. The JSON's format is `docs/formats/explain.md`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from sqlglot import tokenize
+from sqlglot.errors import SqlglotError
+
 from accelerator.engine_choice import Estimate
+from accelerator.explained_html import as_html
+from accelerator.metrics import Metrics
 from accelerator.plans import Plan
 from accelerator.plans.share import SEGMENT
+from accelerator.plans.told import Step, counted, size
+from accelerator.plans.tried import Tried, decoding_line
+from accelerator.scanned import Scanned
+from accelerator.shown import printable
+from rewrite.dialects import SPARK
+from rewrite.reason import Declined
 
+FORMAT = 1
+_HEAD, _LINE, _LEFT = 60, 160, 64
+"""Characters of the statement, of any text in the tree, and of what notes stand beside."""
+_LABEL = 11
+_ENGINES = {"duckdb": "DuckDB in process", "spark": "Spark"}
 _OF_COVERAGE = frozenset(
     {"cover_unavailable", "files_changed", "schema_changed", "dimension_changed"}
 )
@@ -24,15 +44,279 @@ _OF_DEFINITION = frozenset(
 """What another cube mends."""
 
 
-def as_json(plan: Plan, estimate: Estimate | None = None) -> str:
-    """The plan as one JSON document."""
-    told = {} if estimate is None else {"estimate": asdict(estimate)}
-    return json.dumps(plan.to_dict() | told, indent=2)
+@dataclass(frozen=True, slots=True)
+class Able:
+    """A candidate that answers too, and what it would read; None where nobody has looked."""
+
+    name: str
+    bytes: int | None
+    files_raw: int | None
+
+    def text(self) -> str:
+        """E.g. `sales (2.9 MB, 1 file raw)`."""
+        if self.bytes is None:
+            return self.name
+        raw = f", {counted(self.files_raw, 'file')} raw" if self.files_raw else ""
+        return f"{self.name} ({size(self.bytes)}{raw})"
 
 
-def as_text(plan: Plan, estimate: Estimate | None = None) -> str:
-    """The plan for people."""
-    return "\n".join([*plan.lines(), *([] if estimate is None else [estimate.line()])])
+@dataclass(frozen=True, slots=True)
+class Unable:
+    """Candidates that don't answer for one reason; without names it holds for all."""
+
+    names: tuple[str, ...]
+    code: str
+    phrase: str
+    reason: str
+    nearest: bool = False
+    ddl: str | None = None
+    cost: str | None = None
+
+    def text(self) -> str:
+        """E.g. `sales, orders: no sum(price) stored [aggregate_not_in_cube]`."""
+        names = f"{', '.join(self.names)}: " if self.names else ""
+        return f"{names}{self.phrase} [{self.code}]"
+
+    def row(self) -> dict[str, Any]:
+        """As WHY NOT tells it."""
+        return {
+            "cube": ", ".join(self.names) or None,
+            "code": self.code,
+            "reason": self.reason,
+            "nearest": self.nearest,
+            "ddl": self.ddl,
+            "cost": self.cost,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A statement by which this one would be answered from a cube.
+
+    Its build reads `reads` bytes once. Then `then` bytes answer at most, where that is known.
+    """
+
+    ddl: str
+    reads: int | None = None
+    then: int | None = None
+
+    def cost(self, now: int | None) -> str | None:
+        """In words; `now` are the bytes that are read without it."""
+        if self.reads is None:
+            return None
+        told = f"its build reads {size(self.reads)} once"
+        if self.then is None or now is None:
+            return f"{told}; EXPLAIN CREATE CUBE tells how many bytes answer then"
+        return f"{told}; then at most {size(self.then)} answer instead of {size(now)}"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What EXPLAIN ANALYZE has seen: the answer's figures, and milliseconds by stage."""
+
+    rows: int
+    metrics: Metrics
+    stages: tuple[tuple[str, float], ...]
+
+    def lines(self) -> list[str]:
+        """For people."""
+        found = self.metrics
+        engine = _ENGINES.get(found.engine, found.engine)
+        read = [counted(found.files_read, "file"), size(found.bytes_read)]
+        if found.row_groups_read:
+            read.append(counted(found.row_groups_read, "row group"))
+        whole = found.planning_ms + found.execution_ms
+        lines = [f"{counted(self.rows, 'row')} in {whole:.1f} ms by {engine}"]
+        if found.rewritten:
+            lines.append(f"{', '.join(read)} read")
+        if found.fallback:
+            lines.append(f"plain, because {found.fallback}")
+        stages = ", ".join(f"{name} {ms:.1f}" for name, ms in self.stages)
+        known = " (the plan was known)" if found.plan_cached else ""
+        return [*lines, f"ms: {stages}{known}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        stages = {name: round(ms, 3) for name, ms in self.stages}
+        return {"rows": self.rows, "metrics": self.metrics.to_dict(), "stages_ms": stages}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The facts of one statement's plan. `plain` is what plain Spark would read at most."""
+
+    sql: str
+    plan: Plan
+    plain: Scanned | None = None
+    estimate: Estimate | None = None
+    suggest: Callable[[], Suggestion | None] = lambda: None
+    ran: Ran | None = None
+
+    @property
+    def bytes(self) -> int | None:
+        """Bytes of files that are read, as far as that is known before it runs."""
+        if self.plan.refused() is not None:
+            return None
+        return bytes_read(self.plan)
+
+    def able(self) -> tuple[Able, ...]:
+        """Who answers too."""
+        used, found = self.plan.used(), dict[str, Able]()
+        for one in self.plan.every_tried():
+            if one.cube in used or self._is_reason(one):
+                continue
+            if one.declined is None:
+                found.setdefault(one.cube, Able(one.cube, one.bytes, one.uncovered))
+            elif one.declined.code == "dearer":
+                found.setdefault(one.cube, Able(one.cube, None, None))
+        return tuple(found.values())
+
+    def unable(self) -> tuple[Unable, ...]:
+        """Who doesn't answer, by reason; the one that came nearest stands first."""
+        groups: dict[tuple[str, str], list[str]] = {}
+        phrases: dict[tuple[str, str], str] = {}
+        built: dict[tuple[str, str], str] = {}
+        for name, is_cube, declined, phrase, reason in self._declined():
+            key = declined.code, reason
+            names = groups.setdefault(key, [])
+            phrases[key] = phrase
+            names += [name] if name and name not in names else []
+            if is_cube and declined.code in _OF_COVERAGE:
+                built.setdefault(key, f"BUILD CUBE {name}")
+        refused = self.plan.unaided()
+        wanted = None if refused is None else (refused.code, refused.sentence)
+        suggested = self.suggest() if refused and refused.code in _OF_DEFINITION else None
+        found = []
+        for key, names in groups.items():
+            near = key == wanted
+            ddl, cost = built.get(key), None
+            if near and ddl is None and suggested is not None:
+                ddl, cost = suggested.ddl, suggested.cost(self._now())
+            found.append(Unable(tuple(names), key[0], phrases[key], key[1], near, ddl, cost))
+        return tuple(sorted(found, key=lambda one: not one.nearest))
+
+    def _now(self) -> int | None:
+        """Bytes that are read today."""
+        if self.bytes is not None:
+            return self.bytes
+        return None if self.plain is None else self.plain.bytes
+
+    def _is_reason(self, tried: Tried) -> bool:
+        return tried.declined is not None and tried.declined == self.plan.unaided()
+
+    def _declined(self) -> Iterator[tuple[str, bool, Declined, str, str]]:
+        """Name, whether it's a cube's, and why it isn't used, in short and whole."""
+        plan = self.plan
+        refused, used = plan.unaided(), plan.used()
+        tried = [t for t in plan.every_tried() if t.cube not in used and t.declined is not None]
+        if refused is not None and not any(self._is_reason(one) for one in tried):
+            yield "", False, refused, refused.phrase, refused.sentence
+        seen = set()
+        for one in tried:
+            declined = one.declined
+            if declined is None or (declined.code == "dearer" and not self._is_reason(one)):
+                continue
+            seen.add(one.cube)
+            yield one.cube, one.is_cube, declined, declined.phrase, declined.sentence
+        for name, passed in plan.passed():
+            if name not in seen:
+                of = Declined(passed.code, passed.detail)
+                yield name, passed.source == SEGMENT, of, passed.phrase(), passed.sentence()
+
+    def why_not(self) -> list[dict[str, Any]]:
+        """A row for each reason; see `Unable.row`."""
+        rows = [one.row() for one in self.unable()]
+        for one in self.able():
+            reason = Declined("dearer").sentence
+            if one.bytes is not None:
+                reason = f"{reason} It would read {one.bytes:,}, {one.files_raw} files raw."
+            found = Unable((one.name,), "dearer", "", reason)
+            rows.append(found.row())
+        return rows
+
+    def text(self) -> str:
+        """For people, in a terminal."""
+        lines = _tree(self._root())
+        for label, told in self._labelled():
+            space = " " * _LABEL
+            for number, line in enumerate(told):
+                lines.append(f"{space if number else label.ljust(_LABEL)}{_one_line(line)}")
+        return "\n".join(lines)
+
+    def _root(self) -> Step:
+        return Step(head(self.sql), self._cost(), self.plan.steps())
+
+    def _cost(self) -> str:
+        """E.g. `204 kB instead of 12.9 MB · DuckDB in process`."""
+        engine = _ENGINES.get(self.plan.engine, self.plan.engine)
+        plain, now = self.plain, self.bytes
+        if now is None:
+            read = "" if plain is None else f"up to {size(plain.bytes)} · "
+            return f"{read}plain {engine}"
+        instead = "" if plain is None else f" instead of {size(plain.bytes)}"
+        if plain is not None and now == plain.bytes:
+            instead = ", as plain Spark"
+        if self.plan.inner_selects():  # of the rest nobody knows
+            return f"{size(now)} and what {engine} reads of the rest{instead}"
+        return f"{size(now)}{instead} · {engine}"
+
+    def _labelled(self) -> Iterator[tuple[str, list[str]]]:
+        """What stands below the tree, by label."""
+        plan, decoding = self.plan, self.plan.decoding()
+        if plan.refused() is None and (declined := plan.not_in_process()) is not None:
+            yield "by Spark", [f"{declined.phrase} [{declined.code}]"]
+        yield "rests on", plan.rests_on()
+        if decoding is not None and decoding.manifests:
+            yield "manifests", [decoding_line(decoding)]
+        if self.estimate is not None:
+            yield "engines", [self.estimate.line()]
+        able, unable = self.able(), self.unable()
+        yield "also can", [", ".join(one.text() for one in able)] if able else []
+        yield "because", [one.text() for one in unable if not one.names]
+        yield "cannot", [one.text() for one in unable if one.names]
+        mends = [one for one in unable if one.ddl is not None and one.nearest]
+        yield "suggested", [line for one in mends for line in (one.ddl, one.cost) if line]
+        if self.ran is not None:
+            yield "ran", self.ran.lines()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values, by `docs/formats/explain.md`."""
+        return {
+            "format": FORMAT,
+            "statement": self.sql,
+            **self.plan.to_dict(),
+            "bytes_read": self.bytes,
+            "plain": None if self.plain is None else asdict(self.plain),
+            "estimate": None if self.estimate is None else asdict(self.estimate),
+            "steps": [one.to_dict() for one in self.plan.steps()],
+            "rests_on": self.plan.rests_on(),
+            "also_can": [asdict(one) for one in self.able()],
+            "cannot": [asdict(one) for one in self.unable()],
+            "ran": None if self.ran is None else self.ran.to_dict(),
+        }
+
+    def json(self) -> str:
+        """One JSON document."""
+        return json.dumps(self.to_dict(), indent=2)
+
+
+class Explained(str):
+    """A plan's text, which a notebook shows as HTML."""
+
+    __slots__ = ("explanation",)
+    explanation: Explanation
+
+    def __new__(cls, explanation: Explanation, format: str = "text") -> Explained:
+        """As `text` or `json`."""
+        made = super().__new__(cls, explanation.json() if format == "json" else explanation.text())
+        made.explanation = explanation
+        return made
+
+    def _repr_html_(self) -> str:
+        return as_html(self.explanation.text(), self.explanation.plan.leaves())
+
+    def __reduce__(self) -> Any:
+        return str, (str(self),)
 
 
 def bytes_read(plan: Plan) -> int:
@@ -40,36 +324,40 @@ def bytes_read(plan: Plan) -> int:
     return sum(leaf.figures().bytes_read for leaf in plan.leaves())
 
 
-def why_not(plan: Plan, cube: Callable[[], str | None]) -> list[dict[str, Any]]:
-    """A row per cube that isn't used, and per index that was switched off, one for the manifests.
+def head(sql: str) -> str:
+    """The beginning of a statement: what it selects, on one line."""
+    text = " ".join(sql.split())
+    try:
+        tokens = tokenize(text, read=SPARK)
+    except SqlglotError:
+        return _cut(text, _HEAD)
+    depth = 0
+    for token in tokens:
+        kind = token.token_type.name
+        depth += (kind == "L_PAREN") - (kind == "R_PAREN")
+        if depth == 0 and kind == "FROM" and token.start:
+            return _cut(text[: token.start].rstrip(), _HEAD)
+    return _cut(text, _HEAD)
 
-    One without a cube holds for all. Where an answer reads rows of some files, a row for each
-    source says how many it has left to the next, and why.
 
-    `nearest` is TRUE in the row of the one that came nearest to answering; `ddl` is what would make
-    it answer: a build, or beside the nearest the CREATE CUBE that `cube` gives.
-    """
-    rows: list[dict[str, Any]] = []
-    cubes: set[int] = set()
-    refused, used = plan.unaided(), plan.used()
-    if refused is not None and not any(tried.is_cube for tried in plan.tried):
-        rows.append({"cube": None, "code": refused.code, "reason": refused.sentence})
-    for tried in plan.tried:
-        if tried.cube in used:
-            continue
-        cubes |= {len(rows)} if tried.is_cube else set()
-        if tried.declined is None:
-            rows.append({"cube": tried.cube, "code": "dearer", "reason": tried.line()})
-        else:
-            declined = tried.declined
-            rows.append({"cube": tried.cube, "code": declined.code, "reason": declined.sentence})
-    for name, one in plan.passed():
-        rows.append({"cube": name, "code": one.code, "reason": one.sentence()})
-        cubes |= {len(rows) - 1} if one.source == SEGMENT else set()
-    for place, row in enumerate(rows):
-        built = place in cubes and row["code"] in _OF_COVERAGE
-        row["nearest"] = refused is not None and row["reason"] == refused.sentence
-        row["ddl"] = f"BUILD CUBE {row['cube']}" if built else None
-        if row["nearest"] and row["code"] in _OF_DEFINITION:
-            row["ddl"] = cube()
-    return rows
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+def _tree(root: Step) -> list[str]:
+    """The lines of a tree, with notes in a column of their own."""
+    rows = list(_rows(root, "", ""))
+    width = max((len(left) for left, note in rows if note and len(left) <= _LEFT), default=0)
+    return [f"{left.ljust(width)}  {note}".rstrip() if note else left for left, note in rows]
+
+
+def _rows(step: Step, before: str, below: str) -> Iterator[tuple[str, str]]:
+    yield f"{before}{_cut(_one_line(step.text), _LINE)}", _one_line(step.note)
+    for number, one in enumerate(step.below, start=1):
+        last = number == len(step.below)
+        marks = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        yield from _rows(one, below + marks[0], below + marks[1])

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 
 from sqlglot import exp, tokenize
@@ -19,7 +18,6 @@ from sqlglot.errors import SqlglotError
 from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.errors import (
-    AcceleratorError,
     BytesGuardError,
     CrossJoinGuardError,
     FilesGuardError,
@@ -29,46 +27,24 @@ from accelerator.errors import (
     SortGuardError,
     UnreadableGuardError,
 )
-from accelerator.iceberg import Lake, Pin, PinnedTable
+from accelerator.iceberg import Lake
+from accelerator.scanned import Named, named_tables, scanned
 from accelerator.statements.text import comments, first_word
-from rewrite.bind_from import occurrence_of
-from rewrite.block import Occurrence
 from rewrite.dialects import SPARK
 from rewrite.functions import constant_needles
 from rewrite.parse import parse
 from rewrite.query_form import (
-    Use,
-    bound_filters,
     cross_join,
     filters_by,
     hides_tables,
     only_sorts,
     uses,
 )
-from rewrite.reason import DeclinedError
 
 _log = logging.getLogger("accelerator")
 _HAS_TOKEN = re.compile(r"\bhas_token\b", re.IGNORECASE)
 _PARSER_FAILS = (SqlglotError, RecursionError, AttributeError, LookupError, TypeError, ValueError)
 """Over what it doesn't know the parser fails in ways of its own too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """What a query would read of its tables' files at most."""
-
-    bytes: int = 0
-    files: int = 0
-    rows: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """A table of the query that is an Iceberg table here."""
-
-    use: Use
-    occurrence: Occurrence
-    pinned: PinnedTable
 
 
 class Guards:
@@ -96,7 +72,7 @@ class Guards:
         if isinstance(tree, exp.Insert):  # WITH … INSERT: a query by its first word only
             return
         with self._context.statement():
-            named = list(self._named(tree, self._lake.pin()))
+            named = list(named_tables(tree, self._lake.pin(), self._context))
             exempt = frozenset(name.lower() for name in self._config.guard_exempt_tables)
             held = [n for n in named if n.pinned.facts.name.lower() not in exempt]
             if named and not held and len(named) == len(list(uses(tree))):
@@ -157,23 +133,6 @@ class Guards:
             hint="write it otherwise, or ask for an exemption",
         )
 
-    def _named(self, tree: exp.Expression, pin: Pin) -> Iterator[_Named]:
-        zone = self._context.settings().get("time_zone")
-        for use in uses(tree):
-            bare = exp.Table(**{k: use.table.args.get(k) for k in ("this", "db", "catalog")})
-            parts = tuple(part.name for part in use.table.parts)
-            if self._context.is_temporary(parts):
-                continue
-            bare.set("alias", use.table.args.get("alias"))
-            bare.set("version", use.table.args.get("version"))
-            try:
-                occurrence = _occurrence(bare, pin, zone)
-                pinned = pin.pinned(occurrence.parts, occurrence.at)
-            except (DeclinedError, AcceleratorError):
-                continue  # a view, a path, no table at all: Spark says what is wrong with it
-            if pinned is not None:
-                yield _Named(use, occurrence, pinned)
-
     def _check_form(self, tree: exp.Expression) -> None:
         apart = cross_join(tree) if self._config.guard_cross_joins else None
         if apart is not None:
@@ -186,9 +145,9 @@ class Guards:
                 "the query sorts all of its rows", hint="add a LIMIT, or leave out the ORDER BY"
             )
 
-    def _check_limits(self, named: Sequence[_Named]) -> None:
+    def _check_limits(self, named: Sequence[Named]) -> None:
         zone = self._context.settings().get("time_zone")
-        found = [_scanned(one, zone) for one in named]
+        found = [scanned(one, zone) for one in named]
         config = self._config
         limits = (
             (BytesGuardError, "bytes", sum(f.bytes for f in found), config.guard_bytes_max),
@@ -221,18 +180,7 @@ def _inserts(sql: str) -> bool:
     return False
 
 
-def _occurrence(table: exp.Table, pin: Pin, zone: str | None) -> Occurrence:
-    """The table in its state; in its newest one where the state isn't a literal."""
-    try:
-        return occurrence_of(0, table, pin, zone)
-    except DeclinedError as error:
-        if error.declined.code != "block_unsupported":
-            raise
-        table.set("version", None)
-        return occurrence_of(0, table, pin, zone)
-
-
-def _check_partitions(named: Sequence[_Named]) -> None:
+def _check_partitions(named: Sequence[Named]) -> None:
     for one in named:
         columns = one.pinned.partition_columns
         if columns and not filters_by(one.use, tuple(columns.values())):
@@ -240,17 +188,3 @@ def _check_partitions(named: Sequence[_Named]) -> None:
                 f"the query has no predicate on a partition column of {one.pinned.facts.name}",
                 hint=f"add one on {' or '.join(columns)}, where the table is named",
             )
-
-
-def _scanned(named: _Named, zone: str | None) -> Scanned:
-    """From the manifests; nothing of a table whose manifests can't be read."""
-    from accelerator.survey import Survey  # imports Arrow's compute module
-
-    filters = bound_filters(named.use, named.occurrence, zone)
-    try:
-        asked = Survey(named.pinned.statistics(), filters)
-        files, rows, size = asked.counted(asked.may_pass())  # may read a manifest once more
-    except AcceleratorError as error:
-        _log.warning("a guard can't estimate %s: %s", named.pinned.facts.name, error)
-        return Scanned()
-    return Scanned(size, files, rows)

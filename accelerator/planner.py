@@ -22,6 +22,7 @@ from accelerator.plans import CoverPlan, Leaf, PlainPlan, Plan
 from accelerator.recent import CACHED, Recent, text_weight
 from accelerator.scene import Parts, Scene, Stored
 from accelerator.search import CubeSearch, Found, Names
+from accelerator.stages import staged
 from accelerator.store import CubeRecord, Store
 from accelerator.template import Template
 from cubes.definition import CubeDefinition
@@ -135,6 +136,7 @@ class Planner:
             scene = Scene(self._lake.pin(), Stored(self._store, hidden), settings)
             return self._search.plan(sql, self._parse(sql), scene).plan
 
+    @staged("plan")
     def _planned(self, sql: str, only: str | None, by_spark: bool) -> tuple[Plan, bool]:
         settings = self._context.settings()
         refused = refusal(settings, sql)
@@ -224,6 +226,7 @@ class Planner:
         zone = self._context.settings().get("time_zone")
         return self._search.bind(self._parse(sql), pin, zone)[0], pin
 
+    @staged("parse")
     def _parse(self, sql: str) -> exp.Expression:
         return parse(sql)
 

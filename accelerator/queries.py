@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from sqlglot.errors import SqlglotError
 
-from accelerator import explain, metadata_table
+from accelerator import metadata_table
 from accelerator.cancellation import Budget, new_tag
 from accelerator.commands import no_such_state
 from accelerator.errors import (
@@ -28,6 +29,8 @@ from accelerator.errors import (
     RefusedError,
 )
 from accelerator.execution import Execution
+from accelerator.explain import Explained
+from accelerator.explaining import Explainer
 from accelerator.failures import declined_for
 from accelerator.guards import Guards
 from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
@@ -111,7 +114,7 @@ class Queries:
             ) from error
         metrics = replace(metrics, engine="spark", execution_ms=_ms(began))
         shown = plan or PlainPlan(Declined("not_a_query"))
-        return Result(table, metrics, lambda: explain.as_text(shown))
+        return Result(table, metrics, lambda: self._explained(sql, shown))
 
     def stream(self, statement: Query, timeout_s: float) -> BatchReader | None:
         """The rows piece by piece; None where they can't be given so.
@@ -149,6 +152,15 @@ class Queries:
             services.frames.hold(services.engine, frame, leases.pop_all())
         services.uses.record(plan)
         return frame
+
+    @cached_property
+    def explainer(self) -> Explainer:
+        """Says how statements are answered."""
+        return Explainer(self.services, self.plan, self.answer)
+
+    def _explained(self, sql: str, plan: Plan) -> str:
+        """How an answer came about."""
+        return Explained(self.explainer.of_plan(Query(sql, sql), plan))
 
     def _is_plain(self, statement: Query) -> bool:
         return statement.plain or not self.services.config.enabled
@@ -219,7 +231,7 @@ class Queries:
             plan_cached=cached,
         )
         metrics = plan.figures_of(metrics, cached)
-        return Result(table, metrics, lambda: explain.as_text(plan))
+        return Result(table, metrics, lambda: self._explained(statement.bare, plan))
 
     def _tried(
         self,

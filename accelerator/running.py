@@ -46,6 +46,7 @@ from accelerator.plans import (
     PartialPlan,
     RowsPlan,
 )
+from accelerator.stages import staged
 from cubes.build_sql import cells_schema, stored_schema
 from cubes.cover_sql import RawSource, SegmentSource, answer_sql
 from rewrite.expr import Column
@@ -122,6 +123,7 @@ class Read:
     counted: Counted | None
 
 
+@staged("read")
 def read_for(
     plan: CoverPlan,
     raw: Sequence[tuple[str, int]],
@@ -279,6 +281,7 @@ def _copy(pinned: PinnedTable, columns: Sequence[str], table: pa.Table) -> Copy:
     return Copy(repr(name_of(pinned, columns)), table.nbytes, table.num_rows, source=table)
 
 
+@staged("duckdb")
 def _answer(
     run: DuckDBRun,
     engine: DuckDBEngine,

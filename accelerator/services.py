@@ -25,6 +25,7 @@ from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
 from accelerator.open_streams import OpenStreams
 from accelerator.planner import Planner
 from accelerator.scene import Parts
+from accelerator.stages import staged
 from accelerator.store import Store, local_folders
 from accelerator.uses import Uses
 
@@ -136,6 +137,7 @@ class Services:
             self.cancellation.check,
         )
 
+    @staged("spark")
     def plain_table(self, sql: str) -> pa.Table:
         """A statement's rows by plain Spark."""
         with self.cancellation.tracked() as tag:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from accelerator import commands, explain
+from accelerator import commands
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
 from accelerator.errors import ParameterError
+from accelerator.explain import Explained
 from accelerator.iceberg import Lake
 from accelerator.indexing import statements as indexing
 from accelerator.maintenance import recycle_bin
@@ -35,6 +36,7 @@ from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import (
     BuildIndex,
     ExplainAccelerate,
+    ExplainAnalyze,
     ExplainWhyNot,
     Other,
     Query,
@@ -45,7 +47,6 @@ from accelerator.statements.kinds import (
 from accelerator.store import Report, Store
 from accelerator.verification import Verification
 from rewrite.dotted import parts_of
-from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -189,22 +190,18 @@ class Accelerator:
     def _run(self, statement: Statement) -> pa.Table:
         own = {
             ExplainAccelerate: self._explained,
-            ExplainWhyNot: lambda one: self._why_not(one.query),
+            ExplainAnalyze: self._explained,
+            ExplainWhyNot: lambda one: self.queries.explainer.why_not(one.query),
             Verify: lambda one: [self.sampling.compared(one.query.sql).row()],
         }
         return commands.execute(statement, self.services, own)
 
-    def _explained(self, statement: ExplainAccelerate) -> list[dict[str, str]]:
-        text = self._shown(statement.query, statement.format)
-        lines = text.splitlines() if statement.format == "text" else [text]
+    def _explained(self, statement: ExplainAccelerate | ExplainAnalyze) -> list[dict[str, str]]:
+        explainer, format = self.queries.explainer, statement.format
+        analyze = isinstance(statement, ExplainAnalyze)
+        text = explainer.shown(statement.query, format, analyze=analyze)
+        lines = text.splitlines() if format == "text" else [str(text)]
         return [{"plan": line} for line in lines]
-
-    def _shown(self, statement: Statement, format: str) -> str:
-        plan, _ = self.queries.plan(statement)
-        estimate = self.services.choice.estimate(explain.bytes_read(plan))
-        if format == "json":
-            return explain.as_json(plan, estimate)
-        return explain.as_text(plan, estimate)
 
     def plan(
         self, sql: str, *, only: str | None = None, dialect: str | None = None
@@ -218,33 +215,26 @@ class Accelerator:
         params: Parameters | None = None,
         *,
         format: str = "text",  # SQL's own word
+        analyze: bool = False,
         dialect: str | None = None,
-    ) -> str:
-        """The plan as text or JSON: cube, cover, conditions, runners-up, reasons."""
-        return self._shown(self.queries.read(self._bound(sql, params, dialect), dialect), format)
+    ) -> Explained:
+        """How it's answered, as text or JSON; a notebook shows it as HTML.
+
+        What is read beside what plain Spark would read, what that rests on, who else could answer
+        and why not the others. With `analyze` the query runs, and what was read and how long each
+        stage took is told too.
+        """
+        statement = self.queries.read(self._bound(sql, params, dialect), dialect)
+        return self.queries.explainer.shown(statement, format, analyze=analyze)
 
     def why_not(self, sql: str, *, dialect: str | None = None) -> list[dict[str, Any]]:
-        """Each cube that was considered, the code and sentence of why it isn't used, what mends it.
+        """Why cubes and whatever else was considered aren't used: a row for each reason.
 
-        Keys: `cube`, `code`, `reason`, `nearest` (whether it came nearest to answering), `ddl`.
+        Keys: `cube` (all for which it holds, with commas; None: for all), `code`, `reason`,
+        `nearest` (whether that one came nearest to answering), `ddl` (what would make it answer),
+        `cost` (of the `ddl`, where that is known).
         """
-        return self._why_not(self.queries.read(sql, dialect))
-
-    def _why_not(self, statement: Statement) -> list[dict[str, Any]]:
-        plan, _ = self.queries.plan(statement)
-        return explain.why_not(plan, lambda: self._suggested(statement))
-
-    def _suggested(self, statement: Statement) -> str | None:
-        from accelerator.suggested_cube import suggested_cube
-
-        if not isinstance(statement, Query):
-            return None
-        try:
-            block = self.services.planner.bind(statement.bare)[0]
-        except DeclinedError:
-            return None
-        taken = frozenset(self.services.store.registry().cubes)
-        return suggested_cube(block, lambda text: self.services.planner.bind(text)[0], taken)
+        return self.queries.explainer.why_not(self.queries.read(sql, dialect))
 
     def verify(self, sql: str, *, dialect: str | None = None) -> Verification:
         """Runs the query both ways and compares; what makes the rows differ is switched off."""

@@ -2,18 +2,22 @@
 
 Its dimensions are the statement's keys and the columns of its predicates, so that other constants
 are answered too; its measures are the statement's aggregates. What can't be written so, or wouldn't
-match, isn't proposed.
+match, isn't proposed. Its names are those that a person would choose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
 
 from sqlglot.errors import SqlglotError
 
+from accelerator.builds.estimate import cell_bytes, merged_cells
 from accelerator.errors import AcceleratorError
-from cubes.definition import define
+from accelerator.explain import Suggestion
+from accelerator.iceberg import Pin, PinnedTable
+from cubes.definition import CubeDefinition, define
 from cubes.match import match
 from cubes.plan import Match
 from rewrite.block import Block, Occurrence, equal_columns
@@ -21,63 +25,122 @@ from rewrite.errors import DefinitionError
 from rewrite.expr import Aggregate, Column, Expr, columns, occurrences, walk
 from rewrite.facts import At
 from rewrite.reason import DeclinedError
-from rewrite.render import Renderer, quote
+from rewrite.words import bare, dotted, renderer, without_parentheses
 
-_NAME_MAX = 60
+_NAME_MAX, _PART_MAX = 60, 30
+_NOT_OF_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 def suggested_cube(
-    block: Block, bind: Callable[[str], Block], taken: Collection[str]
-) -> str | None:
-    """The DDL; None where no cube of that kind would answer. `taken` are names that cubes have."""
+    block: Block, bind: Callable[[str], Block], taken: Collection[str], pin: Pin
+) -> Suggestion | None:
+    """The DDL and its cost; None where no cube of that kind would answer.
+
+    `taken` are names that cubes have.
+    """
     if block.rows or any(o.at != At() for o in block.occurrences):
         return None
     for fact in (o for o in block.occurrences if o.index not in block.null_supplied):
         try:
-            select = _Select(block, fact).text()
-            found = match(block, define(bind(select)))
+            select = _Select(block, fact)
+            text = select.text()
+            cube = define(bind(text))
+            found = match(block, cube)
         except (DeclinedError, DefinitionError, AcceleratorError, SqlglotError):
             continue
         if isinstance(found, Match):
-            return f"CREATE CUBE {_name(fact, taken)} AS {select}"
+            pinned = [pin.pinned(o.parts, o.at) for o in select.order]
+            ddl = f"CREATE CUBE {_free(select.name(), taken)} AS {text}"
+            return _costed(ddl, cube, [one for one in pinned if one is not None])
     return None
 
 
-def _name(fact: Occurrence, taken: Collection[str]) -> str:
-    plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in fact.parts[-1].lower())
-    names = (f"{plain[:_NAME_MAX]}_cube{number or ''}" for number in count())
-    return next(name for name in names if name not in taken)
+def _costed(ddl: str, cube: CubeDefinition, pinned: Sequence[PinnedTable]) -> Suggestion:
+    """What its build reads, and what its cells take at most, as far as sketches tell."""
+    if len(pinned) != len(cube.tables):
+        return Suggestion(ddl)
+    reads = sum(one.size_bytes for one in pinned)
+    try:
+        cells = merged_cells(cube, [one.sketched() for one in pinned]).cells_max
+    except AcceleratorError:
+        return Suggestion(ddl, reads)
+    rows = pinned[0].rows_told
+    if cells is None or not rows:
+        return Suggestion(ddl, reads)
+    cells = min(cells, rows)
+    then = round(cells * cell_bytes(cube, rows / max(cells, 1)))
+    return Suggestion(ddl, reads, then if then < reads else None)
+
+
+def _slug(text: str) -> str:
+    """A word for a name: letters, digits and underscores of it."""
+    return _NOT_OF_NAMES.sub("_", text.lower()).strip("_")[:_PART_MAX].strip("_")
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with a number where others have it."""
+    return next(one for one in (f"{name}{number or ''}" for number in count()) if one not in taken)
 
 
 class _Select:
-    """The cube's SELECT, with the fact first."""
+    """The cube's SELECT, with the fact first in `order`."""
 
     def __init__(self, block: Block, fact: Occurrence) -> None:
-        self._block = block
-        others = [o for o in block.occurrences if o is not fact]
-        self._order = [fact, *others]
-        self._aliases = {o.index: f"t{place}" for place, o in enumerate(self._order)}
-        self._render = Renderer("spark", self._column, self._aggregate)
+        self._block, self._fact = block, fact
+        self.order = [fact, *(o for o in block.occurrences if o is not fact)]
+        self._aliases = self._named_tables()
+        self._render = renderer(self._column)
+
+    def _named_tables(self) -> dict[int, str]:
+        """What each table is called: by its name, with a number where that stands twice."""
+        found: dict[int, str] = {}
+        for one in self.order:
+            found[one.index] = _free(one.parts[-1].lower(), found.values())
+        return found
 
     def _column(self, column: Column) -> str:
-        return f"{self._aliases[column.occurrence]}.{quote(column.name, 'spark')}"
+        if len(self.order) == 1:
+            return bare(column.name)
+        return dotted((self._aliases[column.occurrence], column.name))
 
-    def _aggregate(self, call: Aggregate) -> str:
-        first, *rest = [*map(self._render.text, call.args[:1]), *call.args[1:]] or ["*"]
-        # What stands behind the first one is a percentile's, whose numbers have no suffixes.
-        shown = ", ".join((str(first), *(getattr(arg, "value", "") for arg in rest)))
-        text = f"{call.function}({'DISTINCT ' if call.distinct else ''}{shown})"
-        where = "" if call.where is None else f" FILTER (WHERE {self._render.text(call.where)})"
-        return text + where
+    def _text(self, expr: Expr) -> str:
+        return without_parentheses(self._render.text(expr))
+
+    def name(self) -> str:
+        """E.g. `orders_by_region_day`."""
+        plain = _slug(self._fact.parts[-1]) or "cube"
+        words = [_slug(one) for one in self._names(self._keys())]
+        name = f"{plain}_by_{'_'.join(words)}" if words else f"{plain}_total"
+        return name[:_NAME_MAX].rstrip("_")
+
+    def _keys(self) -> list[Expr]:
+        found = {self._text(key): key for key in reversed(list(self._dimensions()))}
+        return list(reversed(found.values()))
+
+    def _names(self, exprs: Sequence[Expr]) -> list[str]:
+        """A name for each, of which none stands twice."""
+        taken: list[str] = []
+        for one in exprs:
+            if isinstance(one, Column):
+                name = one.name
+            elif isinstance(one, Aggregate) and not one.args:
+                name = f"{one.function}_all"
+            else:
+                name = _slug("_".join(_said(one))) or "value"
+            taken.append(_free(name.lower(), taken))
+        return taken
 
     def text(self) -> str:
-        block = self._block
-        keys = list(dict.fromkeys(map(self._render.text, self._dimensions())))
-        calls = [self._render.text(call) for call in block.aggregates] or ["count(*)"]
-        items = [f"{key} AS d{i}" for i, key in enumerate(keys)]
-        items += [f"{call} AS m{i}" for i, call in enumerate(calls)]
+        """The SELECT."""
+        block, keys = self._block, self._keys()
+        calls = list(block.aggregates) or [Aggregate("count", (), False, None, "bigint")]
+        names = self._names([*keys, *calls])
+        items = []
+        for expr, name in zip((*keys, *calls), names, strict=True):
+            said = isinstance(expr, Column) and expr.name.lower() == name
+            items.append(self._text(expr) + ("" if said else f" AS {bare(name)}"))
         text = f"SELECT {', '.join(items)} FROM {' '.join(self._joined())}"
-        return text + (f" GROUP BY {', '.join(keys)}" if keys else "")
+        return text + (f" GROUP BY {', '.join(map(self._text, keys))}" if keys else "")
 
     def _dimensions(self) -> Iterator[Expr]:
         yield from self._block.keys
@@ -94,10 +157,10 @@ class _Select:
     def _joined(self) -> Iterator[str]:
         left = {edge.occurrence: edge.on for edge in self._block.left_edges}
         seen: set[int] = set()
-        for place, own in enumerate(self._order):
+        for place, own in enumerate(self.order):
             seen.add(own.index)
-            table = ".".join(quote(part, "spark") for part in own.parts)
-            named = f"{table} AS {self._aliases[own.index]}"
+            alias = self._aliases[own.index]
+            named = dotted(own.parts) + ("" if own.parts[-1] == alias else f" AS {bare(alias)}")
             if not place:
                 yield named
                 continue
@@ -113,4 +176,16 @@ class _Select:
             kind = "LEFT JOIN" if own.index in left else "JOIN"
             if not on:
                 raise DeclinedError("join_unsupported", "A table that nothing joins.")
-            yield f"{kind} {named} ON {' AND '.join(map(self._render.text, on))}"
+            condition = " AND ".join(map(self._render.text, on))
+            yield f"{kind} {named} ON {without_parentheses(condition)}"
+
+
+def _said(expr: Expr) -> Iterator[str]:
+    """The words of an expression, for a name."""
+    for node in walk(expr):
+        if isinstance(node, Column):
+            yield node.name
+        elif isinstance(node, Aggregate):
+            yield node.function + ("_distinct" if node.distinct else "")
+        else:
+            yield str(getattr(node, "function", getattr(node, "name", "")))

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from accelerator.iceberg.question import Question
 from accelerator.plain_pruning import pruning_doubt
+from accelerator.plans.told import Step, counted
 from accelerator.pruning import judge
 from indexes.bounds import UNKNOWN, ColumnBounds, Flags, Numbers, Verdict, flags
 from rewrite.expr import Column, Expr, columns
@@ -163,22 +164,22 @@ class Funnel:
     rows: tuple[int, int] | None
     bytes: tuple[int, int]
 
-    def lines(self) -> list[str]:
-        """For people."""
-        found = [
-            f"  of {self.files} data files {self.by_partition} are left out by partition,"
-            f" {self.by_bounds} more by bounds"
-        ]
-        for one in self.indexes:
-            by = "coordinator" if one.blobs == "light" else "reader, by rows"
-            found.append(f"  index {one.index} ({one.kind}, {by}): {one.files} more left out")
+    def steps(self) -> tuple[Step, ...]:
+        """For people: what was left out, by whom."""
+        found = []
+        for number, by in ((self.by_partition, "partition"), (self.by_bounds, "bounds")):
+            if number:
+                found.append(Step(f"left out by {by}", counted(number, "file")))
+        for one in (one for one in self.indexes if one.files):
+            of = f"index {one.index} ({one.kind}{'' if one.blobs == 'light' else ', by rows'})"
+            found.append(Step(f"left out by {of}", counted(one.files, "file")))
         if self.row_groups is not None and self.rows is not None:
+            (groups, of_groups), (rows, of_rows) = self.row_groups, self.rows
+            note = f"{rows:,} of {of_rows:,} rows"
             found.append(
-                f"  {self.row_groups[0]} of {self.row_groups[1]} row groups are left,"
-                f" {self.rows[0]:,} of {self.rows[1]:,} rows"
+                Step(f"{groups:,} of {counted(of_groups, 'row group')} left by sidecars", note)
             )
-        left, total = self.bytes
-        return [*found, f"  {left:,} bytes may be read, {total - left:,} aren't"]
+        return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from accelerator.statements.kinds import (
     CreateCube,
     EstimateCube,
     ExplainAccelerate,
+    ExplainAnalyze,
     ExplainWhyNot,
     Query,
     Statement,
@@ -52,7 +53,7 @@ class Translation:
         if isinstance(found, EstimateCube):
             select = self._query(found.cube.select_sql, dialect)
             return replace(found, cube=replace(found.cube, select_sql=select))
-        if isinstance(found, (ExplainAccelerate, ExplainWhyNot, Verify)):
+        if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
             return replace(found, query=self._translated(found.query, dialect))
         return found
 

@@ -24,8 +24,10 @@ from rewrite.expr import (
     columns,
     exact_digits,
 )
-from rewrite.reason import DeclinedError
+from rewrite.reason import Declined, DeclinedError
+from rewrite.words import words
 
+_NOT_STORED = Declined("aggregate_not_in_cube")
 _WIDENABLE = frozenset({"count", "sum", "min", "max"})
 _LINEAR_DIGITS = 27
 """Of a value and what it's multiplied with or added to; 10¹⁰ such products add up to 37 digits."""
@@ -61,7 +63,12 @@ class Deriver:
         argument = None if measure is ROWS else aggregate.args[0]
         where = effective_filter(aggregate)
         wanted = sketch_size(measure, aggregate)
-        slots = tuple(self._slot(kind, argument, where, wanted) for kind in measure.states)
+        try:
+            slots = tuple(self._slot(kind, argument, where, wanted) for kind in measure.states)
+        except DeclinedError as error:
+            if error.declined != _NOT_STORED:
+                raise
+            raise DeclinedError(_NOT_STORED.code, f"Here: {words(aggregate)}.") from None
         return Final(aggregate, measure, slots)
 
     def _distinct_dimension(self, aggregate: Aggregate) -> Final | None:
@@ -106,7 +113,7 @@ class Deriver:
         if stored is None:
             stored = self._states.get((kind, self._key(argument), None))
         if stored is None:
-            raise DeclinedError("aggregate_not_in_cube", f"The state {kind} of its argument.")
+            raise DeclinedError(_NOT_STORED.code)
         size = self._cube.states[stored].size
         if size < wanted:
             mine, theirs = kll.accuracy_of(wanted), kll.accuracy_of(size)
@@ -141,7 +148,7 @@ class Deriver:
         if value is None:
             value = self._of_case(kind, argument)
         if value is None:
-            raise DeclinedError("aggregate_not_in_cube", f"The state {kind} of its argument.")
+            raise DeclinedError(_NOT_STORED.code)
         return value
 
     def _over_dimension(self, kind: str, argument: Expr) -> Expr | None:

@@ -74,7 +74,7 @@ def manifested(
     cube = _cube(block, told if _grouped(block) <= told else fixed)
     matched = match(replace(block, conjuncts=()), cube)
     if isinstance(matched, Declined):
-        declined = Declined("metadata_lacks", matched.sentence)
+        declined = Declined("metadata_lacks", matched.detail or matched.sentence)
     elif matched.needs.bounded:
         declined = Declined("metadata_lacks", "The bounds of a sum of two columns.")
     else:

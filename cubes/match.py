@@ -24,6 +24,7 @@ from rewrite.block import Block, equal_columns
 from rewrite.domains import implies
 from rewrite.expr import Column, Expr, canonical, columns, occurrences
 from rewrite.reason import Declined, DeclinedError
+from rewrite.words import words
 
 _MAPPINGS_MAX = 64
 _VIEWS_MAX = 64
@@ -309,7 +310,8 @@ class _Attempt:
                     "join_differs", "An equality of the cube isn't in the statement."
                 )
             if not implies(block.conjuncts, conjunct, block.classes.find):
-                raise DeclinedError("predicate_not_implied")
+                kept_rows = f"It keeps only rows where {words(conjunct)}."
+                raise DeclinedError("predicate_not_implied", kept_rows)
 
     def _check_outputs(self) -> None:
         if any(loose_columns(e, self._block.keys) for e in self._block.results):

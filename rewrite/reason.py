@@ -6,6 +6,7 @@ section for each, held by a test.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 REASONS: dict[str, str] = {
@@ -68,6 +69,19 @@ REASONS: dict[str, str] = {
 }
 
 
+_PHRASES = {
+    "aggregate_not_in_cube": "no {} stored",
+    "column_not_in_cube": "{} isn't a dimension",
+    "cover_unavailable": "{}",
+    "metadata_lacks": "manifests don't tell {}",
+    "predicate_not_implied": "{}",
+    "table_not_in_cube": "{} isn't in it",
+}
+"""Of codes whose detail says it all, in the statement's own words."""
+_BEGINS = re.compile(r"[A-Z](?=[a-z']|\s)")
+_HERE = "Here: "
+
+
 @dataclass(frozen=True, slots=True)
 class Declined:
     """What was considered and not used: a code of `REASONS`, and this case's detail."""
@@ -85,9 +99,26 @@ class Declined:
         return f"{REASONS[self.code]} {self.detail}".strip()
 
     @property
+    def phrase(self) -> str:
+        """The same in few words, to stand behind a name, e.g. `no sum(price) stored`."""
+        short, what = _PHRASES.get(self.code), _within(self.detail)
+        if short is not None and what:
+            return short.format(what)
+        whole = _within(REASONS[self.code])
+        return f"{whole}: {what}" if what else whole
+
+    @property
     def line(self) -> str:
         """The code and the sentence."""
         return f"{self.code}: {self.sentence}"
+
+
+def _within(text: str) -> str:
+    """A sentence as it stands within another one."""
+    text = text.strip().removesuffix(".")
+    if text.startswith(_HERE):  # the statement's own words
+        return text.removeprefix(_HERE)
+    return text[:1].lower() + text[1:] if _BEGINS.match(text) else text
 
 
 class DeclinedError(Exception):

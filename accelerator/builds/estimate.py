@@ -71,11 +71,11 @@ def estimate(services: Services, target: Target) -> dict[str, Any]:
         seconds = time.perf_counter() - started
     share = rows_total / max(sample.record_count, 1)
     rows = round(cells * share)
-    size = rows * _width(target.cube, sample.record_count / max(cells, 1))
+    size = rows * cell_bytes(target.cube, sample.record_count / max(cells, 1))
     return _row(rows, round(size), seconds * share / 60, (len(live), rows_total), merged)
 
 
-def _width(cube: CubeDefinition, rows_per_cell: float) -> float:
+def cell_bytes(cube: CubeDefinition, rows_per_cell: float) -> float:
     """Bytes of one cell. A sketch keeps a small cell's numbers whole, and hardly packs."""
     plain = _STATE_BYTES * len(cube.states) + _DIMENSION_BYTES * len(cube.dimensions)
     sketches = [s.size for s in cube.states if s.size]

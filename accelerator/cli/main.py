@@ -210,19 +210,23 @@ def _counter() -> Iterator[Callable[[int], None]]:
 
 @main.command("explain")
 @_sql_input
+@click.option("--analyze", is_flag=True, help="Run it, and say what was read and how long it took.")
 @_common
-def explain_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
+def explain_command(
+    sql: str | None, file: TextIO | None, analyze: bool, *, options: Options
+) -> None:
     """Say how a query would be answered, without running it."""
     statement = _one_statement(sql, file)
     with options.session() as session:
-        say(session.explain(statement, format="json" if options.json else "text"))
+        format = "json" if options.json else "text"
+        say(session.explain(statement, format=format, analyze=analyze))
 
 
 @main.command("why-not")
 @_sql_input
 @_common
 def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
-    """Say why cubes aren't used for a query, each with its reason."""
+    """Say why cubes aren't used for a query: each reason once, with all that it holds for."""
     from accelerator.cli.output import print_json
 
     statement = _one_statement(sql, file)
@@ -232,9 +236,11 @@ def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -
         print_json(found)
         return
     for one in found:
-        say(f"{one['cube'] or 'all cubes'}: {one['reason']} [{one['code']}]")
-        if one.get("ddl"):
-            say(f"  {one['ddl']}")
+        nearest = " (the nearest)" if one["nearest"] and one["cube"] else ""
+        say(f"{one['cube'] or 'all cubes'}{nearest}: {one['reason']} [{one['code']}]")
+        for line in (one["ddl"], one["cost"]):
+            if line:
+                say(f"  {line}")
     if not found:
         say("a cube answers it, and no other was considered", err=True)
 

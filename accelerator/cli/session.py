@@ -73,12 +73,12 @@ class Session(Protocol):
         """The rows, batch by batch."""
         ...
 
-    def explain(self, sql: str, *, format: str = "text") -> str:
+    def explain(self, sql: str, *, format: str = "text", analyze: bool = False) -> str:
         """How the query would be answered."""
         ...
 
     def why_not(self, sql: str) -> list[dict[str, Any]]:
-        """For each cube that isn't used: `cube`, `code`, `reason`, `nearest` and `ddl`."""
+        """For each reason: `cube`, `code`, `reason`, `nearest`, `ddl` and `cost`."""
         ...
 
     def verify(self, sql: str) -> Verification:

@@ -49,6 +49,7 @@ from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
 from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
 from accelerator.iceberg.views import ViewDefinition
 from accelerator.recent import Recent
+from accelerator.stages import staged
 from accelerator.version import VERSION
 from rewrite.dotted import joined
 from rewrite.facts import At, Facts, TableFacts, ViewFacts
@@ -682,11 +683,10 @@ class Pin(Facts):
         pinned = self.pinned(parts, at)
         return pinned.facts if pinned is not None else None
 
+    @staged("metadata")
     def pinned(self, parts: tuple[str, ...], at: At = _NEWEST) -> PinnedTable | None:
         """The table in that state, or None where it isn't an Iceberg table."""
-        full = self._full.get(parts)
-        if full is None:
-            full = self._full[parts] = self._lake.resolve(parts)
+        full = self._full.get(parts) or self._full.setdefault(parts, self._lake.resolve(parts))
         if full not in self._metadata:
             self._metadata[full] = self._newest(full, self._moment)
         loaded = self._metadata[full]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from accelerator.metrics import Metrics
 from accelerator.plans.cover import CoverPlan
 from accelerator.plans.node import Doubt, Leaf, Plan
 from accelerator.plans.rows import RowsPlan
+from accelerator.plans.told import Step
 from accelerator.plans.tried import DuckDBRun, Tried
 from rewrite.block import Block
 from rewrite.expr import Aggregate, Expr, columns, walk
@@ -65,13 +66,13 @@ class ComposedPlan(Plan):
             all_rows=inner[0].all_rows if all(one.all_rows for one in inner) else None,
         )
 
-    def lines(self) -> list[str]:
-        """See `Plan.lines`; the parts say what was considered."""
-        lines = [self._title()]
+    def steps(self) -> tuple[Step, ...]:
+        """See `Plan.steps`: each part, in the order in which they stand."""
+        found = []
         for number, part in enumerate(self.parts, start=1):
-            first, *others = "\n".join(part.lines()).splitlines()
-            lines += [f"{number}. {first}", *(f"   {line}" for line in others)]
-        return lines
+            first, *others = part.steps()
+            found += [replace(first, text=f"{number}. {first.text}"), *others]
+        return (Step(self._title(), "", tuple(found)),)
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""
@@ -137,7 +138,7 @@ class NestedPlan(ComposedPlan):
         return super().to_dict() | {"sql": self.duckdb.sql}
 
     def _title(self) -> str:
-        return f"{self._count()}; what stands above them by duckdb"
+        return f"{self._count()}; what stands above by DuckDB"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +194,7 @@ class MergedPlan(ComposedPlan):
         return super().to_dict() | {"by_groups": True, "sql": self.duckdb.sql}
 
     def _title(self) -> str:
-        return f"its aggregates in {len(self.inputs)} parts, whose cells merge by {self.engine}"
+        return f"its aggregates in {len(self.inputs)} parts, whose cells merge by DuckDB"
 
 
 @dataclass(frozen=True, kw_only=True)

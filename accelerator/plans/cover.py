@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.node import Leaf, used_indexes
-from accelerator.plans.share import INDEX, MANIFEST, NOTHING, SEGMENT, Cover, Passed
+from accelerator.plans.share import INDEX, MANIFEST, NOTHING, ROWS, SEGMENT, Cover, Passed
+from accelerator.plans.told import Step, counted, size
 from accelerator.plans.tried import ALL_ROWS, MANIFESTS, DuckDBRun, Tried
 from accelerator.store.records import SegmentRecord
 from cubes.definition import CubeDefinition
@@ -17,7 +18,7 @@ from cubes.plan import Match
 from rewrite.block import Block
 from rewrite.expr import CUBE, ZONE, Column, Expr, Literal, columns, walk
 from rewrite.reason import Declined
-from rewrite.render import Renderer, quote
+from rewrite.words import bare, dotted, words
 
 if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
@@ -150,24 +151,63 @@ class CoverPlan(Leaf):
             + (self.cover.raw_bytes if counted is None else counted.bytes),
         )
 
-    def lines(self) -> list[str]:
-        """See `Plan.lines`."""
-        title = self.title if self.cube is None else f"cube {self.cube}"
-        lines = [f"{title}, by {self.engine}", *self._sources()]
+    def steps(self) -> tuple[Step, ...]:
+        """See `Plan.steps`."""
+        cover, total = self.cover, self.files_total
+        serve, out = cover.files(MANIFEST), cover.files(NOTHING)
+        indexed, funnel = cover.files(INDEX), self.funnel()
+        found = []
+        if self.cube is not None:
+            segments = counted(len(self.segments), "segment")
+            note = (
+                f"{self._files_covered():,} of {counted(total, 'file')} by {segments},"
+                f" {size(cover.bytes(SEGMENT))}"
+            )
+            cells = () if not self.match.where else tuple(map(Step, self._of_cells()))
+            joined = tuple(Step(f"joined to {name}") for name in self._delta())
+            found.append(Step(f"cube {self.cube}", note, (*cells, *joined)))
+        if serve or (self.cube is None and not indexed and not self.uncovered):
+            found.append(Step(MANIFESTS, f"{serve:,} of {counted(total, 'file')} answered by it"))
+        if indexed:
+            found.append(Step("indexes alone", f"{indexed:,} of {counted(total, 'file')}"))
+        found += self._rows(() if funnel is None else funnel.steps())
+        if out and (funnel is None or not self.uncovered):
+            found.append(Step("left out", f"{counted(out, 'file')}: no row of them passes"))
+        found += [one.step() for one in cover.relates]
+        found += [Step(f"{one.name} isn't read", "relate columns say it") for one in cover.gone]
+        return tuple(found)
+
+    def _rows(self, funnel: tuple[Step, ...]) -> list[Step]:
+        """What is read of data files, of the fact and of the tables that are joined to it."""
+        fact, occurrences = self.match.fact, self.block.occurrences
+        found = []
+        if self.uncovered or self.cube is None:
+            others = [o for o in range(len(occurrences)) if o != fact]
+        else:
+            others = sorted(self.match.joined)
         if self.uncovered:
-            count, size = len(self.uncovered), self.cover.raw_bytes
-            lines.append(f"  {count} data files raw ({size:,} bytes with dimensions)")
-        delta = self._delta()
-        if delta:
-            lines.append(f"  joined to its cells: {', '.join(delta)}")
-        held = self._conditions()
-        if held:
-            lines.append("  rests on: " + "; ".join(held))
-        if self.cube is not None and self.match.where:
-            lines.append("  of its cells those where " + " AND ".join(self._of_cells()))
+            number, total = len(self.uncovered), self.files_total
+            every = "all rows" if self.title == ALL_ROWS else "rows"
+            note = f"{number:,} of {counted(total, 'file')}, {size(self.cover.bytes(ROWS))}"
+            own = [c for c in self.block.conjuncts if {k.occurrence for k in columns(c)} == {fact}]
+            below = (*(Step(_short(words(c))) for c in own), *funnel)
+            found.append(Step(f"{every} of {dotted(occurrences[fact].parts)}", note, below))
+        elif funnel:
+            found.append(Step("of data files", "none is read", funnel))
+        gone = {one.uuid for one in self.cover.gone}
+        for number in others:
+            one, table = occurrences[number], self.pinned[number]
+            if table.facts.uuid in gone:
+                continue
+            found.append(Step(f"rows of {dotted(one.parts)}", size(table.size_bytes)))
+        return found
+
+    def rests_on(self) -> list[str]:
+        """See `Plan.rests_on`."""
         measures = dict.fromkeys(self.match.estimates.values())
-        lines += [f"  {m.function}: an estimate ({m.estimate})" for m in measures]
-        return lines + self.not_by_duckdb() + self.considered()
+        return self._conditions() + [
+            f"{m.function} is an estimate ({m.estimate})" for m in measures
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""
@@ -210,33 +250,6 @@ class CoverPlan(Leaf):
             return self.cover.files(SEGMENT)
         return self.files_total - len(self.uncovered)
 
-    def _sources(self) -> list[str]:
-        """The lines of what answers without rows."""
-        cover, total = self.cover, self.files_total
-        serve, left_out = cover.files(MANIFEST), cover.files(NOTHING)
-        indexed = cover.files(INDEX)
-        by_indexes = [f"  {indexed} data files by their indexes alone"] if indexed else []
-        if self.cube is not None:
-            covered = (
-                f"  {self._files_covered()} of {total} data files by"
-                f" {len(self.segments)} segments ({cover.bytes(SEGMENT):,} bytes)"
-            )
-            by_manifests = [f"  {serve} data files by their manifests"] if serve else []
-            out = [f"  {left_out} data files without a row that passes"] if left_out else []
-            relates = (one.line() for one in cover.relates)
-            return [covered, *by_manifests, *by_indexes, *relates, *out]
-        if self.title == ALL_ROWS:
-            return [one.line() for one in cover.relates]
-        funnel = self.funnel()
-        return [
-            f"  {serve} of {total} data files by their manifests,"
-            f" {left_out} without a row that passes",
-            *by_indexes,
-            *(one.line() for one in cover.relates),
-            *(f"  {one.name} isn't read: relate columns say what's asked" for one in cover.gone),
-            *([] if funnel is None else funnel.lines()),
-        ]
-
     def _delta(self) -> list[str]:
         """The tables whose rows are joined to cells."""
         return [self.block.occurrences[n].table.name for n in sorted(self.match.joined)]
@@ -270,11 +283,10 @@ class CoverPlan(Leaf):
 
         def name(column: Column) -> str:
             if column.occurrence != CUBE:
-                return f"{quote(aliases[column.occurrence], 'spark')}.{quote(column.name, 'spark')}"
-            return quote(dimensions[column.field_id].name, "spark")
+                return dotted((aliases[column.occurrence], column.name))
+            return bare(dimensions[column.field_id].name)
 
-        render = Renderer("spark", name)
-        return [_short(render.text(one)) for one in self.match.where]
+        return [_short(words(one, name)) for one in self.match.where]
 
 
 def _short(text: str) -> str:

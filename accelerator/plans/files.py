@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.node import Leaf, Plan
+from accelerator.plans.told import Step
 from accelerator.plans.tried import MANIFESTS, Tried
 
 if TYPE_CHECKING:
@@ -47,11 +48,9 @@ class FilesPlan(Plan):
         """See `Plan.figures`; manifests count for nothing."""
         return Metrics(rewritten=True)
 
-    def lines(self) -> list[str]:
-        """See `Plan.lines`."""
-        made = ", ".join(self._columns())
-        shown = [f"{MANIFESTS}, by {self.engine}", f"  columns of the table of files: {made}"]
-        return shown + self.considered()
+    def steps(self) -> tuple[Step, ...]:
+        """See `Plan.steps`."""
+        return (Step(f"{MANIFESTS} as a table of files", f"columns {', '.join(self._columns())}"),)
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

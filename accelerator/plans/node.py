@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
-from accelerator.plans.tried import Tried, considered, decoding_of
+from accelerator.plans.told import Step
+from accelerator.plans.tried import Tried, decoding_of
 from accelerator.store.records import SegmentRecord
 from rewrite.block import Block
 from rewrite.expr import Expr
@@ -55,8 +56,18 @@ class Plan(ABC):
         """What an answer by it costs; `counted` is what was read, where that was counted."""
 
     @abstractmethod
-    def lines(self) -> list[str]:
-        """For people: what is used, what it rests on, and why everything else is not."""
+    def steps(self) -> tuple[Step, ...]:
+        """For people: what is read and done, as a tree."""
+
+    def rests_on(self) -> list[str]:
+        """What was proven for it beside its text, and what of it is an estimate."""
+        found = (line for leaf in self.leaves() if leaf is not self for line in leaf.rests_on())
+        return list(dict.fromkeys(found))
+
+    def not_in_process(self) -> Declined | None:
+        """Why Spark runs it though it isn't the plain statement; None where it doesn't."""
+        found = (leaf.duckdb_declined for leaf in self.leaves())
+        return next((one for one in found if one is not None), None)
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -130,9 +141,10 @@ class Plan(ABC):
         """The one part that all these outputs come from, of those that share a SELECT's groups."""
         return None
 
-    def considered(self) -> list[str]:
-        """The lines of what isn't used."""
-        return considered(self.tried, self.used())
+    def every_tried(self) -> tuple[Tried, ...]:
+        """What was tried for it and for its parts, each once."""
+        parts = (one for leaf in self.leaves() if leaf is not self for one in leaf.tried)
+        return tuple(dict.fromkeys((*self.tried, *parts)))
 
     def snapshots(self) -> dict[str, int | None]:
         """The tables' snapshots by their names."""
@@ -187,12 +199,6 @@ class Leaf(Plan):
         if having is not None and rests(self, having):
             return Doubt(frozenset(range(len(outputs))), True)
         return Doubt(frozenset(i for i, o in enumerate(outputs) if rests(self, o.expr)))
-
-    def not_by_duckdb(self) -> list[str]:
-        """The line of why Spark runs it."""
-        declined = self.duckdb_declined
-        shown = [] if declined is None else [f"{declined.sentence} [{declined.code}]"]
-        return [f"  not by DuckDB: {one}" for one in shown]
 
     def declined_code(self) -> str | None:
         """The code of why Spark runs it."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.node import Leaf, Plan
+from accelerator.plans.told import Step
 from accelerator.plans.tried import Tried
 from rewrite.reason import Declined
 
@@ -39,11 +40,9 @@ class PlainPlan(Plan):
         """See `Plan.figures`; what Spark reads isn't known."""
         return Metrics()
 
-    def lines(self) -> list[str]:
-        """See `Plan.lines`."""
-        declined = self.declined
-        because = f"plain Spark, because: {declined.sentence} [{declined.code}]"
-        return [because, *self.considered()]
+    def steps(self) -> tuple[Step, ...]:
+        """See `Plan.steps`."""
+        return (Step("the statement as it's written"),)
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

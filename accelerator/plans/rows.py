@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.node import Leaf, used_indexes
+from accelerator.plans.told import Step, counted, size
 from accelerator.plans.tried import MANIFESTS, Tried
 from rewrite.expr import columns
 from rewrite.reason import Declined
 from rewrite.row_block import RowBlock
+from rewrite.words import dotted, words
 
 if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
@@ -86,19 +88,16 @@ class RowsPlan(Leaf):
             bytes_read=counted.bytes,
         )
 
-    def lines(self) -> list[str]:
-        """See `Plan.lines`."""
+    def steps(self) -> tuple[Step, ...]:
+        """See `Plan.steps`."""
         found, total = len(self.reading), self.files_total
-        lines = [
-            f"{MANIFESTS}, by {self.engine}",
-            f"  {found} of {total} data files may hold one of the"
-            f" {'first rows' if self.block.limit is not None else 'rows'}"
-            f" ({self.reading.bytes:,} bytes)",
-            *self.funnel().lines(),
-        ]
+        first = "first " if self.block.limit is not None else ""
+        below = [] if not self.block.conjuncts else [Step(words(c)) for c in self.block.conjuncts]
         if self.engine == "duckdb" and self.block.order:
-            lines.append("  read in the order of their bounds, until no row left can come before")
-        return lines + self.not_by_duckdb() + self.considered()
+            below.append(Step("read in the order of their bounds, until no row can come before"))
+        name = dotted(self.block.occurrences[0].parts)
+        note = f"{found:,} of {counted(total, 'file')}, {size(self.reading.bytes)}"
+        return (Step(f"{first}rows of {name}", note, (*below, *self.funnel().steps())),)
 
     def to_dict(self) -> dict[str, Any]:
         """See `Plan.to_dict`."""

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from accelerator.iceberg import LiveFile
+from accelerator.plans.told import Step, counted, notes
 from accelerator.store.records import SegmentRecord
 from cubes.definition import CubeDefinition
 from cubes.plan import Match
 from rewrite.expr import Expr
 from rewrite.facts import TableFacts
-from rewrite.reason import REASONS
+from rewrite.reason import REASONS, Declined
 
 if TYPE_CHECKING:
     from accelerator.indexing.probing import RowSelection, Skipped
@@ -43,13 +44,12 @@ class UsedRelate:
     stale: int
     expression: str = ""
 
-    def line(self) -> str:
+    def step(self) -> Step:
         """For people."""
-        return (
-            f"  relate column {self.name}, by {' and '.join(self.dimensions)}"
-            + (f", is {self.expression}" if self.expression else "")
-            + (f"; {self.stale} data files may have changed keys" if self.stale else "")
-        )
+        stale = f"{counted(self.stale, 'data file')} may have changed keys" if self.stale else ""
+        told = f"is {self.expression}" if self.expression else ""
+        by = f"by {' and '.join(self.dimensions)}"
+        return Step(f"relate column {self.name}", notes((by, told, stale)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,12 @@ class Passed:
 
     def sentence(self) -> str:
         """For people."""
-        count = f"{self.files:,} data file{'s' * (self.files != 1)}"
+        count = counted(self.files, "data file")
         return f"Left to the next source, {count}: {REASONS[self.code]} {self.detail}".rstrip()
+
+    def phrase(self) -> str:
+        """The same in few words."""
+        return f"{counted(self.files, 'file')}: {Declined(self.code, self.detail).phrase}"
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from accelerator.engines.hot_segments import Copy
+from accelerator.plans.told import size
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -43,12 +44,6 @@ class Tried:
         switched_off = self.declined is not None and self.declined.code == "index_disabled"
         return self.cube not in (MANIFESTS, ALL_ROWS) and not switched_off
 
-    def line(self) -> str:
-        """For people."""
-        if self.declined is None:
-            return f"{self.cube}: would read {self.bytes:,} bytes, {self.uncovered} files raw"
-        return f"{self.cube}: {self.declined.sentence} [{self.declined.code}]"
-
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
         return {
@@ -83,21 +78,9 @@ def decoding_of(tried: Sequence[Tried]) -> Decoding | None:
     return next((one.decoding for one in tried if one.decoding is not None), None)
 
 
-def considered(tried: Sequence[Tried], used: Collection[str]) -> list[str]:
-    """What was considered and isn't used, and where manifests were decoded; for people."""
-    lines, decoding = list[str](), decoding_of(tried)
-    if decoding is not None and decoding.manifests:
-        lines.append(_decoding_line(decoding))
-    others = [one for one in tried if one.cube not in used]
-    if others:
-        lines.append("considered:")
-        lines += [f"  {one.line()}" for one in others]
-    return lines
-
-
-def _decoding_line(decoding: Decoding) -> str:
+def decoding_line(decoding: Decoding) -> str:
     """Where manifests were decoded, and why."""
-    what = f"  {decoding.manifests} manifests ({decoding.bytes:,} bytes)"
+    what = f"{decoding.manifests:,} of {size(decoding.bytes)}"
     if decoding.by == "spark":
         return (
             f"{what} decoded by a Spark job of {decoding.tasks} tasks, which left"

@@ -190,9 +190,15 @@ FORMS = (
         "EXPLAIN ACCELERATE SELECT region, sum(price) FROM orders GROUP BY region",
     ),
     Form(
+        "EXPLAIN ANALYZE",
+        kinds.ExplainAnalyze,
+        "plan string",
+        "EXPLAIN ANALYZE SELECT region, sum(price) FROM orders GROUP BY region",
+    ),
+    Form(
         "EXPLAIN WHY NOT",
         kinds.ExplainWhyNot,
-        "cube string, code string, reason string, nearest boolean, ddl string",
+        "cube string, code string, reason string, nearest boolean, ddl string, cost string",
         "EXPLAIN WHY NOT SELECT region, sum(price) FROM orders GROUP BY region",
     ),
     Form(

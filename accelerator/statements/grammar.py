@@ -30,6 +30,7 @@ from accelerator.statements.kinds import (
     DropIndex,
     EstimateCube,
     ExplainAccelerate,
+    ExplainAnalyze,
     ExplainWhyNot,
     NotBuilt,
     OptimizeTable,
@@ -65,6 +66,9 @@ _OURS = re.compile(
     r"|COMPACT\s+CUBE|EXPLAIN\s+(?:ACCELERATE|WHY))\b",
     re.IGNORECASE,
 )
+
+
+_ANALYZED = ("(", "FROM", "SELECT", "VALUES", "WITH")
 
 
 def parse_statement(sql: str, dialect: str = "spark") -> Statement:
@@ -231,16 +235,27 @@ def _shown_table(reader: Reader) -> tuple[str, ...] | None:
 def _explain(reader: Reader) -> Statement | None:
     if reader.take("ACCELERATE"):
         reader.meant(EXAMPLES["EXPLAIN ACCELERATE"])
-        as_json = reader.take("(", "FORMAT", "JSON", ")")
-        if not as_json:
-            reader.take("(", "FORMAT", "TEXT", ")")
-        return ExplainAccelerate(_query(reader.query()), "json" if as_json else "text")
+        format = _format(reader)
+        return ExplainAccelerate(_query(reader.query()), format)
+    if reader.take("ANALYZE"):
+        reader.meant(EXAMPLES["EXPLAIN ANALYZE"])
+        format = _format(reader)
+        if not any(map(reader.at, _ANALYZED)):  # Spark has EXPLAIN of ANALYZE TABLE
+            return None
+        return ExplainAnalyze(_query(reader.query()), format)
     if reader.take("WHY"):
         reader.meant(EXAMPLES["EXPLAIN WHY NOT"])
         reader.expect("NOT")
         return ExplainWhyNot(_query(reader.query()))
     created = _create(reader) if reader.take("CREATE") else None
     return EstimateCube(created) if isinstance(created, CreateCube) else None
+
+
+def _format(reader: Reader) -> Literal["text", "json"]:
+    if reader.take("(", "FORMAT", "JSON", ")"):
+        return "json"
+    reader.take("(", "FORMAT", "TEXT", ")")
+    return "text"
 
 
 def _verify(reader: Reader) -> Verify:

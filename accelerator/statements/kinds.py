@@ -237,6 +237,14 @@ class ExplainAccelerate:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainAnalyze:
+    """EXPLAIN ANALYZE of a query, which runs it."""
+
+    query: Query
+    format: Literal["text", "json"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainWhyNot:
     """EXPLAIN WHY NOT of a query."""
 
@@ -307,6 +315,7 @@ Statement = (
     | VacuumTable
     | OptimizeTable
     | ExplainAccelerate
+    | ExplainAnalyze
     | ExplainWhyNot
     | Verify
     | NotBuilt

@@ -79,13 +79,27 @@ class Fake:
 
         return pa.RecordBatchReader.from_batches(table.schema, batches())
 
-    def explain(self, sql, *, format="text"):
+    def explain(self, sql, *, format="text", analyze=False):
         return f"{format}: {sql}"
 
     def why_not(self, sql):
         return [
-            {"cube": "c", "code": "fact_not_in_query", "reason": "Not there."},
-            {"cube": None, "code": "cubes_none", "reason": "None."},
+            {
+                "cube": "c",
+                "code": "fact_not_in_query",
+                "reason": "Not there.",
+                "nearest": True,
+                "ddl": "CREATE CUBE d",
+                "cost": "little",
+            },
+            {
+                "cube": None,
+                "code": "cubes_none",
+                "reason": "None.",
+                "nearest": False,
+                "ddl": None,
+                "cost": None,
+            },
         ]
 
     def verify(self, sql):
@@ -319,7 +333,10 @@ def test_explain_and_why_not():
     assert run(Fake(), "explain", "SELECT 1").stdout == "text: SELECT 1\n"
     assert run(Fake(), "explain", "SELECT 1", "--json").stdout == "json: SELECT 1\n"
     found = run(Fake(), "why-not", "SELECT 1")
-    assert found.stdout == "c: Not there. [fact_not_in_query]\nall cubes: None. [cubes_none]\n"
+    assert found.stdout == (
+        "c (the nearest): Not there. [fact_not_in_query]\n  CREATE CUBE d\n  little\n"
+        "all cubes: None. [cubes_none]\n"
+    )
     assert json.loads(run(Fake(), "why-not", "SELECT 1", "--json").stdout)[0]["cube"] == "c"
 
 

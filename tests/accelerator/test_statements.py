@@ -30,6 +30,7 @@ from accelerator.statements.kinds import (
     DropRelateColumn,
     EstimateCube,
     ExplainAccelerate,
+    ExplainAnalyze,
     ExplainWhyNot,
     NotBuilt,
     OptimizeTable,
@@ -187,7 +188,7 @@ def test_every_form_is_parsed_run_and_has_columns(form):
     if not form.example:
         sql = f"EXPLAIN {sql}"
     assert type(parse_statement(sql)) is form.kind
-    assert form.kind in {*commands._RUN, ExplainAccelerate, ExplainWhyNot, Verify}
+    assert form.kind in {*commands._RUN, ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify}
     assert form.table([]).column_names == form.schema.names
     assert len(form.schema) == form.columns.count(",") + 1
 

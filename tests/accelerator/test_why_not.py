@@ -73,10 +73,12 @@ def test_where_none_would_match_none_is_proposed(acc, sql) -> None:
 
 
 def test_names_that_are_taken(acc) -> None:
-    acc.query("CREATE CUBE facts_cube DEFERRED AS SELECT v, count(*) FROM lake.d.facts GROUP BY v")
+    acc.query(
+        "CREATE CUBE facts_by_day DEFERRED AS SELECT v, count(*) FROM lake.d.facts GROUP BY v"
+    )
     ddl = [row["ddl"] for row in acc.why_not("SELECT day, sum(v) FROM lake.d.facts GROUP BY day")]
-    assert any((text or "").startswith("CREATE CUBE facts_cube1 AS") for text in ddl)
-    acc.query("DROP CUBE facts_cube")
+    assert any((text or "").startswith("CREATE CUBE facts_by_day1 AS") for text in ddl)
+    acc.query("DROP CUBE facts_by_day")
 
 
 def test_why_rows_of_a_file_are_read(tmp_path) -> None:

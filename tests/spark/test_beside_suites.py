@@ -82,7 +82,7 @@ def test_nested() -> None:
             " JOIN (SELECT count(*) AS m FROM lake.d.nest_d) ON n <= m"
         )
         text = run.session.explain(sql)
-        assert text.startswith("2 SELECTs, each on its own; what stands above them by duckdb\n1. ")
+        assert "2 SELECTs, each on its own; what stands above by DuckDB\n   ├─ 1. " in text
         assert "cube nest" in text
         answer = run.session.query(sql)
         assert answer.metrics.cubes == ("nest",) and answer.metrics.files_total > 0
@@ -109,8 +109,8 @@ def test_partial() -> None:
         snapshot = plan["snapshots"][table]
         assert f"FROM {table} VERSION AS OF {snapshot} WHERE d = (" in plan["sql"]
         first = run.suite.asked[0].text
-        assert acc.explain(first).startswith(
-            "1 SELECT on its own; the rest by Spark, as it's written\n1. "
+        assert "1 SELECT on its own; the rest by Spark, as it's written\n   └─ 1. " in (
+            acc.explain(first)
         )
         metrics = acc.query(first).metrics
         assert (metrics.engine, metrics.cubes) == ("spark", ("part_f",))
@@ -127,8 +127,8 @@ def test_times() -> None:
         text = acc.explain(
             "SELECT month(at), sum(v) FROM lake.d.times WHERE day < '2020-02-01' GROUP BY 1"
         )
-        assert "rests on: times truncated in UTC" in text
-        assert "of its cells those where (`" in text
+        assert "rests on   times truncated in UTC" in text
+        assert "└─ day < " in text
 
 
 def test_views() -> None:
@@ -149,14 +149,14 @@ def test_two_cubes() -> None:
             if state == "made":
                 assert len(cubes(run, "stddev(v) AS d")) == 3
                 text = run.session.explain(run.suite.asked[0].text)
-                assert "in 2 parts, whose cells merge by duckdb" in text
+                assert "in 2 parts, whose cells merge by DuckDB" in text
                 assert run.session.verify(_text(run, "AS one")).equal
 
 
 def test_delta_joins() -> None:
     with opened("delta_joins", "made") as run:
         text = run.session.explain(_text(run, "weight > 0.5"))
-        assert "joined to its cells: lake.d.delta_d" in text and "`k` = `delta_d`.`dk`" in text
+        assert "joined to lake.d.delta_d" in text and "k = delta_d.dk" in text
         chain = json.loads(run.session.explain(_text(run, "tag, name"), format="json"))
         assert chain["delta"] == ["lake.d.delta_d", "lake.d.delta_t"]
 
@@ -229,7 +229,7 @@ def test_equality_deletes_beside() -> None:
 def test_joined() -> None:
     with opened("joined", "changed") as run:
         text = run.session.explain(run.suite.asked[0].text)
-        assert "relate column y, by lake.d.joined_d" in text
+        assert re.search("relate column y +by lake.d.joined_d", text)
         for column in ("y", "a", "month"):
             run.session.query(f"ALTER TABLE lake.d.joined_f DROP RELATE COLUMN {column}")
         assert run.session.query("SHOW INDEXES ON lake.d.joined_f").arrow().num_rows == 0
@@ -276,7 +276,7 @@ def test_range_index() -> None:
         assert (of_id["modes"], of_id["false_positive_rate"]) == ("bucket 4", 0)
         assert all(row["files_covered"] == 4 and row["modes"] for row in shown)
         empty = next(b for b in run.suite.asked if "BETWEEN" in b.text and "index 0 of 4" in str(b))
-        said = "index range_id (RANGE, coordinator): 4 more left out"
+        said = "left out by index range_id (RANGE)"
         assert said in run.session.explain(empty.text)
 
 

@@ -184,7 +184,7 @@ def test_they_are_shown_and_explained(shop: Shop) -> None:
     assert told["place"] == ("string", shop.text("concat({d}.city, ', ', {o}.country)"), "ok")
     assert told["share"][0] == "double"
     text = shop.acc.explain(shop.query(_D + "d.w * d.h > 850"))
-    assert shop.text("relate column area, by {d}, is ({d}.w * {d}.h)") in str(text)
+    assert "relate column area" in text and shop.text("by {d}, is ({d}.w * {d}.h)") in text
 
 
 _AREA = _D + "d.w * d.h BETWEEN 300 AND 330"
@@ -210,7 +210,7 @@ def test_columns_that_change(shop: Shop) -> None:
     snapshot = shop.wh.sql(shop.text("SELECT snapshot_id FROM {d}.refs"))[0][0]
     shop.sql("INSERT INTO {d} SELECT 5000, 'x', 2000000000, 1, 1, NULL, 1")
     query = shop.query(area)
-    assert "all rows, by duckdb" in str(shop.acc.explain(query))  # each row is tested
+    assert "all rows of " in shop.acc.explain(query)  # each row is tested
     assert shop.ask(area) == 0
     # A state is read under its own names.
     assert shop.ask(_AREA.replace("{d} d", f"{{d}} VERSION AS OF {snapshot} d")) > 0

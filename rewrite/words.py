@@ -1,0 +1,85 @@
+"""Bound expressions in words that people read: names bare where SQL lets them be.
+
+Promise: what is written here means the same to Spark as the expression, with columns by the names
+that the caller gives them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from sqlglot import tokenize
+from sqlglot.errors import SqlglotError
+
+from rewrite.dialects import SPARK
+from rewrite.expr import Aggregate, Column, Expr
+from rewrite.reason import DeclinedError
+from rewrite.render import Renderer, quote
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+@lru_cache(maxsize=4096)
+def bare(name: str) -> str:
+    """The name without quotes where it's no word of SQL's."""
+    if _NAME.fullmatch(name):
+        try:
+            tokens = tokenize(name, read=SPARK)
+        except SqlglotError:
+            return quote(name, "spark")
+        if len(tokens) == 1 and tokens[0].token_type.name == "VAR":
+            return name
+    return quote(name, "spark")
+
+
+def dotted(parts: tuple[str, ...]) -> str:
+    """A name of several parts."""
+    return ".".join(map(bare, parts))
+
+
+def _named(column: Column) -> str:
+    return bare(column.name)
+
+
+def renderer(column: Callable[[Column], str] = _named) -> Renderer:
+    """Of Spark's text, aggregates too."""
+    render = Renderer("spark", column, lambda call: _aggregate(render, call))
+    return render
+
+
+def words(expr: Expr, column: Callable[[Column], str] = _named) -> str:
+    """The expression; what Spark's SQL has no words for is called an expression."""
+    try:
+        return without_parentheses(renderer(column).text(expr))
+    except DeclinedError:
+        return "an expression"
+
+
+def without_parentheses(text: str) -> str:
+    """The text without a pair around all of it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    try:
+        tokens = tokenize(text, read=SPARK)
+    except SqlglotError:
+        return text
+    depth = 0
+    for place, token in enumerate(tokens):
+        kind = token.token_type.name
+        depth += (kind == "L_PAREN") - (kind == "R_PAREN")
+        if depth == 0:
+            return text[1:-1] if place == len(tokens) - 1 else text
+    return text
+
+
+def _aggregate(render: Renderer, call: Aggregate) -> str:
+    first, *rest = [*map(render.text, call.args[:1]), *call.args[1:]] or ["*"]
+    # What stands behind the first one is a percentile's, whose numbers have no suffixes.
+    shown = (without_parentheses(str(first)), *(getattr(arg, "value", "") for arg in rest))
+    distinct = "DISTINCT " if call.distinct else ""
+    text = f"{call.function}({distinct}{', '.join(map(str, shown))})"
+    if call.where is None:
+        return text
+    return f"{text} FILTER (WHERE {without_parentheses(render.text(call.where))})"
