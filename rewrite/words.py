@@ -49,8 +49,18 @@ def renderer(column: Callable[[Column], str] = _named) -> Renderer:
     return render
 
 
-def words(expr: Expr, column: Callable[[Column], str] = _named) -> str:
+def words(expr: Expr, column: Callable[[Column], str] | None = None) -> str:
     """The expression; what Spark's SQL has no words for is called an expression."""
+    return _bare_words(expr) if column is None else _words(expr, column)
+
+
+@lru_cache(maxsize=1024)
+def _bare_words(expr: Expr) -> str:
+    """Kept, since every cube that lacks an aggregate says so."""
+    return _words(expr, _named)
+
+
+def _words(expr: Expr, column: Callable[[Column], str]) -> str:
     try:
         return without_parentheses(renderer(column).text(expr))
     except DeclinedError:
