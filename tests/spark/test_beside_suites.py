@@ -128,7 +128,7 @@ def test_times() -> None:
             "SELECT month(at), sum(v) FROM lake.d.times WHERE day < '2020-02-01' GROUP BY 1"
         )
         assert "rests on   times truncated in UTC" in text
-        assert "└─ day < " in text
+        assert re.search("   └─ .*2020-02-01", text), text
 
 
 def test_views() -> None:
