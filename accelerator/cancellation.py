@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.engines.source import SparkSource
 from accelerator.errors import CancelledError, ConfigError, StatementTimeoutError
-from accelerator.interrupts import interruptible
+from accelerator.interrupts import interruptible, looking
 
 _INSIST_S = 0.2
 
@@ -85,7 +85,7 @@ class Cancellation:
             if limit is not None and limit.is_up:
                 raise CancelledError("the statement's time is up")
             heard = interruptible(lambda: self.interrupt(tag)) if ctrl_c else nullcontext()
-            with self._duckdb.stoppable(tag), heard:
+            with self._duckdb.stoppable(tag), heard, looking(lambda: self.check(tag)):
                 yield tag
         finally:
             with self._lock:

@@ -236,6 +236,13 @@ class Config:
     spark_conf: Mapping[str, str] = _setting(
         {}, "Further settings of that Spark; they win over ours.", kind="mapping", reaches_out=True
     )
+    spark_output: str = _setting(
+        "kept",
+        "What that Spark's JVM writes to standard error: `kept` in a file as long as the process"
+        " runs, of which errors tell the end; or `shown` as it comes.",
+        kind="choice",
+        choices=("kept", "shown"),
+    )
     trusted_extensions: tuple[str, ...] = _setting(
         (),
         "Extensions of Spark that neither filter nor mask rows, by their classes or packages:"

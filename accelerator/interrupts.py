@@ -58,6 +58,25 @@ class _Watch:
 
 
 _watch = _Watch()
+_here = threading.local()
+
+
+@contextmanager
+def looking(check: Callable[[], None]) -> Iterator[None]:
+    """What this thread waits for inside is told by `look_up` when nobody wants it any more."""
+    before: Callable[[], None] | None = getattr(_here, "check", None)
+    _here.check = check
+    try:
+        yield
+    finally:
+        _here.check = before
+
+
+def look_up() -> None:
+    """For waiting that no engine ends: raises what the work is to end with, if it is to."""
+    check: Callable[[], None] | None = getattr(_here, "check", None)
+    if check is not None:
+        check()
 
 
 @contextmanager

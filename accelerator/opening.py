@@ -64,7 +64,10 @@ def open_loaded(loaded: Config, *, create: bool = False) -> Accelerator:
 
         conf = {"spark.sql.session.timeZone": time_zone(loaded), **loaded.spark_conf}
         spark = SparkSettings(
-            master=loaded.spark_master, driver_memory=loaded.spark_driver_memory, conf=conf
+            master=loaded.spark_master,
+            driver_memory=loaded.spark_driver_memory,
+            conf=conf,
+            shown=loaded.spark_output == "shown",
         )
         return SparkEngine.embedded(catalogs, spark)
 

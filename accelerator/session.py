@@ -83,6 +83,11 @@ class Accelerator:
         return self.services.spark_source.started
 
     @property
+    def activity(self) -> str:
+        """What Spark does now, for people who wait: it starts, or works on a stage; else empty."""
+        return self.services.spark_source.activity
+
+    @property
     def fallbacks(self) -> dict[str, int]:
         """How often something of the layer itself failed, by code."""
         return self.services.failures.counts

@@ -23,12 +23,16 @@ _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """How an embedded session is started; `conf` has the last word."""
+    """How an embedded session is started; `conf` has the last word.
+
+    What its JVM writes to standard error is kept in a file, or `shown` as it comes.
+    """
 
     master: str = "local[*]"
     driver_memory: str = "4g"
     packages: tuple[str, ...] = PACKAGES
     conf: Mapping[str, str] = field(default_factory=dict)
+    shown: bool = False
 
 
 def embedded_conf(catalogs: Sequence[CatalogSettings], settings: SparkSettings) -> dict[str, str]:

@@ -25,6 +25,11 @@ class SparkSource:
         """Whether a Spark session runs."""
         return self._engine is not None and self._engine.started
 
+    @property
+    def activity(self) -> str:
+        """What Spark does now; empty where it does nothing."""
+        return "" if self._engine is None else self._engine.activity
+
     def engine(self) -> SparkEngine:
         """The engine; its session starts when that is asked for."""
         with self._lock:

@@ -7,27 +7,22 @@ pinned schema, and is removed when closed.
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 import pyarrow as pa
-import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from accelerator.engines.java import check_java
 from accelerator.engines.java_errors import Java, JvmError, java_errors
 from accelerator.engines.jvm import Jvm
 from accelerator.engines.selection import (
@@ -39,9 +34,10 @@ from accelerator.engines.selection import (
 from accelerator.engines.session_catalogs import catalog_settings, other_catalogs
 from accelerator.engines.session_state import SessionState
 from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSettings, embedded_conf
+from accelerator.engines.starting.background import Background
+from accelerator.engines.starting.spark import running_stage, start
 from accelerator.errors import CancelledError, EngineError, FunctionArgumentError, RefusedError
 from accelerator.iceberg import CatalogSettings, LiveFile, PinnedTable
-from accelerator.redaction import is_secret
 from accelerator.version import VERSION
 from cubes.job_error import JobError
 from cubes.spark import CANCELLED, job_errors
@@ -99,6 +95,7 @@ class SparkEngine:
         self._start = start
         self._owned = owned
         self._session: SparkSession | None = None
+        self._starting: Background[SparkSession] | None = None
         self._bridge: Jvm | None = None
         self._selections: str | None = None
         self._functions = False
@@ -113,7 +110,7 @@ class SparkEngine:
         Starts nothing yet. ConfigError for a catalog that Spark has no client for.
         """
         conf = embedded_conf(catalogs, settings)
-        return cls(lambda: _start(settings.master, conf), owned=True)
+        return cls(lambda: start(settings.master, conf, shown=settings.shown), owned=True)
 
     @classmethod
     def attached(cls, spark: SparkSession) -> SparkEngine:
@@ -135,13 +132,42 @@ class SparkEngine:
         """The session; started by the first who asks."""
         with self._lock:
             if self._session is None:
-                self._shared = self._owned and SparkContext._active_spark_context is not None
-                with _handler_kept():
-                    self._session = self._start()
+                self._session = self._start() if not self._owned else self._started()
                 from accelerator.engines.functions.spark import register_tests  # imports numpy
 
                 register_tests(self._session)
             return self._session
+
+    def _started(self) -> SparkSession:
+        """A session of our own. Its start goes on where waiting for it ends early."""
+        starting = self._starting
+        if starting is None:
+            self._shared = SparkContext._active_spark_context is not None
+            if self._shared:  # it takes no time
+                return self._start()
+            starting = self._starting = Background(self._start, self._undo)
+        try:
+            session = starting.wait()
+        finally:
+            if starting.failed:
+                self._starting = None
+        self._starting = None
+        _hear_ctrl_c(session)
+        active = session._jvm.org.apache.spark.sql.classic.SparkSession
+        active.setActiveSession(session._jsparkSession)  # of this thread, as Spark's builder does
+        return session
+
+    def _undo(self, session: SparkSession) -> None:
+        if not self._shared:
+            session.stop()
+
+    @property
+    def activity(self) -> str:
+        """What it does now, for people who wait; empty where it does nothing. Quick."""
+        if self._starting is not None:
+            return "starting Spark"
+        session = self._session
+        return "" if session is None else running_stage(session)
 
     @property
     def jvm(self) -> Jvm:
@@ -187,10 +213,13 @@ class SparkEngine:
 
     def stop(self) -> None:
         """Stop a session of our own; leave the user's, and one that others use too, alone."""
+        starting = self._starting
+        if starting is not None:  # nobody waits for it, nor is waited for
+            starting.leave()
+            self._starting = None
         with self._lock:
             if self._owned and self._session is not None:
-                if not self._shared:
-                    self._session.stop()
+                self._undo(self._session)
                 self._session = self._bridge = self._selections = None
                 self._functions = False
 
@@ -395,66 +424,23 @@ def workers_hint(error: str, interpreter: str) -> str:
     )
 
 
-def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
-    check_java()
-    # Workers of a local cluster are started from Spark's folder, with this Python.
-    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    running = SparkSession.getActiveSession() or SparkSession._instantiatedSession
-    if SparkContext._active_spark_context is not None and running is not None:
-        return _beside(running, conf)
-    builder = SparkSession.builder.appName("lakehouse-accelerator").master(master)
-    # What the builder has stands on the JVM's command line, which every user of a machine may read.
-    hidden = {key for key in conf if key.startswith(_CATALOG) and is_secret(key)}
-    for key, value in (_workers_path(master) | dict(conf)).items():
-        if key not in hidden:
-            builder = builder.config(key, value)
-    try:
-        session = builder.getOrCreate()
-        for key in hidden:  # a catalog is made when it's first asked
-            session.conf.set(key, conf[key])
-        return session
-    except (PySparkException, RuntimeError) as error:
-        raise EngineError(
-            f"Spark can't be started: {error}",
-            hint="its own messages stand above; without a network, put the jars of"
-            " spark.jars.packages into ~/.ivy2.5.2 or name them by spark.jars",
-        ) from error
+def _hear_ctrl_c(session: SparkSession) -> None:
+    """Ctrl-C in the main thread stops Spark's jobs, where nobody handles it yet.
 
-
-@contextmanager
-def _handler_kept() -> Iterator[None]:
-    """A statement or daemon that runs has a handler of Ctrl-C, which PySpark would replace.
-
-    Where there is none but Python's own, or that of a session that has ended, PySpark's stays.
+    PySpark's own handler does so too, but for sessions that are started in the main thread.
     """
+    if threading.current_thread() is not threading.main_thread():
+        return
     before = signal.getsignal(signal.SIGINT)
-    made_by = str(getattr(before, "__module__", ""))
-    theirs = before in (None, signal.default_int_handler) or made_by.startswith("pyspark")
-    try:
-        yield
-    finally:
-        if not theirs and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, before)
+    if before is not signal.default_int_handler and getattr(before, "__module__", "") != __name__:
+        return
 
+    def stop_jobs(_number: int, _frame: FrameType | None) -> None:
+        if session.sparkContext._jsc is not None:
+            session.sparkContext.cancelAllJobs()
+        raise KeyboardInterrupt
 
-def _workers_path(master: str) -> dict[str, str]:
-    """Workers on this machine import the package from where it was imported here."""
-    if not master.startswith("local"):
-        return {}
-    here = str(Path(__file__).parents[2])
-    given = os.environ.get("PYTHONPATH")
-    path = f"{here}{os.pathsep}{given}" if given else here
-    return {"spark.executorEnv.PYTHONPATH": path}
-
-
-def _beside(running: SparkSession, conf: Mapping[str, str]) -> SparkSession:
-    """A session of its own catalogs and settings in the one Spark that a process can have."""
-    session = running.newSession()
-    for key, value in conf.items():
-        if key.startswith("spark.sql.catalog.") or session.conf.isModifiable(key):
-            session.conf.set(key, value)
-    return session
+    signal.signal(signal.SIGINT, stop_jobs)
 
 
 def _check_iceberg(bridge: Jvm) -> None:

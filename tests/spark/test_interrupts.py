@@ -161,7 +161,16 @@ def test_vacuums_of_the_lake_stop_between_procedures(tmp_path: Path) -> None:
 def test_ctrl_c_ends_the_command_without_a_traceback(tmp_path: Path) -> None:
     """Pressed once Spark says its first word, which is in the middle of the vacuum."""
     _three_snapshots(tmp_path)
-    words = ["vacuum", "d.t", "--snapshots", "--retain-hours", "0", "--warehouse", str(tmp_path)]
+    words = [
+        "vacuum",
+        "d.t",
+        "--snapshots",
+        "--retain-hours",
+        "0",
+        "-v",
+        "--warehouse",
+        str(tmp_path),
+    ]
     command = [sys.executable, "-m", "accelerator.cli.main", *words]
     where = Path(__file__).parents[2]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=where) as running:

@@ -1,0 +1,1 @@
+"""How a Spark session of our own is started."""
