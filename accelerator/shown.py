@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
     from accelerator.metrics import Metrics
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""What moves the cursor, turns the text round, breaks a line unseen, or isn't seen at all; and
+halves of characters. Joiners, which scripts and emoji need, aren't among them."""
+_CELL_MAX = 2000
 _HTML_ROWS, _HTML_COLUMNS = 20, 50
 _WIDE = 100_000
 """Where no terminal sets a width nothing is left out."""
@@ -30,11 +36,21 @@ _WIDE = 100_000
 
 def printable(text: str) -> str:
     r"""The text with controls as in JSON, e.g. `\u001b`; line ends and tabs stay."""
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROLS.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def cut(text: str) -> str:
+    """A long text's beginning and its length; others as they are."""
+    return text if len(text) <= _CELL_MAX else f"{text[:_CELL_MAX]}… ({len(text):,} characters)"
 
 
 def table_text(table: pa.Table, rows: int = 20, width: int | None = None) -> str:
-    """The first rows with lines around them, by DuckDB's renderer.
+    """The first rows with lines around them, by DuckDB's renderer; long texts cut, saying so.
 
     Args:
         table: the answer.
@@ -94,7 +110,7 @@ def _cell(value: object) -> str:
     if value is None:
         return "<td><i>NULL</i></td>"
     align = " align=right" if isinstance(value, int | float | Decimal) else ""
-    return f"<td{align}>{_escaped(text_value(value))}</td>"
+    return f"<td{align}>{_escaped(cut(text_value(value)))}</td>"
 
 
 def _escaped(text: str) -> str:
@@ -120,14 +136,36 @@ def _drawn(table: pa.Table, *, as_texts: bool = False) -> pa.Table:
 
 
 def _known(column: pa.ChunkedArray, *, as_text: bool) -> pa.ChunkedArray:
+    """As DuckDB may draw it: as texts what it has no type for, is too long, or isn't printable."""
     import pyarrow as pa
     import pyarrow.types as t
 
-    unknown = t.is_null(column.type) or t.is_duration(column.type) or t.is_interval(column.type)
-    if as_text or unknown:
-        told = [None if one is None else text_value(one) for one in _values(column)]
-        return pa.chunked_array([pa.array(told, pa.string())])
-    return column
+    kind = column.type
+    drawn = not (as_text or t.is_null(kind) or t.is_duration(kind) or t.is_interval(kind))
+    if drawn and not (_is_text(kind) or _is_bytes(kind) or t.is_nested(kind)):
+        return column
+    told = [None if one is None else text_value(one) for one in _values(column)]
+    shown = [None if one is None else cut(printable(one)) for one in told]
+    if drawn and shown == told and not (t.is_nested(kind) and any(map(_has_escapes, told))):
+        return column
+    return pa.chunked_array([pa.array(shown, pa.string())])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow.types as t
+
+    return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    import pyarrow.types as t
+
+    return bool(t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind))
+
+
+def _has_escapes(told: str | None) -> bool:
+    """Whether a value as JSON has what DuckDB would draw as it is, or end a text at."""
+    return told is not None and "\\u00" in told
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
