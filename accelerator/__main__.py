@@ -10,6 +10,9 @@ from accelerator.own_packages import HINT, foreign
 def main() -> None:
     """Runs the command; says so where packages of others stand in the place of ours."""
     try:
+        from accelerator.cli.terminal import keep_standard_streams
+
+        keep_standard_streams()
         from accelerator.cli.main import main as command
 
         command()

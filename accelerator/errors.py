@@ -176,6 +176,12 @@ class RowsGuardError(GuardError):
     code = "guard_rows"
 
 
+class OutputError(AcceleratorError):
+    """Rows can't be written where they were to be."""
+
+    code = "output_failed"
+
+
 class ParameterError(AcceleratorError):
     """Values don't fit the markers of a statement, or have no type in SQL."""
 
@@ -214,6 +220,7 @@ __all__ = [
     "IndexNotFoundError",
     "MemoryExceededError",
     "NotIcebergError",
+    "OutputError",
     "PartitionGuardError",
     "RowsGuardError",
     "SortGuardError",

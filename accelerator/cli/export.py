@@ -6,72 +6,36 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from accelerator.cli.formats import ROWS, sink_of
 
+if TYPE_CHECKING:
     from accelerator.cli.session import Batches
 
 
-class Sink(Protocol):
-    """A file of some format that is being written."""
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Appends the batch's rows."""
-        ...
-
-    def close(self) -> None:
-        """Ends the file."""
-        ...
-
-
-def _parquet(path: str, schema: pa.Schema) -> Sink:
-    from pyarrow import parquet
-
-    writer: Sink = parquet.ParquetWriter(path, schema, compression="zstd")
-    return writer
+def format_of(path: Path, named: str | None) -> str:
+    """The format that is named, else the file's suffix; UsageError for a suffix that none has."""
+    suffix = path.suffix.removeprefix(".")
+    if named is None and suffix not in ROWS:
+        raise click.UsageError(
+            f"the file's name must end in {', '.join(f'.{one}' for one in sorted(ROWS))},"
+            " or --format name it"
+        )
+    return named or suffix
 
 
-def _csv(path: str, schema: pa.Schema) -> Sink:
-    from pyarrow import csv
-
-    writer: Sink = csv.CSVWriter(path, schema)
-    return writer
-
-
-def _arrow(path: str, schema: pa.Schema) -> Sink:
-    from pyarrow import ipc
-
-    writer: Sink = ipc.new_file(path, schema)
-    return writer
-
-
-_FORMATS: dict[str, Callable[[str, pa.Schema], Sink]] = {
-    ".arrow": _arrow,
-    ".csv": _csv,
-    ".parquet": _parquet,
-}
-
-
-def format_of(path: Path) -> str:
-    """The file's suffix; UsageError for one that no format has."""
-    if path.suffix not in _FORMATS:
-        raise click.UsageError(f"the file's name must end in {', '.join(sorted(_FORMATS))}")
-    return path.suffix
-
-
-def export(reader: Batches, path: Path, tell: Callable[[int], None]) -> int:
-    """The number of rows written; `tell` is called with it as it grows.
+def export(reader: Batches, path: Path, name: str, tell: Callable[[int], None]) -> int:
+    """The number of rows written in that format; `tell` is called with it as it grows.
 
     The file appears under its name when it's whole; what was there stays until then.
     """
     rows = 0
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        sink = _FORMATS[path.suffix](str(draft), reader.schema)
+        sink = sink_of(name, str(draft), reader.schema)
         try:
             for batch in reader:
                 sink.write_batch(batch)

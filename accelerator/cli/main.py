@@ -8,107 +8,27 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
-from functools import wraps
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from accelerator.cli.session import Opener, open_session, session_of
+from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
+from accelerator.cli.options import Options
+from accelerator.cli.options import common as _common
+from accelerator.cli.options import one_statement as _one_statement
+from accelerator.cli.options import sql_input as _sql_input
+from accelerator.cli.options import statements as _statements
 from accelerator.cli.terminal import say
-from accelerator.errors import ConfigError
 from accelerator.statements.text import split_statements
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Answer, Session
-    from accelerator.session import Accelerator
 
 ROWS_MAX = 1000
 _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 90}
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What every command takes."""
-
-    opener: Opener
-    warehouse: str | None
-    config: str | None
-    json: bool
-
-    def session(self, *, create: bool = False) -> AbstractContextManager[Session]:
-        """The session to ask, closed at the end; its errors end the process.
-
-        With `create` over a warehouse that is made if it isn't there.
-        """
-        return session_of(self.opener, self.warehouse, self.config, create)
-
-    def session_itself(self) -> Accelerator:
-        """The session, for who looks into it. ConfigError where none is named."""
-        try:
-            made = self.opener(self.warehouse, self.config, False)
-        except click.UsageError as error:
-            hint = "for example: accelerator doctor --warehouse /data/warehouse"
-            raise ConfigError(error.message, hint=hint) from error
-        return cast("Accelerator", made)
-
-
-def _common(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that every command takes, handed on as one value."""
-
-    @click.option(
-        "--warehouse",
-        envvar="ACCELERATOR_WAREHOUSE",
-        show_envvar=True,
-        help="Folder or URI of the warehouse; by default the one of accelerator.toml here.",
-    )
-    @click.option("--config", type=click.Path(), help="TOML file with settings.")
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-    @click.pass_context
-    @wraps(command)
-    def call(
-        context: click.Context,
-        /,
-        *,
-        warehouse: str | None,
-        config: str | None,
-        as_json: bool,
-        **rest: object,
-    ) -> None:
-        opener: Opener = context.obj or open_session
-        command(options=Options(opener, warehouse, config, as_json), **rest)
-
-    return call
-
-
-def _sql_input(command: Callable[..., None]) -> Callable[..., None]:
-    """A statement as an argument, from a file, or from standard input."""
-    command = click.option(
-        "-f", "--file", type=click.File(encoding="utf-8"), help="Read the SQL from it; -: stdin."
-    )(command)
-    return click.argument("sql", required=False)(command)
-
-
-def _statements(sql: str | None, file: TextIO | None) -> list[str]:
-    if sql is not None and file is not None:
-        raise click.UsageError("give the SQL as an argument or by --file, not both")
-    if sql is None and file is None and sys.stdin.isatty():
-        raise click.UsageError("give the SQL as an argument, by --file, or on standard input")
-    stream = file if file is not None else sys.stdin
-    text = sql if sql is not None else stream.read()
-    found = split_statements(text)
-    if not found:
-        raise click.UsageError("there is no statement in the SQL")
-    return found
-
-
-def _one_statement(sql: str | None, file: TextIO | None) -> str:
-    found = _statements(sql, file)
-    if len(found) > 1:
-        raise click.UsageError(f"give one statement, not {len(found)}")
-    return found[0]
 
 
 def _print(answers: list[Answer], options: Options, rows_max: int = ROWS_MAX) -> None:
@@ -122,14 +42,69 @@ def _print(answers: list[Answer], options: Options, rows_max: int = ROWS_MAX) ->
         print_answer(answer, rows_max)
 
 
-@click.group(context_settings=_SETTINGS)
+class _Shell(click.Group):
+    """Without a command's name, the shell."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Options of no command's are the shell's."""
+        own = {"-h", "--help", "--version"}
+        if not ctx.resilient_parsing and (not args or (args[0][:1] == "-" and args[0] not in own)):
+            args = ["shell", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Shell, context_settings=_SETTINGS)
 @click.version_option(package_name="lakehouse-accelerator", message="%(prog)s %(version)s")
 def main() -> None:
-    """Answer SQL over Apache Iceberg tables from cubes, with plain Spark's answers."""
+    """Answer SQL over Apache Iceberg tables from cubes, with plain Spark's answers.
+
+    Without a command: the shell.
+    """
+
+
+_TIMEOUT = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    help="Seconds that each query may take; by default the setting timeout_s.",
+)
+_CREATE = click.option("--create", is_flag=True, help="Make the warehouse if it isn't there.")
+
+
+@main.command("shell")
+@_TIMEOUT
+@_CREATE
+@_common
+def shell_command(timeout: float | None, create: bool, *, options: Options) -> None:
+    """Ask one statement after the other; .help says what else it knows.
+
+    Where standard input is no terminal its statements are run, as by `accelerator sql`.
+    """
+    if _is_at_terminal() and not options.json:
+        from accelerator.cli.shell import run_shell
+
+        sys.exit(run_shell(lambda: options.opened(create=create), timeout))
+    found = split_statements(sys.stdin.read()) if sys.stdin is not None else []
+    if not found:
+        context = click.get_current_context()
+        say((context.parent or context).get_help())
+        sys.exit(2)
+    _run(found, "json" if options.json else "table", ROWS_MAX, timeout, create, options)
+
+
+def _is_at_terminal() -> bool:
+    return all(one is not None and one.isatty() for one in (sys.stdin, sys.stdout))
 
 
 @main.command("sql")
 @_sql_input
+@click.option(
+    "--format",
+    "name",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How rows are printed; csv, arrow and parquet batch by batch.",
+)
 @click.option(
     "--rows",
     type=click.IntRange(min=0),
@@ -137,16 +112,13 @@ def main() -> None:
     show_default=True,
     help="Show at most so many rows of a table; 0: all.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0),
-    help="Seconds that each query may take; by default the setting timeout_s.",
-)
-@click.option("--create", is_flag=True, help="Make the warehouse if it isn't there.")
+@_TIMEOUT
+@_CREATE
 @_common
 def sql_command(
     sql: str | None,
     file: TextIO | None,
+    name: str,
     rows: int,
     timeout: float | None,
     create: bool,
@@ -157,13 +129,31 @@ def sql_command(
 
     Several statements, each ended by a semicolon, run in turn; the first that fails ends it.
     """
-    statements = _statements(sql, file)
+    _run(_statements(sql, file), "json" if options.json else name, rows, timeout, create, options)
+
+
+def _run(
+    statements: list[str],
+    name: str,
+    rows: int,
+    timeout: float | None,
+    create: bool,
+    options: Options,
+) -> None:
+    """Each statement in turn; its rows in that format."""
+    options = replace(options, json=name == "json")
+    if name in ("arrow", "parquet") and len(statements) > 1:
+        raise click.UsageError(f"{name} holds the rows of one statement, not of {len(statements)}")
     with options.session(create=create) as session:
+        check_terminal(name)
         if options.json:
             _print([session.query(one, timeout_s=timeout) for one in statements], options)
             return
         for one in statements:
-            _print([session.query(one, timeout_s=timeout)], options, rows)
+            if name in ROWS:
+                print_rows(name, session.stream(one, timeout_s=timeout))
+            else:
+                _print([session.query(one, timeout_s=timeout)], options, rows)
 
 
 @main.command("export")
@@ -175,8 +165,16 @@ def sql_command(
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="The file: .parquet, .csv or .arrow; one that is there is replaced.",
 )
+@click.option(
+    "--format",
+    "name",
+    type=click.Choice(ROWS),
+    help="The file's format; by default its name says it.",
+)
 @_common
-def export_command(sql: str | None, file: TextIO | None, target: Path, *, options: Options) -> None:
+def export_command(
+    sql: str | None, file: TextIO | None, target: Path, name: str | None, *, options: Options
+) -> None:
     """Write a query's rows into a file, batch by batch.
 
     Rows of tables and joins, and groups, are written as they are computed, however many.
@@ -185,10 +183,10 @@ def export_command(sql: str | None, file: TextIO | None, target: Path, *, option
     from accelerator.cli.output import print_json
 
     statement = _one_statement(sql, file)
-    format_of(target)
+    chosen = format_of(target, name)
     began = time.monotonic()
-    with options.session() as session, _counter() as tell:
-        rows = export(session.stream(statement), target, tell)
+    with options.session(spin=False) as session, _counter() as tell:
+        rows = export(session.stream(statement), target, chosen, tell)
     seconds = time.monotonic() - began
     if options.json:
         print_json({"file": str(target), "rows": rows, "seconds": round(seconds, 3)})
@@ -296,7 +294,7 @@ def build_command(
     if not cubes and not indexes and not table:
         raise click.UsageError("name the cubes or indexes to build, or give --table")
     began = time.monotonic()
-    with options.session() as session:
+    with options.session(spin=False) as session:
         names = [*cubes, *(_column(session, f"SHOW CUBES ON {table}", "cube") if table else ())]
         more = _column(session, f"SHOW INDEXES ON {table}", "index") if table else ()
         built = [*indexes, *more]
@@ -444,7 +442,7 @@ def serve_maintenance_command(
     from accelerator.maintenance.daemon import Schedule
 
     schedule = Schedule(interval_minutes * 60, jitter, full_every, snapshots)
-    with options.session() as session:
+    with options.session(spin=False) as session:
         rounds = 1 if once else None
         sound = serve(session, schedule, rounds=rounds, metrics=metrics, as_json=options.json)
     sys.exit(0 if sound or not once else 1)

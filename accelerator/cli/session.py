@@ -1,10 +1,12 @@
 """What the commands need of a session, and how they open and leave one.
 
-Errors become two lines on standard error and an exit code: 1 for a failure, 130 when cancelled.
+Errors become two lines on standard error, or one JSON document on standard output, and an exit
+code: 1 for a failure, 130 when cancelled.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -69,7 +71,12 @@ class Session(Protocol):
         """Runs a statement of any kind, a query for so many seconds at most."""
         ...
 
-    def stream(self, sql: str) -> Batches:
+    @property
+    def activity(self) -> str:
+        """What Spark does now; empty where it does nothing."""
+        ...
+
+    def stream(self, sql: str, *, timeout_s: float | None = None) -> Batches:
         """The rows, batch by batch."""
         ...
 
@@ -118,7 +125,9 @@ Opener = Callable[[str | None, str | None, bool], Session]
 """Of the warehouse, the file of settings, and whether a warehouse is made that isn't there."""
 
 
-def open_session(warehouse: str | None, config_file: str | None, create: bool) -> Session:
+def open_session(
+    warehouse: str | None, config_file: str | None, create: bool, **settings: Any
+) -> Session:
     """An embedded session; without a warehouse, the one that `accelerator.toml` here names."""
     import accelerator
     from accelerator.config import ENV_FILE, ENV_PREFIX, FILE_NAME, Config
@@ -126,27 +135,28 @@ def open_session(warehouse: str | None, config_file: str | None, create: bool) -
 
     if warehouse is None and config_file is None:
         if Path(FILE_NAME).is_file():
-            return open_loaded(Config.load_here(), create=create)
+            return open_loaded(Config.load_here(**settings), create=create)
         named = (ENV_FILE, f"{ENV_PREFIX}CATALOG_URI", f"{ENV_PREFIX}CATALOG_TYPE")
         if not os.environ.keys() & set(named):
             raise click.UsageError(
                 f"which warehouse? give --warehouse or --config, set {ENV_PREFIX}WAREHOUSE,"
                 f" {ENV_PREFIX}CATALOG_URI or {ENV_FILE}, or work where an {FILE_NAME} is"
             )
-    return accelerator.open(warehouse, config=config_file, create=create)
+    return accelerator.open(warehouse, config=config_file, create=create, **settings)
 
 
 @contextmanager
-def session_of(
-    opener: Opener, warehouse: str | None, config_file: str | None, create: bool
-) -> Iterator[Session]:
-    """The session for one command; leaves the process with what went wrong, if anything did."""
+def session_of(open_it: Callable[[], Session], *, as_json: bool = False) -> Iterator[Session]:
+    """The session for one command; leaves the process with what went wrong, if anything did.
+
+    That is said on standard error, or as the one JSON document of standard output.
+    """
     session: Session | None = None
     try:
-        session = opener(warehouse, config_file, create)
+        session = open_it()
         yield session
     except BaseException as error:
-        code = _exit_code(error)
+        code = exit_code(error, say_json if as_json else say_plainly)
         if code is None:
             raise
         if code == EXIT_CANCELLED and session is not None:
@@ -157,19 +167,34 @@ def session_of(
             session.close()
 
 
-def _exit_code(error: BaseException) -> int | None:
+Tell = Callable[[str, str, str | None], None]
+"""Of an error's code, its message and its hint."""
+
+
+def say_plainly(code: str, message: str, hint: str | None) -> None:
+    """A line or two on standard error."""
+    say(message if code == "cancelled" else f"error [{code}]: {message}", err=True)
+    if hint:
+        say(f"hint: {hint}", err=True)
+
+
+def say_json(code: str, message: str, hint: str | None) -> None:
+    """A JSON document on standard output, in one line."""
+    error = {"code": code, "message": message, "hint": hint or None}
+    say(json.dumps({"error": error}, ensure_ascii=False))
+
+
+def exit_code(error: BaseException, tell: Tell = say_plainly) -> int | None:
     """Says what went wrong; None where it's for others to say."""
     timed_out = isinstance(error, StatementTimeoutError)
     if not timed_out and (isinstance(error, CancelledError) or _was_interrupted(error)):
-        say("cancelled", err=True)
+        tell("cancelled", "cancelled", None)
         return EXIT_CANCELLED
     if isinstance(error, AcceleratorError):
-        say(f"error [{error.code}]: {error.message}", err=True)
-        if error.hint:
-            say(f"hint: {error.hint}", err=True)
+        tell(error.code, error.message, error.hint)
         return 1
     if isinstance(error, _spark_errors()):
-        say(f"error [spark]: {_java_message(str(error))}", err=True)
+        tell("spark", _java_message(str(error)), None)
         return 1
     return None
 

@@ -22,6 +22,7 @@ _ENDS = {
     "`": re.compile(r"[^`]*`"),
 }
 _RAW_ENDS = {"'": re.compile(r"[^']*'"), '"': re.compile(r'[^"]*"')}
+_BLOCK_END = re.compile(r"\bEND\s*;$", re.IGNORECASE)
 _HINT_PART = re.compile(r"\w+(?:\s*\((?:[^()]|\([^()]*\))*\))?")
 
 
@@ -79,6 +80,19 @@ def split_statements(script: str) -> list[str]:
             start = end
     found.append(script[start:])
     return [text.strip() for text in found if _skip_blank(text, 0) < len(text)]
+
+
+def is_ended(script: str) -> bool:
+    """Whether nothing but white space and comments stands behind the last statement's semicolon.
+
+    >>> is_ended("SELECT 1; -- one"), is_ended("SELECT ';'"), is_ended("BEGIN SELECT 1; END;")
+    (True, False, True)
+    """
+    last = max((end for kind, _, end in _marks(script) if kind == "semicolon"), default=0)
+    if not last or _skip_blank(script, last) < len(script):
+        return False
+    *_, statement = split_statements(script) or [""]
+    return first_word(statement).text != "BEGIN" or bool(_BLOCK_END.search(script, 0, last))
 
 
 def place(sql: str, position: int) -> str:
