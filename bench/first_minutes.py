@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.command_line import waited
 from bench.environments import Environment
 from bench.report import Report
 from tests.support.mistakes import mistakes, places, said
@@ -108,6 +109,7 @@ def _measure(root: Path, pythons: list[str], report: Report) -> None:
     failed += [f"{one} is installed" for one in _WITHOUT if one in alone.versions()]
     figures |= alone.import_ms()
     failed += alone.first_steps(root / "lake")
+    figures |= waited(Path(alone.python).with_name("accelerator"), root / "lake", root)
     failed += _types(alone, root)
     report.details["pythons"] = _pythons(pythons, wheel, root, failed)
     beside = _Empty(root / "beside")
