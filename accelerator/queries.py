@@ -19,7 +19,6 @@ from sqlglot.errors import SqlglotError
 
 from accelerator import metadata_table
 from accelerator.cancellation import Budget, new_tag
-from accelerator.commands import no_such_state
 from accelerator.errors import (
     AcceleratorError,
     CancelledError,
@@ -29,8 +28,6 @@ from accelerator.errors import (
     RefusedError,
 )
 from accelerator.execution import Execution
-from accelerator.explain import Explained
-from accelerator.explaining import Explainer
 from accelerator.failures import declined_for
 from accelerator.guards import Guards
 from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
@@ -47,6 +44,7 @@ from rewrite.reason import Declined, DeclinedError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from accelerator.explaining import Explainer
     from accelerator.services import Services
 
 _log = logging.getLogger("accelerator")
@@ -156,10 +154,14 @@ class Queries:
     @cached_property
     def explainer(self) -> Explainer:
         """Says how statements are answered."""
+        from accelerator.explaining import Explainer  # answers that nobody explains load none of it
+
         return Explainer(self.services, self.plan, self.answer)
 
     def _explained(self, sql: str, plan: Plan) -> str:
         """How an answer came about."""
+        from accelerator.explain import Explained
+
         return Explained(self.explainer.of_plan(Query(sql, sql), plan))
 
     def _is_plain(self, statement: Query) -> bool:
@@ -299,6 +301,8 @@ class Queries:
             with metadata_table.with_views(sql, services.engine, services.lake.pin(), zone) as text:
                 yield text
         except DeclinedError as error:
+            from accelerator.commands import no_such_state  # imports all that builds
+
             raise no_such_state(services, error) from error
 
     def _forget_damaged(self, plan: Plan) -> None:

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from accelerator.verification import Verification, verify
 from rewrite.dialects import SPARK
 
 if TYPE_CHECKING:
     from accelerator.queries import Queries
+    from accelerator.verification import Verification
 
 _log = logging.getLogger("accelerator")
 _WAITING_MAX = 16
@@ -115,6 +115,8 @@ class Sampling:
             self._comparing.discard(thread)
 
     def _compared(self, sql: str) -> Verification:
+        from accelerator.verification import verify
+
         queries = self._queries
         plan = queries.plan(queries.read(sql, SPARK))[0]
         outcome = verify(queries, sql)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accelerator.builds.builder import Builder
 from accelerator.cancellation import Cancellation
 from accelerator.config import Config
 from accelerator.context import SessionContext
@@ -32,6 +31,7 @@ from accelerator.uses import Uses
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from accelerator.builds.builder import Builder
     from accelerator.engines.spark import SparkEngine
     from accelerator.indexing.builder import IndexBuilder
     from accelerator.indexing.probing import Indexes
@@ -95,6 +95,8 @@ class Services:
     @cached_property
     def builder(self) -> Builder:
         """Builds what cubes lack."""
+        from accelerator.builds.builder import Builder
+
         return Builder(
             self.lake,
             self.store,

@@ -13,17 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from accelerator import commands
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
 from accelerator.errors import ParameterError
-from accelerator.explain import Explained
 from accelerator.iceberg import Lake
-from accelerator.indexing import statements as indexing
-from accelerator.maintenance import recycle_bin
-from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch, maintain
-from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.parameters import Parameters, with_parameters
@@ -44,14 +38,18 @@ from accelerator.statements.kinds import (
     VacuumTable,
     Verify,
 )
-from accelerator.store import Report, Store
-from accelerator.verification import Verification
+from accelerator.store import Store
 from rewrite.dotted import parts_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from accelerator import commands
+    from accelerator.explain import Explained
+    from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch
     from accelerator.progress import Progress
+    from accelerator.store import Report
+    from accelerator.verification import Verification
 
 
 class Accelerator:
@@ -159,7 +157,7 @@ class Accelerator:
         statement = self.queries.guarded(sql, user, dialect)
         if isinstance(statement, Query):
             return self.queries.frame(statement)
-        if isinstance(statement, Other) or not commands.is_ours(statement, self.services):
+        if isinstance(statement, Other) or not self._is_ours(statement):
             return self.spark.sql(sql)
         return self.spark.createDataFrame(self._run(statement))
 
@@ -183,7 +181,7 @@ class Accelerator:
         if isinstance(statement, Query):
             with self.services.cancellation.within(limit):
                 return self._answer(statement)
-        if isinstance(statement, Other) or not commands.is_ours(statement, self.services):
+        if isinstance(statement, Other) or not self._is_ours(statement):
             with self.services.cancellation.within(limit):
                 return self.queries.plain(sql, Metrics())
         started = time.perf_counter()
@@ -192,14 +190,21 @@ class Accelerator:
         metrics = Metrics(engine="none", execution_ms=took)
         return Result(table, metrics, lambda: "A statement of the accelerator's own.")
 
+    def _is_ours(self, statement: Statement) -> bool:
+        from accelerator.commands import is_ours  # imports all that builds, as most answers don't
+
+        return is_ours(statement, self.services)
+
     def _run(self, statement: Statement) -> pa.Table:
+        from accelerator.commands import execute
+
         own = {
             ExplainAccelerate: self._explained,
             ExplainAnalyze: self._explained,
             ExplainWhyNot: lambda one: self.queries.explainer.why_not(one.query),
             Verify: lambda one: [self.sampling.compared(one.query.sql).row()],
         }
-        return commands.execute(statement, self.services, own)
+        return execute(statement, self.services, own)
 
     def _explained(self, statement: ExplainAccelerate | ExplainAnalyze) -> list[dict[str, str]]:
         explainer, format = self.queries.explainer, statement.format
@@ -248,11 +253,15 @@ class Accelerator:
 
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""
-        return commands.start_build(self.services, name, wait=wait, progress=progress)
+        from accelerator.commands import start_build
+
+        return start_build(self.services, name, wait=wait, progress=progress)
 
     def build_index(self, name: str, *, progress: Progress | None = None) -> pa.Table:
         """Builds what an index lacks, as `BUILD INDEX` does."""
-        rows = indexing.build_named(BuildIndex(name), self.services, progress)
+        from accelerator.indexing.statements import build_named
+
+        rows = build_named(BuildIndex(name), self.services, progress)
         return FORM_OF[BuildIndex].table(rows)
 
     def vacuum(
@@ -271,8 +280,10 @@ class Accelerator:
         would, by a dry run), what stays and why, and what it cost. A part of the name that has a
         dot stands in backticks, as in SQL.
         """
+        from accelerator.commands import vacuum
+
         statement = VacuumTable(parts_of(table), full, retain_hours, dry_run, snapshots)
-        return commands.vacuum(statement, self.services)
+        return vacuum(statement, self.services)
 
     def maintain(
         self,
@@ -289,6 +300,8 @@ class Accelerator:
         `metrics`, `[HOST:]PORT`, serves figures for Prometheus meanwhile; ConfigError where that
         can't be listened at, before the first round.
         """
+        from accelerator.maintenance.daemon import maintain
+        from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 
         def vacuum(table_uuid: str, parts: tuple[str, ...], full: bool) -> Report:
             return vacuum_stored(self.services, table_uuid, parts, Scope(full, schedule.snapshots))
@@ -308,7 +321,9 @@ class Accelerator:
         It's the one that was dropped last under that name. CubeExistsError where the name is in
         use again: `as_` gives another.
         """
-        return recycle_bin.undrop(self.services, name, as_)
+        from accelerator.maintenance.recycle_bin import undrop
+
+        return undrop(self.services, name, as_)
 
     def cancel(self) -> None:
         """Stops every statement and build of this session that runs now, in any thread.
