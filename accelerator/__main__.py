@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from accelerator.own_packages import HINT, foreign
@@ -9,12 +10,12 @@ from accelerator.own_packages import HINT, foreign
 
 def main() -> None:
     """Runs the command; says so where packages of others stand in the place of ours."""
+    gc.disable()  # what is imported stays; whoever opens the session collects again
     try:
+        from accelerator.cli.main import main as command
         from accelerator.cli.terminal import keep_standard_streams
 
         keep_standard_streams()
-        from accelerator.cli.main import main as command
-
         command()
     except ImportError:
         found = foreign()

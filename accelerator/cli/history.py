@@ -40,7 +40,7 @@ class KeptHistory(History):
             self._shorten(lines[-ENTRIES_MAX:])
         found = []
         for line in lines[-ENTRIES_MAX:]:
-            with suppress(ValueError):  # somebody else has written it
+            with suppress(RecursionError, ValueError):  # somebody else has written it
                 text = json.loads(line)
                 if isinstance(text, str):
                     found.append(text)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -21,7 +21,7 @@ from accelerator.cli.options import common as _common
 from accelerator.cli.options import one_statement as _one_statement
 from accelerator.cli.options import sql_input as _sql_input
 from accelerator.cli.options import statements as _statements
-from accelerator.cli.terminal import say
+from accelerator.cli.terminal import printing, say
 from accelerator.statements.text import split_statements
 
 if TYPE_CHECKING:
@@ -42,8 +42,19 @@ def _print(answers: list[Answer], options: Options, rows_max: int = ROWS_MAX) ->
         print_answer(answer, rows_max)
 
 
-class _Shell(click.Group):
+class _Command(click.Command):
+    """Its help may be printed where nothing can be written."""
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        """Reads what was given, which prints the help where that is asked for."""
+        with printing():
+            return super().make_context(*args, **more)
+
+
+class _Shell(_Command, click.Group):
     """Without a command's name, the shell."""
+
+    command_class = _Command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Options of no command's are the shell's."""

@@ -121,16 +121,21 @@ class Words(Completer):
 
     def _names_for(self, low: str, text: str) -> Iterator[str]:
         until, seen = time.monotonic() + _BUDGET_S, 0
-        tables = self._names.tables()
+        tables, space = self._names.tables(), low[: low.rfind(".") + 1]
+        is_space = False
         for table in tables:
             written = self._names.written(table)
-            if any(one.lower().startswith(low) for one in (written, joined(table), table[-1])):
+            names = [one.lower() for one in (written, joined(table), table[-1])]
+            is_space |= bool(space) and any(one.startswith(space) for one in names)
+            if any(one.startswith(low) for one in names):
                 yield written
+        if is_space:  # what is before the dot is no table
+            return
         for table in sorted(tables, key=lambda one: one[-1].lower() not in text):
             named = table[-1].lower() in text
             if not named and (not low or seen >= _COLUMNS_MAX or time.monotonic() > until):
                 break
             for name, _ in self._names.columns(table) or ():
                 seen += 1
-                if quoted(name).lower().startswith(low.rpartition(".")[2]):
-                    yield low[: low.rfind(".") + 1] + quoted(name)
+                if quoted(name).lower().startswith(low.removeprefix(space)):
+                    yield space + quoted(name)

@@ -6,6 +6,7 @@ code: 1 for a failure, 130 when cancelled.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -129,6 +130,16 @@ def open_session(
     warehouse: str | None, config_file: str | None, create: bool, **settings: Any
 ) -> Session:
     """An embedded session; without a warehouse, the one that `accelerator.toml` here names."""
+    try:
+        return _opened(warehouse, config_file, create, settings)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _opened(
+    warehouse: str | None, config_file: str | None, create: bool, settings: dict[str, Any]
+) -> Session:
     import accelerator
     from accelerator.config import ENV_FILE, ENV_PREFIX, FILE_NAME, Config
     from accelerator.opening import open_loaded

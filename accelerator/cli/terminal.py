@@ -54,6 +54,16 @@ def say(text: str, *, err: bool = False) -> None:
                 _leave(error)
 
 
+@contextmanager
+def printing() -> Iterator[None]:
+    """Inside, others than `say` print, and do nothing else with files."""
+    try:
+        yield
+    except OSError as error:
+        _nowhere(sys.stdout)
+        _leave(error)
+
+
 class Output:
     """Standard output for bytes, as a file that knows how many were written.
 

@@ -257,6 +257,95 @@ def test_an_error_has_its_code_and_hint_and_leaves_by_1():
         assert fake.closed
 
 
+@pytest.mark.parametrize("more", [["--json"], ["--format", "json"]])
+def test_an_error_is_the_json_document_where_one_was_asked_for(more):
+    fake = Fake()
+    fake.error = CubeNotFoundError("no cube named x", hint="cubes here: sales")
+    found = run(fake, "sql", "SELECT 1; SELECT 2", *more)
+    assert (found.exit_code, found.stderr) == (1, "")
+    assert json.loads(found.stdout) == {
+        "error": {
+            "code": "cube_not_found",
+            "message": "no cube named x",
+            "hint": "cubes here: sales",
+        }
+    }
+    fake.error = CancelledError("cancelled")
+    found = run(fake, "sql", "SELECT 1", *more)
+    assert (found.exit_code, json.loads(found.stdout)["error"]["code"]) == (130, "cancelled")
+
+
+EVERY = pa.table(
+    {
+        "i": [1, None],
+        "t": ["", None],
+        "d": pa.array([Decimal("1.50"), None]),
+        "b": [b"\x00\xff", None],
+        "l": [[1, None], None],
+        "s": [{"x": "\u202e"}, None],
+        "at": [datetime(2024, 1, 2, 3), None],
+        "n": pa.nulls(2),
+    }
+)
+
+
+@pytest.mark.parametrize("name", ["csv", "arrow", "parquet"])
+def test_rows_of_every_type_in_a_format(name, tmp_path):
+    fake = Fake(SELECT=EVERY)
+    found = run(fake, "sql", "SELECT 1", "--format", name, "--timeout", "3")
+    assert (found.exit_code, found.stderr, fake.timeouts) == (0, "", [3.0])
+    data = found.stdout_bytes
+    if name == "csv":
+        assert data.decode().splitlines() == [
+            '"i","t","d","b","l","s","at","n"',
+            '1,"","1.50","00ff","[1, null]","{""x"": ""\u202e""}",2024-01-02 03:00:00.000000,',
+            ",,,,,,,",
+        ]
+        return
+    source = pa.BufferReader(data)
+    read = parquet.read_table(source) if name == "parquet" else ipc.open_stream(source).read_all()
+    assert read.to_pydict() == EVERY.to_pydict()
+
+
+def test_formats_of_several_statements():
+    both = run(Fake(SELECT=pa.table({"a": [1]})), "sql", "SELECT 1; SELECT 2", "--format", "csv")
+    assert both.stdout == '"a"\n1\n"a"\n1\n'
+    for name in ("arrow", "parquet"):
+        fake = Fake()
+        found = run(fake, "sql", "SELECT 1; SELECT 2", "--format", name)
+        assert (found.exit_code, fake.asked) == (2, [])
+    nothing = run(Fake(DROP=pa.table({})), "sql", "DROP TABLE t", "--format", "parquet")
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+
+
+def test_rows_that_end_early_are_an_error_in_every_format():
+    for name in ("csv", "arrow", "parquet"):
+        found = run(Fake(), "sql", "SELECT broken", "--format", name)
+        assert (found.exit_code, found.stderr) == (1, "error [error]: cut\nhint: mend it\n")
+
+
+def test_statements_come_through_a_pipe_without_a_command():
+    fake = Fake()
+    found = run(fake, "--warehouse", "wh", input="SELECT 1; SELECT 2")
+    assert (found.exit_code, fake.asked) == (0, ["SELECT 1", "SELECT 2"])
+    assert fake.opened == ("wh", None, False)
+    nothing = run(fake, input=" -- nothing")
+    assert nothing.exit_code == 2 and nothing.stdout.startswith("Usage: ")
+
+
+def test_verbose_shows_what_spark_says(monkeypatch):
+    opened = []
+
+    def opener(*given, **settings):
+        opened.append(settings)
+        return Fake()
+
+    monkeypatch.setattr("accelerator.cli.options.open_session", opener)
+    for more in ([], ["-v"]):
+        assert run(None, "sql", "SELECT 1", *more).exit_code == 0
+    assert opened == [{}, {"spark_output": "shown"}]
+
+
 def test_a_script_ends_at_its_first_failure():
     fake = Fake()
     fake.error = CubeNotFoundError("no cube named x")

@@ -29,6 +29,7 @@ class Terminal:
         words: Sequence[str],
         *,
         cwd: Path,
+        command: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
         columns: int = 80,
         lines: int = 24,
@@ -39,10 +40,14 @@ class Terminal:
         environ = {
             key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")
         }
-        environ |= {"PYTHONPATH": str(HOUSE), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
+        environ.pop("PYTHONPATH", None)
+        if command is None:
+            command = [sys.executable, "-m", "accelerator"]
+            environ["PYTHONPATH"] = str(HOUSE)
+        environ |= {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
         environ |= {"XDG_STATE_HOME": str(cwd / "state"), "PAGER": "cat", **(environment or {})}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "accelerator", *words],
+            [*command, *words],
             stdin=theirs,
             stdout=theirs if stdout is None else stdout,
             stderr=theirs,

@@ -1,0 +1,92 @@
+"""A start in the background: waiting for it can end, and it goes on."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from accelerator.engines.starting import scratch
+from accelerator.engines.starting.background import Background
+from accelerator.errors import CancelledError, EngineError
+from accelerator.interrupts import looking
+
+
+class Start:
+    """One that ends when it's told to."""
+
+    def __init__(self, error=None):
+        self.go, self.undone, self.error = threading.Event(), threading.Event(), error
+
+    def make(self):
+        self.go.wait()
+        if self.error is not None:
+            raise self.error
+        return "session"
+
+    def undo(self, made):
+        assert made == "session"
+        self.undone.set()
+
+
+def stop():
+    raise CancelledError("the statement was cancelled")
+
+
+def test_who_stops_waiting_leaves_the_start_going():
+    start = Start()
+    made = Background(start.make, start.undo)
+    with pytest.raises(CancelledError), looking(stop):
+        made.wait()
+    start.go.set()
+    assert made.wait() == made.wait() == "session"
+    assert not made.failed and not start.undone.is_set()
+
+
+def test_a_failure_is_told_to_those_who_wait():
+    start = Start(EngineError("no memory"))
+    made = Background(start.make, start.undo)
+    start.go.set()
+    for _ in range(2):
+        with pytest.raises(EngineError, match="no memory"):
+            made.wait()
+    assert made.failed
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_nobody_needs_is_undone(when):
+    start = Start()
+    made = Background(start.make, start.undo)
+    if when == "after":
+        start.go.set()
+        made.wait()
+    made.leave()
+    start.go.set()
+    assert start.undone.wait(30)
+    with pytest.raises(EngineError, match="closed"):
+        made.wait()
+
+
+def test_looking_is_of_the_innermost_work():
+    with looking(stop), looking(lambda: None):
+        start = Start()
+        start.go.set()
+        assert Background(start.make, start.undo).wait() == "session"
+
+
+def test_the_last_words_are_without_stacks(monkeypatch, tmp_path):
+    monkeypatch.setattr(scratch, "folder", lambda: tmp_path)
+    assert scratch.last_words() == ""
+    stack = "".join(f"\tat org.Some.where(Some.scala:{line})\n" for line in range(500))
+    scratch.log_file().write_bytes(
+        b"x" * 100_000
+        + f"\none\n\nException: two\n{stack}\t... 33 more\n".encode()
+        + b"\xff three\n"
+    )
+    assert scratch.last_words(3) == "one\nException: two\n\ufffd three"
+
+
+def test_the_folder_is_for_its_owner_alone():
+    made = scratch.folder()
+    assert made == scratch.folder()
+    assert made.stat().st_mode & 0o777 == 0o700
