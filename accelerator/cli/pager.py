@@ -28,7 +28,8 @@ def _paged(text: str) -> bool:
         words = shlex.split(os.environ.get("PAGER") or _DEFAULT)
     except ValueError:
         words = shlex.split(_DEFAULT)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A handler of ours isn't the pager's, as being ignored would be.
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     try:
         shown = printable(text).encode(errors="replace") + b"\n"
         subprocess.run(words, input=shown, check=False)

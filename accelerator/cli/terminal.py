@@ -22,6 +22,7 @@ EXIT_PIPE = 141
 """As a shell tells of a process that SIGPIPE has ended."""
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FIRST_S, _FRAME_S = 0.2, 0.12
+_FRAMES_A_LOOK = 4
 _CLEAR = "\r\x1b[K"
 
 
@@ -141,11 +142,12 @@ class _Spinner:
 
     def turn(self, activity: Callable[[], str], ended: threading.Event) -> None:
         """Until it has ended, draws what `activity` says while it says something."""
-        frame = 0
+        frame, said = 0, ""
         wait = _FIRST_S
         while not ended.wait(wait):
             wait = _FRAME_S
-            said = activity()
+            if frame % _FRAMES_A_LOOK == 0:
+                said = activity()
             with self._lock:
                 if ended.is_set():
                     break

@@ -432,7 +432,9 @@ def _hear_ctrl_c(session: SparkSession) -> None:
     if threading.current_thread() is not threading.main_thread():
         return
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler and getattr(before, "__module__", "") != __name__:
+    made_by = str(getattr(before, "__module__", ""))
+    of_a_session = made_by == __name__ or made_by.startswith("pyspark")
+    if before not in (None, signal.default_int_handler) and not of_a_session:
         return
 
     def stop_jobs(_number: int, _frame: FrameType | None) -> None:

@@ -16,7 +16,6 @@ from accelerator.errors import ConfigError
 from accelerator.redaction import redacted
 from accelerator.store.entries import Entry
 from accelerator.store.local_files import LocalFiles
-from accelerator.store.object_files import ObjectFiles
 
 _REMOTE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "memory")
 
@@ -84,6 +83,8 @@ def open_files(root: str, options: Mapping[str, str] | None = None) -> Files:
             f"store {redacted(root, {})!r} has a scheme that isn't known",
             hint="use a local path, file:, s3:, gs:, az: or abfss:",
         )
+    from accelerator.store.object_files import ObjectFiles  # imports a client of object stores
+
     return ObjectFiles(root, options or {})
 
 

@@ -53,6 +53,16 @@ def test_a_failure_is_told_to_those_who_wait():
     assert made.failed
 
 
+def test_who_waits_is_told_that_it_was_left():
+    start = Start()
+    made = Background(start.make, start.undo)
+    threading.Timer(0.05, made.leave).start()
+    with pytest.raises(EngineError, match="closed"):
+        made.wait()
+    start.go.set()
+    assert start.undone.wait(30)
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_what_nobody_needs_is_undone(when):
     start = Start()

@@ -36,7 +36,7 @@ class Background(Generic[T]):
 
     def wait(self) -> T:
         """What was made. Ctrl-C, a time limit or a cancelled statement end the waiting alone."""
-        while not self._ended.wait(_LOOK_S):
+        while not self._ended.wait(_LOOK_S) and not self._left:
             look_up()
         if self._error is not None:
             raise self._error
