@@ -9,7 +9,7 @@ connection, not a cursor.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from datetime import time as time_of_day
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,9 @@ from accelerator.errors import (
     EngineError,
     GuardError,
     ParameterError,
+    SessionClosedError,
+    StatementError,
+    UnrepresentableError,
 )
 
 if TYPE_CHECKING:
@@ -69,7 +72,7 @@ class DatabaseError(Error):
 
 
 class DataError(DatabaseError):
-    """Of a value: a division by zero, a number out of its range."""
+    """Of a value: a division by zero, a number out of its range, a date that Python hasn't."""
 
 
 class OperationalError(DatabaseError):
@@ -140,9 +143,18 @@ class Connection:
     @property
     def session(self) -> Accelerator:
         """What answers; InterfaceError once the connection is closed."""
+        self._check()
+        assert self._session is not None
+        return self._session
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it and its session can be asked."""
+        return self._session is not None and not self._session.closed
+
+    def _check(self) -> None:
         if self._session is None:
             raise InterfaceError("the connection is closed")
-        return self._session
 
     def cursor(self) -> Cursor:
         """Another cursor."""
@@ -150,7 +162,7 @@ class Connection:
 
     def commit(self) -> None:
         """Nothing: each statement commits by itself."""
-        assert self.session
+        self._check()
 
     def rollback(self) -> None:
         """NotSupportedError: what a statement did is done."""
@@ -185,26 +197,33 @@ class Cursor:
         """Of each column: name, type, then display and internal size, precision, scale, NULLs."""
         if self._result is None:
             return None
-        return [_described(field) for field in self._result.schema]
+        return [_described(field) for field in self._result.schema] or None
 
     @property
     def rowcount(self) -> int:
         """Rows of the answer; -1 before there is one."""
-        return -1 if self._result is None else self._result.num_rows
+        return -1 if self._result is None or not self._result.columns else self._result.num_rows
 
-    def execute(self, operation: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> Cursor:
+    def execute(
+        self, operation: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None
+    ) -> Cursor:
         """Runs a statement; itself."""
         self._check()
         self._result = None
         with _errors():
-            self._result = self.connection.session.query(operation, parameters or None)
+            self._result = self.connection.session.query(operation, parameters)
         return self
 
-    def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Any]]) -> Cursor:
+    def executemany(
+        self, operation: str, seq_of_parameters: Iterable[Sequence[Any] | Mapping[str, Any]]
+    ) -> Cursor:
         """Runs it for each of the parameters; ProgrammingError of statements that give rows."""
+        self._check()
+        self._result = None
+        if not isinstance(seq_of_parameters, Iterable):
+            raise ProgrammingError("executemany takes a sequence of parameters")
         for parameters in seq_of_parameters:
-            self.execute(operation, parameters)
-            if self._result is not None and self._result.num_rows:
+            if self.execute(operation, parameters).rowcount > 0:
                 self._result = None
                 raise ProgrammingError("executemany is for statements that give no rows")
         return self
@@ -235,9 +254,14 @@ class Cursor:
     def setoutputsize(self, size: int, column: int | None = None) -> None:
         """Nothing."""
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        while (row := self.fetchone()) is not None:
-            yield row
+    def __iter__(self) -> Cursor:
+        return self
+
+    def __next__(self) -> tuple[Any, ...]:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
 
     def __enter__(self) -> Cursor:
         return self
@@ -248,14 +272,14 @@ class Cursor:
 
     def _rows(self) -> Result:
         self._check()
-        if self._result is None:
+        if self._result is None or not self._result.columns:
             raise ProgrammingError("no statement has given rows yet")
         return self._result
 
     def _check(self) -> None:
         if self._closed:
             raise InterfaceError("the cursor is closed")
-        assert self.connection.session
+        self.connection._check()
 
 
 def _described(field: pa.Field) -> tuple[Any, ...]:
@@ -269,7 +293,9 @@ def _described(field: pa.Field) -> tuple[Any, ...]:
 
 
 _SORTED: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[Error]], ...] = (
-    ((ConfigError, ParameterError), ProgrammingError),
+    (SessionClosedError, InterfaceError),
+    (UnrepresentableError, DataError),
+    ((ConfigError, ParameterError, StatementError), ProgrammingError),
     (GuardError, NotSupportedError),
     ((EngineError, CancelledError), OperationalError),
     (AcceleratorError, DatabaseError),

@@ -188,6 +188,18 @@ class ParameterError(AcceleratorError):
     code = "parameters_invalid"
 
 
+class UnrepresentableError(AcceleratorError):
+    """A value of an answer has no form where it's wanted: Python has no date after 9999."""
+
+    code = "value_unrepresentable"
+
+
+class SessionClosedError(AcceleratorError):
+    """The session is asked something after it was closed."""
+
+    code = "session_closed"
+
+
 class CancelledError(AcceleratorError):
     """The statement or build was cancelled by its caller."""
 
@@ -223,6 +235,7 @@ __all__ = [
     "OutputError",
     "PartitionGuardError",
     "RowsGuardError",
+    "SessionClosedError",
     "SortGuardError",
     "StatementError",
     "StoreConflictError",
@@ -230,5 +243,6 @@ __all__ = [
     "UnknownColumnError",
     "UnknownTableError",
     "UnreadableGuardError",
+    "UnrepresentableError",
     "UntranslatedError",
 ]

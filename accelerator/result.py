@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from accelerator.errors import ConfigError
 from accelerator.metrics import Metrics
-from accelerator.shown import is_terminal, rows_of, table_html, table_text
+from accelerator.python_values import pandas_of, polars_of, rows_of
+from accelerator.shown import is_terminal, table_html, table_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ class Result:
     Whatever reads Arrow's C streams reads it: `pa.table(result)`, `polars.from_arrow(result)`,
     `duckdb.sql("FROM result")`. It iterates over tuples of Python values, a batch of them in memory
     at a time. What `fetchone`, `fetchmany` and `fetchall` gave isn't given again by these, to
-    whichever thread.
+    whichever thread. UnrepresentableError for a value that Python hasn't; `arrow` has them all.
     """
 
     def __init__(self, table: pa.Table, metrics: Metrics, explain: Callable[[], str]) -> None:
@@ -56,7 +57,8 @@ class Result:
 
     def df(self) -> pd.DataFrame:
         """The rows as a pandas frame."""
-        return self._table.to_pandas()
+        frame: pd.DataFrame = pandas_of(self._table)
+        return frame
 
     def to_pandas(self) -> pd.DataFrame:
         """The same as `df`."""
@@ -65,10 +67,10 @@ class Result:
     def pl(self) -> polars.DataFrame:
         """The rows as a polars frame; ConfigError where polars isn't installed."""
         try:
-            import polars
+            frame: polars.DataFrame = polars_of(self._table)
         except ImportError as error:
             raise ConfigError("polars isn't installed", hint="pip install polars") from error
-        return polars.DataFrame(self._table)
+        return frame
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row; None behind the last."""
@@ -79,8 +81,9 @@ class Result:
         """So many further rows; fewer at the end."""
         with self._lock:
             start = self._given
-            end = self._given = min(self.num_rows, start + max(0, int(size)))
-        return rows_of(self._table.slice(start, end - start))
+            found = rows_of(self._table.slice(start, max(0, int(size))))
+            self._given += len(found)
+        return found
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that weren't fetched yet."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
-from accelerator.errors import ParameterError
+from accelerator.errors import ParameterError, SessionClosedError, StatementError
 from accelerator.iceberg import Lake
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
@@ -61,14 +61,38 @@ class Accelerator:
     def __init__(
         self, config: Config, lake: Lake, store: Store, spark: SparkSource, context: SessionContext
     ) -> None:
-        self.services = Services.of(config, lake, store, spark, context)
-        self.queries = Queries(self.services)
-        self.sampling = Sampling(self.queries, config.verify_sample)
+        self._services = Services.of(config, lake, store, spark, context)
+        self._queries = Queries(self._services)
+        self._closed = False
+        self.sampling = Sampling(self._queries, config.verify_sample)
+
+    @property
+    def services(self) -> Services:
+        """What its parts work with; SessionClosedError once it's closed."""
+        self._check()
+        return self._services
+
+    @property
+    def queries(self) -> Queries:
+        """Its queries; SessionClosedError once it's closed."""
+        self._check()
+        return self._queries
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def _check(self) -> None:
+        if self._closed:
+            raise SessionClosedError(
+                "the session is closed", hint="accelerator.open or attach gives another"
+            )
 
     @property
     def config(self) -> Config:
         """The settings that it was opened with."""
-        return self.services.config
+        return self._services.config
 
     @property
     def spark(self) -> SparkSession:
@@ -78,7 +102,7 @@ class Accelerator:
     @property
     def spark_started(self) -> bool:
         """Whether a Spark session runs."""
-        return self.services.spark_source.started
+        return self._services.spark_source.started
 
     @property
     def activity(self) -> str:
@@ -88,7 +112,7 @@ class Accelerator:
     @property
     def fallbacks(self) -> dict[str, int]:
         """How often something of the layer itself failed, by code."""
-        return self.services.failures.counts
+        return self._services.failures.counts
 
     def query(
         self,
@@ -166,12 +190,18 @@ class Accelerator:
         return self._run(self.queries.read(sql, dialect))
 
     def _bound(self, sql: str, params: Parameters | None, dialect: str | None) -> str:
-        if params is not None and (dialect or self.config.dialect) != "spark":
+        if not isinstance(sql, str):
+            raise StatementError(
+                f"the statement is a {type(sql).__name__}", hint="give it as a text"
+            )
+        if (dialect or self.config.dialect) == "spark":
+            return with_parameters(sql, params)
+        if params:
             raise ParameterError(
                 "parameters are for statements in Spark's dialect",
                 hint="write the statement in Spark SQL, or its values into it",
             )
-        return with_parameters(sql, params)
+        return sql
 
     def _limit(self, timeout_s: float | None) -> float:
         return self.config.timeout_s if timeout_s is None else timeout_s
@@ -330,12 +360,15 @@ class Accelerator:
 
         A stream runs while a batch is waited for; between two of them closing its reader ends it.
         """
-        self.services.cancellation.cancel()
+        self._services.cancellation.cancel()
 
     def close(self) -> None:
-        """Ends the session: pins, DuckDB, and Spark if it was started here."""
+        """Ends the session: pins, DuckDB, and Spark if it was started here; twice is as once."""
+        if self._closed:
+            return
         self.sampling.close(self.cancel)
-        self.services.close()
+        self._closed = True
+        self._services.close()
 
     def __enter__(self) -> Accelerator:
         return self

@@ -17,6 +17,8 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from accelerator.python_values import shown_values
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -93,7 +95,7 @@ def table_html(table: pa.Table, metrics: Metrics) -> str:
         f"<th>{_escaped(one.name)}<br><small>{_escaped(type_name(one.type))}</small></th>"
         for one in shown.schema
     )
-    columns = [_values(column) for column in shown.columns]
+    columns = [shown_values(column) for column in shown.columns]
     lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in zip(*columns, strict=True))
     left = []
     if table.num_rows > shown.num_rows:
@@ -144,7 +146,7 @@ def _known(column: pa.ChunkedArray, *, as_text: bool) -> pa.ChunkedArray:
     drawn = not (as_text or t.is_null(kind) or t.is_duration(kind) or t.is_interval(kind))
     if drawn and not (_is_text(kind) or _is_bytes(kind) or t.is_nested(kind)):
         return column
-    told = [None if one is None else text_value(one) for one in _values(column)]
+    told = [None if one is None else text_value(one) for one in shown_values(column)]
     shown = [None if one is None else cut(printable(one)) for one in told]
     if drawn and shown == told and not (t.is_nested(kind) and any(map(_has_escapes, told))):
         return column
@@ -168,16 +170,6 @@ def _has_escapes(told: str | None) -> bool:
     return told is not None and "\\u00" in told
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    """Python's values; Arrow's own texts where Python has no such time."""
-    import pyarrow as pa
-
-    try:
-        return list(column.to_pylist())
-    except (OverflowError, ValueError):
-        return list(column.cast(pa.string()).to_pylist())
-
-
 def footer(rows: int, metrics: Mapping[str, Any]) -> str:
     """E.g. `5 rows · 3.2 ms · duckdb · cube sales`."""
     parts = [f"{rows:,} row{'' if rows == 1 else 's'}"]
@@ -189,12 +181,6 @@ def footer(rows: int, metrics: Mapping[str, Any]) -> str:
     if metrics["fallback"]:
         parts.append(f"plain ({metrics['fallback']})")
     return " · ".join(parts)
-
-
-def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows as tuples of Python values."""
-    columns = [column.to_pylist() for column in table.columns]
-    return list(zip(*columns, strict=True)) if columns else [()] * int(table.num_rows)
 
 
 def text_value(value: object) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.cli.session import Answer
 from accelerator.cli.terminal import say
-from accelerator.shown import footer, json_value, rows_of, table_text, type_name
+from accelerator.python_values import rows_of
+from accelerator.shown import footer, json_value, table_text, type_name
 
 if TYPE_CHECKING:
     from accelerator.verification import Verification

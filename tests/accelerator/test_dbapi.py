@@ -129,6 +129,47 @@ def test_statements_of_our_own_and_transactions(connection: dbapi.Connection) ->
     cursor.setoutputsize(1, 0)
 
 
+def test_a_cursor_is_an_iterator(connection: dbapi.Connection) -> None:
+    cursor = connection.cursor().execute(f"{_ALL} WHERE n = ?", (1,))
+    assert iter(cursor) is cursor
+    assert next(cursor) == ("Cooper's",)
+    with pytest.raises(StopIteration):
+        next(cursor)
+
+
+def test_what_is_no_statement_and_no_parameters(connection: dbapi.Connection) -> None:
+    cursor = connection.cursor().execute(_ALL)
+    for sql, values in ((None, None), (b"x", None), (5, ()), (_ALL, 5), (_ALL, {1})):
+        with pytest.raises(dbapi.ProgrammingError):
+            cursor.execute(sql, values)  # type: ignore[arg-type]
+    with pytest.raises(dbapi.ProgrammingError, match="1 markers and 0 values"):
+        cursor.execute(f"{_ALL} WHERE n = ?", ())
+    with pytest.raises(dbapi.ProgrammingError, match="takes a sequence"):
+        cursor.executemany(_ALL, None)  # type: ignore[arg-type]
+    cursor.execute(_ALL)
+    cursor.executemany(_ALL, [])
+    assert (cursor.description, cursor.rowcount) == (None, -1)
+
+
+def test_values_that_python_has_not_are_errors_of_data(connection: dbapi.Connection) -> None:
+    late = connection.session.query(_ALL)
+    late._table = pa.table({"c": pa.array([4_000_000], pa.int32()).cast(pa.date32())})
+    cursor = connection.cursor()
+    cursor._result = late
+    with pytest.raises(dbapi.DataError, match="9999"):
+        cursor.fetchall()
+
+
+def test_a_statement_without_columns_gives_no_rows(
+    connection: dbapi.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Services, "plain_table", lambda *_: pa.table({}))
+    cursor = connection.cursor().execute("CREATE TABLE d.other (a INT) USING iceberg")
+    assert (cursor.description, cursor.rowcount) == (None, -1)
+    with pytest.raises(dbapi.ProgrammingError, match="no statement has given rows"):
+        cursor.fetchone()
+
+
 def test_what_is_closed(connection: dbapi.Connection) -> None:
     cursor = connection.cursor()
     cursor.execute(_ALL)
@@ -156,6 +197,9 @@ def test_over_a_session_that_is_open(pristine: Pristine, no_java: None) -> None:
         assert session.query(_ALL).num_rows == 5
         with pytest.raises(dbapi.InterfaceError, match="its settings already"):
             dbapi.connect("x", session=session)
+        left = dbapi.connect(session=session).cursor()
+    with pytest.raises(dbapi.InterfaceError, match="session is closed"):
+        left.execute(_ALL)
 
 
 def test_errors_are_those_of_the_standard(

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.errors import ParameterError
+from accelerator.errors import ParameterError, SessionClosedError, StatementError
 from accelerator.parameters import literal, with_parameters
 from tests.support.pristine import Pristine
 
@@ -86,7 +87,16 @@ def test_markers_are_tokens() -> None:
         ("SELECT ?", [object()], "parameter 1 is a object"),
         ("SELECT ?", [[1]], "parameter 1 is a list"),
         ("SELECT ?", [timedelta(1)], "parameter 1 is a timedelta"),
+        ("SELECT ?", bytearray(b"x"), "parameters are a bytearray"),
         ("SELECT ?", [2**63], "more than 64 bits"),
+        ("SELECT ?", [Decimal("1E+999999999")], "no decimal"),
+        ("SELECT ?", [np.array([1, 2])], "parameter 1 is a ndarray"),
+        ("SELECT ?", [pd.Series([1])], "parameter 1 is a Series"),
+        ("SELECT ?", [np.timedelta64(1, "ns")], "parameter 1 is a timedelta64"),
+        ("SELECT ?", [np.datetime64(1, "ns")], "has nanoseconds"),
+        ("SELECT ?", [pd.Timestamp(1)], "has nanoseconds"),
+        ("SELECT ?", [np.datetime64("12000-01-01", "us")], "no time of Python's"),
+        ("SELECT ?", [datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1)))], "in UTC before"),
         ("SELECT ?", [Decimal("NaN")], "no decimal"),
         ("SELECT ?", [Decimal(10) ** 38], "no decimal"),
         ("SELECT ?", ["\ud800"], "isn't Unicode"),
@@ -97,7 +107,80 @@ def test_what_does_not_fit(sql: str, params: Any, message: str) -> None:
         with_parameters(sql, params)
 
 
+def test_scalars_of_libraries() -> None:
+    for value, text in (
+        (np.float32(0.5), "(0.5e0D)"),
+        (np.bool_(True), "TRUE"),
+        (np.array(5), "5"),
+        (np.str_("x"), "'x'"),
+        (np.datetime64("2024-01-01"), "DATE'2024-01-01'"),
+        (np.datetime64("2024-01-01", "ns"), "TIMESTAMP_NTZ'2024-01-01 00:00:00.000000'"),
+        (np.datetime64("NaT"), "NULL"),
+        (pd.Timestamp("2024-01-01"), "TIMESTAMP_NTZ'2024-01-01 00:00:00.000000'"),
+        (pd.NaT, "NULL"),
+        (pd.NA, "NULL"),
+        (pa.scalar(5), "5"),
+        (pa.scalar(None), "NULL"),
+    ):
+        assert literal(value, "it") == text
+
+
+def test_subclasses_say_nothing_of_themselves() -> None:
+    hostile = "1) OR (1=1"
+    own: dict[str, Any] = {
+        name: lambda *_, **__: hostile
+        for name in ("__repr__", "__str__", "__format__", "isoformat", "encode", "hex")
+    }
+    for value in (5, 2**40, 1.5, Decimal("1.5"), Decimal(5), "x", "x'", date(2024, 1, 2)):
+        kind = type(value)
+        made = type("Own", (kind,), own)
+        other = made(2024, 1, 2) if isinstance(value, date) else made(value)
+        assert literal(other, "it") == literal(value, "it")
+    at = type("At", (datetime,), own)(2024, 1, 2)
+    assert literal(at, "it") == literal(datetime(2024, 1, 2), "it")
+
+
+def test_numbers_are_answered_in_process(acc: Accelerator) -> None:
+    for value in (1.5, -1.5, 1e300, Decimal("1.5"), Decimal(-5), Decimal("1E+3"), 2**40):
+        found = acc.query("SELECT k, ? AS v FROM d.t WHERE k = 1", [value])
+        ((_, told),) = found.fetchall()
+        assert (told, type(told), found.metrics.engine) == (value, type(value), "duckdb")
+
+
+def test_statements_of_our_own_take_parameters(acc: Accelerator) -> None:
+    told = acc.query("EXPLAIN ACCELERATE SELECT k FROM d.t WHERE name = ?", ["O'Hara"])
+    assert told.num_rows
+    acc.query("CREATE CUBE c AS SELECT k, count(*) AS n FROM d.t WHERE k > ? GROUP BY k", [1])
+    assert acc.query("SHOW CUBES").num_rows == 1
+    acc.query("DROP CUBE c")
+
+
+def test_a_statement_without_values_stays_as_it_is() -> None:
+    for sql in ("", " ", "-- nothing", "SELECT '", "SELECT '${x}'"):
+        assert with_parameters(sql, []) == sql
+
+
+def test_what_is_no_text_is_no_statement(acc: Accelerator) -> None:
+    for sql in (None, 5, b"SELECT k FROM d.t"):
+        with pytest.raises(StatementError, match="the statement is a"):
+            acc.query(sql)  # type: ignore[arg-type]
+
+
+def test_a_closed_session_answers_nothing(pristine: Pristine, no_java: None) -> None:
+    session = accelerator.open(pristine.lake(_fill))
+    assert session.query("SELECT k FROM d.t").num_rows == 5
+    session.close()
+    session.close()
+    for use in (session.query, session.stream, session.sql, session.explain, session.why_not):
+        with pytest.raises(SessionClosedError, match="the session is closed"):
+            use("SELECT k FROM d.t")
+    with pytest.raises(SessionClosedError):
+        session.query("SHOW CUBES")
+    assert session.config.catalog_name == "lake"
+
+
 def test_other_dialects(acc: Accelerator) -> None:
+    assert acc.query("SELECT k FROM d.t", [], dialect="trino").num_rows == 5
     with pytest.raises(ParameterError, match="Spark's dialect"):
         acc.query("SELECT k FROM d.t WHERE k = ?", [1], dialect="trino")
 
@@ -111,11 +194,14 @@ def test_other_dialects(acc: Accelerator) -> None:
         (-(2**31), "(-2147483648)"),
         (2**31, "2147483648L"),
         (-(2**63), "(-9223372036854775808L)"),
-        (1.5, "(1.5D)"),
+        (1.5, "(1.5e0D)"),
+        (-0.0, "(-0.0e0D)"),
         (1e300, "(1e+300D)"),
         (-math.inf, "CAST('-Infinity' AS DOUBLE)"),
-        (Decimal("-1.50"), "(-1.50BD)"),
-        (Decimal("1E+3"), "(1000BD)"),
+        (Decimal("-1.50"), "(-1.50)"),
+        (Decimal("1E+3"), "CAST(1000 AS DECIMAL(4,0))"),
+        (Decimal("0"), "CAST(0 AS DECIMAL(1,0))"),
+        (Decimal("1234567890123456789"), "(1234567890123456789BD)"),
         ("it's", "CAST(X'69742773' AS STRING)"),
         ("", "''"),
         ("${env:HOME}", "CAST(X'247b656e763a484f4d457d' AS STRING)"),
@@ -135,7 +221,8 @@ def test_literals(value: Any, text: str) -> None:
 
 _LITERAL = re.compile(
     r"""NULL|TRUE|FALSE|\(-\d+L?\)|\d+L?|\(-?\d[\d.e+-]*D\)|CAST\('(NaN|-?Infinity)' AS DOUBLE\)"""
-    r"""|\(-?[\d.]+BD\)|'[^'\\$\x00-\x1f]*'|CAST\(X'[0-9a-f]*' AS STRING\)|X'[0-9a-f]*'"""
+    r"""|\(-?\d+\.\d+\)|\(-?\d+BD\)|CAST\(-?\d+ AS DECIMAL\(\d+,0\)\)"""
+    r"""|'[^'\\$\x00-\x1f]*'|CAST\(X'[0-9a-f]*' AS STRING\)|X'[0-9a-f]*'"""
     r"""|DATE'[\d-]+'|TIMESTAMP(_NTZ)?'[\d :.-]+Z?'"""
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from html.parser import HTMLParser
 
@@ -13,7 +13,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-from accelerator.errors import ConfigError
+from accelerator.errors import ConfigError, UnrepresentableError
 from accelerator.metrics import Metrics
 from accelerator.result import Result
 from accelerator.shown import table_html, table_text
@@ -153,6 +153,58 @@ def test_what_duckdb_has_no_type_for_is_drawn_as_text() -> None:
         assert len(table_text(table, 20, 200).splitlines()) >= 6
         assert "<td" in table_html(table, Metrics())
     assert table_text(pa.table({}), 20, 80) == ""
+
+
+_LATE = pa.array([0, 4_000_000], pa.int32()).cast(pa.date32())
+
+
+def test_values_that_python_has_not() -> None:
+    late = Result(pa.table({"c": _LATE}), Metrics(), lambda: "")
+    assert late.fetchone() == (date(1970, 1, 1),)
+    for use in (late.fetchone, late.fetchall, lambda: list(late), late.df):
+        with pytest.raises(UnrepresentableError, match="9999"):
+            use()
+    assert late.arrow()["c"].cast(pa.string()).to_pylist() == ["1970-01-01", "12921-08-18"]
+    odd = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    spoiled = Result(pa.table({"c": odd}), Metrics(), lambda: "")
+    with pytest.raises(UnrepresentableError, match="the column c has a text that isn't UTF-8"):
+        spoiled.fetchall()
+    with pytest.raises(UnrepresentableError):
+        spoiled.df()
+    assert "\ufffd" in spoiled._repr_html_()
+
+
+def test_polars_has_a_name_once() -> None:
+    twice = pa.Table.from_arrays([pa.array([1])] * 2, names=["a", "a"])
+    with pytest.raises(UnrepresentableError, match="there are several of a"):
+        Result(twice, Metrics(), lambda: "").pl()
+    months = pa.table({"m": pa.array([pa.MonthDayNano([1, 2, 3])])})
+    with pytest.raises(UnrepresentableError, match="polars can't have"):
+        Result(months, Metrics(), lambda: "").pl()
+
+
+def test_times_that_python_has_not_are_shown_as_spark_writes_them() -> None:
+    far = pa.array([2**62, -(2**57), None, 0], pa.int64())
+    columns = {
+        "date": _LATE.take([1, 0, 0, 0]),
+        "at": far.cast(pa.timestamp("us")),
+        "zoned": far.cast(pa.timestamp("us", tz="UTC")),
+        "within": pa.array([[4_000_000], None, [], [0]], pa.list_(pa.int32())).cast(
+            pa.list_(pa.date32())
+        ),
+        "struct": pa.StructArray.from_arrays([_LATE.take([1, 1, 1, 0])], names=["x"]),
+    }
+    found = table_html(pa.table(columns), Metrics())
+    for part in (
+        "<td>+12921-08-18</td>",
+        "<td>+148108-07-06 14:00:27.387904</td>",
+        "<td>-2597-",
+        "<td>+148108-07-06 14:00:27.387904+00:00</td>",
+        "<td>1970-01-01 00:00:00</td>",
+        "[&quot;+12921-08-18&quot;]",
+        "{&quot;x&quot;: &quot;+12921-08-18&quot;}",
+    ):
+        assert part in found
 
 
 def test_threads_share_a_result_and_draw_tables() -> None:

@@ -14,6 +14,7 @@ from tests.spark.conftest import SparkWarehouse
 pytestmark = pytest.mark.spark
 LIVE = True
 
+_DECIMALS = ("1.50", "-0.001", "1E-38", "5", "0", "-12", "123456789012345678901")
 _VALUES: list[Any] = [
     *(None, True, False, 0, 5, -7, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63)),
     *(1.5, -0.0, 1e300, 5e-324, float("inf"), float("-inf"), float("nan")),
@@ -47,11 +48,14 @@ def test_values_and_types_are_those_of_args(spark_warehouse: SparkWarehouse, esc
         assert (str(mine.type), repr(mine.to_pylist())) == (str(its.type), repr(its.to_pylist()))
 
 
-@pytest.mark.parametrize("value", [Decimal("1.50"), Decimal("-0.001"), Decimal(10) ** 37])
+@pytest.mark.parametrize("value", list(map(Decimal, _DECIMALS)))
 def test_decimals_keep_their_digits(spark_warehouse: SparkWarehouse, value: Decimal) -> None:
     """Spark's own `lit` gives each the type DECIMAL(38, 18)."""
     found = spark_warehouse.spark.sql(with_parameters("SELECT ? AS c", [value])).toArrow()
     assert found.column(0).to_pylist() == [value]
+    text = format(value, "f")
+    written = spark_warehouse.spark.sql(f"SELECT {text}BD AS c").toArrow()
+    assert found.schema.types == written.schema.types
 
 
 def test_answers_of_both_engines(spark_warehouse: SparkWarehouse) -> None:
