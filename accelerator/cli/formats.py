@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from accelerator.cli.terminal import Output, say
 from accelerator.errors import OutputError
-from accelerator.shown import rows_of, text_value
+from accelerator.python_values import rows_of
+from accelerator.shown import text_value
 
 if TYPE_CHECKING:
     import pyarrow as pa

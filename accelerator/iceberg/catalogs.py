@@ -107,6 +107,14 @@ class CatalogReader(Protocol):
         """Namespace + name of each Iceberg table."""
         ...
 
+    def views(self) -> Iterator[tuple[str, ...]]:
+        """Namespace + name of each view, where the catalog lists them."""
+        ...
+
+    def namespaces(self) -> Iterator[tuple[str, ...]]:
+        """Each namespace, those without tables too."""
+        ...
+
     def set_properties(
         self, identifier: tuple[str, ...], updates: Mapping[str, str | None]
     ) -> None:
@@ -192,12 +200,30 @@ class PyIcebergCatalog:
         """Namespace + name of each Iceberg table."""
         found: list[tuple[str, ...]] = []
         with _asked(self._settings):
+            for namespace in self.namespaces():
+                found += sorted(self._open().list_tables(namespace))
+        return iter(found)
+
+    def views(self) -> Iterator[tuple[str, ...]]:
+        """Namespace + name of each view, where the catalog lists them."""
+        found: list[tuple[str, ...]] = []
+        with _asked(self._settings):
+            try:
+                for namespace in self.namespaces():
+                    found += sorted(self._open().list_views(namespace))
+            except NotImplementedError:
+                return iter(())
+        return iter(found)
+
+    def namespaces(self) -> Iterator[tuple[str, ...]]:
+        """Each namespace, and those within it behind it."""
+        found: list[tuple[str, ...]] = []
+        with _asked(self._settings):
             catalog = self._open()
             waiting = list(catalog.list_namespaces())
             while waiting:
-                namespace = waiting.pop(0)
-                found += sorted(catalog.list_tables(namespace))
-                waiting.extend(child for child in catalog.list_namespaces(namespace))
+                found.append(waiting.pop(0))
+                waiting.extend(catalog.list_namespaces(found[-1]))
         return iter(found)
 
     def set_properties(
@@ -300,6 +326,14 @@ class JvmCatalog:
     def tables(self) -> Iterator[tuple[str, ...]]:
         """Namespace + name of each Iceberg table."""
         return iter(())  # only Spark can list them
+
+    def views(self) -> Iterator[tuple[str, ...]]:
+        """None, as of tables."""
+        return iter(())
+
+    def namespaces(self) -> Iterator[tuple[str, ...]]:
+        """None, as of tables."""
+        return iter(())
 
     def set_properties(
         self,

@@ -556,9 +556,7 @@ class Lake:
 
     def _read(self, full: tuple[str, ...], moment: object = None) -> _Loaded | None:
         reader = self._catalogs.get(full[0])
-        pointer = None
-        if reader is not None and len(full) > 1:
-            pointer = reader.pointer(full[1:], moment)
+        pointer = reader.pointer(full[1:], moment) if reader and len(full) > 1 else None
         if pointer is None:
             return None
         # The name belongs to the key: two names may be registered over one metadata file.
@@ -571,9 +569,7 @@ class Lake:
     def view(self, full: tuple[str, ...], moment: object) -> ViewFacts | None:
         """The view of that full name then; None where there is none in Spark's dialect."""
         reader = self._catalogs.get(full[0])
-        pointer = None
-        if reader is not None and len(full) > 1:
-            pointer = reader.view(full[1:], moment)
+        pointer = reader.view(full[1:], moment) if reader and len(full) > 1 else None
         if pointer is None:
             return None
         definition = self._views.get_or(pointer.location, pointer.parse)
@@ -643,9 +639,13 @@ class Lake:
 
     def tables(self) -> Iterator[tuple[str, ...]]:
         """The full name of every Iceberg table; catalogs that only the JVM knows list none."""
-        for name, reader in self._catalogs.items():
-            for identifier in reader.tables():
-                yield (name, *identifier)
+        return self.listed(lambda reader: reader.tables())
+
+    def listed(
+        self, names: Callable[[CatalogReader], Iterator[tuple[str, ...]]]
+    ) -> Iterator[tuple[str, ...]]:
+        """The full name of all that these are in each catalog."""
+        return ((name, *one) for name, reader in self._catalogs.items() for one in names(reader))
 
     def reachable(self) -> Iterator[tuple[str, CatalogError | None]]:
         """Each catalog by name, and why it can't be asked for its first table."""

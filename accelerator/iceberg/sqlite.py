@@ -27,6 +27,7 @@ _POINTER = (
     " WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?"
 )
 _TABLES = "SELECT table_namespace, table_name FROM iceberg_tables WHERE catalog_name = ?"
+_MADE = "SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?"
 _VERSION = "PRAGMA data_version"
 """Another number once another connection, in any process, has changed the file; asked once for
 what is looked up at the same moment."""
@@ -65,6 +66,21 @@ class SqliteCatalog(PyIcebergCatalog):
         text = _TABLES + (_ONLY_TABLES if "iceberg_type" in columns else "")
         for namespace, name in sorted(map(tuple, self._read(text, (self._settings.name,)))):
             yield (*namespace.split("."), name)
+
+    def views(self) -> Iterator[tuple[str, ...]]:
+        """Namespace + name of each view, which Spark's JDBC catalog keeps among the tables."""
+        columns = {row["name"] for row in self._read("PRAGMA table_info(iceberg_tables)", ())}
+        if "iceberg_type" in columns:
+            found = self._read(f"{_TABLES} AND iceberg_type = 'VIEW'", (self._settings.name,))
+            for namespace, name in sorted(map(tuple, found)):
+                yield (*namespace.split("."), name)
+
+    def namespaces(self) -> Iterator[tuple[str, ...]]:
+        """Each namespace that was made, or has a table."""
+        found: set[str] = set()
+        for text in (_MADE, _TABLES):
+            found |= {row[0] for row in self._read(text, (self._settings.name,))}
+        yield from sorted(tuple(one.split(".")) for one in found)
 
     def _swap(self, identifier: tuple[str, ...], old: str, new: str) -> bool:
         values = {"old": old, "new": new, "catalog": self._settings.name}
