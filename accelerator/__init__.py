@@ -29,6 +29,13 @@ _HOMES = {
 }
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext accelerator`: the magics `%accelerate` and `%%accelerate`."""
+    from accelerator.ipython import register
+
+    register(shell)
+
+
 # Names are looked up at their first use, so that `accelerator --help` loads no engine.
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:

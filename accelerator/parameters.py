@@ -81,6 +81,14 @@ def with_parameters(sql: str, parameters: Parameters | None) -> str:
     return "".join([*pieces, sql[end:]])
 
 
+def named_in(sql: str) -> tuple[str, ...]:
+    """The names of its `:name` markers; none of a text that can't be read."""
+    try:
+        return tuple(dict.fromkeys(name for name, _, _ in _markers(sql) if name is not None))
+    except ParameterError:
+        return ()
+
+
 def _touches(beside: str) -> bool:
     return beside.isalnum() or beside in ("_", ".", "'", '"')
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from accelerator.errors import ConfigError
 from accelerator.metrics import Metrics
 from accelerator.python_values import pandas_of, polars_of, rows_of
-from accelerator.shown import is_terminal, table_html, table_text
+from accelerator.shown import footer, is_terminal, table_html, table_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 10_000
 _NOTEBOOK_WIDTH = 120
+_PRETTY_ROWS = 20
 
 
 class Result:
@@ -122,6 +123,13 @@ class Result:
     def __repr__(self) -> str:
         names = ", ".join(self.columns)
         return f"<Result {self.num_rows} rows of ({names}) by {self.metrics.engine}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """For IPython's terminal: the first rows, as `show` has them."""
+        width = None if is_terminal() else _NOTEBOOK_WIDTH
+        told = "" if cycle else footer(self.num_rows, self.metrics.to_dict())
+        text = repr(self) if cycle else table_text(self._table, _PRETTY_ROWS, width)
+        printer.text(f"{text}\n{told}".strip("\n"))
 
     def _repr_html_(self) -> str:
         return table_html(self._table, self.metrics)
