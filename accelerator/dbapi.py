@@ -175,6 +175,9 @@ class Connection:
             with _errors():
                 session.close()
 
+    def __repr__(self) -> str:
+        return f"<Connection of {self._session!r}>" if self._session else "<Connection, closed>"
+
     def __enter__(self) -> Connection:
         return self
 
@@ -262,6 +265,15 @@ class Cursor:
         if row is None:
             raise StopIteration
         return row
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<Cursor, closed>"
+        return (
+            f"<Cursor on {self._result!r}>"
+            if self._result is not None
+            else "<Cursor without an answer>"
+        )
 
     def __enter__(self) -> Cursor:
         return self

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Metrics:
     """One statement's figures.
 
@@ -40,6 +40,15 @@ class Metrics:
     manifests_why: str | None = None
     all_rows: str | None = None
     fallback: str | None = None
+
+    def __repr__(self) -> str:
+        """The engine, and what differs from the default."""
+        told = [
+            f"{one.name}={getattr(self, one.name)!r}"
+            for one in fields(self)
+            if one.name == "engine" or getattr(self, one.name) != one.default
+        ]
+        return f"Metrics({', '.join(told)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from accelerator.errors import CancelledError, EngineError
+from accelerator.printable import some_of
 
 Batches = Generator[pa.RecordBatch, None, None]
 
@@ -62,6 +63,10 @@ class BatchReader:
 
     def __exit__(self, *_exc: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        state = "read or closed" if self._running.ended else "open"
+        return f"<BatchReader of ({some_of(self._schema.names)}), {state}>"
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         reader = pa.RecordBatchReader.from_batches(self._schema, self)

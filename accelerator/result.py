@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from accelerator.errors import ConfigError
 from accelerator.metrics import Metrics
+from accelerator.printable import some_of
 from accelerator.python_values import pandas_of, polars_of, rows_of
 from accelerator.shown import footer, is_terminal, table_html, table_text
 
@@ -121,8 +122,9 @@ class Result:
         return self.num_rows
 
     def __repr__(self) -> str:
-        names = ", ".join(self.columns)
-        return f"<Result {self.num_rows} rows of ({names}) by {self.metrics.engine}>"
+        by = "" if self.metrics.engine == "none" else f" by {self.metrics.engine}"
+        rows = f"{self.num_rows:,} row{'' if self.num_rows == 1 else 's'}"
+        return f"<Result {rows} of ({some_of(self.columns)}){by}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """For IPython's terminal: the first rows, as `show` has them."""

@@ -22,7 +22,9 @@ from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.parameters import Parameters, with_parameters
 from accelerator.plans import Plan
+from accelerator.printable import printable, some_of
 from accelerator.queries import Queries
+from accelerator.redaction import redacted
 from accelerator.result import Result
 from accelerator.sampling import Sampling
 from accelerator.services import Services
@@ -369,6 +371,14 @@ class Accelerator:
         self.sampling.close(self.cancel)
         self._closed = True
         self._services.close()
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<Accelerator, closed>"
+        names = some_of([one.name for one in self._services.lake.settings]) or "no catalog"
+        store = redacted(self.config.store_root, self.config.store_options)
+        spark = "runs" if self.spark_started else "isn't started"
+        return f"<Accelerator over {names}; store {printable(store)}; Spark {spark}>"
 
     def __enter__(self) -> Accelerator:
         return self

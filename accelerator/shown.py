@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import json
 import math
-import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from accelerator.printable import printable
 from accelerator.python_values import shown_values
 
 if TYPE_CHECKING:
@@ -24,26 +24,10 @@ if TYPE_CHECKING:
 
     from accelerator.metrics import Metrics
 
-_CONTROLS = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
-"""What moves the cursor, turns the text round, breaks a line unseen, or isn't seen at all; and
-halves of characters. Joiners, which scripts and emoji need, aren't among them."""
 _CELL_MAX = 2000
 _HTML_ROWS, _HTML_COLUMNS = 20, 50
 _WIDE = 100_000
 """Where no terminal sets a width nothing is left out."""
-
-
-def printable(text: str) -> str:
-    r"""The text with controls as in JSON, e.g. `\u001b`; line ends and tabs stay."""
-    return _CONTROLS.sub(_escape, text)
-
-
-def _escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def cut(text: str) -> str:

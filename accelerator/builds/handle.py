@@ -14,6 +14,7 @@ from accelerator.builds import publishing
 from accelerator.builds.builder import Built
 from accelerator.errors import AcceleratorError
 from accelerator.interrupts import interruptible
+from accelerator.printable import some_of
 from accelerator.progress import Progress, SilentProgress
 from accelerator.store import CubeRecord
 
@@ -67,6 +68,11 @@ class Build:
     def progress(self) -> tuple[int, int]:
         """Data files that are built and committed, and those that the build set out to do."""
         return self._counted.done, self._counted.total
+
+    def __repr__(self) -> str:
+        done, total = self.progress
+        state = "runs" if not self.done else "failed" if self._error is not None else "done"
+        return f"<Build of {some_of([self.name])}: {done} of {total} data files, {state}>"
 
     def cancel(self) -> None:
         """Stops the build; what it has committed stays. `wait` then raises CancelledError."""

@@ -504,7 +504,7 @@ class Lake:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`other_catalogs` are names that the engine knows as catalogs without Iceberg tables."""
-        self._settings = tuple(catalogs)
+        self.settings = tuple(catalogs)
         self._catalogs = {each.name: _reader(each, jvm_located) for each in catalogs}
         self._others = frozenset(other_catalogs) - self._catalogs.keys()
         self._default_catalog = default_catalog
@@ -519,7 +519,7 @@ class Lake:
     @property
     def folders(self) -> tuple[str, ...]:
         """The local folders that the catalogs' settings call their warehouses."""
-        told = (each.properties.get("warehouse", "") for each in self._settings)
+        told = (each.properties.get("warehouse", "") for each in self.settings)
         paths = (local_path(one.rstrip("/")) for one in told)
         return tuple(dict.fromkeys(p for p in paths if p is not None and p.startswith("/")))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ComposedPlan(Plan):
     """A statement over the answers of SELECTs in it: its `inputs`, of which one may stand twice."""
 
@@ -95,7 +95,7 @@ class ComposedPlan(Plan):
         return "1 SELECT on its own" if count == 1 else f"{count} SELECTs, each on its own"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class NestedPlan(ComposedPlan):
     """A SELECT over the answers of others, which are in the order of its occurrences.
 
@@ -141,7 +141,7 @@ class NestedPlan(ComposedPlan):
         return f"{self._count()}; what stands above by DuckDB"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MergedPlan(ComposedPlan):
     """A SELECT whose aggregates are in `groups`, each of them answered by the cover of an input.
 
@@ -197,7 +197,7 @@ class MergedPlan(ComposedPlan):
         return f"its aggregates in {len(self.inputs)} parts, whose cells merge by DuckDB"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PartialPlan(ComposedPlan):
     """A statement that Spark answers over the answers of SELECTs in it.
 

@@ -28,7 +28,7 @@ _SHOWN = 500
 """Characters of a predicate that are shown."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CoverPlan(Leaf):
     """A statement answered from states, of a cube's segments or of manifests, and raw rows.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FilesPlan(Plan):
     """A query of the table of a table's files, which DuckDB answers by `sql` over some columns.
 

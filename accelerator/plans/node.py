@@ -15,6 +15,7 @@ from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.told import Step
 from accelerator.plans.tried import Tried, decoding_of
+from accelerator.printable import printable
 from accelerator.store.records import SegmentRecord
 from rewrite.block import Block
 from rewrite.expr import Expr
@@ -42,6 +43,10 @@ class Plan(ABC):
 
     engine: str
     tried: tuple[Tried, ...]
+
+    def __repr__(self) -> str:
+        over = ", ".join(one.facts.name for one in self.tables())
+        return printable(f"<{type(self).__name__} by {self.engine}{over and f' over {over}'}>")
 
     @abstractmethod
     def tables(self) -> tuple[PinnedTable, ...]:

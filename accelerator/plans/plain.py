@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlainPlan(Plan):
     """A statement that goes to Spark as it is, and why."""
 

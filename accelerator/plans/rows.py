@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accelerator.survey import Funnel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RowsPlan(Leaf):
     """The first rows of a table in an order, read from the files that may hold them.
 

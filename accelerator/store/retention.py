@@ -38,7 +38,7 @@ class Line:
     bytes: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Report:
     """What one vacuum did to one table's store; `requests` counts a batch of deletes as one."""
 
@@ -46,6 +46,10 @@ class Report:
     dry_run: bool
     requests: int = 0
     _lines: dict[tuple[str, str, str], list[int]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        gone = "would delete" if self.dry_run else "deleted"
+        return f"<Report {gone} {self.files(gone)} files, kept {self.files('kept')}>"
 
     def deleted(self, what: str, reason: str, files: int, size: int = 0) -> None:
         """So many more files are gone, or would be."""

@@ -71,6 +71,9 @@ def test_it_is_shown(result: Result, capsys: pytest.CaptureFixture[str]) -> None
     result.show(1)
     assert capsys.readouterr().out.endswith("2 more rows\n")
     assert repr(result) == "<Result 3 rows of (k, s) by duckdb>"
+    many = pa.table({f"c{n}": [1] for n in range(20)} | {"x": [1]})
+    told = repr(Result(many.rename_columns(["a\x1b\n", *many.column_names[1:]]), Metrics(), str))
+    assert told == "<Result 1 row of (a\\u001b\\n, c1, c2, c3, c4, c5, c6, c7, … of 21) by spark>"
 
 
 def test_a_table_is_no_wider_than_the_terminal() -> None:

@@ -78,7 +78,7 @@ def test_a_warehouse_with_odd_characters_in_its_path(tmp_path: Path) -> None:
     """Spark has the very file that is read here, not what its name would be decoded to."""
     folder = tmp_path / "wh 3#a%20b"
     with accelerator.open(folder, create=True) as acc:
-        settings = acc.services.lake._settings[0]
+        settings = acc.services.lake.settings[0]
         session = _session(settings)
         session.sql(f"CREATE NAMESPACE {settings.name}.shop")
         session.sql(f"CREATE TABLE {settings.name}.shop.sales AS SELECT 1 AS k")
