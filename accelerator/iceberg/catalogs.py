@@ -284,7 +284,12 @@ class PyIcebergCatalog:
         with self._lock:
             if self._catalog is None:
                 properties = {"type": self._settings.type, **self._settings.properties}
-                self._catalog = load_catalog(self._settings.name, **properties)
+                if self._settings.type == "rest" and "py-catalog-impl" not in properties:
+                    from accelerator.iceberg.rest import rest_catalog
+
+                    self._catalog = rest_catalog(self._settings.name, properties)
+                else:
+                    self._catalog = load_catalog(self._settings.name, **properties)
             return self._catalog
 
     def _failures(self) -> tuple[type[Exception], ...]:

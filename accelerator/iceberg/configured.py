@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, Literal
 
 from pyiceberg.catalog import infer_catalog_type
 from pyiceberg.utils.config import Config
@@ -17,6 +19,20 @@ from accelerator.errors import ConfigError
 from accelerator.iceberg.catalogs import CatalogSettings
 from accelerator.iceberg.sqlite import sqlite_file
 
+_CLIENTS = {
+    "glue": ("boto3", "'pyiceberg[glue]'"),
+    "hive": ("thrift", "'pyiceberg[hive]'"),
+    "postgresql+psycopg2": ("psycopg2", "psycopg2-binary"),
+    "postgresql+psycopg": ("psycopg", "'psycopg[binary]'"),
+    "postgresql+pg8000": ("pg8000", "pg8000"),
+    "mysql": ("MySQLdb", "mysqlclient"),
+    "mysql+mysqldb": ("MySQLdb", "mysqlclient"),
+    "mysql+pymysql": ("pymysql", "pymysql"),
+}
+"""The module that a sort of catalog, or of SQLAlchemy's addresses, needs, and what has it."""
+_TIMES = ("rest.client.connection-timeout-ms", "rest.client.socket-timeout-ms")
+"""Iceberg's own properties, which Spark's client takes as well."""
+_DEFAULT_MS = 60_000
 _TYPES: tuple[Literal["sql", "rest", "hive", "glue"], ...] = ("sql", "rest", "hive", "glue")
 
 
@@ -31,6 +47,8 @@ def named_catalog(name: str, properties: Mapping[str, str]) -> CatalogSettings:
         if kind == known:
             found = CatalogSettings(name, known, merged)
             _check_sqlite(found)
+            _check_client(found)
+            request_times(name, merged)
             return found
     raise ConfigError(
         f"the catalog {name} is of type {kind!r}, which isn't known",
@@ -54,6 +72,47 @@ def _check_sqlite(settings: CatalogSettings) -> None:
             f"the catalog {settings.name} isn't there: {file} is no file",
             hint="check catalog_uri; nothing is made there",
         )
+
+
+def _check_client(settings: CatalogSettings) -> None:
+    """ConfigError where the package that talks to the catalog isn't installed; nothing is asked."""
+    kind: str = settings.type
+    if kind == "sql":
+        scheme = settings.properties.get("uri", "").partition(":")[0]
+        kind = f"postgresql+{_postgres_driver()}" if scheme == "postgresql" else scheme
+    asked = _CLIENTS.get(kind)
+    if asked is None or "py-catalog-impl" in settings.properties:
+        return
+    module, package = asked
+    if find_spec(module) is None:
+        raise ConfigError(
+            f"the catalog {settings.name} needs {module}, which isn't installed",
+            hint=f"pip install {package}",
+        )
+
+
+def request_times(name: str, properties: Mapping[str, Any]) -> tuple[float, ...]:
+    """Seconds in which a REST catalog has to be connected to, and then to say something.
+
+    ConfigError for a time that is none.
+    """
+    return tuple(_seconds(name, key, properties.get(key, _DEFAULT_MS)) for key in _TIMES)
+
+
+def _seconds(name: str, key: str, value: Any) -> float:
+    milliseconds = int(value) if re.fullmatch(r"\d{1,9}", str(value)) else 0
+    if milliseconds <= 0:
+        raise ConfigError(
+            f"{key} of the catalog {name} is {value!r}",
+            hint=f"it's in milliseconds, 1 or more; {_DEFAULT_MS} where it isn't set",
+        )
+    return milliseconds / 1000
+
+
+def _postgres_driver() -> str:
+    """The one that SQLAlchemy takes where an address names none."""
+    release = tuple(map(int, re.findall(r"\d+", version("sqlalchemy"))[:2]))
+    return "psycopg" if release >= (2, 1) else "psycopg2"
 
 
 def is_configured(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 import accelerator
 from accelerator.engines.java_catalogs import java_catalog
 from accelerator.errors import AcceleratorError, ConfigError
-from accelerator.iceberg import CatalogError, CatalogSettings
+from accelerator.iceberg import CatalogError, CatalogSettings, configured
 from accelerator.iceberg.errors import why_unreachable
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
@@ -24,6 +25,7 @@ _STORES = pa.table({"id": pa.array([1, 2], pa.int32()), "region": ["north", "sou
 _TOTALS = "SELECT store, sum(amount) AS total FROM shop.sales GROUP BY store ORDER BY store"
 _EXPECTED = [{"store": 1, "total": 5}, {"store": 2, "total": 16}]
 Made = Callable[..., SqlCatalog]
+_READ_TIME = "rest.client.socket-timeout-ms"
 
 
 @pytest.fixture
@@ -175,16 +177,59 @@ def test_two_catalogs_in_one_statement(make: Made) -> None:
         ({"catalog_uri": "sqlite://a/m.db"}, "the plain path of a file", "without"),
         ({"catalog_uri": "https://c", "catalog_name": "pruned"}, "named pruned", "another"),
         ({"catalog_uri": ["postgresql://me:secret@x"]}, "can't be that", "text"),
+        ({"catalog_uri": "postgresql://me:secret@x/d"}, "needs psycopg, which isn't", "psycopg["),
+        ({"catalog_uri": "postgresql+psycopg2://x/d"}, "needs psycopg2, which", "psycopg2-binary"),
+        (
+            {"catalog_type": "sql", "catalog_uri": "mysql+pymysql://me:secret@x/d"},
+            "needs pymysql, which isn't",
+            "pip install pymysql",
+        ),
+        ({"catalogs": {"h": {"uri": "thrift://h"}}}, "catalog h needs thrift", "iceberg[hive]"),
+        ({"catalog_type": "glue"}, "the catalog lake needs boto3", "pip install 'pyiceberg[glue]'"),
+        (
+            {"catalog_uri": "https://c", "catalog_properties": {_READ_TIME: "soon"}},
+            f"{_READ_TIME} of the catalog lake is 'soon'",
+            "milliseconds",
+        ),
     ],
 )
 def test_what_cannot_be_opened(
-    make: Made, settings: dict[str, Any], message: str, hint: str
+    make: Made,
+    settings: dict[str, Any],
+    message: str,
+    hint: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert make
+    monkeypatch.setattr(configured, "find_spec", lambda _: None)
+    monkeypatch.setattr(configured, "version", lambda _: "2.1.9")
     with pytest.raises(ConfigError, match=message) as told:
         accelerator.open(**settings)
     assert hint in (told.value.hint or "")
     assert "secret" not in str(told.value)
+
+
+def test_a_catalog_whose_client_is_there_is_opened_and_not_asked(
+    make: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert make
+    monkeypatch.setattr(configured, "find_spec", lambda name: name)
+    for uri in ("postgresql://127.0.0.1:9/d", "thrift://127.0.0.1:9"):
+        accelerator.open(catalog_uri=uri, store=str(tmp_path / "store")).close()
+
+
+def test_a_host_that_accepts_and_never_answers(make: Made, tmp_path: Path) -> None:
+    assert make
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        uri = f"http://127.0.0.1:{server.getsockname()[1]}"
+        store = str(tmp_path / "store")
+        times = {_READ_TIME: "100"}
+        with (
+            accelerator.open(catalog_uri=uri, catalog_properties=times, store=store) as acc,
+            pytest.raises(CatalogError, match=r"can't be reached: .*timed out") as told,
+        ):
+            acc.query(_TOTALS)
+        assert "catalog_uri" in (told.value.hint or "")
 
 
 def test_a_catalog_that_does_not_answer_or_refuses(make: Made, tmp_path: Path) -> None:
