@@ -21,8 +21,8 @@ from accelerator.plans import Plan
 from accelerator.plans.share import SEGMENT
 from accelerator.plans.told import Step, counted, size
 from accelerator.plans.tried import Tried, decoding_line
+from accelerator.printable import printable
 from accelerator.scanned import Scanned
-from accelerator.shown import printable
 from rewrite.dialects import SPARK
 from rewrite.reason import Declined
 

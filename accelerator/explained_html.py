@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from accelerator.plans import Leaf
 from accelerator.plans.told import size
-from accelerator.shown import printable
+from accelerator.printable import printable
 from accelerator.survey import Funnel
 
 _STYLE = "font-family:monospace;white-space:pre-wrap"
