@@ -118,6 +118,7 @@ class Execution:
         duckdb = self._services.duckdb
         return stream_of_nested(plan, duckdb, tag, lambda: self._answers(plan, tag, {}))
 
+    @staged("rows")
     def _sorted_rows(self, plan: RowsPlan, tag: str, _known: Known) -> Answer:
         everything = self._stream(plan, tag)
         if everything is not None:

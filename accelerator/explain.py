@@ -7,7 +7,7 @@ with all that it holds for. The JSON's format is `docs/formats/explain.md`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,13 +29,13 @@ from rewrite.reason import Declined
 FORMAT = 1
 _HEAD, _LINE, _LEFT = 60, 160, 64
 """Characters of the statement, of any text in the tree, and of what notes stand beside."""
-_LABEL = 11
+_LABEL, _NAMES, _PHRASE = 11, 12, 300
 _ENGINES = {"duckdb": "DuckDB in process", "spark": "Spark"}
 _OF_COVERAGE = frozenset(
     {"cover_unavailable", "files_changed", "schema_changed", "dimension_changed"}
 )
 """What a build mends."""
-_OF_DEFINITION = frozenset(
+OF_DEFINITION = frozenset(
     {
         *("aggregate_not_in_cube", "column_not_in_cube", "cubes_none", "fact_not_in_query"),
         *("join_differs", "join_not_counted", "predicate_not_implied", "table_not_in_cube"),
@@ -74,8 +74,11 @@ class Unable:
 
     def text(self) -> str:
         """E.g. `sales, orders: no sum(price) stored [aggregate_not_in_cube]`."""
-        names = f"{', '.join(self.names)}: " if self.names else ""
-        return f"{names}{self.phrase} [{self.code}]"
+        names = ", ".join(self.names[:_NAMES])
+        if len(self.names) > _NAMES:
+            names += f" and {len(self.names) - _NAMES:,} more"
+        phrase = _cut(self.phrase, _PHRASE)
+        return f"{names}{': ' if names else ''}{phrase} [{self.code}]"
 
     def row(self) -> dict[str, Any]:
         """As WHY NOT tells it."""
@@ -93,7 +96,7 @@ class Unable:
 class Suggestion:
     """A statement by which this one would be answered from a cube.
 
-    Its build reads `reads` bytes once. Then `then` bytes answer at most, where that is known.
+    Its build reads `reads` bytes once. Then about `then` bytes answer, where that is known.
     """
 
     ddl: str
@@ -107,7 +110,7 @@ class Suggestion:
         told = f"its build reads {size(self.reads)} once"
         if self.then is None or now is None:
             return f"{told}; EXPLAIN CREATE CUBE tells how many bytes answer then"
-        return f"{told}; then at most {size(self.then)} answer instead of {size(now)}"
+        return f"{told}; then about {size(self.then)} answer instead of {size(now)}"
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,9 @@ class Explanation:
     plan: Plan
     plain: Scanned | None = None
     estimate: Estimate | None = None
-    suggest: Callable[[], Suggestion | None] = lambda: None
+    suggested: Suggestion | None = None
     ran: Ran | None = None
+    spark_is_set: bool = False
 
     @property
     def bytes(self) -> int | None:
@@ -161,14 +165,11 @@ class Explanation:
 
     def able(self) -> tuple[Able, ...]:
         """Who answers too."""
-        used, found = self.plan.used(), dict[str, Able]()
-        for one in self.plan.every_tried():
-            if one.cube in used or self._is_reason(one):
-                continue
-            if one.declined is None:
-                found.setdefault(one.cube, Able(one.cube, one.bytes, one.uncovered))
-            elif one.declined.code == "dearer":
-                found.setdefault(one.cube, Able(one.cube, None, None))
+        found = dict[str, Able]()
+        for leaf in self.plan.leaves():
+            for one in leaf.tried:
+                if one.cube not in leaf.used() and one.declined is None:
+                    found.setdefault(one.cube, Able(one.cube, one.bytes, one.uncovered))
         return tuple(found.values())
 
     def unable(self) -> tuple[Unable, ...]:
@@ -183,15 +184,14 @@ class Explanation:
             names += [name] if name and name not in names else []
             if is_cube and declined.code in _OF_COVERAGE:
                 built.setdefault(key, f"BUILD CUBE {name}")
-        refused = self.plan.unaided()
-        wanted = None if refused is None else (refused.code, refused.sentence)
-        suggested = self.suggest() if refused and refused.code in _OF_DEFINITION else None
+        reasons = [(one.code, one.sentence) for one in self._unaided()]
+        wanted = next((key for key in reasons if key in groups), None)
         found = []
         for key, names in groups.items():
             near = key == wanted
             ddl, cost = built.get(key), None
-            if near and ddl is None and suggested is not None:
-                ddl, cost = suggested.ddl, suggested.cost(self._now())
+            if near and ddl is None and self.suggested is not None:
+                ddl, cost = self.suggested.ddl, self.suggested.cost(self._now())
             found.append(Unable(tuple(names), key[0], phrases[key], key[1], near, ddl, cost))
         return tuple(sorted(found, key=lambda one: not one.nearest))
 
@@ -201,24 +201,32 @@ class Explanation:
             return self.bytes
         return None if self.plain is None else self.plain.bytes
 
-    def _is_reason(self, tried: Tried) -> bool:
-        return tried.declined is not None and tried.declined == self.plan.unaided()
+    def _unaided(self) -> list[Declined]:
+        """Why nothing but rows answers, of the statement or of its parts."""
+        plans = (self.plan, *self.plan.leaves())
+        return [one for plan in plans if (one := plan.unaided()) is not None]
+
+    def _tried(self) -> Iterator[tuple[Plan, Tried]]:
+        """What was tried and isn't used, beside the part for which it was."""
+        plan = self.plan
+        yield from ((plan, one) for one in plan.tried if one.cube not in plan.used())
+        for leaf in plan.leaves():
+            if leaf is not plan:
+                yield from ((leaf, one) for one in leaf.tried if one.cube not in leaf.used())
 
     def _declined(self) -> Iterator[tuple[str, bool, Declined, str, str]]:
         """Name, whether it's a cube's, and why it isn't used, in short and whole."""
-        plan = self.plan
-        refused, used = plan.unaided(), plan.used()
-        tried = [t for t in plan.every_tried() if t.cube not in used and t.declined is not None]
-        if refused is not None and not any(self._is_reason(one) for one in tried):
+        tried = [one for _, one in self._tried()]
+        told = {one.declined for one in tried}
+        for refused in dict.fromkeys(one for one in self._unaided() if one not in told):
             yield "", False, refused, refused.phrase, refused.sentence
         seen = set()
         for one in tried:
-            declined = one.declined
-            if declined is None or (declined.code == "dearer" and not self._is_reason(one)):
-                continue
-            seen.add(one.cube)
-            yield one.cube, one.is_cube, declined, declined.phrase, declined.sentence
-        for name, passed in plan.passed():
+            if one.declined is not None:
+                seen.add(one.cube)
+                declined = one.declined
+                yield one.cube, one.is_cube, declined, declined.phrase, declined.sentence
+        for name, passed in self.plan.passed():
             if name not in seen:
                 of = Declined(passed.code, passed.detail)
                 yield name, passed.source == SEGMENT, of, passed.phrase(), passed.sentence()
@@ -249,13 +257,18 @@ class Explanation:
     def _cost(self) -> str:
         """E.g. `204 kB instead of 12.9 MB · DuckDB in process`."""
         engine = _ENGINES.get(self.plan.engine, self.plan.engine)
-        plain, now = self.plain, self.bytes
+        plan, plain, now = self.plan, self.plain, self.bytes
+        refused = plan.refused()
+        if refused is not None and refused.code == "not_a_query":
+            return "no query"
         if now is None:
             read = "" if plain is None else f"up to {size(plain.bytes)} · "
             return f"{read}plain {engine}"
         instead = "" if plain is None else f" instead of {size(plain.bytes)}"
         if plain is not None and now == plain.bytes:
             instead = ", as plain Spark"
+        elif plain is not None and now > plain.bytes:  # by columns, or by what nobody leaves out
+            instead = f", plain Spark {size(plain.bytes)}"
         if self.plan.inner_selects():  # of the rest nobody knows
             return f"{size(now)} and what {engine} reads of the rest{instead}"
         return f"{size(now)}{instead} · {engine}"
@@ -265,6 +278,8 @@ class Explanation:
         plan, decoding = self.plan, self.plan.decoding()
         if plan.refused() is None and (declined := plan.not_in_process()) is not None:
             yield "by Spark", [f"{declined.phrase} [{declined.code}]"]
+        elif plan.refused() is None and plan.engine == "spark" and self.spark_is_set:
+            yield "by Spark", ["the setting `engine` is spark"]
         yield "rests on", plan.rests_on()
         if decoding is not None and decoding.manifests:
             yield "manifests", [decoding_line(decoding)]
@@ -274,7 +289,7 @@ class Explanation:
         yield "also can", [", ".join(one.text() for one in able)] if able else []
         yield "because", [one.text() for one in unable if not one.names]
         yield "cannot", [one.text() for one in unable if one.names]
-        mends = [one for one in unable if one.ddl is not None and one.nearest]
+        mends = [one for one in unable if one.ddl is not None][:1]
         yield "suggested", [line for one in mends for line in (one.ddl, one.cost) if line]
         if self.ran is not None:
             yield "ran", self.ran.lines()
@@ -303,17 +318,20 @@ class Explanation:
 class Explained(str):
     """A plan's text, which a notebook shows as HTML."""
 
-    __slots__ = ("explanation",)
+    __slots__ = ("explanation", "shown_as")
     explanation: Explanation
+    shown_as: str
 
     def __new__(cls, explanation: Explanation, format: str = "text") -> Explained:
         """As `text` or `json`."""
         made = super().__new__(cls, explanation.json() if format == "json" else explanation.text())
-        made.explanation = explanation
+        made.explanation, made.shown_as = explanation, format
         return made
 
-    def _repr_html_(self) -> str:
-        return as_html(self.explanation.text(), self.explanation.plan.leaves())
+    def _repr_html_(self) -> str | None:
+        if self.shown_as != "text":
+            return None
+        return as_html(str(self), self.explanation.plan.leaves())
 
     def __reduce__(self) -> Any:
         return str, (str(self),)
@@ -345,7 +363,8 @@ def _cut(text: str, length: int) -> str:
 
 
 def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
+    """With its line ends escaped: blanks in a literal are its meaning."""
+    return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 
 def _tree(root: Step) -> list[str]:

@@ -6,15 +6,24 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from accelerator.errors import AcceleratorError
-from accelerator.explain import Explained, Explanation, Ran, Suggestion, bytes_read
+from accelerator.errors import AcceleratorError, ConfigError
+from accelerator.explain import (
+    OF_DEFINITION,
+    Explained,
+    Explanation,
+    Ran,
+    Suggestion,
+    bytes_read,
+)
 from accelerator.metrics import Metrics
 from accelerator.plans import Plan
 from accelerator.scanned import Scanned, scanned_by
 from accelerator.stages import clocked
 from accelerator.statements.kinds import Query, Statement
+from rewrite.block import Block
 from rewrite.errors import StatementError
 from rewrite.parse import parse
 from rewrite.reason import DeclinedError
@@ -30,38 +39,57 @@ _UNREADABLE = (SqlglotError, RecursionError, AttributeError, LookupError, TypeEr
 """Over what it doesn't know the parser fails in ways of its own too."""
 
 
+_FORMATS = ("text", "json")
+
+
 class Explainer:
     """Of a session, whose queries `plan` and `answer`."""
 
     def __init__(self, services: Services, plan: Planned, answer: Answered) -> None:
         self._services, self._plan, self._answer = services, plan, answer
 
-    def shown(self, statement: Statement, format: str, *, analyze: bool = False) -> Explained:
-        """The explanation as `text` or `json`; with `analyze` the statement runs."""
-        return Explained(self.of(statement, analyze=analyze), format)
+    def shown(
+        self, statement: Statement, sql: str, format: str, limit: float | None = None
+    ) -> Explained:
+        """The explanation as `text` or `json`; with a `limit` of seconds (0: none) it runs."""
+        if format not in _FORMATS:
+            raise ConfigError(f"there is no format {format!r}", hint="it's text or json")
+        return Explained(self.of(statement, sql, limit), format)
 
-    def why_not(self, statement: Statement) -> list[dict[str, Any]]:
+    def why_not(self, statement: Statement, sql: str) -> list[dict[str, Any]]:
         """A row for each reason why something isn't used."""
-        return self.of(statement).why_not()
+        return self.of(statement, sql).why_not()
 
-    def of(self, statement: Statement, *, analyze: bool = False) -> Explanation:
+    def of(self, statement: Statement, sql: str, limit: float | None = None) -> Explanation:
         """The facts of its plan, and of its run."""
-        ran = self._run(statement) if analyze else None
+        ran = None if limit is None else self._run(statement, limit)
         plan, _ = self._plan(statement)
-        return self.of_plan(statement, plan, ran)
+        sql = statement.bare if isinstance(statement, Query) else sql
+        suggested = self._suggested(statement, plan)
+        return self._explained(sql, plan, self._scanned(sql), suggested, ran)
 
-    def of_plan(self, statement: Statement, plan: Plan, ran: Ran | None = None) -> Explanation:
-        """The facts of a plan that was made for the statement."""
-        sql = statement.bare if isinstance(statement, Query) else getattr(statement, "sql", "")
+    def of_plan(self, sql: str, plan: Plan) -> Explanation:
+        """The facts of a plan by which an answer was given; the tables may be others by now."""
+        return self._explained(sql, plan)
+
+    def _explained(
+        self,
+        sql: str,
+        plan: Plan,
+        plain: Scanned | None = None,
+        suggested: Suggestion | None = None,
+        ran: Ran | None = None,
+    ) -> Explanation:
+        config = self._services.config
         estimate = self._services.choice.estimate(bytes_read(plan))
-        return Explanation(
-            sql, plan, self._scanned(sql), estimate, lambda: self._suggested(statement), ran
-        )
+        return Explanation(sql, plan, plain, estimate, suggested, ran, config.engine == "spark")
 
-    def _run(self, statement: Statement) -> Ran:
-        if not isinstance(statement, Query):
-            raise StatementError("EXPLAIN ANALYZE runs queries", hint="write a SELECT behind it")
-        limit = self._services.config.timeout_s
+    def _run(self, statement: Statement, limit: float) -> Ran:
+        if not isinstance(statement, Query) or not _only_reads(statement.bare):
+            raise StatementError(
+                "EXPLAIN ANALYZE runs queries, and nothing that isn't surely one",
+                hint="write a SELECT behind it; EXPLAIN ACCELERATE runs nothing",
+            )
         began = time.perf_counter()
         with clocked() as clock, self._services.cancellation.within(limit):
             result = self._answer(statement)
@@ -81,15 +109,33 @@ class Explainer:
         except (*_UNREADABLE, AcceleratorError):
             return None
 
-    def _suggested(self, statement: Statement) -> Suggestion | None:
+    def _suggested(self, statement: Statement, plan: Plan) -> Suggestion | None:
+        """For the first part that nothing but rows answers, if a cube would."""
+        refused = plan.unaided()
+        leaf = next((one for one in plan.leaves() if one.unaided() is not None), None)
+        if leaf is not None:
+            refused = leaf.unaided()
+        if not isinstance(statement, Query) or refused is None:
+            return None
+        if refused.code not in OF_DEFINITION:
+            return None
         from accelerator.suggested_cube import suggested_cube
 
-        if not isinstance(statement, Query):
-            return None
         services = self._services
         try:
-            block, pin = services.planner.bind(statement.bare)
+            if leaf is not None and isinstance(leaf.block, Block):
+                block, pin = leaf.block, services.lake.pin()
+            else:
+                block, pin = services.planner.bind(statement.bare)
             taken = frozenset(services.store.registry().cubes)
             return suggested_cube(block, lambda text: services.planner.bind(text)[0], taken, pin)
         except (DeclinedError, AcceleratorError):
             return None
+
+
+def _only_reads(sql: str) -> bool:
+    """Whether it's surely a query: behind WITH or FROM an INSERT may stand."""
+    try:
+        return isinstance(parse(sql), exp.Query | exp.Values)
+    except _UNREADABLE:
+        return False

@@ -28,7 +28,7 @@ from accelerator.errors import (
     UnreadableGuardError,
 )
 from accelerator.iceberg import Lake
-from accelerator.scanned import Named, named_tables, scanned
+from accelerator.scanned import Named, Scanned, named_tables, scanned
 from accelerator.statements.text import comments, first_word
 from rewrite.dialects import SPARK
 from rewrite.functions import constant_needles
@@ -147,7 +147,7 @@ class Guards:
 
     def _check_limits(self, named: Sequence[Named]) -> None:
         zone = self._context.settings().get("time_zone")
-        found = [scanned(one, zone) for one in named]
+        found = [scanned(one, zone) or Scanned() for one in named]
         config = self._config
         limits = (
             (BytesGuardError, "bytes", sum(f.bytes for f in found), config.guard_bytes_max),

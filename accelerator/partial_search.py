@@ -98,7 +98,9 @@ def plan_partial(
         return plain
     selects = tuple(place.sql for place in places)
     inputs = tuple(found[select] for select in selects)
-    return PartialPlan(inputs=inputs, tried=plain.tried, pieces=pieces, selects=selects)
+    return PartialPlan(
+        inputs=inputs, tried=plain.tried, pieces=pieces, selects=selects, declined=plain.declined
+    )
 
 
 def has_inner(tree: exp.Expression) -> bool:

@@ -35,7 +35,7 @@ from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.plans import FilesPlan, PlainPlan, Plan
 from accelerator.result import Result
-from accelerator.statements.kinds import Other, Query, Statement
+from accelerator.statements.kinds import ExplainAnalyze, Other, Query, Statement
 from accelerator.statements.text import first_word
 from accelerator.streams import Stream, whole
 from accelerator.translation import Translation
@@ -69,8 +69,9 @@ class Queries:
     def guarded(self, sql: str, user: str | None, dialect: str | None) -> Statement:
         """The statement, past the guards where it's a query, in Spark's FROM … SELECT too."""
         statement = self.read(sql, dialect)
-        if isinstance(statement, Query):
-            self.guards.check(statement.bare, user, written=sql)
+        asked = statement.query if isinstance(statement, ExplainAnalyze) else statement
+        if isinstance(asked, Query):
+            self.guards.check(asked.bare, user, written=sql)
         elif isinstance(statement, Other) and first_word(sql).text == "FROM":
             self.guards.check(sql, user)
         return statement
@@ -162,7 +163,7 @@ class Queries:
         """How an answer came about."""
         from accelerator.explain import Explained
 
-        return Explained(self.explainer.of_plan(Query(sql, sql), plan))
+        return Explained(self.explainer.of_plan(sql, plan))
 
     def _is_plain(self, statement: Query) -> bool:
         return statement.plain or not self.services.config.enabled

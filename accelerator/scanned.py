@@ -60,8 +60,8 @@ def named_tables(tree: exp.Expression, pin: Pin, context: SessionContext) -> Ite
             yield Named(use, occurrence, pinned)
 
 
-def scanned(named: Named, zone: str | None) -> Scanned:
-    """From the manifests; nothing of a table whose manifests can't be read."""
+def scanned(named: Named, zone: str | None) -> Scanned | None:
+    """From the manifests; None of a table whose manifests can't be read."""
     from accelerator.survey import Survey  # imports Arrow's compute module
 
     filters = bound_filters(named.use, named.occurrence, zone)
@@ -70,20 +70,42 @@ def scanned(named: Named, zone: str | None) -> Scanned:
         files, rows, size = asked.counted(asked.may_pass())  # may read a manifest once more
     except AcceleratorError as error:
         _log.warning("nobody can tell what is read of %s: %s", named.pinned.facts.name, error)
-        return Scanned()
+        return None
     return Scanned(size, files, rows)
 
 
 def scanned_by(tree: exp.Expression, pin: Pin, context: SessionContext) -> Scanned | None:
-    """By the whole query; None where it names what is no Iceberg table here, e.g. a view."""
+    """By the whole query; None where that isn't known, e.g. of a view.
+
+    What WITH names counts as often as it's mentioned: Spark writes it in each of these places.
+    """
     zone = context.settings().get("time_zone")
     found = list(named_tables(tree, pin, context))
     if len(found) < len(list(uses(tree))):
         return None
-    each = [scanned(one, zone) for one in found]
-    return Scanned(
-        sum(one.bytes for one in each), sum(one.files for one in each), sum(o.rows for o in each)
-    )
+    size = files = rows = 0
+    for one in found:
+        told = scanned(one, zone)
+        if told is None:
+            return None
+        times = _times(tree, one.use.table)
+        size, files, rows = (
+            size + times * told.bytes,
+            files + times * told.files,
+            rows + times * told.rows,
+        )
+    return Scanned(size, files, rows)
+
+
+def _times(tree: exp.Expression, table: exp.Expression) -> int:
+    """How often a table is read, by the mentions of the WITHs around it."""
+    times, node = 1, table.find_ancestor(exp.CTE)
+    while node is not None:
+        name = node.alias.lower()
+        mentions = (one for one in tree.find_all(exp.Table) if not one.args.get("db"))
+        times *= sum(one.name.lower() == name for one in mentions)
+        node = node.find_ancestor(exp.CTE)
+    return times
 
 
 def _occurrence(table: exp.Table, pin: Pin, zone: str | None) -> Occurrence:

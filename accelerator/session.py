@@ -185,11 +185,11 @@ class Accelerator:
             return self.queries.frame(statement)
         if isinstance(statement, Other) or not self._is_ours(statement):
             return self.spark.sql(sql)
-        return self.spark.createDataFrame(self._run(statement))
+        return self.spark.createDataFrame(self._run(statement, self._limit(None)))
 
     def execute(self, sql: str, *, dialect: str | None = None) -> pa.Table:
         """Runs a statement of our own; its answer as rows."""
-        return self._run(self.queries.read(sql, dialect))
+        return self._run(self.queries.guarded(sql, None, dialect), self._limit(None))
 
     def _bound(self, sql: str, params: Parameters | None, dialect: str | None) -> str:
         if not isinstance(sql, str):
@@ -217,7 +217,7 @@ class Accelerator:
             with self.services.cancellation.within(limit):
                 return self.queries.plain(sql, Metrics())
         started = time.perf_counter()
-        table = self._run(statement)
+        table = self._run(statement, limit)
         took = (time.perf_counter() - started) * 1000
         metrics = Metrics(engine="none", execution_ms=took)
         return Result(table, metrics, lambda: "A statement of the accelerator's own.")
@@ -227,21 +227,23 @@ class Accelerator:
 
         return is_ours(statement, self.services)
 
-    def _run(self, statement: Statement) -> pa.Table:
+    def _run(self, statement: Statement, limit: float) -> pa.Table:
         from accelerator.commands import execute
 
         own = {
-            ExplainAccelerate: self._explained,
-            ExplainAnalyze: self._explained,
-            ExplainWhyNot: lambda one: self.queries.explainer.why_not(one.query),
+            ExplainAccelerate: lambda one: self._explained(one, limit),
+            ExplainAnalyze: lambda one: self._explained(one, limit),
+            ExplainWhyNot: lambda one: self.queries.explainer.why_not(one.query, one.query.sql),
             Verify: lambda one: [self.sampling.compared(one.query.sql).row()],
         }
         return execute(statement, self.services, own)
 
-    def _explained(self, statement: ExplainAccelerate | ExplainAnalyze) -> list[dict[str, str]]:
-        explainer, format = self.queries.explainer, statement.format
-        analyze = isinstance(statement, ExplainAnalyze)
-        text = explainer.shown(statement.query, format, analyze=analyze)
+    def _explained(
+        self, statement: ExplainAccelerate | ExplainAnalyze, limit: float
+    ) -> list[dict[str, str]]:
+        query, format = statement.query, statement.format
+        within = limit if isinstance(statement, ExplainAnalyze) else None
+        text = self.queries.explainer.shown(query, query.sql, format, within)
         lines = text.splitlines() if format == "text" else [str(text)]
         return [{"plan": line} for line in lines]
 
@@ -258,16 +260,21 @@ class Accelerator:
         *,
         format: str = "text",  # SQL's own word
         analyze: bool = False,
+        user: str | None = None,
         dialect: str | None = None,
+        timeout_s: float | None = None,
     ) -> Explained:
         """How it's answered, as text or JSON; a notebook shows it as HTML.
 
         What is read beside what plain Spark would read, what that rests on, who else could answer
         and why not the others. With `analyze` the query runs, and what was read and how long each
-        stage took is told too.
+        stage took is told too; `user`, `timeout_s` and errors of guards are then as in `query`.
         """
-        statement = self.queries.read(self._bound(sql, params, dialect), dialect)
-        return self.queries.explainer.shown(statement, format, analyze=analyze)
+        sql = self._bound(sql, params, dialect)
+        if not analyze:
+            return self.queries.explainer.shown(self.queries.read(sql, dialect), sql, format)
+        statement, limit = self.queries.guarded(sql, user, dialect), self._limit(timeout_s)
+        return self.queries.explainer.shown(statement, sql, format, limit)
 
     def why_not(self, sql: str, *, dialect: str | None = None) -> list[dict[str, Any]]:
         """Why cubes and whatever else was considered aren't used: a row for each reason.
@@ -276,7 +283,7 @@ class Accelerator:
         `nearest` (whether that one came nearest to answering), `ddl` (what would make it answer),
         `cost` (of the `ddl`, where that is known).
         """
-        return self.queries.explainer.why_not(self.queries.read(sql, dialect))
+        return self.queries.explainer.why_not(self.queries.read(sql, dialect), sql)
 
     def verify(self, sql: str, *, dialect: str | None = None) -> Verification:
         """Runs the query both ways and compares; what makes the rows differ is switched off."""

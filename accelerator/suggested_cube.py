@@ -22,13 +22,15 @@ from cubes.match import match
 from cubes.plan import Match
 from rewrite.block import Block, Occurrence, equal_columns
 from rewrite.errors import DefinitionError
-from rewrite.expr import Aggregate, Column, Expr, columns, occurrences, walk
+from rewrite.expr import ZONE, Aggregate, Call, Column, Expr, Literal, columns, occurrences, walk
 from rewrite.facts import At
 from rewrite.reason import DeclinedError
 from rewrite.words import bare, dotted, renderer, without_parentheses
 
 _NAME_MAX, _PART_MAX = 60, 30
-_NOT_OF_NAMES = re.compile(r"[^a-z0-9]+")
+_NOT_OF_NAMES = re.compile(r"\W+")
+_CHUNK = 80
+"""Bytes of a column in a file, however few values it has; measured on cubes of one cell."""
 
 
 def suggested_cube(
@@ -50,13 +52,16 @@ def suggested_cube(
             continue
         if isinstance(found, Match):
             pinned = [pin.pinned(o.parts, o.at) for o in select.order]
-            ddl = f"CREATE CUBE {_free(select.name(), taken)} AS {text}"
+            ddl = f"CREATE CUBE {bare(_free(select.name(), taken))} AS {text}"
             return _costed(ddl, cube, [one for one in pinned if one is not None])
     return None
 
 
-def _costed(ddl: str, cube: CubeDefinition, pinned: Sequence[PinnedTable]) -> Suggestion:
-    """What its build reads, and what its cells take at most, as far as sketches tell."""
+def _costed(ddl: str, cube: CubeDefinition, pinned: Sequence[PinnedTable]) -> Suggestion | None:
+    """What its build reads, and about what its cells take, as far as sketches tell.
+
+    None where it would take more than it spares.
+    """
     if len(pinned) != len(cube.tables):
         return Suggestion(ddl)
     reads = sum(one.size_bytes for one in pinned)
@@ -67,14 +72,24 @@ def _costed(ddl: str, cube: CubeDefinition, pinned: Sequence[PinnedTable]) -> Su
     rows = pinned[0].rows_told
     if cells is None or not rows:
         return Suggestion(ddl, reads)
-    cells = min(cells, rows)
-    then = round(cells * cell_bytes(cube, rows / max(cells, 1)))
-    return Suggestion(ddl, reads, then if then < reads else None)
+    if any(one.kind in _MANY for one in cube.states):
+        return Suggestion(ddl, reads)
+    files = max(1, len(pinned[0].live_files()))
+    cells = min(files * cells, rows)  # until it's compacted each file has its own
+    columns = len(cube.states) + len(cube.dimensions)
+    then = round(cells * cell_bytes(cube, rows / max(cells, 1))) + files * columns * _CHUNK
+    return Suggestion(ddl, reads, then) if then < reads else None
 
 
 def _slug(text: str) -> str:
     """A word for a name: letters, digits and underscores of it."""
     return _NOT_OF_NAMES.sub("_", text.lower()).strip("_")[:_PART_MAX].strip("_")
+
+
+_MANY = frozenset({"set", "bitmap", "hll", "kll"})
+"""States whose sizes go by their values."""
+_OF_UNITS = frozenset({"date_trunc", "trunc"})
+_WORDS = {"neg": "minus", "=": "is", "<>": "not"}
 
 
 def _free(name: str, taken: Collection[str]) -> str:
@@ -95,7 +110,7 @@ class _Select:
         """What each table is called: by its name, with a number where that stands twice."""
         found: dict[int, str] = {}
         for one in self.order:
-            found[one.index] = _free(one.parts[-1].lower(), found.values())
+            found[one.index] = _free(one.parts[-1], found.values())
         return found
 
     def _column(self, column: Column) -> str:
@@ -126,7 +141,7 @@ class _Select:
             elif isinstance(one, Aggregate) and not one.args:
                 name = f"{one.function}_all"
             else:
-                name = _slug("_".join(_said(one))) or "value"
+                name = _slug("_".join(filter(None, _said(one)))) or "value"
             taken.append(_free(name.lower(), taken))
         return taken
 
@@ -188,4 +203,9 @@ def _said(expr: Expr) -> Iterator[str]:
         elif isinstance(node, Aggregate):
             yield node.function + ("_distinct" if node.distinct else "")
         else:
-            yield str(getattr(node, "function", getattr(node, "name", "")))
+            word = _WORDS.get(node.op, node.op) if isinstance(node, Call) else ""
+            yield word if word.replace("_", "").isalnum() else ""
+            if isinstance(node, Call) and node.op in _OF_UNITS:
+                yield from (
+                    str(a.value) for a in node.args if isinstance(a, Literal) and a.type != ZONE
+                )

@@ -117,7 +117,9 @@ def _lacking(block: Block, cube: CubeDefinition) -> Declined | None:
     lacks = (
         o.table for o in block.occurrences if cube.times[o.table.uuid] < block.tables[o.table.uuid]
     )
-    return Declined("table_not_in_cube", f"The table {next(lacks).name}.")
+    lacking = next(lacks)
+    again = "Another one of" if cube.times[lacking.uuid] else "The table"
+    return Declined("table_not_in_cube", f"{again} {lacking.name}.")
 
 
 def _check_delta(block: Block, cube: CubeDefinition, mapping: Mapping[int, int]) -> None:

@@ -74,6 +74,8 @@ def uses(tree: exp.Expression) -> Iterator[Use]:
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier) or _definition(table) is not None:
             continue
+        if table.find_ancestor(exp.Hint) is not None:
+            continue
         select = table.find_ancestor(exp.Select)
         if select is None:
             yield Use(table, True, (), ())

@@ -73,12 +73,13 @@ _PHRASES = {
     "aggregate_not_in_cube": "no {} stored",
     "column_not_in_cube": "{} isn't a dimension",
     "cover_unavailable": "{}",
+    "dearer": "not asked: {}",
     "metadata_lacks": "manifests don't tell {}",
     "predicate_not_implied": "{}",
     "table_not_in_cube": "{} isn't in it",
 }
 """Of codes whose detail says it all, in the statement's own words."""
-_BEGINS = re.compile(r"[A-Z](?=[a-z']|\s)")
+_BEGINS = re.compile(r"[A-Z][a-z]*(?:'[a-z]+)?(?![\w.])")
 _HERE = "Here: "
 
 

@@ -18,13 +18,14 @@ from rewrite.expr import Aggregate, Column, Expr
 from rewrite.reason import DeclinedError
 from rewrite.render import Renderer, quote
 
+_CLAUSES = frozenset({"cluster", "distribute", "group", "order", "partition", "sort"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @lru_cache(maxsize=4096)
 def bare(name: str) -> str:
     """The name without quotes where it's no word of SQL's."""
-    if _NAME.fullmatch(name):
+    if _NAME.fullmatch(name) and name.lower() not in _CLAUSES:
         try:
             tokens = tokenize(name, read=SPARK)
         except SqlglotError:

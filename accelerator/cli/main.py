@@ -224,7 +224,7 @@ def _counter() -> Iterator[Callable[[int], None]]:
 def explain_command(
     sql: str | None, file: TextIO | None, analyze: bool, *, options: Options
 ) -> None:
-    """Say how a query would be answered, without running it."""
+    """Say how a query would be answered; nothing runs unless it's analyzed."""
     statement = _one_statement(sql, file)
     with options.session() as session:
         format = "json" if options.json else "text"

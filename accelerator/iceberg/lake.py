@@ -106,18 +106,18 @@ class PinnedTable:
     @property
     def size_bytes(self) -> int:
         """Bytes of the data files: by the snapshot's summary, where it says so."""
-        summary = None if self.snapshot is None else self.snapshot.summary
-        told = None if summary is None else summary.additional_properties.get("total-files-size")
-        if told is not None and told.isdigit():
-            return int(told)
-        return sum(file.size_bytes for file in self.live_files())
+        told = self._told("total-files-size")
+        return sum(file.size_bytes for file in self.live_files()) if told is None else told
 
     @property
     def rows_told(self) -> int:
         """Rows by the snapshot's summary, deleted ones among them; 0 where it doesn't say."""
+        return self._told("total-records") or 0
+
+    def _told(self, key: str) -> int | None:
         summary = None if self.snapshot is None else self.snapshot.summary
-        told = None if summary is None else summary.additional_properties.get("total-records")
-        return int(told) if told is not None and told.isdigit() else 0
+        told = None if summary is None else summary.additional_properties.get(key)
+        return int(told) if told is not None and told.isdigit() else None
 
     @property
     def location(self) -> str:

@@ -17,6 +17,7 @@ from accelerator.plans.told import Step
 from accelerator.plans.tried import DuckDBRun, Tried
 from rewrite.block import Block
 from rewrite.expr import Aggregate, Expr, columns, walk
+from rewrite.reason import Declined
 
 if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
@@ -207,6 +208,11 @@ class PartialPlan(ComposedPlan):
     pieces: tuple[str, ...]
     selects: tuple[str, ...]
     engine: str = "spark"
+    declined: Declined | None = None
+
+    def not_in_process(self) -> Declined | None:
+        """See `Plan.not_in_process`: why the whole isn't answered otherwise."""
+        return self.declined or super().not_in_process()
 
     def inner_selects(self) -> tuple[str, ...]:
         """See `Plan.inner_selects`."""

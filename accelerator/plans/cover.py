@@ -10,7 +10,7 @@ from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.node import Leaf, used_indexes
 from accelerator.plans.share import INDEX, MANIFEST, NOTHING, ROWS, SEGMENT, Cover, Passed
-from accelerator.plans.told import Step, counted, size
+from accelerator.plans.told import Step, counted, short, size
 from accelerator.plans.tried import ALL_ROWS, MANIFESTS, DuckDBRun, Tried
 from accelerator.store.records import SegmentRecord
 from cubes.definition import CubeDefinition
@@ -23,9 +23,6 @@ from rewrite.words import bare, dotted, words
 if TYPE_CHECKING:
     from accelerator.iceberg.row_groups import Counted
     from accelerator.survey import Funnel
-
-_SHOWN = 500
-"""Characters of a predicate that are shown."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,13 +163,14 @@ class CoverPlan(Leaf):
             cells = () if not self.match.where else tuple(map(Step, self._of_cells()))
             joined = tuple(Step(f"joined to {name}") for name in self._delta())
             found.append(Step(f"cube {self.cube}", note, (*cells, *joined)))
-        if serve or (self.cube is None and not indexed and not self.uncovered):
+        if serve or not (found or indexed or self.uncovered or out):
             found.append(Step(MANIFESTS, f"{serve:,} of {counted(total, 'file')} answered by it"))
         if indexed:
             found.append(Step("indexes alone", f"{indexed:,} of {counted(total, 'file')}"))
         found += self._rows(() if funnel is None else funnel.steps())
         if out and (funnel is None or not self.uncovered):
-            found.append(Step("left out", f"{counted(out, 'file')}: no row of them passes"))
+            note = f"{out:,} of {counted(total, 'file')}: no row of them passes"
+            found.append(Step("left out", note))
         found += [one.step() for one in cover.relates]
         found += [Step(f"{one.name} isn't read", "relate columns say it") for one in cover.gone]
         return tuple(found)
@@ -189,18 +187,22 @@ class CoverPlan(Leaf):
             number, total = len(self.uncovered), self.files_total
             every = "all rows" if self.title == ALL_ROWS else "rows"
             note = f"{number:,} of {counted(total, 'file')}, {size(self.cover.bytes(ROWS))}"
-            own = [c for c in self.block.conjuncts if {k.occurrence for k in columns(c)} == {fact}]
-            below = (*(Step(_short(words(c))) for c in own), *funnel)
+            below = (*self._asked_of(fact), *funnel)
             found.append(Step(f"{every} of {dotted(occurrences[fact].parts)}", note, below))
-        elif funnel:
-            found.append(Step("of data files", "none is read", funnel))
         gone = {one.uuid for one in self.cover.gone}
         for number in others:
             one, table = occurrences[number], self.pinned[number]
             if table.facts.uuid in gone:
                 continue
-            found.append(Step(f"rows of {dotted(one.parts)}", size(table.size_bytes)))
+            name, note = dotted(one.parts), size(table.size_bytes)
+            found.append(Step(f"rows of {name}", note, self._asked_of(number)))
         return found
+
+    def _asked_of(self, occurrence: int) -> tuple[Step, ...]:
+        """The predicates on that table alone."""
+        conjuncts = self.block.conjuncts
+        own = (c for c in conjuncts if {k.occurrence for k in columns(c)} == {occurrence})
+        return tuple(Step(short(words(c))) for c in own)
 
     def rests_on(self) -> list[str]:
         """See `Plan.rests_on`."""
@@ -258,7 +260,7 @@ class CoverPlan(Leaf):
         """What was proven beside the match itself."""
         needs, tables, pinned = self.match.needs, self.definition.tables, self.pinned
         names = [o.table.name for o in self.block.occurrences]
-        held = [f"{names[q]} at snapshot {pinned[q].facts.snapshot_id}" for _, q in needs.named]
+        held = [_state(names[q], pinned[q].facts.snapshot_id) for _, q in needs.named]
         if needs.complete:
             found = ", ".join(tables[o].name for o in sorted(needs.complete))
             held.append(f"every row was counted to find its partner in {found}")
@@ -269,7 +271,7 @@ class CoverPlan(Leaf):
             held.append("sums derived within the files' proven bounds")
         if any(isinstance(node, Literal) and node.type == ZONE for node in self._nodes()):
             held.append("times truncated in UTC")
-        return held
+        return list(dict.fromkeys(held))
 
     def _nodes(self) -> Iterator[Expr]:
         dimensions = (d.expr for d in self.definition.dimensions)
@@ -286,8 +288,8 @@ class CoverPlan(Leaf):
                 return dotted((aliases[column.occurrence], column.name))
             return bare(dimensions[column.field_id].name)
 
-        return [_short(words(one, name)) for one in self.match.where]
+        return [short(words(one, name)) for one in self.match.where]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+def _state(name: str, snapshot: int | None) -> str:
+    return f"{name} without a snapshot" if snapshot is None else f"{name} at snapshot {snapshot}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.node import Leaf, used_indexes
-from accelerator.plans.told import Step, counted, size
+from accelerator.plans.told import Step, counted, short, size
 from accelerator.plans.tried import MANIFESTS, Tried
 from rewrite.expr import columns
 from rewrite.reason import Declined
@@ -92,7 +92,11 @@ class RowsPlan(Leaf):
         """See `Plan.steps`."""
         found, total = len(self.reading), self.files_total
         first = "first " if self.block.limit is not None else ""
-        below = [] if not self.block.conjuncts else [Step(words(c)) for c in self.block.conjuncts]
+        below = (
+            []
+            if not self.block.conjuncts
+            else [Step(short(words(c))) for c in self.block.conjuncts]
+        )
         if self.engine == "duckdb" and self.block.order:
             below.append(Step("read in the order of their bounds, until no row can come before"))
         name = dotted(self.block.occurrences[0].parts)

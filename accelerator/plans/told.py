@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+_SHOWN = 500
+"""Characters of a predicate that are shown."""
 _UNITS = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
 
@@ -45,3 +47,8 @@ def counted(number: int, noun: str) -> str:
 def notes(texts: Iterable[str]) -> str:
     """Those that say something, one after the other."""
     return ", ".join(text for text in texts if text)
+
+
+def short(text: str) -> str:
+    """A predicate, of which not all is shown where it's long."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

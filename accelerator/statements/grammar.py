@@ -252,10 +252,13 @@ def _explain(reader: Reader) -> Statement | None:
 
 
 def _format(reader: Reader) -> Literal["text", "json"]:
-    if reader.take("(", "FORMAT", "JSON", ")"):
-        return "json"
-    reader.take("(", "FORMAT", "TEXT", ")")
-    return "text"
+    if not reader.take("(", "FORMAT"):
+        return "text"
+    format: Literal["text", "json"] = "json" if reader.take("JSON") else "text"
+    if format == "text":
+        reader.expect("TEXT")
+    reader.expect(")")
+    return format
 
 
 def _verify(reader: Reader) -> Verify:

@@ -17,7 +17,12 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.errors import StatementError
+from accelerator.errors import (
+    ConfigError,
+    RowsGuardError,
+    StatementError,
+    StatementTimeoutError,
+)
 from accelerator.plans.told import size
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import ExplainAnalyze, Other, Query
@@ -78,7 +83,9 @@ def test_what_holds_of_every_explanation(acc: Accelerator, sql: str) -> None:
     jsonschema.validate(told, _SCHEMA)
     reasons = [(one["code"], one["reason"]) for one in told["cannot"]]
     assert len(reasons) == len(set(reasons))
-    assert sum(one["nearest"] for one in told["cannot"]) == (acc.plan(sql)[0].unaided() is not None)
+    plan = acc.plan(sql)[0]
+    by_rows = plan.refused() or any(leaf.unaided() for leaf in plan.leaves())
+    assert sum(one["nearest"] for one in told["cannot"]) == bool(by_rows)
     rows = acc.why_not(sql)
     made = [one["ddl"] for one in rows if one["ddl"]]
     assert len(made) == len(set(made))
@@ -137,7 +144,9 @@ def test_a_notebook_shows_it(acc: Accelerator) -> None:
     assert "&lt;script&gt;" in page
     assert "left by partition" in page
     assert pickle.loads(pickle.dumps(shown)) == str(shown)
-    assert acc.query(_STATEMENTS[0]).explain() == acc.explain(_STATEMENTS[0])
+    assert acc.explain(sql, format="json")._repr_html_() is None
+    tree = acc.query(_STATEMENTS[0]).explain().splitlines()
+    assert tree[1:] == acc.explain(_STATEMENTS[0]).splitlines()[1:]
 
 
 def test_names_from_a_warehouse_are_data(tmp_path: Path) -> None:
@@ -160,6 +169,100 @@ def test_names_from_a_warehouse_are_data(tmp_path: Path) -> None:
         session.query(row["ddl"])  # what is suggested is SQL, whatever the names
         assert session.query(sql).metrics.cubes
         assert not session.spark_started
+
+
+def test_analyze_is_bound_as_the_query_is(
+    acc: Accelerator, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    sql = "SELECT region, max(weight) FROM shop.orders GROUP BY region"
+    config = {"guard_rows_max": 10, "guard_exempt_users": ["ada"]}
+    with accelerator.open(acc.config.warehouse, **config) as guarded:
+        assert "all rows of" in guarded.explain(sql)  # which reads nothing
+        for ask in (lambda: guarded.query(f"EXPLAIN ANALYZE {sql}"),
+                    lambda: guarded.execute(f"EXPLAIN ANALYZE {sql}"),
+                    lambda: guarded.explain(sql, analyze=True)):  # fmt: skip
+            with pytest.raises(RowsGuardError):
+                ask()
+        assert "\nran " in guarded.explain(sql, analyze=True, user="ada")
+    slow = (
+        "SELECT sum(a.id * b.id * c.id) FROM shop.orders a JOIN shop.orders b"
+        " ON a.region = b.region JOIN shop.orders c ON a.region = c.region"
+    )
+    with pytest.raises(StatementTimeoutError):
+        acc.query(f"EXPLAIN ANALYZE {slow}", timeout_s=0.2)
+    with pytest.raises(StatementTimeoutError):
+        acc.explain(slow, analyze=True, timeout_s=0.2)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH a AS (SELECT 9 AS item) INSERT INTO shop.items SELECT item, 'a', 'b' FROM a",
+        "FROM shop.items INSERT INTO shop.items SELECT item, brand, category",
+    ],
+)
+def test_analyze_writes_nothing(acc: Accelerator, sql: str) -> None:
+    with pytest.raises(StatementError, match="a query|runs queries"):
+        acc.query(f"EXPLAIN ANALYZE {sql}")
+
+
+@pytest.mark.parametrize("format", ["JSON", "html", None])
+def test_a_format_that_is_none(acc: Accelerator, format: Any) -> None:
+    with pytest.raises(ConfigError, match="format"):
+        acc.explain("SELECT 1", format=format)
+    with pytest.raises(StatementError, match="TEXT"):
+        acc.query("EXPLAIN ANALYZE (FORMAT HTML) SELECT 1")
+
+
+def test_parameters_in_it(acc: Accelerator) -> None:
+    sql = "SELECT id FROM shop.orders WHERE id = ?"
+    for words in ("ACCELERATE", "ANALYZE"):
+        told = acc.query(f"EXPLAIN {words} {sql}", [17]).arrow()["plan"].to_pylist()
+        assert any("id = 17" in line for line in told)
+    assert acc.query(f"EXPLAIN WHY NOT {sql}", [17]).num_rows == 0
+
+
+def test_what_plain_spark_reads_of_shared_selects_and_hints(acc: Accelerator) -> None:
+    def files(sql: str) -> int | None:
+        plain = json.loads(acc.explain(sql, format="json"))["plain"]
+        return None if plain is None else int(plain["files"])
+
+    shared = (
+        "WITH t AS (SELECT * FROM shop.orders) SELECT max(a.weight) FROM t a JOIN t b USING (id)"
+    )
+    assert files(shared) == 8
+    assert files("WITH t AS (SELECT * FROM shop.orders) SELECT max(brand) FROM shop.items") == 1
+    hinted = "SELECT /*+ BROADCAST(i) */ max(id) FROM shop.orders JOIN shop.items i USING (item)"
+    assert files(hinted) == 5
+    assert files("SELECT * FROM shop.nowhere") is None
+
+
+def test_parts_that_read_all_rows(acc: Accelerator) -> None:
+    """Each part's reason is told, though another part uses the cube; one of them is nearest."""
+    sql = (
+        "WITH a AS (SELECT region, sum(price) AS s FROM shop.orders GROUP BY region),"
+        " b AS (SELECT region, max(weight) AS m FROM shop.orders GROUP BY region)"
+        " SELECT a.region, s, m FROM a JOIN b ON a.region = b.region"
+    )
+    rows = acc.why_not(sql)
+    (row,) = [one for one in rows if one["nearest"]]
+    assert "sales_by_region" in row["cube"] and row["ddl"].startswith("CREATE CUBE")
+    assert "suggested  CREATE CUBE" in acc.explain(sql)
+
+
+@pytest.mark.parametrize(
+    ("select", "name", "alias"),
+    [
+        ("date_trunc('MONTH', day)", "orders_by_date_trunc_month_day", "date_trunc_month_day"),
+        ("year(day), month(day)", "orders_by_year_day_month_day", "month_day"),
+        ("CASE WHEN note = 'a  b' THEN 1 ELSE 2 END", "orders_by_case_is_note", "'a  b'"),
+    ],
+)
+def test_names_of_a_suggestion(acc: Accelerator, select: str, name: str, alias: str) -> None:
+    keys = select if "CASE" not in select else "1"
+    shown = acc.explain(f"SELECT {select}, max(weight) FROM shop.orders GROUP BY {keys}")
+    line = next(line for line in shown.splitlines() if line.startswith("suggested"))
+    assert f"CREATE CUBE {name} AS" in line and alias in line, line
 
 
 @pytest.mark.parametrize(
