@@ -206,6 +206,5 @@ def _said(expr: Expr) -> Iterator[str]:
             word = _WORDS.get(node.op, node.op) if isinstance(node, Call) else ""
             yield word if word.replace("_", "").isalnum() else ""
             if isinstance(node, Call) and node.op in _OF_UNITS:
-                yield from (
-                    str(a.value) for a in node.args if isinstance(a, Literal) and a.type != ZONE
-                )
+                units = (a for a in node.args if isinstance(a, Literal) and a.type != ZONE)
+                yield from (str(one.value) for one in units)

@@ -202,7 +202,7 @@ def test_analyze_is_bound_as_the_query_is(
     ],
 )
 def test_analyze_writes_nothing(acc: Accelerator, sql: str) -> None:
-    with pytest.raises(StatementError, match="a query|runs queries"):
+    with pytest.raises(StatementError, match=r"a query|runs queries"):
         acc.query(f"EXPLAIN ANALYZE {sql}")
 
 
