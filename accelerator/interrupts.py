@@ -129,6 +129,8 @@ def _handled() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
         signal.set_wakeup_fd(_watch.forward, warn_on_full_buffer=False)
+        if seen:  # the thread may hear of it late, and would stop what comes next
+            _watch.pressed.wait(_INSIST_S)
         _watch.pressed.clear()
     if seen:
         raise KeyboardInterrupt

@@ -40,6 +40,9 @@ def find_java() -> str | None:
 
 def _major_version(java: str) -> int:
     """17 for `"17.0.15"`, 8 for `"1.8.0_392"`; 0 where it doesn't say."""
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    words = [java, "-version"]
+    said = subprocess.run(
+        words, capture_output=True, text=True, check=False, start_new_session=True
+    ).stderr  # Ctrl-C isn't for it
     found = re.search(r'version "(?:1\.)?(\d+)', said)
     return int(found.group(1)) if found else 0

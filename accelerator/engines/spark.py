@@ -141,7 +141,7 @@ class SparkEngine:
     def _started(self) -> SparkSession:
         """A session of our own. Its start goes on where waiting for it ends early."""
         starting = self._starting
-        if starting is None:
+        if starting is None or starting.failed:  # while nobody waited
             self._shared = SparkContext._active_spark_context is not None
             if self._shared:  # it takes no time
                 return self._start()

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
+from accelerator.engines import spark
+from accelerator.engines.java import check_java
 from accelerator.engines.starting import scratch
 from accelerator.engines.starting.background import Background
 from accelerator.errors import CancelledError, EngineError
@@ -82,6 +89,75 @@ def test_looking_is_of_the_innermost_work():
         start = Start()
         start.go.set()
         assert Background(start.make, start.undo).wait() == "session"
+
+
+def test_ctrl_c_is_not_for_the_java_that_is_asked_its_version(tmp_path, monkeypatch):
+    """A terminal sends it to the whole group of processes."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(
+        """#!/bin/sh
+[ "$(ps -o pgid= -p $$ | tr -d ' ')" = "$$" ] && echo 'openjdk version "17.0.1"' >&2
+"""
+    )
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    check_java()
+
+
+def test_a_start_that_failed_while_nobody_waited_is_begun_anew(monkeypatch):
+    monkeypatch.setattr(spark, "SparkContext", MagicMock(_active_spark_context=None))
+    monkeypatch.setattr("accelerator.engines.functions.spark.register_tests", lambda _: None)
+    failing, session = Start(EngineError("no memory")), MagicMock()
+    starts = [failing.make, lambda: session]
+    engine = spark.SparkEngine(lambda: starts.pop(0)(), owned=True)
+    with pytest.raises(CancelledError), looking(stop):
+        _ = engine.session
+    assert engine.activity == "starting Spark" and not engine.started
+    failing.go.set()
+    until = threading.Event()
+    while not engine._starting.failed:
+        until.wait(0.01)
+    assert engine.session is session
+    assert engine.started and not starts
+    engine.stop()
+    session.stop.assert_called_once_with()
+
+
+def test_ctrl_c_that_is_heard_late_stops_nothing_that_comes_next():
+    """Its thread may come to it after the work has ended by itself."""
+    script = """
+import os, signal, threading
+from accelerator import interrupts
+
+listen, late = interrupts._Watch._insist, threading.Event()
+def insist(self):
+    late.wait(0.1)  # as on a busy machine
+    listen(self)
+interrupts._Watch._insist = insist
+setter, delayed = interrupts._watch.pressed.set, []
+def set_late():
+    late.wait(0.1)
+    setter()
+interrupts._watch.pressed.set = set_late
+stopped = []
+try:
+    with interrupts.interruptible(lambda: stopped.append("first")):
+        os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    pass
+with interrupts.interruptible(lambda: stopped.append("second")):
+    late.wait(0.5)
+print(stopped)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
 
 
 def test_the_last_words_are_without_stacks(monkeypatch, tmp_path):

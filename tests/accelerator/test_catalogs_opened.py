@@ -325,19 +325,15 @@ def test_credentials_are_not_on_the_command_line_of_spark(
     make: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the builder is given stands there; the rest is set once Spark runs."""
-    from accelerator.engines import spark
+    from accelerator.engines.settings import SparkSettings, embedded_conf
+    from accelerator.engines.starting import spark
 
     assert make
+    launched: dict[str, str] = {}
     built: dict[str, str] = {}
     later: dict[str, str] = {}
 
     class Builder:
-        def appName(self, _: str) -> Builder:
-            return self
-
-        def master(self, _: str) -> Builder:
-            return self
-
         def config(self, key: str, value: str) -> Builder:
             built[key] = value
             return self
@@ -350,13 +346,16 @@ def test_credentials_are_not_on_the_command_line_of_spark(
     )
     monkeypatch.setattr(spark, "SparkSession", session)
     monkeypatch.setattr(spark, "check_java", lambda: None)
+    monkeypatch.setattr(spark, "_launch", lambda given, shown: launched.update(given))
+    monkeypatch.setattr(spark, "_places", dict)
     catalogs = [
         CatalogSettings("far", "rest", {"uri": "https://c", "credential": "reader:hunter2"}),
         CatalogSettings("near", "sql", {"uri": "postgresql://me:hunter2@h/db"}),
         CatalogSettings("s3", "glue", {"s3.secret-access-key": "hunter2", "warehouse": "s3://b"}),
     ]
-    spark._start("local", spark.embedded_conf(catalogs, spark.SparkSettings()))
-    assert "hunter2" not in repr(built)
+    spark.start("local", embedded_conf(catalogs, SparkSettings()), shown=False)
+    assert "hunter2" not in repr(launched) + repr(built)
+    assert launched.keys() == built.keys() and launched["spark.master"] == "local"
     assert built["spark.sql.catalog.far.uri"] == "https://c"
     assert sorted(later) == [
         "spark.sql.catalog.far.credential",

@@ -179,4 +179,5 @@ def test_ctrl_c_ends_the_command_without_a_traceback(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         said += running.stderr.read()
     assert running.returncode == 130, said
-    assert said.rstrip().endswith("cancelled") and "Traceback" not in said, said
+    # Its JVM may have the last word, which ends once its standard input does.
+    assert "cancelled" in said.splitlines() and "Traceback" not in said, said
