@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from accelerator.cli.main import main
+from accelerator.cli.shell import COMMANDS as SHELL
 from accelerator.config import Config
 from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.grammar import INDEX_KINDS
@@ -55,6 +56,13 @@ def test_every_statement_has_a_section_with_its_grammar_and_example(heading):
 def test_every_index_kind_is_named_among_the_clashes():
     clashes = _sections("sql.md")["Words that Spark has too"]
     assert {kind for kind in INDEX_KINDS if f"`{kind}`" in clashes} == INDEX_KINDS
+
+
+@pytest.mark.parametrize("name", SHELL)
+def test_every_command_of_the_shell_has_a_row(name):
+    example = SHELL[name][1]
+    assert example.startswith(name)
+    assert f"| `{example}` | " in _sections("cli.md")["accelerator shell"]
 
 
 BLOCK = re.compile(r"```(python|toml)\n(.*?)```", re.DOTALL)
