@@ -16,6 +16,7 @@ from typing import Any
 
 from accelerator.config_values import KINDS, PARSERS
 from accelerator.errors import ConfigError
+from accelerator.local_uri import path_of
 from accelerator.memory import Shares, shared_out
 from rewrite.dialects import DIALECTS
 
@@ -415,7 +416,7 @@ class Config:
 
 
 def _folder(warehouse: str) -> Path:
-    return Path(warehouse.removeprefix("file://"))
+    return Path(path_of(warehouse))
 
 
 def _is_in_warehouse(file: Path, warehouse: Path) -> bool:

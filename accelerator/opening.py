@@ -17,6 +17,7 @@ from accelerator.engines.java_catalogs import OWN_SCHEMA
 from accelerator.engines.source import SparkSource
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
+from accelerator.local_uri import other_host, path_of
 from accelerator.session import Accelerator
 from accelerator.store import Store
 
@@ -242,13 +243,13 @@ def _default_of(engine: SparkEngine) -> CatalogSettings:
 
 def _folder(warehouse: str, create: bool) -> Path:
     """The folder, in which there is a catalog."""
-    if "://" in warehouse and not warehouse.startswith("file://"):
+    if "://" in path_of(warehouse) or other_host(warehouse):
         raise ConfigError(
             f"an embedded warehouse is a local folder, not {warehouse}",
             hint="name its catalog by catalog_uri, or attach to a Spark session:"
             " accelerator.attach(spark)",
         )
-    folder = Path(warehouse.removeprefix("file://")).absolute()
+    folder = Path(path_of(warehouse)).absolute()
     catalog = folder / CATALOG_FILE
     if catalog.exists():
         return folder

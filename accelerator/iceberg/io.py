@@ -15,6 +15,7 @@ from typing import Protocol, cast
 
 from pyiceberg.io import FileIO, InputFile, InputStream, load_file_io
 
+from accelerator.local_uri import path_of
 from accelerator.regular import open_file
 
 METADATA_BYTES_MAX = 1 << 29
@@ -36,8 +37,7 @@ def local_path(location: str) -> str | None:
     ['/a b', '/a%20b', '/a', None]
     """
     if location.startswith("file:"):
-        rest = location.removeprefix("file:")
-        return rest[2:] if rest.startswith("//") else rest
+        return path_of(location)
     return None if "://" in location else location
 
 

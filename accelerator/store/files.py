@@ -13,6 +13,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from accelerator.errors import ConfigError
+from accelerator.local_uri import other_host, path_of
 from accelerator.redaction import redacted
 from accelerator.store.entries import Entry
 from accelerator.store.local_files import LocalFiles
@@ -76,6 +77,11 @@ def open_files(root: str, options: Mapping[str, str] | None = None) -> Files:
             f"store {redacted(root, {})!r} is no address: {error}",
             hint="use a local path, file:, s3:, gs:, az: or abfss:",
         ) from error
+    if other_host(root):
+        raise ConfigError(
+            f"store {root!r} is on the host {other_host(root)}",
+            hint="mount it, and write file:/// and the path, or the path alone",
+        )
     if scheme in ("", "file"):
         return LocalFiles(local_path(root))
     if scheme not in _REMOTE_SCHEMES:
@@ -95,8 +101,5 @@ def local_folders(root: str) -> tuple[str, ...]:
 
 
 def local_path(uri: str) -> str:
-    """The local path of a `file:` URI or of a path; nothing is percent-decoded, as in Hadoop."""
-    for start in ("file://", "file:"):
-        if uri.startswith(start):
-            return uri.removeprefix(start)
-    return uri
+    """The local path of a `file:` URI or of a path."""
+    return path_of(uri)
