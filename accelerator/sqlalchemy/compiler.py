@@ -13,8 +13,9 @@ from typing import Any
 from sqlalchemy.exc import CompileError
 from sqlalchemy.sql import compiler, visitors
 from sqlalchemy.sql.ddl import DDL
-from sqlalchemy.sql.elements import ColumnClause
+from sqlalchemy.sql.elements import BindParameter, ColumnClause
 from sqlalchemy.sql.selectable import FromClause, TableClause
+from sqlalchemy.types import String, TypeDecorator
 
 from accelerator.errors import ParameterError, StatementError
 from accelerator.parameters import literal
@@ -165,6 +166,24 @@ class SparkSql(compiler.SQLCompiler):
             raise CompileError(f"Spark's LIKE takes no {escape!r} as its escape character")
         return f"{text} ESCAPE {written}"
 
+    def visit_contains_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        return self._like("LIKE", _around(self, "%", binary, "%"), **kw)
+
+    def visit_not_contains_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        return self._like("NOT LIKE", _around(self, "%", binary, "%"), **kw)
+
+    def visit_startswith_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        return self._like("LIKE", _around(self, "", binary, "%"), **kw)
+
+    def visit_not_startswith_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        return self._like("NOT LIKE", _around(self, "", binary, "%"), **kw)
+
+    def visit_endswith_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        return self._like("LIKE", _around(self, "%", binary, ""), **kw)
+
+    def visit_not_endswith_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        return self._like("NOT LIKE", _around(self, "%", binary, ""), **kw)
+
     def visit_regexp_match_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
         """Where the pattern is found, as Java has patterns."""
         if binary.modifiers.get("flags"):
@@ -205,6 +224,37 @@ def _named(statement: Any) -> dict[str, set[Any]]:
             key = (source.schema, name) if isinstance(source, TableClause) else id(source)
             found.setdefault(name.casefold(), set()).add(key)
     return found
+
+
+class _Around(TypeDecorator[str]):
+    """A text with others before and behind it, put there when the value is bound."""
+
+    impl = String
+    cache_ok = True
+
+    def __init__(self, before: str, behind: str) -> None:
+        super().__init__()
+        self.before, self.behind = before, behind
+
+    def process_bind_param(self, value: Any, dialect: Any) -> Any:  # noqa: ARG002
+        """The pattern."""
+        return f"{self.before}{value}{self.behind}" if isinstance(value, str) else value
+
+
+def _around(made: SparkSql, before: str, binary: Any, behind: str) -> Any:
+    """The same with a pattern around its right side, in the value itself where that is a text.
+
+    Such a LIKE is answered in process, one over a concatenation isn't.
+    """
+    changed, right = binary._clone(), binary.right
+    if isinstance(right, BindParameter) and isinstance(right.type, String) and right.unique:
+        changed.right = right._clone()  # another parameter: this one may stand elsewhere, too
+        changed.right.type = _Around(before, behind)
+        return changed
+    percent = made._like_percent_literal
+    changed.right = percent.concat(right) if before else right
+    changed.right = changed.right.concat(percent) if behind else changed.right
+    return changed
 
 
 class NoDdl(compiler.DDLCompiler):

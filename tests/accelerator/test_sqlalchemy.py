@@ -267,12 +267,32 @@ def test_tables_of_one_name(engine: sa.Engine, t: sa.Table, odd: sa.Table) -> No
     assert _rows(engine, words) == [(1,)]
 
 
+def test_parts_of_texts_are_answered_in_process(engine: sa.Engine, t: sa.Table) -> None:
+    k, name = t.c.k, t.c.name
+    for _ in range(2):
+        for part, rows in (("lai", [(1,)]), ("'H", [(0,)]), ("nobody", [])):
+            assert _rows(engine, sa.select(k).where(name.contains(part))) == rows
+    assert _rows(engine, sa.select(k).where(name.startswith("pl"))) == [(1,)]
+    assert _rows(engine, sa.select(k).where(name.endswith("ra"))) == [(0,)]
+    without = sa.select(k).where(~name.contains("a"), ~name.startswith("x"), ~name.endswith("x"))
+    assert _rows(engine, without.order_by(k)) == [(4,), (6,)]
+    plain = sa.literal("plain")
+    both = sa.select(k).where(name == plain, name.contains(plain), name.startswith(plain))
+    assert _rows(engine, both) == [(1,)]
+    twice = name.contains("lai")
+    found = _rows(engine, sa.select(k).where(twice, sa.or_(twice, k == 0)))
+    assert found == [(1,)]
+    text = str(sa.select(k).where(twice).compile(engine, compile_kwargs={"literal_binds": True}))
+    assert text.endswith("LIKE '%lai%')")
+
+
 def test_what_spark_reads_otherwise(engine: sa.Engine, t: sa.Table) -> None:
     k, name = t.c.k, t.c.name
     for asked, part in (
         (name + (k + 1).cast(sa.String), "concat(`t`.`name`, CAST(`t`.`k` + ? AS STRING))"),
-        (name.contains("a"), "LIKE concat('%', ?, '%')"),
-        (name.startswith("a", autoescape=True), "LIKE concat(?, '%') ESCAPE '/'"),
+        (name.contains(name), "LIKE concat('%', `t`.`name`, '%')"),
+        (name.endswith(sa.bindparam("n", "a")), "LIKE concat('%', ?)"),
+        (name.startswith("a", autoescape=True), "LIKE ? ESCAPE '/'"),
         (name.like("a", escape="\\"), "LIKE ?"),
         (name.not_ilike("a"), "NOT ILIKE ?"),
         (k / 2, "`t`.`k` / ?"),
