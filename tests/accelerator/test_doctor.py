@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import accelerator
 from accelerator import doctor, own_packages
 from accelerator.cli.main import main
+from accelerator.iceberg import configured
 
 
 @pytest.fixture
@@ -98,6 +99,20 @@ def test_settings_that_stand_in_the_way(
         assert said in found[check][1], check
     monkeypatch.setenv("ACCELERATOR_WHAT", "1")
     assert "unknown setting" in _found("--config", str(file))[1]["settings"][1]
+
+
+def test_a_client_that_is_not_installed(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert warehouse
+    monkeypatch.setattr(configured, "find_spec", lambda _: None)
+    file = tmp_path / "accelerator.toml"
+    file.write_text('catalog_uri = "thrift://h:9083"\nstore = "/tmp/store"\n')
+    code, found = _found("--config", str(file))
+    assert code == 1
+    status, said = found["settings"]
+    assert status == "error"
+    assert "needs thrift, which isn't installed pip install 'pyiceberg[hive]'" in said
 
 
 def test_workers_of_another_python(
