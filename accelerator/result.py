@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from accelerator.errors import ConfigError
+from accelerator.errors import ConfigError, UnrepresentableError
 from accelerator.metrics import Metrics
 from accelerator.printable import some_of
 from accelerator.python_values import pandas_of, polars_of, rows_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars
 
 _BATCH_ROWS = 10_000
+_AHEAD_ROWS = 256
 _NOTEBOOK_WIDTH = 120
 _PRETTY_ROWS = 20
 
@@ -35,7 +36,8 @@ class Result:
 
     def __init__(self, table: pa.Table, metrics: Metrics, explain: Callable[[], str]) -> None:
         self._table, self._explain = table, explain
-        self._given, self._lock = 0, threading.Lock()
+        self._read, self._lock = 0, threading.Lock()
+        self._ahead: list[tuple[Any, ...]] = []
         self.metrics = metrics
 
     @property
@@ -82,10 +84,22 @@ class Result:
     def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
         """So many further rows; fewer at the end."""
         with self._lock:
-            start = self._given
-            found = rows_of(self._table.slice(start, max(0, int(size))))
-            self._given += len(found)
-        return found
+            self._read_ahead(max(0, int(size)) - len(self._ahead))
+            given = self._ahead[: max(0, int(size))]
+            del self._ahead[: len(given)]
+        return given
+
+    def _read_ahead(self, rows: int) -> None:
+        """At least so many more, or all; a slice for each row would take a hundred times longer."""
+        if rows <= 0 or self._read == self.num_rows:
+            return
+        left = self._table.slice(self._read)
+        try:
+            found = rows_of(left.slice(0, max(rows, _AHEAD_ROWS)))
+        except UnrepresentableError:  # of a row that isn't asked for, maybe
+            found = rows_of(left.slice(0, rows))
+        self._read += len(found)
+        self._ahead += found
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that weren't fetched yet."""

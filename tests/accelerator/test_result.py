@@ -177,6 +177,25 @@ def test_values_that_python_has_not() -> None:
     assert "\ufffd" in spoiled._repr_html_()
 
 
+def test_rows_before_one_that_python_has_not_are_fetched() -> None:
+    days = pa.array([*range(5), 4_000_000, 6], pa.int32())
+    late = Result(pa.table({"k": range(7), "c": days.cast(pa.date32())}), Metrics(), str)
+    assert [k for k, _ in late.fetchmany(2)] == [0, 1]
+    with pytest.raises(UnrepresentableError):
+        late.fetchmany(4)
+    assert [k for k, _ in late.fetchmany(3)] == [2, 3, 4]
+    with pytest.raises(UnrepresentableError):
+        late.fetchone()
+
+
+def test_rows_one_by_one_are_all_there() -> None:
+    many = Result(pa.table({"k": range(1000)}), Metrics(), str)
+    found = [many.fetchone(), *many.fetchmany(300)]
+    while row := many.fetchone():
+        found.append(row)
+    assert found == [(k,) for k in range(1000)]
+
+
 def test_polars_has_a_name_once() -> None:
     twice = pa.Table.from_arrays([pa.array([1])] * 2, names=["a", "a"])
     with pytest.raises(UnrepresentableError, match="there are several of a"):
