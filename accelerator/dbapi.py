@@ -137,6 +137,8 @@ class Connection:
     NotSupportedError = NotSupportedError
 
     def __init__(self, session: Accelerator, *, owned: bool) -> None:
+        self.dialect: str | None = None
+        """In which statements are written, where it isn't what the session's settings say."""
         self._session: Accelerator | None = session
         self._owned = owned
 
@@ -214,7 +216,8 @@ class Cursor:
         self._check()
         self._result = None
         with _errors():
-            self._result = self.connection.session.query(operation, parameters)
+            session, dialect = self.connection.session, self.connection.dialect
+            self._result = session.query(operation, parameters, dialect=dialect)
         return self
 
     def executemany(

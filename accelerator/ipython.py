@@ -78,7 +78,7 @@ class _Magic:
         if not sql.strip():
             return session
         values = {name: self._value(name) for name in named_in(sql)}
-        result = session.query(sql, values or None)
+        result = session.query(sql, values)
         if kept is None:
             return result
         self._namespace[kept] = result

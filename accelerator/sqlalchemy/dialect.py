@@ -75,9 +75,9 @@ class AcceleratorDialect(default.DefaultDialect):
 
     def connect(self, *cargs: Any, **cparams: Any) -> Any:
         """A connection whose statements are in Spark's dialect, as they're compiled."""
-        if cparams.get("session") is not None:
-            return dbapi.connect(session=cparams["session"])
-        return dbapi.connect(*cargs, **{**cparams, "dialect": "spark"})
+        made = dbapi.connect(*cargs, **cparams)
+        made.dialect = "spark"
+        return made
 
     def do_rollback(self, dbapi_connection: Any) -> None:
         """Nothing: nothing was begun."""

@@ -116,6 +116,7 @@ def test_errors_are_told_shortly(
     for code, message in (
         ("%accelerate SELECT :namd", "is named meant"),
         ("%accelerate SELECT :named, ?", "don't go together"),
+        ("%%accelerate\nSELECT k FROM d.t WHERE k = ?", "don't go together"),
         ("%%accelerate -o a-b\nSELECT 1", "no variable can be named a-b"),
         ("%%accelerate -o class\nSELECT 1", "no variable can be named class"),
         ("%%accelerate --what x\nSELECT 1", "unknown option --what"),

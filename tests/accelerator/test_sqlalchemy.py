@@ -401,9 +401,9 @@ def test_engines_are_made_by_urls(engine: sa.Engine, root: Path) -> None:
 
 
 def test_an_engine_over_a_session(root: Path) -> None:
-    with accelerator.open(root) as session:
+    with accelerator.open(root, dialect="trino") as session:
         made = sa.create_engine("accelerator://", connect_args={"session": session})
-        assert _rows(made, sa.text("SELECT k FROM d.t WHERE k = 1")) == [(1,)]
+        assert _rows(made, sa.text("SELECT `k` FROM d.t WHERE k = :k").params(k=1)) == [(1,)]
         made.dispose()
         assert session.query("SELECT k FROM d.t").num_rows == 8
     with pytest.raises(sa.exc.InterfaceError, match="closed"):
