@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot.errors import SqlglotError
 
+from accelerator.at_once.tables import LakeTables
 from accelerator.builds import estimate, publishing
 from accelerator.builds.builder import Built
 from accelerator.builds.handle import Build
@@ -63,10 +64,12 @@ from accelerator.statements.kinds import (
 )
 from accelerator.store import CubeRecord, Report
 from cubes.definition import CubeDefinition, define, to_dict
+from rewrite.closest import did_you_mean
 from rewrite.dialects import SPARK
-from rewrite.dotted import joined
+from rewrite.dotted import joined, parts_of
 from rewrite.functions import calls_ours
 from rewrite.reason import DeclinedError
+from rewrite.unknown import COLUMN, TABLE
 
 if TYPE_CHECKING:
     from accelerator.services import Services
@@ -76,7 +79,6 @@ __all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build", "vac
 Rows = Iterable[Mapping[str, Any]]
 Run = Callable[[Any, "Services"], Rows]
 _UNKNOWN = "table_unknown"
-_COLUMN = "The column name "
 
 
 def is_ours(statement: Statement, services: Services) -> bool:
@@ -155,19 +157,29 @@ def no_such_table(services: Services, name: str) -> AcceleratorError:
     hint = "a cube's tables are Iceberg tables of this session's catalogs; views don't count"
     if services.spark_source.started and services.engine.session.catalog.tableExists(name):
         return NotIcebergError(f"{name} isn't an Iceberg table", hint=hint)
-    return UnknownTableError(f"there is no Iceberg table {name}", hint=hint)
+    near = LakeTables(services.lake, services.context.catalog()).near(parts_of(name))
+    return UnknownTableError(
+        f"there is no Iceberg table {name}",
+        hint=did_you_mean(near) or hint,
+        error_class=TABLE,
+        suggestions=near,
+        unknown=name,
+    )
 
 
 def _definition_error(services: Services, error: DeclinedError) -> AcceleratorError:
     declined = error.declined
     if declined.code == _UNKNOWN:
         return no_such_state(services, error)
-    if declined.detail.startswith(_COLUMN):
-        name = declined.detail.removeprefix(_COLUMN).rstrip(".")
+    if error.name:
         several = declined.code == "name_ambiguous"
         return UnknownColumnError(
-            f"{'several tables have' if several else 'no table here has'} a column {name}",
-            hint="check the spelling, or qualify the name with its table",
+            f"{'several tables have' if several else 'no table here has'} a column {error.name}",
+            hint=did_you_mean(error.near)
+            or "check the spelling, or qualify the name with its table",
+            error_class="AMBIGUOUS_REFERENCE" if several else COLUMN,
+            suggestions=error.near,
+            unknown=error.name,
         )
     return DefinitionError(
         declined.sentence, hint="docs/reference/sql.md says what a cube's SELECT may hold"

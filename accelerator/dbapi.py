@@ -24,6 +24,8 @@ from accelerator.errors import (
     ParameterError,
     SessionClosedError,
     StatementError,
+    UnknownColumnError,
+    UnknownTableError,
     UnrepresentableError,
 )
 
@@ -313,6 +315,7 @@ _SORTED: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[Error]]
     ((ConfigError, ParameterError, StatementError), ProgrammingError),
     (GuardError, NotSupportedError),
     ((EngineError, CancelledError), OperationalError),
+    ((StatementError, UnknownColumnError, UnknownTableError), ProgrammingError),
     (AcceleratorError, DatabaseError),
 )
 _OF_SPARK = {

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rewrite.closest import closest, did_you_mean
 from rewrite.errors import (
     AcceleratorError,
     DefinitionError,
     NotIcebergError,
     StatementError,
     UnknownColumnError,
+    UnknownFunctionError,
     UnknownTableError,
     UntranslatedError,
 )
@@ -17,6 +21,17 @@ UNFIT = (
     *(TypeError, ValueError),
 )
 """What JSON that somebody else wrote raises where it has another shape than is read."""
+
+
+def no_column(table: str, name: str, columns: Sequence[str], otherwise: str) -> UnknownColumnError:
+    """The error for a column that a table doesn't have; its hint has the nearest ones, or that."""
+    near = closest(name, columns)
+    return UnknownColumnError(
+        f"{table} has no column {name}",
+        hint=did_you_mean(near) or otherwise,
+        suggestions=near,
+        unknown=name,
+    )
 
 
 class ConfigError(AcceleratorError):
@@ -241,6 +256,7 @@ __all__ = [
     "StoreConflictError",
     "StoreError",
     "UnknownColumnError",
+    "UnknownFunctionError",
     "UnknownTableError",
     "UnreadableGuardError",
     "UnrepresentableError",

@@ -16,8 +16,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import accelerator
 from accelerator.errors import AcceleratorError, ConfigError, ParameterError
+from accelerator.opening import open as open_warehouse
 from accelerator.parameters import named_in
 from accelerator.printable import printable
 from accelerator.session import Accelerator
@@ -100,7 +100,7 @@ class _Magic:
         if len(paths) > 1:
             raise ConfigError(f"one path is wanted, not {len(paths)}", hint=_USAGE)
         where = Path(paths[0]).expanduser() if paths else None
-        opened = accelerator.open(where, **settings)
+        opened = open_warehouse(where, **settings)
         self.close()
         self._opened = opened
         return opened

@@ -18,6 +18,7 @@ import pyarrow as pa
 from sqlglot.errors import SqlglotError
 
 from accelerator import metadata_table
+from accelerator.at_once.embedded import is_known
 from accelerator.cancellation import Budget, new_tag
 from accelerator.errors import (
     AcceleratorError,
@@ -93,7 +94,7 @@ class Queries:
         """The answer, by the cheapest engine that is proven right."""
         started = time.perf_counter()
         if self._is_plain(statement):
-            return self._plain_query(statement.bare, Metrics(fallback=Declined("disabled").line))
+            return self._plain_query(statement, Metrics(fallback=Declined("disabled").line))
         with self.services.store.reading(), self.services.context.assumed() as holds:
             answer = self._accelerated(statement, started, holds)
         self.services.frames.sweep_in_passing()
@@ -115,6 +116,18 @@ class Queries:
         shown = plan or PlainPlan(Declined("not_a_query"))
         return Result(table, metrics, lambda: self._explained(sql, shown))
 
+    def check(self, statement: Statement) -> None:
+        """Raises what is surely wrong with a statement for which Spark would be started."""
+        services = self.services
+        if services.spark_source.started or not is_known(services.config):
+            return
+        from accelerator.at_once.check import check
+        from accelerator.at_once.tables import LakeTables
+
+        if isinstance(statement, Query) and statement.translated:
+            return  # its places would be those of another text
+        check(statement, LakeTables(services.lake, services.config.catalog_name))
+
     def stream(self, statement: Query, timeout_s: float) -> BatchReader | None:
         """The rows piece by piece; None where they can't be given so.
 
@@ -131,6 +144,7 @@ class Queries:
 
     def frame(self, statement: Query) -> DataFrame:
         """A lazy DataFrame; what it reads stays as long as it, or one derived from it, may be."""
+        self.check(statement)
         services, session = self.services, self.services.engine.session
         if metadata_table.is_named(statement.bare):
             with self._metadata_views(statement.bare) as text:
@@ -214,7 +228,7 @@ class Queries:
         if refused is not None:
             metrics = Metrics(planning_ms=planned, fallback=refused.line)
             metrics = plan.figures_of(metrics, cached)
-            return self._plain_query(statement.bare, metrics, plan)
+            return self._plain_query(statement, metrics, plan)
         began = time.perf_counter()
         found = self._tried(
             statement, plan, holds, lambda: self.execution.run(plan, statement.bare)
@@ -223,7 +237,7 @@ class Queries:
             return None
         if isinstance(found, Declined):
             metrics = Metrics(planning_ms=planned, fallback=found.line)
-            return self._plain_query(statement.bare, plan.figures_of(metrics, cached), plan)
+            return self._plain_query(statement, plan.figures_of(metrics, cached), plan)
         table, engine, counted = found
         self.services.uses.record(plan)
         metrics = replace(
@@ -287,8 +301,10 @@ class Queries:
         self._forget_damaged(plan)
         return declined
 
-    def _plain_query(self, sql: str, metrics: Metrics, plan: Plan | None = None) -> Result:
+    def _plain_query(self, statement: Query, metrics: Metrics, plan: Plan | None = None) -> Result:
         """Spark's answer; where it names tables of files, over views of their manifests."""
+        self.check(statement)
+        sql = statement.bare
         if not metadata_table.is_named(sql):
             return self.plain(sql, metrics, plan)
         with self._metadata_views(sql) as text:
@@ -338,7 +354,7 @@ class Queries:
                 return
             with budget.spent():
                 metrics = Metrics(fallback=declined.line)
-                answer = self._plain_query(statement.bare, metrics, rows.plan)
+                answer = self._plain_query(statement, metrics, rows.plan)
             yield from whole(answer.arrow(), rows.schema)
 
     def _streamed(self, statement: Query, tag: str) -> Stream | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from accelerator.at_once.placed import placed
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
@@ -137,7 +138,8 @@ class Accelerator:
         """
         sql = self._bound(sql, params, dialect)
         statement = self.queries.guarded(sql, user, dialect)
-        return self._result(statement, sql, self._limit(timeout_s))
+        with placed(sql):
+            return self._result(statement, sql, self._limit(timeout_s))
 
     def stream(
         self,
@@ -163,7 +165,8 @@ class Accelerator:
         pieces = self.queries.stream(statement, limit) if isinstance(statement, Query) else None
         if pieces is not None:
             return pieces
-        table = self._result(statement, sql, limit).arrow()
+        with placed(sql):
+            table = self._result(statement, sql, limit).arrow()
         return self.services.streams.reader(table.schema, (one for one in table.to_batches()))
 
     def sql(
@@ -184,12 +187,16 @@ class Accelerator:
         if isinstance(statement, Query):
             return self.queries.frame(statement)
         if isinstance(statement, Other) or not self._is_ours(statement):
+            self.queries.check(statement)
             return self.spark.sql(sql)
-        return self.spark.createDataFrame(self._run(statement, self._limit(None)))
+        with placed(sql):
+            rows = self._run(statement, self._limit(None))
+        return self.spark.createDataFrame(rows)
 
     def execute(self, sql: str, *, dialect: str | None = None) -> pa.Table:
         """Runs a statement of our own; its answer as rows."""
-        return self._run(self.queries.guarded(sql, None, dialect), self._limit(None))
+        with placed(sql):
+            return self._run(self.queries.guarded(sql, None, dialect), self._limit(None))
 
     def _bound(self, sql: str, params: Parameters | None, dialect: str | None) -> str:
         if not isinstance(sql, str):
@@ -214,6 +221,7 @@ class Accelerator:
             with self.services.cancellation.within(limit):
                 return self._answer(statement)
         if isinstance(statement, Other) or not self._is_ours(statement):
+            self.queries.check(statement)
             with self.services.cancellation.within(limit):
                 return self.queries.plain(sql, Metrics())
         started = time.perf_counter()
@@ -234,9 +242,13 @@ class Accelerator:
             ExplainAccelerate: lambda one: self._explained(one, limit),
             ExplainAnalyze: lambda one: self._explained(one, limit),
             ExplainWhyNot: lambda one: self.queries.explainer.why_not(one.query, one.query.sql),
-            Verify: lambda one: [self.sampling.compared(one.query.sql).row()],
+            Verify: self._verified,
         }
         return execute(statement, self.services, own)
+
+    def _verified(self, statement: Verify) -> list[dict[str, Any]]:
+        self.queries.check(statement.query)
+        return [self.sampling.compared(statement.query.sql).row()]
 
     def _explained(
         self, statement: ExplainAccelerate | ExplainAnalyze, limit: float
@@ -288,6 +300,7 @@ class Accelerator:
     def verify(self, sql: str, *, dialect: str | None = None) -> Verification:
         """Runs the query both ways and compares; what makes the rows differ is switched off."""
         statement = self.queries.read(sql, dialect)
+        self.queries.check(statement)
         return self.sampling.compared(statement.sql if isinstance(statement, Query) else sql)
 
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:

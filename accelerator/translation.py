@@ -59,7 +59,7 @@ class Translation:
 
     def _translated(self, query: Query, dialect: str) -> Query:
         text = self._query(query.bare, dialect)
-        return Query(text, text, query.plain)
+        return Query(text, text, query.plain, translated=True)
 
     def _query(self, sql: str, dialect: str) -> str:
         known = self._known.get((sql, dialect))

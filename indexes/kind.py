@@ -40,7 +40,14 @@ Read = Callable[[int, int], bytes]
 
 
 class OptionError(ValueError):
-    """An option that a kind doesn't have, or a value out of its range; says what is allowed."""
+    """An option that a kind doesn't have, or a value out of its range; says what is allowed.
+
+    Of an option that isn't there `unknown` is its name, `known` are those that are.
+    """
+
+    def __init__(self, message: str, unknown: str = "", known: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.unknown, self.known = unknown, tuple(known)
 
 
 @dataclass(frozen=True, slots=True)

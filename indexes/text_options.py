@@ -23,7 +23,8 @@ def taken(
     if type_ != "string":
         raise NotIndexableError(f"{kind} takes strings, no column of the type {type_}")
     if unknown := sorted(set(given) - set(defaults)):
-        raise OptionError(f"{kind} has no option {unknown[0]}; it has {', '.join(defaults)}")
+        told = f"{kind} has no option {unknown[0]}; it has {', '.join(defaults)}"
+        raise OptionError(told, unknown[0], tuple(defaults))
     found = {**defaults, **given}
     for name, default in defaults.items():
         if isinstance(default, bool) and not isinstance(found[name], bool):

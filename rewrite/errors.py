@@ -6,16 +6,48 @@ Errors of storage, builds and configuration stand in `accelerator.errors`, under
 
 from __future__ import annotations
 
+from rewrite.place import Place
+
 
 class AcceleratorError(Exception):
-    """Root of every error raised on purpose: `code`, `message` and `hint` are its public fields."""
+    """Root of every error raised on purpose: `code`, `message` and `hint` are its public fields.
+
+    `error_class` is Spark's name of the same error, where it has one. `line` and `column`, both
+    counted from 1, say where in the statement it is, `located` shows that line with a mark below;
+    None and empty where no place is known. `suggestions` are the closest names, nearest first.
+    """
 
     code = "error"
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        self.message = message
-        self.hint = hint
-        super().__init__(f"{message}\n  hint: {hint}" if hint else message)
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        error_class: str = "",
+        at: Place | None = None,
+        suggestions: tuple[str, ...] = (),
+        unknown: str = "",
+    ) -> None:
+        """`unknown` is the name that isn't known: its place is found in the statement later."""
+        self.message, self.hint = message, hint
+        self.error_class, self.suggestions, self.unknown = error_class, suggestions, unknown
+        self.line: int | None = None
+        self.column: int | None = None
+        self.located = ""
+        super().__init__(message)
+        if at is not None:
+            self.place(at)
+
+    def place(self, at: Place) -> None:
+        """Says where in the statement it is, unless that is known."""
+        if self.line is None:
+            self.line, self.column, self.located = at.line, at.column, at.shown
+
+    def __str__(self) -> str:
+        shown = [f"  {one}" for one in self.located.splitlines()]
+        hint = [f"  hint: {self.hint}"] if self.hint else []
+        return "\n".join([self.message, *shown, *hint])
 
 
 class StatementError(AcceleratorError):
@@ -28,6 +60,12 @@ class UnknownTableError(AcceleratorError):
     """A name that no catalog of the session knows as a table."""
 
     code = "table_unknown"
+
+
+class UnknownFunctionError(StatementError):
+    """A function that Spark doesn't have, nor this package."""
+
+    code = "function_unknown"
 
 
 class UnknownColumnError(AcceleratorError):

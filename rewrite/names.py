@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from rewrite.block import Occurrence
+from rewrite.closest import closest, did_you_mean
 from rewrite.expr import Column, Expr
 from rewrite.reason import DeclinedError
 
@@ -24,8 +25,11 @@ class Names:
         occurrences: Sequence[Occurrence],
         hidden: Collection[Column] = frozenset(),
         zone: str | None = None,
+        *,
+        inside: bool = False,
     ) -> None:
-        self.zone = zone
+        """`inside` another query, whose columns a name may mean."""
+        self.zone, self._inside = zone, inside
         self._occurrences, self._hidden = occurrences, frozenset(hidden)
         self._found: dict[tuple[tuple[str, ...], str], tuple[Column, ...]] = {}
 
@@ -57,8 +61,15 @@ class Names:
                 raise DeclinedError(
                     "expression_unsupported", f"A field of the column {column.name}: {written}."
                 )
-        code = "name_ambiguous" if found else "expression_unsupported"
-        raise DeclinedError(code, f"The column name {written}.")
+        if found:
+            raise DeclinedError("name_ambiguous", f"The column name {written}.", name=written)
+        if self._inside or name.startswith("_"):  # Iceberg's own: _file, _pos
+            raise DeclinedError("expression_unsupported", f"The column name {written}.")
+        known = (one.name for each in self._occurrences for one in each.table.columns)
+        near = closest(name, known)
+        detail = f"No table here has a column {written}"
+        meant = f"; {did_you_mean(near)}" if near else "."
+        raise DeclinedError("column_unknown", f"{detail}{meant}", name=written, near=near)
 
 
 def _qualifies(occurrence: Occurrence, qualifier: tuple[str, ...]) -> bool:

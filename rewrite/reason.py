@@ -14,6 +14,7 @@ REASONS: dict[str, str] = {
     "aggregate_unsupported": "The aggregate has no mergeable state.",
     "block_unsupported": "The statement isn't one SELECT over tables and joins.",
     "column_not_in_cube": "A group key or predicate needs a column that isn't a dimension.",
+    "column_unknown": "A column isn't one of the tables that its SELECT reads.",
     "cover_unavailable": "No cube has a valid segment for the files of this statement.",
     "cube_disabled": "The cube was switched off.",
     "cubes_none": "There is no cube on any table of the statement.",
@@ -123,10 +124,17 @@ def _within(text: str) -> str:
 
 
 class DeclinedError(Exception):
-    """Carries a `Declined` out of a deep recursion to the one place that records it."""
+    """Carries a `Declined` out of a deep recursion to the one place that records it.
 
-    def __init__(self, code: str, detail: str = "") -> None:
+    Of a column's name that isn't known, or is several columns', `name` is that, and `near` are the
+    closest ones.
+    """
+
+    def __init__(
+        self, code: str, detail: str = "", *, name: str = "", near: tuple[str, ...] = ()
+    ) -> None:
         self.declined = Declined(code, detail)
+        self.name, self.near = name, near
         super().__init__(code, detail)
 
     def __str__(self) -> str:

@@ -118,7 +118,7 @@ def bind_semi(
 
 def _in(term: exp.Expression, query: exp.Select, own: Occurrence, outer: Names) -> tuple[Expr, ...]:
     """Of an IN, which sees nothing but its own table."""
-    names = Names((own,), zone=outer.zone)
+    names = Names((own,), zone=outer.zone, inside=True)
     outputs = [bind(_bare(item), names) for item in query.expressions]
     if len(outputs) != 1 or not isinstance(outputs[0], Column):
         raise DeclinedError("expression_unsupported", "IN of other than a subquery's one column.")
@@ -127,7 +127,7 @@ def _in(term: exp.Expression, query: exp.Select, own: Occurrence, outer: Names) 
 
 def _exists(query: exp.Select, own: Occurrence, outer: Names) -> tuple[Expr, ...]:
     """Of an EXISTS, whose WHERE may equal its table's columns with those of the query around."""
-    names = Names((own,), zone=outer.zone)
+    names = Names((own,), zone=outer.zone, inside=True)
     for item in query.expressions:
         if isinstance(item, exp.Star) and not any(item.args.values()):
             continue
@@ -161,7 +161,7 @@ class _Correlated:
     def __init__(self, own: Occurrence, outer: Names) -> None:
         self.zone = outer.zone
         self._own, self._outer = own, outer
-        self._names = Names((own,), zone=outer.zone)
+        self._names = Names((own,), zone=outer.zone, inside=True)
 
     def column(self, qualifier: tuple[str, ...], name: str) -> Column:
         """The one column that the name means."""

@@ -140,7 +140,8 @@ def sql_command(
 
     Several statements, each ended by a semicolon, run in turn; the first that fails ends it.
     """
-    _run(_statements(sql, file), "json" if options.json else name, rows, timeout, create, options)
+    statements = _statements(sql, file)
+    _run(statements, "json" if options.json else name, rows, timeout, create, options)
 
 
 def _run(
@@ -155,7 +156,7 @@ def _run(
     options = replace(options, json=name == "json")
     if name in ("arrow", "parquet") and len(statements) > 1:
         raise click.UsageError(f"{name} holds the rows of one statement, not of {len(statements)}")
-    with options.session(create=create) as session:
+    with options.session(create=create, first=statements[0]) as session:
         check_terminal(name)
         if options.json:
             _print([session.query(one, timeout_s=timeout) for one in statements], options)

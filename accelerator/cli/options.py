@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from accelerator.cli.session import Opener, open_session, session_of
+from accelerator.cli.session import Opener, open_session, session_of, settings_of
 from accelerator.cli.terminal import spinning
 from accelerator.errors import ConfigError
 from accelerator.statements.text import split_statements
@@ -31,13 +31,24 @@ class Options:
     json: bool
 
     @contextmanager
-    def session(self, *, create: bool = False, spin: bool = True) -> Iterator[Session]:
+    def session(
+        self, *, create: bool = False, spin: bool = True, first: str = ""
+    ) -> Iterator[Session]:
         """The session to ask, closed at the end; its errors end the process.
 
         With `create` over a warehouse that is made if it isn't there. With `spin` a terminal shows
-        what Spark does.
+        what Spark does. `first` is the statement that runs first: what is surely wrong with it
+        needs no session.
         """
-        with session_of(lambda: self.opened(create=create), as_json=self.json) as session:
+
+        def opened() -> Session:
+            if first and self.opener is open_session:
+                from accelerator.at_once.early import check_early
+
+                check_early(settings_of(self.warehouse, self.config), first)
+            return self.opened(create=create)
+
+        with session_of(opened, as_json=self.json) as session:
             if not spin:
                 yield session
                 return

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +25,7 @@ from accelerator.errors import AcceleratorError, CancelledError, StatementTimeou
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from accelerator.config import Config
     from accelerator.maintenance.daemon import Schedule, Vacuumed
     from accelerator.progress import Progress
     from accelerator.verification import Verification
@@ -122,6 +123,7 @@ class Session(Protocol):
         ...
 
 
+_NONE: Mapping[str, Any] = {}
 Opener = Callable[[str | None, str | None, bool], Session]
 """Of the warehouse, the file of settings, and whether a warehouse is made that isn't there."""
 
@@ -131,29 +133,34 @@ def open_session(
 ) -> Session:
     """An embedded session; without a warehouse, the one that `accelerator.toml` here names."""
     try:
-        return _opened(warehouse, config_file, create, settings)
+        return _opened(settings_of(warehouse, config_file, settings), create)
     finally:
         gc.freeze()
         gc.enable()
 
 
-def _opened(
-    warehouse: str | None, config_file: str | None, create: bool, settings: dict[str, Any]
-) -> Session:
-    import accelerator
-    from accelerator.config import ENV_FILE, ENV_PREFIX, FILE_NAME, Config
+def _opened(config: Config, create: bool) -> Session:
     from accelerator.opening import open_loaded
+
+    return open_loaded(config, create=create)
+
+
+def settings_of(
+    warehouse: str | None, config_file: str | None, settings: Mapping[str, Any] = _NONE
+) -> Config:
+    """The settings of such a session; UsageError where no warehouse is named."""
+    from accelerator.config import ENV_FILE, ENV_PREFIX, FILE_NAME, Config
 
     if warehouse is None and config_file is None:
         if Path(FILE_NAME).is_file():
-            return open_loaded(Config.load_here(**settings), create=create)
+            return Config.load_here(**settings)
         named = (ENV_FILE, f"{ENV_PREFIX}CATALOG_URI", f"{ENV_PREFIX}CATALOG_TYPE")
         if not os.environ.keys() & set(named):
             raise click.UsageError(
                 f"which warehouse? give --warehouse or --config, set {ENV_PREFIX}WAREHOUSE,"
                 f" {ENV_PREFIX}CATALOG_URI or {ENV_FILE}, or work where an {FILE_NAME} is"
             )
-    return accelerator.open(warehouse, config=config_file, create=create, **settings)
+    return Config.load(config_file, warehouse=warehouse, **settings)
 
 
 @contextmanager
@@ -178,21 +185,28 @@ def session_of(open_it: Callable[[], Session], *, as_json: bool = False) -> Iter
             session.close()
 
 
-Tell = Callable[[str, str, str | None], None]
-"""Of an error's code, its message and its hint."""
+Tell = Callable[[str, str, AcceleratorError | None], None]
+"""Of an error's code and message, and the error itself where it's one of ours."""
 
 
-def say_plainly(code: str, message: str, hint: str | None) -> None:
-    """A line or two on standard error."""
+def say_plainly(code: str, message: str, error: AcceleratorError | None = None) -> None:
+    """Some lines on standard error: what is wrong, where in the statement, what to do."""
     say(message if code == "cancelled" else f"error [{code}]: {message}", err=True)
-    if hint:
-        say(f"hint: {hint}", err=True)
+    if error is not None:
+        for line in error.located.splitlines():
+            say(f"  {line}", err=True)
+        if error.hint:
+            say(f"hint: {error.hint}", err=True)
 
 
-def say_json(code: str, message: str, hint: str | None) -> None:
+def say_json(code: str, message: str, error: AcceleratorError | None = None) -> None:
     """A JSON document on standard output, in one line."""
-    error = {"code": code, "message": message, "hint": hint or None}
-    say(json.dumps({"error": error}, ensure_ascii=False))
+    told: dict[str, Any] = {"code": code, "message": message, "hint": None}
+    if error is not None:
+        told |= {"code": error.code, "hint": error.hint or None}
+        told |= {"error_class": error.error_class or None, "line": error.line}
+        told |= {"column": error.column, "suggestions": list(error.suggestions)}
+    say(json.dumps({"error": told}, ensure_ascii=False))
 
 
 def exit_code(error: BaseException, tell: Tell = say_plainly) -> int | None:
@@ -202,7 +216,7 @@ def exit_code(error: BaseException, tell: Tell = say_plainly) -> int | None:
         tell("cancelled", "cancelled", None)
         return EXIT_CANCELLED
     if isinstance(error, AcceleratorError):
-        tell(error.code, error.message, error.hint)
+        tell(error.error_class or error.code, error.message, error)
         return 1
     if isinstance(error, _spark_errors()):
         tell("spark", _java_message(str(error)), None)

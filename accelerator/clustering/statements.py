@@ -22,8 +22,8 @@ from accelerator.errors import (
     CancelledError,
     ClusteringError,
     EngineError,
-    UnknownColumnError,
     UnknownTableError,
+    no_column,
 )
 from accelerator.iceberg import LiveFile, PartitionField, Pin, PinnedTable
 from accelerator.progress import Progress, SilentProgress
@@ -94,6 +94,7 @@ def optimize(
     if pinned is None:
         raise UnknownTableError(
             f"there is no Iceberg table {joined(statement.table)}",
+            unknown=joined(statement.table),
             hint="tables of this session's catalogs can be clustered",
         )
     options, order = _options(statement), _order(statement, pinned, pin)
@@ -164,9 +165,7 @@ def _key(name: str, descending: bool, pinned: PinnedTable, pin: Pin) -> OrderKey
         if relate is None:
             known = [c.name for c in pinned.facts.columns]
             known += [one.name for one in relate_columns(pinned.properties)]
-            raise UnknownColumnError(
-                f"{pinned.facts.name} has no column {name}", hint=f"it has {', '.join(known)}"
-            )
+            raise no_column(pinned.facts.name, name, known, f"it has {', '.join(known)}")
         path = path_of(relate, pin)
         check(path, pinned)
         own = path.as_column

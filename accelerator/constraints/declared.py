@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from accelerator.constraints.check import Validation, validate
 from accelerator.constraints.property import PREFIX, WORDS, Constraint, from_property, to_property
-from accelerator.errors import ConstraintError, UnknownColumnError, UnknownTableError
+from accelerator.errors import ConstraintError, UnknownTableError, no_column
 from rewrite.dotted import joined
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 
@@ -114,6 +114,7 @@ def _facts(pin: Facts, table: tuple[str, ...]) -> TableFacts:
     if facts is None:
         raise UnknownTableError(
             f"there is no Iceberg table {joined(table)}",
+            unknown=joined(table),
             hint="check the name; constraints are kept for Iceberg tables only",
         )
     return facts
@@ -146,8 +147,8 @@ def _columns(facts: TableFacts, names: tuple[str, ...]) -> tuple[ColumnFacts, ..
     for name in names:
         column = facts.column(name)
         if column is None:
-            known = ", ".join(column.name for column in facts.columns)
-            raise UnknownColumnError(f"{facts.name} has no column {name}", hint=f"it has {known}")
+            known = [column.name for column in facts.columns]
+            raise no_column(facts.name, name, known, f"it has {', '.join(known)}")
         if column in found:
             raise ConstraintError(f"the column {name} stands twice", hint="name each column once")
         if column.type.startswith(_NESTED):

@@ -34,6 +34,7 @@ from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.properties import remove, write_edited
 from accelerator.iceberg.views import ViewPointer
 from accelerator.redaction import redacted
+from rewrite.closest import closest
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -113,6 +114,14 @@ class CatalogReader(Protocol):
 
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """Each namespace, those without tables too."""
+        ...
+
+    def is_absent(self, identifier: tuple[str, ...]) -> bool:
+        """Whether the catalog has surely neither a table nor a view of namespace + name."""
+        ...
+
+    def beside(self, identifier: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Namespace + name of tables that may have been meant; all, or those of few requests."""
         ...
 
     def set_properties(
@@ -224,6 +233,43 @@ class PyIcebergCatalog:
             while waiting:
                 found.append(waiting.pop(0))
                 waiting.extend(catalog.list_namespaces(found[-1]))
+        return iter(found)
+
+    def is_absent(self, identifier: tuple[str, ...]) -> bool:
+        """Whether the catalog has surely neither a table nor a view of namespace + name.
+
+        Of REST catalogs alone: what other clients find under a name isn't always what Spark does.
+        """
+        if self._settings.type != "rest" or len(identifier) < 2:
+            return False
+        with _asked(self._settings):
+            try:
+                self._open().load_table(identifier)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                pass
+            else:
+                return False
+            try:
+                self._open().load_view(identifier)
+            except (NoSuchViewError, NoSuchNamespaceError):
+                return True
+            except (NotImplementedError, ValidationError):
+                return False
+        return False
+
+    def beside(self, identifier: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Those of its namespace, else of the namespaces whose names are nearest."""
+        namespace = identifier[:-1]
+        with _asked(self._settings):
+            catalog = self._open()
+            try:
+                found = list(catalog.list_tables(namespace)) if namespace else []
+            except NoSuchNamespaceError:
+                found = []
+            if not found:
+                known = {".".join(one): one for one in catalog.list_namespaces()}
+                near = closest(".".join(namespace), known)
+                found = [name for one in near for name in catalog.list_tables(known[one])]
         return iter(found)
 
     def set_properties(
@@ -338,6 +384,17 @@ class JvmCatalog:
 
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """None, as of tables."""
+        return iter(())
+
+    def is_absent(self, identifier: tuple[str, ...]) -> bool:  # noqa: ARG002 - the Protocol's
+        """False: only Spark knows."""
+        return False
+
+    def beside(
+        self,
+        identifier: tuple[str, ...],  # noqa: ARG002 - the Protocol's
+    ) -> Iterator[tuple[str, ...]]:
+        """None that are known."""
         return iter(())
 
     def set_properties(

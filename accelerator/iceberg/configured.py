@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Literal
 
 from pyiceberg.catalog import infer_catalog_type
 from pyiceberg.utils.config import Config
@@ -17,6 +17,7 @@ from strictyaml import YAMLError
 
 from accelerator.errors import ConfigError
 from accelerator.iceberg.catalogs import CatalogSettings
+from accelerator.iceberg.request_times import request_times
 from accelerator.iceberg.sqlite import sqlite_file
 
 _CLIENTS = {
@@ -30,9 +31,6 @@ _CLIENTS = {
     "mysql+pymysql": ("pymysql", "pymysql"),
 }
 """The module that a sort of catalog, or of SQLAlchemy's addresses, needs, and what has it."""
-_TIMES = ("rest.client.connection-timeout-ms", "rest.client.socket-timeout-ms")
-"""Iceberg's own properties, which Spark's client takes as well."""
-_DEFAULT_MS = 60_000
 _TYPES: tuple[Literal["sql", "rest", "hive", "glue"], ...] = ("sql", "rest", "hive", "glue")
 
 
@@ -89,24 +87,6 @@ def _check_client(settings: CatalogSettings) -> None:
             f"the catalog {settings.name} needs {module}, which isn't installed",
             hint=f"pip install {package}",
         )
-
-
-def request_times(name: str, properties: Mapping[str, Any]) -> tuple[float, ...]:
-    """Seconds in which a REST catalog has to be connected to, and then to say something.
-
-    ConfigError for a time that is none.
-    """
-    return tuple(_seconds(name, key, properties.get(key, _DEFAULT_MS)) for key in _TIMES)
-
-
-def _seconds(name: str, key: str, value: Any) -> float:
-    milliseconds = int(value) if re.fullmatch(r"\d{1,9}", str(value)) else 0
-    if milliseconds <= 0:
-        raise ConfigError(
-            f"{key} of the catalog {name} is {value!r}",
-            hint=f"it's in milliseconds, 1 or more; {_DEFAULT_MS} where it isn't set",
-        )
-    return milliseconds / 1000
 
 
 def _postgres_driver() -> str:

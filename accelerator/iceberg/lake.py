@@ -505,8 +505,8 @@ class Lake:
     ) -> None:
         """`other_catalogs` are names that the engine knows as catalogs without Iceberg tables."""
         self.settings = tuple(catalogs)
-        self._catalogs = {each.name: _reader(each, jvm_located) for each in catalogs}
-        self._others = frozenset(other_catalogs) - self._catalogs.keys()
+        self.catalogs = {each.name: _reader(each, jvm_located) for each in catalogs}
+        self._others = frozenset(other_catalogs) - self.catalogs.keys()
         self._default_catalog = default_catalog
         self._default_namespace = default_namespace
         self._max_age_s = metadata_max_age_s
@@ -538,7 +538,7 @@ class Lake:
 
     def resolve(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """The full name, by Spark's rule: a first part that names a catalog is one."""
-        if len(parts) > 1 and (parts[0] in self._catalogs or parts[0] in self._others):
+        if len(parts) > 1 and (parts[0] in self.catalogs or parts[0] in self._others):
             return parts
         default = self._default_catalog
         catalog = default if isinstance(default, str) else default()
@@ -555,7 +555,7 @@ class Lake:
         return known[1]
 
     def _read(self, full: tuple[str, ...], moment: object = None) -> _Loaded | None:
-        reader = self._catalogs.get(full[0])
+        reader = self.catalogs.get(full[0])
         pointer = reader.pointer(full[1:], moment) if reader and len(full) > 1 else None
         if pointer is None:
             return None
@@ -568,7 +568,7 @@ class Lake:
 
     def view(self, full: tuple[str, ...], moment: object) -> ViewFacts | None:
         """The view of that full name then; None where there is none in Spark's dialect."""
-        reader = self._catalogs.get(full[0])
+        reader = self.catalogs.get(full[0])
         pointer = reader.view(full[1:], moment) if reader and len(full) > 1 else None
         if pointer is None:
             return None
@@ -581,7 +581,7 @@ class Lake:
             definition.columns,
             definition.catalog or full[0],
             definition.namespace,
-            frozenset((*self._others, *self._catalogs)),
+            frozenset((*self._others, *self.catalogs)),
         )
 
     def state(self, full: tuple[str, ...], loaded: _Loaded, at: At) -> PinnedTable:
@@ -610,11 +610,11 @@ class Lake:
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
         """Change the table's properties in its catalog; None removes one."""
         full = self.resolve(parts)
-        reader: CatalogReader | None = self._catalogs.get(full[0])
+        reader: CatalogReader | None = self.catalogs.get(full[0])
         if reader is None or len(full) < 2 or reader.pointer(full[1:]) is None:
             raise UnknownTableError(
                 f"there is no Iceberg table {joined(full)}",
-                hint=f"the Iceberg catalogs here are {', '.join(sorted(self._catalogs)) or 'none'}",
+                hint=f"the Iceberg catalogs here are {', '.join(sorted(self.catalogs)) or 'none'}",
             )
         self._newest.pop(full, None)
         reader.set_properties(full[1:], updates)
@@ -627,7 +627,7 @@ class Lake:
         isn't mounted looks like that), or changes while it's read. CatalogError where one can't be
         read.
         """
-        reader = self._catalogs.get(catalog)
+        reader = self.catalogs.get(catalog)
         names = list(reader.tables()) if reader is not None else []
         for name in names:
             loaded = self._read((catalog, *name))
@@ -645,11 +645,11 @@ class Lake:
         self, names: Callable[[CatalogReader], Iterator[tuple[str, ...]]]
     ) -> Iterator[tuple[str, ...]]:
         """The full name of all that these are in each catalog."""
-        return ((name, *one) for name, reader in self._catalogs.items() for one in names(reader))
+        return ((name, *one) for name, reader in self.catalogs.items() for one in names(reader))
 
     def reachable(self) -> Iterator[tuple[str, CatalogError | None]]:
         """Each catalog by name, and why it can't be asked for its first table."""
-        for name, reader in self._catalogs.items():
+        for name, reader in self.catalogs.items():
             try:
                 next(iter(reader.tables()), None)
             except CatalogError as error:

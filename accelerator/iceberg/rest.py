@@ -13,7 +13,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.utils.config import Config, merge_config
 from requests.adapters import BaseAdapter
 
-from accelerator.iceberg.configured import request_times
+from accelerator.iceberg.request_times import request_times
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session

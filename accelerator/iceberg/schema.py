@@ -165,3 +165,9 @@ def _with_own_schema(metadata: TableMetadata, snapshot: Snapshot) -> tuple[Snaps
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
+
+
+def names_of(metadata: TableMetadata) -> frozenset[str]:
+    """All names in all schemas of a table, in lower case; of fields inside columns, too."""
+    full = (name for schema in metadata.schemas for name in schema.column_names)
+    return frozenset(part.lower() for name in full for part in name.split("."))

@@ -82,6 +82,15 @@ class SqliteCatalog(PyIcebergCatalog):
             found |= {row[0] for row in self._read(text, (self._settings.name,))}
         yield from sorted(tuple(one.split(".")) for one in found)
 
+    def is_absent(self, identifier: tuple[str, ...]) -> bool:
+        """Whether the file has neither a table nor a view of namespace + name."""
+        key = (self._settings.name, ".".join(identifier[:-1]), identifier[-1])
+        return not self._looked_up(key, None)
+
+    def beside(self, identifier: tuple[str, ...]) -> Iterator[tuple[str, ...]]:  # noqa: ARG002
+        """All: the file is read at once."""
+        return self.tables()
+
     def _swap(self, identifier: tuple[str, ...], old: str, new: str) -> bool:
         values = {"old": old, "new": new, "catalog": self._settings.name}
         values |= {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}

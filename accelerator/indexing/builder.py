@@ -24,8 +24,8 @@ from accelerator.errors import (
     BuildError,
     IndexDefinitionError,
     StoreError,
-    UnknownColumnError,
     UnknownTableError,
+    no_column,
 )
 from accelerator.iceberg import Lake, LiveFile, Pin, PinnedTable
 from accelerator.indexing import records
@@ -43,6 +43,7 @@ from accelerator.store import IndexRecord, Job, SegmentRecord, Store, segment_id
 from indexes.domains import NotIndexableError
 from indexes.kind import OptionError, Read
 from indexes.kinds import KINDS
+from rewrite.closest import closest, did_you_mean
 from rewrite.dotted import joined, parts_of
 from rewrite.facts import ColumnFacts
 
@@ -150,11 +151,10 @@ class IndexBuilder:
             self._dimensions.check(path)
             found = path.as_column
         elif found is None or not pinned.has_field(name):
-            raise UnknownColumnError(
-                f"{pinned.facts.name} has no column {name}",
-                hint=f"its columns are {', '.join(c.name for c in pinned.facts.columns)}"
-                "; ALTER TABLE … ADD RELATE COLUMN adds those of dimensions",
-            )
+            columns = [one.name for one in pinned.facts.columns]
+            more = "; ALTER TABLE … ADD RELATE COLUMN adds those of dimensions"
+            told = f"its columns are {', '.join(columns)}{more}"
+            raise no_column(pinned.facts.name, name, columns, told)
         if relate is None and len(statement.column) > 1:
             raise IndexDefinitionError(
                 f"{name} is a field inside a column, which can't be indexed yet",
@@ -169,8 +169,12 @@ class IndexBuilder:
         try:
             whole = KINDS[statement.kind].options(found.type, options)
         except OptionError as error:
+            near = closest(error.unknown, error.known) if error.unknown else ()
             raise IndexDefinitionError(
-                str(error), hint="docs/reference/indexes.md has the options of each kind"
+                str(error),
+                hint=did_you_mean(near) or "docs/reference/indexes.md has the options of each kind",
+                suggestions=near,
+                unknown=error.unknown,
             ) from error
         except NotIndexableError as error:
             raise IndexDefinitionError(

@@ -16,6 +16,7 @@ from accelerator.errors import (
     RelateColumnError,
     UnknownColumnError,
     UnknownTableError,
+    no_column,
 )
 from accelerator.relate.expressions import bound, check_raises, shown
 from accelerator.relate.path import check, named, path_of
@@ -133,6 +134,7 @@ def _table(pin: Pin, name: TableName) -> PinnedTable:
     if found is None:
         raise UnknownTableError(
             f"there is no Iceberg table {joined(name)}",
+            unknown=joined(name),
             hint="relate columns are kept for Iceberg tables of this session's catalogs",
         )
     return found
@@ -189,8 +191,8 @@ def _attribute(path: TableName, tables: list[PinnedTable], pin: Pin) -> Column:
 
 
 def _no_column(table: PinnedTable, name: str) -> UnknownColumnError:
-    known = ", ".join(c.name for c in table.facts.columns)
-    return UnknownColumnError(f"{table.facts.name} has no column {name}", hint=f"it has {known}")
+    known = [column.name for column in table.facts.columns]
+    return no_column(table.facts.name, name, known, f"it has {', '.join(known)}")
 
 
 def _end(path: TableName, tables: list[PinnedTable], pin: Pin) -> _End:

@@ -9,20 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from accelerator.statements import kinds
 
-_TYPES = {
-    "array<string>": pa.list_(pa.string()),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "time": pa.timestamp("ms", tz="UTC"),
-}
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _CUBES_BUILT = (
     "cube string, files bigint, segments bigint, rows bigint, bytes bigint, derived bigint"
 )
@@ -45,11 +38,23 @@ class Form:
     @cached_property
     def schema(self) -> pa.Schema:
         """Of its answer."""
+        import pyarrow as pa  # slower than all that a statement in error needs
+
+        types = {
+            "array<string>": pa.list_(pa.string()),
+            "bigint": pa.int64(),
+            "boolean": pa.bool_(),
+            "double": pa.float64(),
+            "string": pa.string(),
+            "time": pa.timestamp("ms", tz="UTC"),
+        }
         pairs = (one.split(" ") for one in self.columns.split(", "))
-        return pa.schema([(name, _TYPES[type_]) for name, type_ in pairs])
+        return pa.schema([(name, types[type_]) for name, type_ in pairs])
 
     def table(self, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
         """The answer of these rows; what else they hold isn't part of it."""
+        import pyarrow as pa
+
         return pa.Table.from_pylist(list(rows), schema=self.schema)
 
 

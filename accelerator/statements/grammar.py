@@ -135,9 +135,11 @@ def _create_index(reader: Reader, or_replace: bool) -> Statement | None:
         return None
     if kind not in INDEX_KINDS:
         if _is_meant(kind):
-            raise StatementError(
+            reader.meant(EXAMPLES["CREATE INDEX"])
+            raise reader.unknown(
                 f"{kind} is no kind of index; there are {', '.join(sorted(INDEX_KINDS))}",
-                hint=f"for example: {EXAMPLES['CREATE INDEX']}",
+                kind,
+                INDEX_KINDS,
             )
         return None
     return _index(reader, CreateIndex(name, table, kind, (), (), or_replace, if_not_exists))
@@ -276,12 +278,36 @@ def _service(word: str, reader: Reader) -> NotBuilt | None:
 def _vacuum(reader: Reader) -> VacuumTable | None:
     """Other systems have more words for it, so what isn't ours to the end goes to Spark."""
     with suppress(StatementError):
-        table, full = reader.table(), reader.take("FULL")
-        snapshots, hours = reader.take("SNAPSHOTS"), None
-        if reader.take("RETAIN"):
-            hours = reader.number("a number of hours")
-            reader.expect("HOURS")
-        return reader.ended(VacuumTable(table, full, hours, reader.take("DRY", "RUN"), snapshots))
+        return _whole_vacuum(reader)
+    return None
+
+
+def _whole_vacuum(reader: Reader) -> VacuumTable:
+    reader.meant(EXAMPLES["VACUUM"])
+    table, full = reader.table(), reader.take("FULL")
+    snapshots, hours = reader.take("SNAPSHOTS"), None
+    if reader.take("RETAIN"):
+        hours = reader.number("a number of hours")
+        reader.expect("HOURS")
+    dry = reader.take("DRY", "RUN")
+    reader.end("FULL, SNAPSHOTS, RETAIN, DRY RUN or the end, in this order")
+    return VacuumTable(table, full, hours, dry, snapshots)
+
+
+def vacuum_fault(sql: str) -> StatementError | None:
+    """What is wrong with a VACUUM that isn't ours to the end; None of another statement.
+
+    No statement of Spark's begins so, unless somebody has extended it.
+    """
+    first = first_word(sql)
+    if first.text != "VACUUM":
+        return None
+    try:
+        _whole_vacuum(Reader(sql, first.end, "spark", EXAMPLES["VACUUM"]))
+    except StatementError as error:
+        return error
+    except TokenError:
+        return None
     return None
 
 
@@ -299,6 +325,9 @@ def _optimize(reader: Reader) -> Statement | None:
             keys = _order_keys(reader, directed=order == "sort")
             options = reader.options() if reader.take("WITH") else ()
             return reader.ended(OptimizeTable(planned.table, order, keys, options))
+    if reader.is_near(*(order.upper() for order in _ORDERS)):
+        reader.meant(EXAMPLES["OPTIMIZE"])
+        raise reader.error("SORT BY, ZORDER BY or HILBERT BY")
     return planned
 
 
@@ -354,3 +383,6 @@ _GRAMMARS: dict[str, Callable[[Reader], Statement | None]] = {
     "VACUUM": _vacuum,
     "VERIFY": _verify,
 }
+
+BEGINNINGS = tuple(_GRAMMARS)
+"""The words that our statements begin with."""

@@ -275,11 +275,15 @@ class NotBuilt:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What begins as a query does; `bare` is `sql` without the hint PLAIN, which sets `plain`."""
+    """What begins as a query does; `bare` is `sql` without the hint PLAIN, which sets `plain`.
+
+    One that is `translated` was written in another dialect.
+    """
 
     sql: str
     bare: str
     plain: bool = False
+    translated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ are slices of the original. An error says where, what was expected, and shows an
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -16,6 +17,8 @@ from sqlglot.dialects.dialect import Dialect
 
 from accelerator.errors import StatementError
 from accelerator.statements.text import place
+from rewrite.closest import closest, did_you_mean
+from rewrite.place import place_of
 
 _T = TypeVar("_T")
 
@@ -23,6 +26,7 @@ QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 
 # A tokenizer's word may hold several of ours (PRIMARY KEY), or a name with its dots (db.2020_t).
 _PIECE = re.compile(r"\w+|[^\w\s]")
+_CAPITALS = re.compile(r"\b[A-Z][A-Z]+\b")
 # Unquoted, these are never meant as a name where our statements want one.
 _NEVER_NAMES = frozenset(
     ("AS", "CHECK", "FOREIGN", "FROM", "IF", "IN", "ON", "PRIMARY", "SELECT", "UNIQUE", "WITH")
@@ -70,6 +74,11 @@ class Reader:
         return len(following) == len(keys) and all(
             word.key == key for word, key in zip(following, keys, strict=True)
         )
+
+    def is_near(self, *keys: str) -> bool:
+        """Whether the next word is none of these, but nearly one."""
+        word = self._words[self._next] if self._next < len(self._words) else None
+        return word is not None and word.key not in keys and bool(closest(word.key, keys))
 
     def take(self, *keys: str) -> bool:
         """Steps over these words if they come next."""
@@ -204,14 +213,15 @@ class Reader:
         self.end()
         return self._sql[start : self._previous_end].strip()
 
-    def end(self) -> None:
+    def end(self, expected: str = "the statement's end") -> None:
         """Nothing may follow but semicolons."""
         if self._next < len(self._words):
-            raise self.error("the statement's end")
+            raise self.error(expected)
         if self._beyond is not None:
             raise StatementError(
                 f"{place(self._sql, self._beyond.start)}: a second statement begins",
                 hint="give one statement at a time",
+                at=place_of(self._sql, self._beyond.start, self._beyond.end),
             )
 
     def ended(self, value: _T) -> _T:
@@ -221,13 +231,29 @@ class Reader:
 
     def error(self, expected: str) -> StatementError:
         """What is wrong at the next word."""
-        found, position = "the end", self._previous_end
+        found, position, end = "the end", self._previous_end, self._previous_end
         if self._next < len(self._words):
             word = self._words[self._next]
-            found, position = self._sql[word.start : word.end], word.start
+            found, position, end = self._sql[word.start : word.end], word.start, word.end
+        near = closest(found, _CAPITALS.findall(expected))
+        meant = f"{did_you_mean(near)} " if near else ""
         return StatementError(
             f"{place(self._sql, position)}: expected {expected}, found {found}",
-            hint=f"for example: {self._example}",
+            hint=f"{meant}for example: {self._example}",
+            at=place_of(self._sql, position, end),
+            suggestions=near,
+        )
+
+    def unknown(self, message: str, name: str, known: Iterable[str]) -> StatementError:
+        """What the last word isn't one of; `message` says so."""
+        word = self._words[self._next - 1]
+        near = closest(name, sorted(known))
+        meant = f"{did_you_mean(near)} " if near else ""
+        return StatementError(
+            message,
+            hint=f"{meant}for example: {self._example}",
+            at=place_of(self._sql, word.start, word.end),
+            suggestions=near,
         )
 
 

@@ -18,6 +18,7 @@ from accelerator.errors import (
 )
 from accelerator.store.chunks import compact_json
 from accelerator.store.records import CubeRecord, DroppedCube, IndexRecord, Json
+from rewrite.closest import closest, did_you_mean
 
 # Where its versions are, under the store's root.
 FOLDER = "registry"
@@ -127,19 +128,25 @@ class RegistryVersion:
     def named(self, name: str) -> CubeRecord:
         """The cube of that name, or the typed error."""
         if name not in self.cubes:
-            known = f"cubes here: {', '.join(sorted(self.cubes)) or 'none'}"
+            near, known = _told("cubes", name, self.cubes)
             binned = any(one.cube.name == name for one in self.bin)
             hint = f"it's in the recycle bin: UNDROP CUBE {name}" if binned else known
-            raise CubeNotFoundError(f"no cube named {name}", hint=hint)
+            raise CubeNotFoundError(
+                f"no cube named {name}", hint=hint, suggestions=near, unknown=name
+            )
         return self.cubes[name]
 
     def dropped(self, name: str) -> DroppedCube:
         """What was dropped last under that name, or the typed error."""
         found = [one for one in self.bin if one.cube.name == name]
         if not found:
-            known = ", ".join(sorted({one.cube.name for one in self.bin})) or "nothing"
+            binned = sorted({one.cube.name for one in self.bin})
+            near = closest(name, binned)
             raise CubeNotFoundError(
-                f"no cube named {name} is in the recycle bin", hint=f"in it: {known}"
+                f"no cube named {name} is in the recycle bin",
+                hint=did_you_mean(near) or f"in it: {', '.join(binned) or 'nothing'}",
+                suggestions=near,
+                unknown=name,
             )
         return found[-1]
 
@@ -177,12 +184,20 @@ class RegistryVersion:
     def index(self, name: str) -> IndexRecord:
         """The index of that name, or the typed error."""
         if name not in self.indexes:
-            known = ", ".join(sorted(self.indexes)) or "none"
-            raise IndexNotFoundError(f"no index named {name}", hint=f"indexes here: {known}")
+            near, hint = _told("indexes", name, self.indexes)
+            raise IndexNotFoundError(
+                f"no index named {name}", hint=hint, suggestions=near, unknown=name
+            )
         return self.indexes[name]
 
     def _with(self, cubes: dict[str, CubeRecord]) -> RegistryVersion:
         return replace(self, cubes=MappingProxyType(cubes))
+
+
+def _told(what: str, name: str, known: Collection[str]) -> tuple[tuple[str, ...], str]:
+    """The names that are near, and a hint: those, or all."""
+    near = closest(name, known)
+    return near, did_you_mean(near) or f"{what} here: {', '.join(sorted(known)) or 'none'}"
 
 
 class RegistryCodec:

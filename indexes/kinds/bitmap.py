@@ -71,7 +71,8 @@ class Bitmap:
             raise NotIndexableError(f"the type {type_}")
         unknown = sorted(set(given) - {"rows", *_WHOLE})
         if unknown:
-            raise OptionError(f"BITMAP has no option {unknown[0]}: rows, {', '.join(_WHOLE)}")
+            told = f"BITMAP has no option {unknown[0]}: rows, {', '.join(_WHOLE)}"
+            raise OptionError(told, unknown[0], ("rows", *_WHOLE))
         rows = str(given.get("rows", _AUTO)).lower()
         if rows not in ("true", "false", _AUTO):
             raise OptionError(f"rows is true, false or auto, not {given['rows']!r}")

@@ -57,7 +57,8 @@ class Bloom:
         if domain_of(type_) is None:
             raise NotIndexableError(f"BLOOM takes no column of the type {type_}")
         if unknown := sorted(set(given) - set(DEFAULTS)):
-            raise OptionError(f"BLOOM has no option {unknown[0]}; it has bits_per_value, filter")
+            told = f"BLOOM has no option {unknown[0]}; it has bits_per_value, filter"
+            raise OptionError(told, unknown[0], tuple(DEFAULTS))
         found = {**DEFAULTS, **given}
         if found["filter"] not in ("sbbf", "pybloom"):
             raise OptionError(f"filter is sbbf or pybloom, not {found['filter']}")

@@ -45,7 +45,8 @@ class Range:
         if domain_of(type_) is None:
             raise NotIndexableError(f"RANGE takes no column of the type {type_}")
         if unknown := sorted(set(given) - set(DEFAULTS)):
-            raise OptionError(f"RANGE has no option {unknown[0]}; it has {', '.join(DEFAULTS)}")
+            told = f"RANGE has no option {unknown[0]}; it has {', '.join(DEFAULTS)}"
+            raise OptionError(told, unknown[0], tuple(DEFAULTS))
         found = {**DEFAULTS, **given}
         bits, mode = found["bits_per_value"], str(found["mode"]).lower()
         number = isinstance(bits, int | float) and not isinstance(bits, bool)

@@ -50,6 +50,7 @@ def test_what_needs_no_spark(tmp_path: Path) -> None:
         "SELECT count(DISTINCT a) AS n FROM d.t",
         "SELECT * FROM d.t ORDER BY a LIMIT 1",
         "SHOW CUBES",
+        "SHOW TABLES IN d",
         "SELECT foo(a) FROM d.t",
         "SELECT * FROM d.t WHERE has_token(b, '中国')",
     ]
@@ -60,11 +61,12 @@ def test_what_needs_no_spark(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    *answered, refused, chinese = json.loads(ran.stdout.splitlines()[-1])
+    *answered, refused, mistyped, chinese = json.loads(ran.stdout.splitlines()[-1])
     assert [engine for engine, _ in answered] == [
         *("duckdb", "none", "duckdb", "none", "none", "duckdb", "duckdb", "duckdb", "none"),
     ]
     assert [rows for _, rows in answered] == [2, 1, 2, 1, 1, 1, 1, 1, 1]
     assert refused[0].startswith("PySpark can't be imported")
     assert "lakehouse-accelerator[spark]" in refused[1]
+    assert mistyped[0] == "there is no function foo"
     assert "lakehouse-accelerator[text]" in chinese[0]

@@ -38,6 +38,7 @@ from accelerator.result import Result
 from accelerator.session import Accelerator
 from accelerator.verification import differ
 from tests.support import oracle
+from tests.support.at_once import told_at_once
 from tests.support.warehouse import recorded_warehouse
 from tests.support.worlds import World, WorldError
 
@@ -240,6 +241,8 @@ class Run:
         except (AcceleratorError, PySparkException, Py4JError) as error:
             return f"error {_condition(error)}", [f"plain Spark answers: {_shown(error)}"]
         found = differ(table, plain) + oracle.disagreements(session, sql)
+        refused = told_at_once(session.services.lake, sql)
+        found += [] if refused is None else [f"told at once: {refused}"]
         told = source(answer, files=block.files)
         if block.by_spark or self._by_spark:
             found += [f"by Spark: {d}" for d in differ(session.sql(sql).toArrow(), plain)]
@@ -257,6 +260,9 @@ class Run:
 
     def _raised(self, block: Block, plain: Exception) -> tuple[str, list[str]]:
         sql, expected, wrong = block.text, _condition(plain), []
+        told = told_at_once(self.session.services.lake, sql)
+        if told is not None and told.error_class != expected:
+            wrong.append(f"told at once as {told.error_class}, not {expected}")
         for name, run in (("query", self.session.query), ("sql", self.session.sql)):
             try:
                 run(sql).toArrow() if name == "sql" else run(sql).arrow()  # type: ignore[union-attr]

@@ -118,7 +118,7 @@ def test_an_unknown_name_says_what_is_there(bin):
     bin.store.recycle_cube("sales", DAY)
     with pytest.raises(CubeNotFoundError) as raised:
         bin.store.undrop_cube("sale")
-    assert raised.value.hint == "in it: sales"
+    assert raised.value.hint == "did you mean sales?"
     with pytest.raises(CubeNotFoundError) as raised:
         bin.store.drop_cube("sales")
     assert raised.value.hint == "it's in the recycle bin: UNDROP CUBE sales"

@@ -83,7 +83,7 @@ SELECT k, d.k dk, count(*) n FROM f LEFT JOIN d USING (k) GROUP BY k, d.k;
 SELECT k, count(d.k) n FROM d RIGHT JOIN f USING (k) GROUP BY k;
 
 -- title: USING of a name that only one table has
--- expect: expression_unsupported
+-- expect: column_unknown
 SELECT count(*) n FROM f JOIN d USING (g);
 
 -- title: USING of a name that two tables have before it

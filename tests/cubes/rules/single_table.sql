@@ -282,7 +282,7 @@ SELECT k, mean(v) a, stddev_samp(v) c, var_samp(v) d FROM f GROUP BY k;
 SELECT approx_distinct(v) a FROM f;
 
 -- title: a path behind an alias
--- expect: expression_unsupported
+-- expect: column_unknown
 SELECT sum(s.f.v) s FROM s.f AS z;
 
 -- title: a query in FROM that only selects

@@ -1,0 +1,107 @@
+"""Raises the error of a statement that is surely wrong, with Spark's class, place and what is near.
+
+Promise: it raises only what Spark raises for the same statement; what isn't sure passes.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from accelerator.errors import (
+    AcceleratorError,
+    StatementError,
+    UnknownColumnError,
+    UnknownFunctionError,
+    UnknownTableError,
+)
+from accelerator.metadata_table import SUFFIX
+from accelerator.statements.forms import FORMS
+from accelerator.statements.grammar import BEGINNINGS, vacuum_fault
+from accelerator.statements.kinds import Other, Query, Statement
+from rewrite.closest import did_you_mean
+from rewrite.dotted import joined
+from rewrite.syntax import Fault, syntax_fault
+from rewrite.unknown import TABLE, Tables, Unknown, unknown_name, unknown_target
+
+_PARSING = ("PARSE_SYNTAX_ERROR", "UNCLOSED_BRACKETED_COMMENT")
+_WORDS = tuple(form.words for form in FORMS)
+_KINDS: dict[str, tuple[type[AcceleratorError], str, str]] = {
+    "function": (UnknownFunctionError, "there is no function", "SHOW FUNCTIONS lists them"),
+    "table": (UnknownTableError, "there is no table", "SHOW TABLES IN a namespace lists them"),
+    "column": (UnknownColumnError, "there is no column", "DESCRIBE a table lists its columns"),
+}
+
+
+def check(statement: Statement, tables: Tables) -> None:
+    """The typed error, where Spark surely has one for a statement that is left to it."""
+    if isinstance(statement, Query):
+        if SUFFIX in statement.bare.lower():
+            return  # a table of files, which is ours
+        raise_fault(syntax_fault(statement.bare))
+        raise_unknown(unknown_name(statement.bare, tables))
+    elif isinstance(statement, Other):
+        own = vacuum_fault(statement.sql)
+        if own is not None:
+            raise own
+        raise_fault(syntax_fault(statement.sql, BEGINNINGS, _WORDS))
+        raise_unknown(unknown_target(statement.sql, tables))
+    else:
+        _check_table(statement, tables)
+
+
+def _check_table(statement: Statement, tables: Tables) -> None:
+    """A statement of ours is left to Spark where its table isn't one of Iceberg."""
+    table = getattr(statement, "table", None)
+    if table is not None and tables.is_absent(table):
+        near = tables.near(table)
+        raise sparks_too(UnknownTableError, TABLE)(
+            f"there is no table {joined(table)}",
+            hint=did_you_mean(near) or _KINDS["table"][2],
+            error_class=TABLE,
+            suggestions=near,
+            unknown=joined(table),
+        )
+
+
+def raise_fault(fault: Fault | None) -> None:
+    """The fault of the syntax as an error, if there is one."""
+    if fault is not None:
+        raise sparks_too(StatementError, fault.error_class)(
+            fault.message,
+            hint=did_you_mean(fault.suggestions) or "mend the statement at the mark",
+            error_class=fault.error_class,
+            at=fault.at,
+            suggestions=fault.suggestions,
+        )
+
+
+def raise_unknown(unknown: Unknown | None, *, is_whole: bool = True) -> None:
+    """The name that nobody knows as an error, if there is one.
+
+    Unless it `is_whole` the text is part of a statement's, in which the name is looked for later.
+    """
+    if unknown is not None:
+        kind, told, otherwise = _KINDS[unknown.what]
+        raise sparks_too(kind, unknown.error_class)(
+            f"{told} {unknown.name}",
+            hint=did_you_mean(unknown.suggestions) or otherwise,
+            error_class=unknown.error_class,
+            at=unknown.at if is_whole else None,
+            suggestions=unknown.suggestions,
+            unknown=unknown.name,
+        )
+
+
+def sparks_too(kind: type[AcceleratorError], error_class: str) -> type[AcceleratorError]:
+    """The error's class, which is Spark's for the same error as well where that is loaded.
+
+    Who catches Spark's error for a statement has imported it.
+    """
+    home = sys.modules.get("pyspark.errors")
+    sparks = getattr(
+        home, "ParseException" if error_class in _PARSING else "AnalysisException", None
+    )
+    if sparks is None:
+        return kind
+    members = {"__doc__": kind.__doc__, "getCondition": lambda error: error.error_class}
+    return type(kind.__name__, (kind, sparks), members)

@@ -1,0 +1,265 @@
+"""What is surely wrong in a statement's syntax, found without Spark: a fault, its place, what fits.
+
+Spark's own parser isn't here, so that a fault is claimed only where its grammar leaves no way out:
+- a quote or comment has no end, a parenthesis no partner;
+- a word stands where the grammar has only words of its own: in front of a statement, or behind
+  CREATE, INSERT and the like. A word that its lexer has no token for is none of these;
+- in a query, a third name follows two: `a FORM t`. A name may have an alias behind it, of one name;
+  nothing in the grammar of queries has three identifiers in a row, an identifier before a whole
+  number, or two behind a literal. LATERAL VIEW alone has two behind a parenthesis.
+
+A keyword that its grammar follows with keywords only is an identifier where another stands behind
+it, as ORDER in `t ORDER BT a`; so is BY behind one that goes with no BY. Promise: what Spark's
+parser takes has no fault here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import dropwhile, pairwise
+
+from rewrite.closest import closest, closest_of
+from rewrite.place import Place, place_of
+from rewrite.scan import Token, scanned
+from rewrite.spark_words import in_order, words
+
+_QUERIES = ("SELECT", "WITH", "FROM")
+_BEFORE_QUERY = frozenset(("(", "EXPLAIN", "EXTENDED", "FORMATTED", "COST", "CODEGEN", "LOGICAL"))
+_LEXED = words("""
+    ALTER ANALYZE CALL CREATE DELETE DESC DESCRIBE DROP EXPLAIN FROM INSERT MERGE SELECT SHOW
+    TABLE TRUNCATE UPDATE VALUES WITH
+""")
+"""Statements all of whose words are read by the grammar; SET and ADD take whatever follows."""
+_STARTS = in_order("""
+    ALTER ANALYZE CACHE CALL COMMENT CREATE DECLARE DELETE DESCRIBE DROP EXECUTE EXPLAIN FROM
+    INSERT LOAD MERGE REFRESH RESET SELECT SET SHOW TABLE TRUNCATE UNCACHE UPDATE USE VALUES WITH
+""")
+_BEHIND: dict[str, tuple[str, ...]] = {
+    "ALTER": ("TABLE", "VIEW", "SCHEMA", "DATABASE", "NAMESPACE"),
+    "CREATE": ("TABLE", "VIEW", "SCHEMA", "DATABASE", "NAMESPACE", "FUNCTION", "TEMPORARY"),
+    "DELETE": ("FROM",),
+    "DROP": ("TABLE", "VIEW", "SCHEMA", "DATABASE", "NAMESPACE", "FUNCTION"),
+    "EXPLAIN": ("EXTENDED", "FORMATTED", "COST", "CODEGEN", *_STARTS),
+    "INSERT": ("INTO", "OVERWRITE"),
+    "MERGE": ("INTO",),
+    "SHOW": in_order("""
+        CATALOGS COLUMNS CREATE DATABASES FUNCTIONS NAMESPACES PARTITIONS SCHEMAS TABLES
+        TBLPROPERTIES VIEWS
+    """),
+    "TRUNCATE": ("TABLE",),
+}
+"""Statements whose second word is one of the grammar's own, and those that are used."""
+_CLAUSES = in_order("""
+    AND AS ASC BETWEEN BY CROSS DESC EXCEPT FROM FULL GROUP HAVING IN INNER INTERSECT IS JOIN
+    LEFT LIKE LIMIT NOT OFFSET ON OR ORDER OUTER RIGHT UNION USING WHERE WINDOW WITH
+""")
+_WITH_BY = frozenset(("CLUSTER", "CLUSTERED", "DEFINED", "DISTRIBUTE", "ESCAPED", "GROUP", "ORDER"))
+_WITH_BY |= frozenset(("PARTITION", "PARTITIONED", "SKEWED", "SORT", "SORTED", "TERMINATED"))
+_BEFORE_KEYWORDS = frozenset(("CROSS", "DISTRIBUTE", "FULL", "GROUP", "INNER", "LEFT", "NATURAL"))
+_BEFORE_KEYWORDS |= frozenset(("ORDER", "RIGHT", "SORT"))
+"""Before a mere identifier these are no keywords."""
+_LETTERS_MIN = 3
+"""Of a word that may be a misspelt keyword: shorter ones are near to many."""
+_SHOWN = 60
+_CHANGES = frozenset(("DELETE", "INSERT", "MERGE", "UPDATE"))
+PARSE_SYNTAX_ERROR = "PARSE_SYNTAX_ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong in a sentence, where, under which of Spark's classes, and what was meant."""
+
+    message: str
+    at: Place
+    suggestions: tuple[str, ...] = ()
+    error_class: str = PARSE_SYNTAX_ERROR
+
+
+def syntax_fault(sql: str, ours: Sequence[str] = (), behind: Sequence[str] = ()) -> Fault | None:
+    """The first fault that is surely one to Spark; None where nothing is sure.
+
+    `ours` are words that begin statements of others than Spark, `behind` pairs of first words.
+
+    >>> syntax_fault("SELECT a FORM t").suggestions
+    ('FROM',)
+    >>> syntax_fault("SELECT a FORM")
+    """
+    tokens = scanned(sql)
+    if not tokens or tokens[0].key == "BEGIN":
+        return None
+    first = tokens[0]
+    if first.kind == "plain":
+        return _unknown_start(sql, tokens, ours)
+    if first.key not in _LEXED and first.key != "(":
+        return None
+    if any(one.key == ";" for one in tokens[:-1]):
+        return None  # several statements, or the body of one
+    return (
+        _unclosed(sql, tokens)
+        or _unpaired(sql, tokens)
+        or _unknown_second(sql, tokens, behind)
+        or _unknown_clause(sql, tokens)
+    )
+
+
+def _unknown_start(sql: str, tokens: Sequence[Token], ours: Sequence[str]) -> Fault | None:
+    first = tokens[0]
+    if first.key in ours or (len(tokens) > 1 and tokens[1].key == ":"):  # a label of a script
+        return None
+    near = closest(first.key, (*_STARTS, *ours))
+    word = sql[first.start : first.end]
+    at = place_of(sql, first.start, first.end)
+    return Fault(f"no statement begins with {word[:_SHOWN]}", at, near)
+
+
+def _unclosed(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    last = tokens[-1]
+    if last.kind != "unclosed":
+        return None
+    at = place_of(sql, last.start, last.end)
+    if last.key == "/*":
+        return Fault("a comment isn't closed", at, error_class="UNCLOSED_BRACKETED_COMMENT")
+    what = "a name in backticks" if last.key == "`" else "a text in quotes"
+    return Fault(f"{what} isn't closed", at)
+
+
+def _unpaired(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """A parenthesis without a partner; brackets aren't counted."""
+    opened: list[Token] = []
+    for token in tokens:
+        if token.key == "(":
+            opened.append(token)
+        elif token.key == ")":
+            if not opened:
+                at = place_of(sql, token.start, token.end)
+                return Fault("a parenthesis closes that none opens", at)
+            opened.pop()
+    if not opened:
+        return None
+    at = place_of(sql, opened[-1].start, opened[-1].end)
+    return Fault("a parenthesis isn't closed", at)
+
+
+def _unknown_second(sql: str, tokens: Sequence[Token], behind: Sequence[str]) -> Fault | None:
+    """An identifier where a statement's second word is to be one of the grammar's."""
+    first, place = tokens[0].key, 1
+    known = _BEHIND.get(first)
+    if known is None:
+        return None
+    if first == "CREATE" and [one.key for one in tokens[1:3]] == ["OR", "REPLACE"]:
+        place = 3
+    if place >= len(tokens) or tokens[place].kind != "plain":
+        return None
+    if first == "SHOW" and len(tokens) > 2 and tokens[2].key == "FUNCTIONS":
+        return None  # SHOW USER FUNCTIONS, and whatever word
+    word = tokens[place]
+    others = [one.split(" ", 1)[1] for one in behind if one.startswith(f"{first} ")]
+    pairs = [(one.split(" ", 1)[0], f"{first} {one}") for one in (*known, *others)]
+    near = closest_of(word.key, pairs)
+    at = place_of(sql, word.start, word.end)
+    return Fault(f"{first} isn't followed by {sql[word.start : word.end][:_SHOWN]}", at, near)
+
+
+def _unknown_clause(sql: str, tokens: Sequence[Token]) -> Fault | None:
+    """Identifiers of a query in a row where the grammar has one or two at most."""
+    keys = {one.key for one in tokens}
+    tokens = [*dropwhile(lambda one: one.key in _BEFORE_QUERY, tokens)]
+    first = tokens[0].key if tokens else ""
+    if first not in _QUERIES or keys & _CHANGES or _piped(tokens):
+        return None
+    bare = _without_hints(tokens)
+    names = _names(bare)
+    for place in range(1, len(bare)):
+        run = _run(bare, names, place, "LATERAL" in keys)
+        if run:
+            return _misspelt(sql, run)
+    return None
+
+
+def _piped(tokens: Sequence[Token]) -> bool:
+    """Whether there is `|>`, behind which another grammar begins."""
+    return any(a.key == "|" and b.key == ">" and a.end == b.start for a, b in pairwise(tokens))
+
+
+def _without_hints(tokens: Sequence[Token]) -> list[Token]:
+    """Names may stand in a row in hints."""
+    found: list[Token] = []
+    inside = False
+    for token in tokens:
+        inside = inside or token.key == "/*+"
+        if not inside:
+            found.append(token)
+        inside = inside and token.key != "*/"
+    return found
+
+
+def _names(tokens: Sequence[Token]) -> list[bool]:
+    """Which of the tokens can be nothing but identifiers."""
+    names = [one.is_name for one in tokens]
+    for place, token in enumerate(tokens):
+        after = place + 1 < len(tokens) and tokens[place + 1].is_name
+        if token.key in _BEFORE_KEYWORDS and token.kind == "keyword" and after:
+            names[place] = not (place and tokens[place - 1].key == ".")
+        if token.key == "BY" and place and tokens[place - 1].is_name and after:
+            names[place] = True
+    return names
+
+
+def _run(
+    tokens: Sequence[Token], names: Sequence[bool], place: int, lateral: bool
+) -> Sequence[Token]:
+    """The identifiers from that place on, if what stands before makes them one too many."""
+    if not names[place] or _is_part(tokens, place):
+        return ()
+    end = place
+    while end < len(tokens) and names[end] and not _is_part(tokens, end):
+        end += 1
+    before, behind = tokens[place - 1], tokens[end] if end < len(tokens) else None
+    operand = (
+        names[place - 1]
+        or before.kind in ("string", "number")
+        or (before.key == ")" and not lateral)
+        or _is_star(tokens, place - 1)
+    )
+    if not operand or (place > 1 and tokens[place - 2].key == "INTERVAL"):
+        return ()
+    if end - place > 1 and not _is_typed(tokens, end):
+        return tokens[place:end]
+    apart = behind is not None and behind.start > tokens[end - 1].end
+    if names[place - 1] and behind is not None and behind.kind == "number" and apart:
+        return tokens[place:end]
+    return ()
+
+
+def _is_part(tokens: Sequence[Token], place: int) -> bool:
+    """Whether it stands behind a dot."""
+    return place > 0 and tokens[place - 1].key == "."
+
+
+def _is_typed(tokens: Sequence[Token], end: int) -> bool:
+    """Whether a text follows, whose type the last identifier may be."""
+    return end < len(tokens) and tokens[end].kind == "string"
+
+
+def _is_star(tokens: Sequence[Token], place: int) -> bool:
+    """Whether it's the star of all columns: what is multiplied stands before one."""
+    before = tokens[place - 1].key if place else ""
+    return tokens[place].key == "*" and before in ("SELECT", ",")
+
+
+def _misspelt(sql: str, run: Sequence[Token]) -> Fault:
+    """The one that is nearest to a clause's word, else the one at which Spark stops."""
+    for before, token in zip((None, *run), run, strict=False):
+        behind = before is not None and before.key in _WITH_BY
+        words = ("BY",) if behind else _CLAUSES
+        near = closest(token.key, words) if token.kind == "plain" else ()
+        if near and (behind or len(token.key) >= _LETTERS_MIN):
+            return _cant_go_on(sql, token, near)
+    return _cant_go_on(sql, run[min(1, len(run) - 1)], ())
+
+
+def _cant_go_on(sql: str, token: Token, near: tuple[str, ...]) -> Fault:
+    word = sql[token.start : token.end]
+    at = place_of(sql, token.start, token.end)
+    return Fault(f"the query can't go on with {word[:_SHOWN]}", at, near)
