@@ -456,15 +456,14 @@ def _parsed(values: Mapping[str, Any], source: str) -> Iterator[tuple[str, Any]]
     known = {one.name: one for one in fields(Config)}
     for key, value in values.items():
         if key not in known:
+            near = tuple(get_close_matches(key, known, n=2, cutoff=0.7))
             raise ConfigError(
-                f"unknown setting {key!r} in {source}",
-                hint=_meant(key, known),
+                f"unknown setting {key!r} in {source}", hint=_meant(near), suggestions=near
             )
         yield key, _parse(known[key], value, source)
 
 
-def _meant(key: str, known: Iterable[str]) -> str:
-    near = get_close_matches(key, known, n=2, cutoff=0.7)
+def _meant(near: Iterable[str]) -> str:
     meant = f"is {' or '.join(near)} meant? " if near else ""
     return f"{meant}docs/reference/configuration.md lists all settings"
 

@@ -1,11 +1,12 @@
 """The closest names to one that isn't known: what was meant, if anything is near enough.
 
 Promises: case doesn't count, the nearest comes first, ties by name; the cost is bounded, whatever
-names there are.
+names there are; a control in a name is escaped, since names come from warehouses.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import islice
 
@@ -13,6 +14,7 @@ _NAMES_MAX = 10_000
 _MEASURED_MAX = 200
 _LETTERS_MAX = 128
 _APART_MAX = 3
+_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def closest(name: str, names: Iterable[str], at_most: int = 3) -> tuple[str, ...]:
@@ -48,7 +50,12 @@ def closest_of(name: str, names: Iterable[tuple[str, str]], at_most: int = 3) ->
         for _, one, shown in likely[:_MEASURED_MAX]
         if (distance := _distance(wanted, one, allowed)) <= allowed
     }
-    return tuple(dict.fromkeys(shown for _, shown in sorted(found)))[:at_most]
+    nearest = dict.fromkeys(shown for _, shown in sorted(found))
+    return tuple(_ODD.sub(_escaped, one) for one in nearest)[:at_most]
+
+
+def _escaped(odd: re.Match[str]) -> str:
+    return f"\\u{ord(odd[0]):04x}"
 
 
 def did_you_mean(names: tuple[str, ...]) -> str:

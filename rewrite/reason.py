@@ -73,6 +73,7 @@ REASONS: dict[str, str] = {
 _PHRASES = {
     "aggregate_not_in_cube": "no {} stored",
     "column_not_in_cube": "{} isn't a dimension",
+    "column_unknown": "{}",
     "cover_unavailable": "{}",
     "dearer": "not asked: {}",
     "metadata_lacks": "manifests don't tell {}",

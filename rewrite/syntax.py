@@ -31,6 +31,8 @@ _LEXED = words("""
     TABLE TRUNCATE UPDATE VALUES WITH
 """)
 """Statements all of whose words are read by the grammar; SET and ADD take whatever follows."""
+_ICEBERGS = ("ALTER", "CALL")
+"""Most of these are read by Iceberg's parser, whose errors have no class."""
 _STARTS = in_order("""
     ALTER ANALYZE CACHE CALL COMMENT CREATE DECLARE DELETE DESCRIBE DROP EXECUTE EXPLAIN FROM
     INSERT LOAD MERGE REFRESH RESET SELECT SET SHOW TABLE TRUNCATE UNCACHE UPDATE USE VALUES WITH
@@ -95,6 +97,8 @@ def syntax_fault(sql: str, ours: Sequence[str] = (), behind: Sequence[str] = ())
         return None
     if any(one.key == ";" for one in tokens[:-1]):
         return None  # several statements, or the body of one
+    if first.key in _ICEBERGS:
+        return _unknown_second(sql, tokens, behind)
     return (
         _unclosed(sql, tokens)
         or _unpaired(sql, tokens)

@@ -29,6 +29,8 @@ class Options:
     warehouse: str | None
     config: str | None
     json: bool
+    is_own: bool = False
+    """Whether the session is opened as a user's command opens it."""
 
     @contextmanager
     def session(
@@ -42,7 +44,7 @@ class Options:
         """
 
         def opened() -> Session:
-            if first and self.opener is open_session:
+            if first and self.is_own:
                 from accelerator.at_once.early import check_early
 
                 check_early(settings_of(self.warehouse, self.config), first)
@@ -95,7 +97,8 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         settings: dict[str, Any] = {"spark_output": "shown"} if verbose else {}
         opener: Opener = context.obj or partial(open_session, **settings)
-        command(options=Options(opener, warehouse, config, as_json), **rest)
+        own = context.obj is None
+        command(options=Options(opener, warehouse, config, as_json, own), **rest)
 
     return call
 

@@ -204,8 +204,9 @@ def say_json(code: str, message: str, error: AcceleratorError | None = None) -> 
     told: dict[str, Any] = {"code": code, "message": message, "hint": None}
     if error is not None:
         told |= {"code": error.code, "hint": error.hint or None}
-        told |= {"error_class": error.error_class or None, "line": error.line}
-        told |= {"column": error.column, "suggestions": list(error.suggestions)}
+        places = {"error_class": error.error_class, "line": error.line, "column": error.column}
+        told |= {key: value for key, value in places.items() if value}
+        told |= {"suggestions": list(error.suggestions)} if error.suggestions else {}
     say(json.dumps({"error": told}, ensure_ascii=False))
 
 

@@ -240,8 +240,10 @@ class PyIcebergCatalog:
 
         Of REST catalogs alone: what other clients find under a name isn't always what Spark does.
         """
-        if self._settings.type != "rest" or len(identifier) < 2:
+        if self._settings.type != "rest":
             return False
+        if len(identifier) < 2:  # no table is without a namespace
+            return not self.has_default
         with _asked(self._settings):
             try:
                 self._open().load_table(identifier)
@@ -256,6 +258,11 @@ class PyIcebergCatalog:
             except (NotImplementedError, ValidationError):
                 return False
         return False
+
+    @property
+    def has_default(self) -> bool:
+        """Whether to Spark a bare name is in a namespace that the catalog's properties name."""
+        return "default-namespace" in self._settings.properties
 
     def beside(self, identifier: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Those of its namespace, else of the namespaces whose names are nearest."""

@@ -84,6 +84,8 @@ class SqliteCatalog(PyIcebergCatalog):
 
     def is_absent(self, identifier: tuple[str, ...]) -> bool:
         """Whether the file has neither a table nor a view of namespace + name."""
+        if len(identifier) < 2 and self.has_default:
+            return False
         key = (self._settings.name, ".".join(identifier[:-1]), identifier[-1])
         return not self._looked_up(key, None)
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 import accelerator
 from accelerator.engines.java_catalogs import java_catalog
-from accelerator.errors import AcceleratorError, ConfigError
+from accelerator.errors import AcceleratorError, ConfigError, EngineError, UnknownTableError
 from accelerator.iceberg import CatalogError, CatalogSettings, configured
 from accelerator.iceberg.errors import why_unreachable
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
@@ -254,6 +254,23 @@ def test_a_catalog_that_does_not_answer_or_refuses(make: Made, tmp_path: Path) -
     ):
         acc.query("SHOW INDEXES ON shop.sales")
     assert "wrong-password" not in f"{told.value.message} {told.value.hint}"
+
+
+def test_a_rest_catalog_says_that_there_is_no_such_table(make: Made, tmp_path: Path) -> None:
+    """Where it has views it's asked for one, too; where nobody knows Spark is asked."""
+    given = {"credential": CREDENTIAL, "warehouse": "shops"}
+    for views, raised in (("true", UnknownTableError), ("false", EngineError)):
+        properties = given | {"view-endpoints-supported": views}
+        store = str(tmp_path / "store")
+        with (
+            RestCatalogServer(make(f"rest-{views}", {"sales": _SALES})).running() as server,
+            accelerator.open(
+                catalog_uri=server.uri, catalog_properties=properties, store=store
+            ) as acc,
+            pytest.raises(raised) as told,
+        ):
+            acc.query("SELECT count(*) AS n FROM shop.salse")
+        assert told.value.suggestions == (("shop.sales",) if views == "true" else ())
 
 
 def test_a_catalog_that_answers_is_not_held_for_unreachable() -> None:

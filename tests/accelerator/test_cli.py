@@ -342,7 +342,7 @@ def test_verbose_shows_what_spark_says(monkeypatch):
 
     monkeypatch.setattr("accelerator.cli.options.open_session", opener)
     for more in ([], ["-v"]):
-        assert run(None, "sql", "SELECT 1", *more).exit_code == 0
+        assert run(None, "sql", "SELECT 1", "--warehouse", "wh", *more).exit_code == 0
     assert opened == [{}, {"spark_output": "shown"}]
 
 

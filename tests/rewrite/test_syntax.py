@@ -78,7 +78,7 @@ def test_a_misspelt_word_is_found(sql: str, word: str, near: tuple[str, ...]) ->
             "SELECT a FORM",
             "SELECT a FROM t x",
             "SELECT a b, c d FROM t u",
-            "SELECT a * b c FROM t",
+            *("SELECT a * b c FROM t", "ALTER TABLE t ADD PARTITION FIELD a)", "CALL f(1"),
         ),
         *("SELECT a, FROM t", "SET a = (", "ADD JAR /a'b", "lbl: BEGIN SELECT 1; END"),
         *("BEGIN SELECT a FORM t; END", "SELECT ${x FROM t", "SELECT a; SELECT (", "SELECT $$(a$$"),
@@ -120,3 +120,4 @@ def test_the_nearest_comes_first_and_no_others() -> None:
     assert closest("nothing_like_it", names) == ()
     assert len(closest("c12", names)) == 3
     assert closest("x" * 10_000, names) == ()
+    assert closest("sales", ["sal\x1bes", "sa\u202eles"]) == ("sal\\u001bes", "sa\\u202eles")

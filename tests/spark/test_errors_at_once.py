@@ -42,7 +42,7 @@ _ANSWERED = [
     "SELECT foo FROM (SELECT inline(from_json('[]', 'array<struct<foo: int>>')))",
     "SELECT abc FROM (SELECT 'abc')",
     "SELECT c0 FROM (SELECT json_tuple('{}', 'a'))",
-    "SELECT current_date, current_user, user, localtimestamp FROM shop.sales",
+    "SELECT current_date, current_user, user FROM shop.sales",
     "SELECT count(*) FROM shop.sales WHERE EXISTS (SELECT 1 FROM shop.stores WHERE id = store)",
     "SELECT (SELECT max(city) FROM shop.stores WHERE id = sales.store) AS c FROM shop.sales",
     "SELECT transform(array(1), y -> y + amount) FROM shop.sales",
