@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from sqlalchemy.exc import CompileError
-from sqlalchemy.sql import compiler, visitors
+from sqlalchemy.sql import compiler, operators, visitors
 from sqlalchemy.sql.ddl import DDL
 from sqlalchemy.sql.elements import BindParameter, ColumnClause
 from sqlalchemy.sql.selectable import FromClause, TableClause
-from sqlalchemy.types import String, TypeDecorator
+from sqlalchemy.types import NullType, String, TypeDecorator
 
 from accelerator.errors import ParameterError, StatementError
 from accelerator.parameters import literal
@@ -201,7 +201,27 @@ class SparkSql(compiler.SQLCompiler):
 
     def visit_empty_set_expr(self, element_types: Any, **kw: Any) -> str:  # noqa: ARG002
         """A query of no rows."""
-        return f"SELECT {', '.join('NULL' for _ in element_types)} WHERE 1 != 1"
+        return f"SELECT {self._nulls(element_types)} WHERE 1 != 1"
+
+    def visit_empty_set_op_expr(self, type_: Any, expand_op: Any, **kw: Any) -> str:  # noqa: ARG002
+        """What IN compares with where there is nothing: NULLs of the types that it has."""
+        nulls = self._nulls(type_)
+        shown = f"({nulls})" if len(type_) > 1 else nulls
+        if expand_op is operators.not_in_op:
+            return f"{shown}) OR (1 = 1"
+        if expand_op is operators.in_op:
+            return f"{shown}) AND (1 != 1"
+        return self.visit_empty_set_expr(type_)
+
+    def _nulls(self, types: Any) -> str:
+        """Of each type one; in a tuple Spark takes none without a type."""
+        if len(types) == 1:
+            return "NULL"
+        compiler = self.dialect.type_compiler_instance
+        return ", ".join(
+            "NULL" if isinstance(one, NullType) else f"CAST(NULL AS {compiler.process(one)})"
+            for one in types
+        )
 
     def visit_insert(self, insert_stmt: Any, *args: Any, **kw: Any) -> str:  # noqa: ARG002
         """CompileError, as for all that writes."""

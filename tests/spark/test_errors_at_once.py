@@ -110,6 +110,7 @@ def spark(spark_warehouse: Any) -> Iterator[Any]:
     for name in ("sales", "stores"):
         found.sql(f"DROP TABLE lake.shop.{name} PURGE")
     found.sql("DROP NAMESPACE lake.shop")
+    found.conf.unset("spark.sql.some.key")  # which one of the statements sets
 
 
 def _condition(spark: Any, sql: str) -> str | None:
