@@ -95,6 +95,8 @@ def syntax_fault(sql: str, ours: Sequence[str] = (), behind: Sequence[str] = ())
         return _unknown_start(sql, tokens, ours)
     if first.key not in _LEXED and first.key != "(":
         return None
+    if first.key == "EXPLAIN" and any(one.key in ("RESET", "SET") for one in tokens[1:3]):
+        return None  # behind which Spark takes any text
     if any(one.key == ";" for one in tokens[:-1]):
         return None  # several statements, or the body of one
     if first.key in _ICEBERGS:

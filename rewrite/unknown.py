@@ -34,8 +34,10 @@ _GENERATED = re.compile(r"_?c(?:ol)?\d+|col|pos|key|value|_\w+|\d.*")
 """Columns that functions of rows make, and Iceberg's own of files and rows."""
 _NILADIC = words("""
     current_catalog current_database current_date current_schema current_time current_timestamp
-    current_timezone current_user grouping__id localtimestamp now session_user user
+    current_timezone current_user false grouping__id localtimestamp now null session_user
+    session_window true user window
 """)
+_CHARACTERS_MAX = 20_000
 _NOT_NAMES = KEYWORDS - {"X"}  # which is a keyword only before a text
 _READ: tuple[type[exp.Expr], ...] = (
     *(exp.Alias, exp.Between, exp.Binary, exp.Boolean, exp.CTE, exp.Case, exp.Cast, exp.Column),
@@ -91,8 +93,8 @@ class Unknown:
 
 def unknown_name(sql: str, tables: Tables) -> Unknown | None:
     """The first name of a query that surely nobody knows, in the order in which Spark looks."""
-    if "/*+" in sql:
-        return None  # names in hints may be anything
+    if "/*+" in sql or len(sql) > _CHARACTERS_MAX:
+        return None  # names in hints may be anything, and a long text takes long
     try:
         tree = parse(sql)
     except (SqlglotError, RecursionError):
@@ -106,10 +108,18 @@ def unknown_target(sql: str, tables: Tables) -> Unknown | None:
     """The table that a change or description is of, where surely nobody knows it."""
     tokens = scanned(sql)
     parts, at = _target(sql, tokens) if tokens else ((), 0)
-    if not tokens or not parts or not tables.is_absent(parts):
+    if not tokens or not parts or not tables.is_absent(parts) or not _parses(sql):
         return None
     place = place_of(sql, tokens[at].start, tokens[at + 2 * len(parts) - 2].end)
     return Unknown("table", joined(parts), place, TABLE, tables.near(parts))
+
+
+def _parses(sql: str) -> bool:
+    """Whether it may be sound, so that Spark looks for the table at all."""
+    try:
+        return parse(sql) is not None
+    except (SqlglotError, RecursionError):
+        return False
 
 
 _TARGETS = (
@@ -194,7 +204,25 @@ class _Relations:
 
     def _is_read(self) -> bool:
         nodes = self._tree.walk()
-        return all(isinstance(n, _READ) and not isinstance(n, _UNREAD) for n in nodes)
+        read = all(isinstance(n, _READ) and not isinstance(n, _UNREAD) for n in nodes)
+        return read and all(map(self._is_named, self._tree.find_all(exp.Select)))
+
+    def _is_named(self, select: exp.Select) -> bool:
+        """Whether nothing gives a SELECT in another columns of names that stand nowhere.
+
+        What has no alias is named by Spark; the fields of a struct behind a star may be anybody's.
+        """
+        known = {name for node, _ in self._found for name in _table_names(node)} | self._shared
+        known |= {one.alias.lower() for one in self._tree.find_all(exp.Subquery)}
+        for item in select.expressions:
+            if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+                if item.args.get("db") is not None or item.table.lower() not in known:
+                    return False
+            elif select is not self._tree and not isinstance(
+                item, (exp.Alias, exp.Column, exp.Star)
+            ):
+                return False
+        return True
 
     def _column(self) -> Unknown | None:
         others = self._others()
@@ -221,7 +249,8 @@ class _Relations:
                 near = closest(written, self._columns())
             else:
                 near = closest(parts[0].name, self._called())
-            told = COLUMN if self._found or self._shared else COLUMN_ALONE
+            inner = self._found or self._shared or self._tree.find(exp.Subquery)
+            told = COLUMN if inner else COLUMN_ALONE
             return Unknown("column", written, self._place(parts), told, near)
         if len(parts) == 1 or first in others or first not in qualifiers:
             return None
@@ -249,6 +278,9 @@ class _Relations:
         for literal in self._tree.find_all(exp.Literal):
             if literal.is_string:
                 found |= {word.lower() for word in _WORD.findall(literal.this)}
+        for call in self._tree.find_all(exp.Func):  # session_window(…) makes a column of its name
+            name = written_name(call) if isinstance(call, exp.Expression) else None
+            found.add((name or "").lower())
         return found | {cte.alias.lower() for cte in self._tree.find_all(exp.CTE)}
 
     def _columns(self) -> Iterator[str]:

@@ -15,6 +15,7 @@ from accelerator.errors import (
     UnknownTableError,
 )
 from accelerator.metadata_table import SUFFIX
+from accelerator.printable import printable
 from accelerator.statements.forms import FORMS
 from accelerator.statements.grammar import BEGINNINGS, vacuum_fault
 from accelerator.statements.kinds import Other, Query, Statement
@@ -23,6 +24,7 @@ from rewrite.dotted import joined
 from rewrite.syntax import Fault, syntax_fault
 from rewrite.unknown import TABLE, Tables, Unknown, unknown_name, unknown_target
 
+_NAME_MAX = 120
 _PARSING = ("PARSE_SYNTAX_ERROR", "UNCLOSED_BRACKETED_COMMENT")
 _WORDS = tuple(form.words for form in FORMS)
 _KINDS: dict[str, tuple[type[AcceleratorError], str, str]] = {
@@ -83,13 +85,19 @@ def raise_unknown(unknown: Unknown | None, *, is_whole: bool = True) -> None:
     if unknown is not None:
         kind, told, otherwise = _KINDS[unknown.what]
         raise sparks_too(kind, unknown.error_class)(
-            f"{told} {unknown.name}",
+            f"{told} {_shown(unknown.name)}",
             hint=did_you_mean(unknown.suggestions) or otherwise,
             error_class=unknown.error_class,
             at=unknown.at if is_whole else None,
             suggestions=unknown.suggestions,
             unknown=unknown.name,
         )
+
+
+def _shown(name: str) -> str:
+    """A name in a message: without what moves a cursor, and not all of a long one."""
+    text = printable(name).replace("\n", "\\n")
+    return text if len(text) <= _NAME_MAX else f"{text[:_NAME_MAX]}…"
 
 
 def sparks_too(kind: type[AcceleratorError], error_class: str) -> type[AcceleratorError]:

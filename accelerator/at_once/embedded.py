@@ -21,13 +21,18 @@ if TYPE_CHECKING:
     from accelerator.config import Config
 
 _ADDS = (
-    *("spark.api.", "spark.connect.", "spark.driver.extra", "spark.jars", "spark.plugins"),
+    *("spark.api.", "spark.connect.", "spark.driver.default", "spark.driver.extra"),
+    *("spark.jars", "spark.plugins"),
     *("spark.remote", "spark.sql.catalog.", "spark.sql.catalogImplementation"),
     *("spark.sql.extensions", "spark.sql.hive.", "spark.submit."),
 )
 """Beginnings of settings that may bring classes, catalogs, functions or another grammar."""
 _QUIET = ("spark.sql.session.timeZone",)
-_ELSEWHERE = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE")
+_ELSEWHERE = (
+    *("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE", "SPARK_SUBMIT_OPTS"),
+    *("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"),
+)
+"""Variables that may bring another Spark, or settings of this one."""
 _DEFAULTS = "spark-defaults.conf"
 _OWN_ARGUMENTS = ("", "pyspark-shell")
 _NUMBER = re.compile(r"__version__[^=]*=\s*['\"](\d+)\.(\d+)")

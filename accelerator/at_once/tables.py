@@ -21,7 +21,7 @@ class LakeTables:
     def __init__(self, lake: Lake, default: str) -> None:
         """`default` is the catalog that names without one are in."""
         self._lake, self._default = lake, default
-        self._pin = lake.pin()
+        self._pin = lake.pin(fresh=True)
 
     def known(self, parts: tuple[str, ...]) -> Known | None:
         """The table or view of that name; None where there is none, or it can't be read."""

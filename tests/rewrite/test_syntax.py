@@ -121,3 +121,10 @@ def test_the_nearest_comes_first_and_no_others() -> None:
     assert len(closest("c12", names)) == 3
     assert closest("x" * 10_000, names) == ()
     assert closest("sales", ["sal\x1bes", "sa\u202eles"]) == ("sal\\u001bes", "sa\\u202eles")
+
+
+@pytest.mark.parametrize(
+    "sql", ["EXPLAIN SET spark.sql.some.key=(", "EXPLAIN EXTENDED SET a='b(", "EXPLAIN RESET a`b"]
+)
+def test_settings_in_explain_take_any_text(sql: str) -> None:
+    assert syntax_fault(sql) is None

@@ -96,3 +96,36 @@ def test_what_somebody_may_know_is_not(sql: str) -> None:
 )
 def test_the_table_of_a_change(sql: str, is_found: bool) -> None:
     assert (unknown_target(sql, _Some()) is not None) == is_found
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT session_window.start, count(*) FROM d.f GROUP BY session_window(k, '5 minutes')",
+        "SELECT session_window.start FROM (SELECT session_window, count(*) c FROM d.f"
+        " GROUP BY session_window(k, '1 minute'))",
+        "SELECT ts_day FROM (SELECT _partition.* FROM d.f)",
+        "SELECT id_bucket FROM (SELECT p.* FROM (SELECT _partition p FROM d.f))",
+        "SELECT x, y FROM (SELECT inline_outer(histogram_numeric(k, 5)) FROM d.f)",
+        "SELECT item FROM (SELECT h.* FROM (SELECT array_max(approx_top_k(s)) AS h FROM d.f))",
+        "SELECT foo FROM (SELECT j.* FROM (SELECT from_json(s, 'fo' 'o INT') AS j FROM d.f))",
+        "SELECT xy FROM (SELECT 'x' 'y')",
+        "SELECT `true` FROM (SELECT true)",
+        "SELECT `NULL` FROM (SELECT NULL)",
+        "SELECT `1` FROM (SELECT 1) ORDER BY `1`",
+        "SELECT `(k + 1)` FROM (SELECT k + 1 FROM d.f)",
+    ],
+)  # fmt: skip
+def test_columns_that_spark_names_itself_are_not_judged(sql: str) -> None:
+    assert unknown_name(sql, _Some()) is None
+
+
+def test_a_column_of_a_select_in_from() -> None:
+    found = unknown_name("SELECT zz FROM (SELECT 1 AS zy)", _Some())
+    assert found is not None
+    assert (found.error_class, found.suggestions) == ("UNRESOLVED_COLUMN.WITH_SUGGESTION", ("zy",))
+
+
+def test_what_is_not_sound_is_left_to_the_parser() -> None:
+    assert unknown_target("DELETE FROM d.ff WERE x = 1", _Some()) is None
+    assert unknown_target("DELETE FROM d.ff WHERE x = 1", _Some()) is not None
