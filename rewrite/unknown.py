@@ -186,7 +186,7 @@ class _Relations:
             if not isinstance(node.parent, (exp.From, exp.Join)):  # a hint, the TABLE of a function
                 whole = False
                 continue
-            if not parts or any(_is_keyword(one) for one in parts):
+            if not parts or _is_keyword(parts[0]):  # behind a dot there are only names
                 whole = False
                 continue
             names = tuple(one.name for one in parts)

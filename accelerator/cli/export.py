@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accelerator.cli.formats import ROWS, sink_of
+from accelerator.errors import OutputError
 
 if TYPE_CHECKING:
     from accelerator.cli.session import Batches
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def format_of(path: Path, named: str | None) -> str:
     """The format that is named, else the file's suffix; UsageError for a suffix that none has."""
-    suffix = path.suffix.removeprefix(".")
+    suffix = path.suffix.removeprefix(".").lower()
     if named is None and suffix not in ROWS:
         raise click.UsageError(
             f"the file's name must end in {', '.join(f'.{one}' for one in sorted(ROWS))},"
@@ -33,6 +34,12 @@ def export(reader: Batches, path: Path, name: str, tell: Callable[[int], None]) 
     The file appears under its name when it's whole; what was there stays until then.
     """
     rows = 0
+    path = path.resolve()  # a link stays one
+    if path.exists() and not path.is_file():
+        raise OutputError(
+            f"{path} isn't a file that can be replaced",
+            hint="accelerator sql --format writes to standard output",
+        )
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         sink = sink_of(name, str(draft), reader.schema)
@@ -44,7 +51,12 @@ def export(reader: Batches, path: Path, name: str, tell: Callable[[int], None]) 
         finally:
             sink.close()
         draft.replace(path)
+    except OSError as error:
+        raise OutputError(
+            f"{path} can't be written: {error.strerror or error}",
+            hint="name a folder that is there and may be written, with room enough",
+        ) from error
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             draft.unlink()
     return rows

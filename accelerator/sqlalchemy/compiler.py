@@ -15,7 +15,7 @@ from sqlalchemy.sql import compiler, operators, visitors
 from sqlalchemy.sql.ddl import DDL
 from sqlalchemy.sql.elements import BindParameter, ColumnClause
 from sqlalchemy.sql.selectable import FromClause, TableClause
-from sqlalchemy.types import NullType, String, TypeDecorator
+from sqlalchemy.types import Float, Integer, Interval, NullType, String, TypeDecorator
 
 from accelerator.errors import ParameterError, StatementError
 from accelerator.parameters import literal
@@ -198,6 +198,23 @@ class SparkSql(compiler.SQLCompiler):
             raise CompileError("write a pattern's flags into it: (?i)…")
         left, right = self.process(binary.left, **kw), self.process(binary.right, **kw)
         return f"regexp_replace({left}, {right})"
+
+    def visit_floordiv_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        """Rounded down, of whole numbers without a floating one between; CompileError of floats."""
+        sides = (binary.left, binary.right)
+        if any(isinstance(one.type, Float) and one.type.asdecimal is False for one in sides):
+            raise CompileError("`//` of floating numbers is a BIGINT in Spark: use func.floor")
+        left, right = (self.process(one, **kw) for one in sides)
+        if all(isinstance(one.type, Integer) for one in sides):
+            below = f"({left}) % ({right}) <> 0 AND (({left}) % ({right}) < 0) <> (({right}) < 0)"
+            return f"(({left}) div ({right}) - CASE WHEN {below} THEN 1 ELSE 0 END)"
+        return f"FLOOR({left} / {right})"
+
+    def visit_bindparam(self, bindparam: Any, *args: Any, **kw: Any) -> str:
+        """As SQLAlchemy writes it, but for an interval: that one would become a moment."""
+        if isinstance(bindparam.type, Interval):
+            raise CompileError('an interval is no parameter here: write sa.text("INTERVAL …")')
+        return str(super().visit_bindparam(bindparam, *args, **kw))  # type: ignore[no-untyped-call]
 
     def visit_empty_set_expr(self, element_types: Any, **kw: Any) -> str:  # noqa: ARG002
         """A query of no rows."""

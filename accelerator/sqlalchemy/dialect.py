@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import pool
+from sqlalchemy import types as t
 from sqlalchemy.engine import default
 from sqlalchemy.exc import ArgumentError, NoSuchTableError
 from sqlalchemy.sql.compiler import IdentifierPreparer
@@ -16,7 +17,7 @@ from sqlalchemy.sql.compiler import IdentifierPreparer
 from accelerator import dbapi
 from accelerator.sqlalchemy.compiler import NoDdl, SparkNames, SparkSql
 from accelerator.sqlalchemy.reflection import Reflected
-from accelerator.sqlalchemy.types import SparkTypes
+from accelerator.sqlalchemy.types import SparkInterval, SparkTypes
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -45,6 +46,7 @@ class AcceleratorDialect(default.DefaultDialect):
     supports_sequences = False
     postfetch_lastrowid = False
     div_is_floordiv = False
+    colspecs = {t.Interval: SparkInterval}  # noqa: RUF012 - SQLAlchemy declares it for instances
     requires_name_normalize = False
     max_identifier_length = 255
 

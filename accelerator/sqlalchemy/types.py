@@ -11,6 +11,8 @@ from typing import Any
 from sqlalchemy import types as t
 from sqlalchemy.exc import CompileError
 from sqlalchemy.sql.compiler import GenericTypeCompiler
+from sqlalchemy.sql.sqltypes import _AbstractInterval
+from sqlalchemy.sql.type_api import NativeForEmulated
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _PLAIN: dict[str, type[t.TypeEngine[Any]]] = {
@@ -26,6 +28,18 @@ _PLAIN: dict[str, type[t.TypeEngine[Any]]] = {
     "date": t.Date,
     "timestamp_ntz": t.DateTime,
 }
+
+
+class SparkInterval(NativeForEmulated, _AbstractInterval):
+    """An interval, whose values come as they are: SQLAlchemy's own are moments."""
+
+    __visit_name__ = "INTERVAL"
+    native = True
+
+    @classmethod
+    def adapt_emulated_to_native(cls, *_: Any, **__: Any) -> SparkInterval:
+        """Of SQLAlchemy's `Interval`."""
+        return cls()
 
 
 class SparkType(t.UserDefinedType[Any]):

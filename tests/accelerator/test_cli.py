@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -413,6 +414,24 @@ def test_export_writes_a_file_when_it_is_whole(tmp_path):
         assert [one.name for one in tmp_path.iterdir()] == [path.name]
         path.unlink()
     assert run(Fake(SELECT=rows), "export", "SELECT 1", "--to", "x.txt").exit_code == 2
+
+
+def test_export_into_what_is_no_file_that_can_be_replaced(tmp_path):
+    rows = Fake(SELECT=pa.table({"a": [1]}))
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in ("nowhere/x.csv", "pipe.csv"):
+        found = run(rows, "export", "SELECT 1", "--to", str(tmp_path / name))
+        assert found.exit_code == 1 and found.stderr.startswith("error [output_failed]: "), name
+    assert (tmp_path / "pipe.csv").is_fifo()
+
+
+def test_export_through_a_link(tmp_path):
+    (tmp_path / "target.csv").write_text("old")
+    (tmp_path / "link.CSV").symlink_to("target.csv")
+    assert run(Fake(SELECT=pa.table({"a": [1]})), "export", "SELECT 1", "--to",
+               str(tmp_path / "link.CSV")).exit_code == 0  # fmt: skip
+    assert (tmp_path / "link.CSV").is_symlink()
+    assert (tmp_path / "target.csv").read_text() != "old"
 
 
 def ipc_table(path):

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import tomllib
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
@@ -426,3 +426,17 @@ def test_an_engine_lives_on_and_threads_share_it(engine: sa.Engine, t: sa.Table)
     with engine.begin() as connection:
         assert connection.get_isolation_level() == "AUTOCOMMIT"
         connection.execute(asked)
+
+
+def test_whole_numbers_are_divided_without_a_floating_one(engine: sa.Engine, t: sa.Table) -> None:
+    text = str((t.c.big // 3).compile(dialect=engine.dialect))
+    assert " div " in text and "FLOOR" not in text
+    with pytest.raises(sa.exc.CompileError, match="floor"):
+        (t.c.f // 2).compile(dialect=engine.dialect)
+
+
+def test_an_interval_is_no_moment(engine: sa.Engine, t: sa.Table) -> None:
+    later = sa.select(t.c.at - timedelta(days=1))
+    for kwargs in ({}, {"literal_binds": True}):
+        with pytest.raises(sa.exc.CompileError, match="interval"):
+            later.compile(dialect=engine.dialect, compile_kwargs=kwargs)

@@ -6,6 +6,7 @@ nothing is left in the working directory.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -51,6 +52,9 @@ def start(master: str, conf: Mapping[str, str], *, shown: bool) -> SparkSession:
         for key, value in (_places() | given).items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
+        if not shown:  # PySpark's own log of errors that are raised anyway
+            for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+                logging.getLogger(name).disabled = True
         for key in hidden:  # a catalog is made when it's first asked
             session.conf.set(key, conf[key])
         return session
