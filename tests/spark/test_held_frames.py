@@ -124,6 +124,7 @@ def test_the_session_ends_what_is_left(spark_warehouse: SparkWarehouse, tmp_path
     with spark_warehouse.live(store=str(tmp_path)) as acc:
         acc.query(f"CREATE CUBE ended AS SELECT k, count(*) FROM {table} GROUP BY k")
         frame = acc.sql(f"SELECT k, count(*) FROM {table} GROUP BY k")
-        assert len(acc.services.frames) == 1
-    assert len(acc.services.frames) == 0
+        held = acc.services.frames
+        assert len(held) == 1
+    assert len(held) == 0
     del frame

@@ -67,7 +67,7 @@ def test_a_chain_that_doubles_is_planned_once_a_link(table: str, acc: Accelerato
     result = acc.query(sql)
     assert result.metrics.rewritten
     assert sorted(row["k"] for row in result.arrow().to_pylist()) == list(range(7))
-    assert acc.explain(sql).startswith("1 SELECT on its own; what stands above them by duckdb\n")
+    assert "1 SELECT on its own; what stands above by DuckDB\n" in acc.explain(sql)
 
 
 def test_paths_that_mean_something_to_duckdb(

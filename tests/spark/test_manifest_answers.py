@@ -243,7 +243,7 @@ def test_explain_says_what_the_manifests_did(spark_warehouse, acc) -> None:
     append(asked, 0)
     text = acc.query(f"SELECT count(*) AS n FROM {asked.table} WHERE a < 0").explain()
     assert "DuckDB in process" in text
-    assert re.search("left out by bounds +4 files", text), text
+    assert re.search("left out +4 of 4 files: no row", text), text
     rows = acc.query(f"EXPLAIN WHY NOT SELECT sum(a) FROM {asked.table}").arrow().to_pylist()
     assert (None, "cubes_none") in [(row["cube"], row["code"]) for row in rows]
 

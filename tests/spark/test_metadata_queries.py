@@ -113,7 +113,7 @@ def test_in_process_as_by_spark(acc: Accelerator, files: str, sql: str) -> None:
     assert plain.metrics.engine == "spark"
     assert differ(mine.arrow(), plain.arrow()) == []
     assert plain.arrow().num_rows
-    assert "by duckdb" in acc.explain(sql.format(files))
+    assert "DuckDB in process" in acc.explain(sql.format(files))
 
 
 @pytest.mark.parametrize(("sql", "keys"), SORTED)

@@ -100,7 +100,7 @@ def test_nan_is_the_largest_value(
     acc.query(f"COMPACT CUBE {cube}")
     check()
     shown = str(acc.query(f"EXPLAIN ACCELERATE {queries[0][0]}").arrow().to_pylist())
-    assert shown.count("approx_percentile: an estimate (KLL, rank error at most 1/accuracy") == 1
+    assert shown.count("approx_percentile is an estimate (KLL, rank error at most 1/accuracy") == 1
     acc.query(f"DROP CUBE {cube}")
 
 
