@@ -6,6 +6,8 @@ fails is told and the shell goes on; nothing is written into the working directo
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -90,6 +92,7 @@ class _Shell:
         """Ends the session, if there is one."""
         if self._opened.done() and self._opened.exception() is None:
             self._opened.result().close()
+        _close_loops()
 
     def _open(self, open_it: Callable[[], Session]) -> None:
         try:
@@ -322,3 +325,11 @@ COMMANDS: dict[str, tuple[Callable[..., bool], str, str]] = {
     ".timing": (_Shell._set_timing, ".timing off", "the line on rows, time, engine and cube"),
 }
 """What does it, an example, and what it's for."""
+
+
+def _close_loops() -> None:
+    """Closes what a Ctrl-C has left of prompts, of which Python would tell at its end."""
+    gc.unfreeze()  # what stands among frozen objects isn't listed
+    for one in gc.get_objects():
+        if issubclass(type(one), asyncio.BaseEventLoop) and not one.is_running():
+            one.close()
