@@ -347,6 +347,17 @@ class Config:
             object.__setattr__(self, one.name, value)
 
     @property
+    def has_limits(self) -> bool:
+        """Whether a guard limits what a query may read."""
+        return any((self.guard_bytes_max, self.guard_files_max, self.guard_rows_max))
+
+    @property
+    def has_guards(self) -> bool:
+        """Whether any guard may refuse a query."""
+        forms = (self.guard_cross_joins, self.guard_sorts, self.guard_partitions)
+        return self.has_limits or any(forms)
+
+    @property
     def store_root(self) -> str:
         """The store's root, with its default resolved."""
         return self.store or f"{self.warehouse.rstrip('/')}/{STORE_FOLDER}"

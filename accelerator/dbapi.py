@@ -312,10 +312,12 @@ def _described(field: pa.Field) -> tuple[Any, ...]:
 _SORTED: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[Error]], ...] = (
     (SessionClosedError, InterfaceError),
     (UnrepresentableError, DataError),
-    ((ConfigError, ParameterError, StatementError), ProgrammingError),
+    (
+        (ConfigError, ParameterError, StatementError, UnknownColumnError, UnknownTableError),
+        ProgrammingError,
+    ),
     (GuardError, NotSupportedError),
     ((EngineError, CancelledError), OperationalError),
-    ((StatementError, UnknownColumnError, UnknownTableError), ProgrammingError),
     (AcceleratorError, DatabaseError),
 )
 _OF_SPARK = {

@@ -21,9 +21,9 @@ from accelerator.plans import Plan
 from accelerator.plans.share import SEGMENT
 from accelerator.plans.told import Step, counted, size
 from accelerator.plans.tried import Tried, decoding_line
-from accelerator.printable import printable
 from accelerator.scanned import Scanned
 from rewrite.dialects import SPARK
+from rewrite.printable import one_line
 from rewrite.reason import Declined
 
 FORMAT = 1
@@ -46,16 +46,14 @@ OF_DEFINITION = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Able:
-    """A candidate that answers too, and what it would read; None where nobody has looked."""
+    """A candidate that answers too, and what it would read."""
 
     name: str
-    bytes: int | None
-    files_raw: int | None
+    bytes: int
+    files_raw: int
 
     def text(self) -> str:
         """E.g. `sales (2.9 MB, 1 file raw)`."""
-        if self.bytes is None:
-            return self.name
         raw = f", {counted(self.files_raw, 'file')} raw" if self.files_raw else ""
         return f"{self.name} ({size(self.bytes)}{raw})"
 
@@ -235,9 +233,8 @@ class Explanation:
         """A row for each reason; see `Unable.row`."""
         rows = [one.row() for one in self.unable()]
         for one in self.able():
-            reason = Declined("dearer").sentence
-            if one.bytes is not None:
-                reason = f"{reason} It would read {one.bytes:,}, {one.files_raw} files raw."
+            would = f"It would read {one.bytes:,}, {one.files_raw} files raw."
+            reason = f"{Declined('dearer').sentence} {would}"
             found = Unable((one.name,), "dearer", "", reason)
             rows.append(found.row())
         return rows
@@ -248,7 +245,7 @@ class Explanation:
         for label, told in self._labelled():
             space = " " * _LABEL
             for number, line in enumerate(told):
-                lines.append(f"{space if number else label.ljust(_LABEL)}{_one_line(line)}")
+                lines.append(f"{space if number else label.ljust(_LABEL)}{one_line(line)}")
         return "\n".join(lines)
 
     def _root(self) -> Step:
@@ -362,11 +359,6 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def _one_line(text: str) -> str:
-    """With its line ends escaped: blanks in a literal are its meaning."""
-    return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
-
-
 def _tree(root: Step) -> list[str]:
     """The lines of a tree, with notes in a column of their own."""
     rows = list(_rows(root, "", ""))
@@ -375,7 +367,7 @@ def _tree(root: Step) -> list[str]:
 
 
 def _rows(step: Step, before: str, below: str) -> Iterator[tuple[str, str]]:
-    yield f"{before}{_cut(_one_line(step.text), _LINE)}", _one_line(step.note)
+    yield f"{before}{_cut(one_line(step.text), _LINE)}", one_line(step.note)
     for number, one in enumerate(step.below, start=1):
         last = number == len(step.below)
         marks = ("└─ ", "   ") if last else ("├─ ", "│  ")

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from accelerator.plans import Leaf
 from accelerator.plans.told import size
-from accelerator.printable import printable
 from accelerator.survey import Funnel
+from rewrite.printable import printable
 
 _STYLE = "font-family:monospace;white-space:pre-wrap"
 _BAR = (

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from accelerator.errors import AcceleratorError, ConfigError
 from accelerator.explain import (
@@ -25,7 +24,7 @@ from accelerator.stages import clocked
 from accelerator.statements.kinds import Query, Statement
 from rewrite.block import Block
 from rewrite.errors import StatementError
-from rewrite.parse import parse
+from rewrite.parse import PARSER_FAILS, parse
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
 
     Planned = Callable[[Statement], tuple[Plan, bool]]
     Answered = Callable[[Query], Result]
-
-_UNREADABLE = (SqlglotError, RecursionError, AttributeError, LookupError, TypeError, ValueError)
-"""Over what it doesn't know the parser fails in ways of its own too."""
 
 
 _FORMATS = ("text", "json")
@@ -106,7 +102,7 @@ class Explainer:
             tree = parse(sql)
             with services.context.statement():
                 return scanned_by(tree, services.lake.pin(), services.context)
-        except (*_UNREADABLE, AcceleratorError):
+        except (*PARSER_FAILS, AcceleratorError):
             return None
 
     def _suggested(self, statement: Statement, plan: Plan) -> Suggestion | None:
@@ -137,5 +133,5 @@ def _only_reads(sql: str) -> bool:
     """Whether it's surely a query: behind WITH or FROM an INSERT may stand."""
     try:
         return isinstance(parse(sql), exp.Query | exp.Values)
-    except _UNREADABLE:
+    except PARSER_FAILS:
         return False

@@ -32,7 +32,7 @@ from accelerator.scanned import Named, Scanned, named_tables, scanned
 from accelerator.statements.text import comments, first_word
 from rewrite.dialects import SPARK
 from rewrite.functions import constant_needles
-from rewrite.parse import parse
+from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import (
     cross_join,
     filters_by,
@@ -43,8 +43,6 @@ from rewrite.query_form import (
 
 _log = logging.getLogger("accelerator")
 _HAS_TOKEN = re.compile(r"\bhas_token\b", re.IGNORECASE)
-_PARSER_FAILS = (SqlglotError, RecursionError, AttributeError, LookupError, TypeError, ValueError)
-"""Over what it doesn't know the parser fails in ways of its own too."""
 
 
 class Guards:
@@ -52,10 +50,6 @@ class Guards:
 
     def __init__(self, config: Config, lake: Lake, context: SessionContext) -> None:
         self._config, self._lake, self._context = config, lake, context
-        limits = (config.guard_bytes_max, config.guard_files_max, config.guard_rows_max)
-        self._limited = any(limits)
-        simple = (config.guard_cross_joins, config.guard_sorts, config.guard_partitions)
-        self._any = self._limited or any(simple)
 
     def check(self, sql: str, user: str | None = None, *, written: str | None = None) -> None:
         """Raises the `GuardError` of the first guard that refuses the query.
@@ -64,7 +58,7 @@ class Guards:
         FunctionArgumentError for what no `has_token` looks for, before anything reads a row.
         """
         self._check_needles(sql)
-        if not self._any or self._is_exempt(written or sql, user):
+        if not self._config.has_guards or self._is_exempt(written or sql, user):
             return
         if first_word(sql).text == "FROM" and _inserts(sql):
             return
@@ -80,7 +74,7 @@ class Guards:
             self._check_form(tree)
             if self._config.guard_partitions:
                 _check_partitions(held)
-            if self._limited:
+            if self._config.has_limits:
                 self._check_limits(held)
 
     def _check_needles(self, sql: str) -> None:
@@ -88,7 +82,7 @@ class Guards:
             return
         try:
             tree = parse(sql)
-        except _PARSER_FAILS:
+        except PARSER_FAILS:
             return  # Spark says what is wrong with it
         for needle in constant_needles(tree):
             from indexes.domains import NotIndexableError  # imports Arrow
@@ -115,7 +109,7 @@ class Guards:
         text = f"SELECT * FROM {sql[first.end :]}" if first.text == "TABLE" else sql
         try:
             tree = parse(text)
-        except _PARSER_FAILS as error:
+        except PARSER_FAILS as error:
             told = str(error).splitlines() or [type(error).__name__]
             raise UnreadableGuardError(
                 f"the guards can't read the query: {told[0]}",

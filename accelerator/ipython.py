@@ -19,8 +19,8 @@ from typing import Any
 from accelerator.errors import AcceleratorError, ConfigError, ParameterError
 from accelerator.opening import open as open_warehouse
 from accelerator.parameters import named_in
-from accelerator.printable import printable
 from accelerator.session import Accelerator
+from rewrite.printable import printable
 
 _OPTION = re.compile(r"\s*(--session|-s|--output|-o)(?:\s*=\s*|\s+)(\S+)(?:\s+|$)")
 _KEPT = re.compile(r"\s*(\w+)\s*<<(?:\s+|$)")

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from accelerator.errors import CancelledError, EngineError
-from accelerator.printable import some_of
+from rewrite.printable import some_of
 
 Batches = Generator[pa.RecordBatch, None, None]
 

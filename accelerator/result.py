@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from accelerator.errors import ConfigError, UnrepresentableError
 from accelerator.metrics import Metrics
-from accelerator.printable import some_of
 from accelerator.python_values import pandas_of, polars_of, rows_of
 from accelerator.shown import footer, is_terminal, table_html, table_text
+from rewrite.printable import some_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,6 @@ from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.parameters import Parameters, with_parameters
 from accelerator.plans import Plan
-from accelerator.printable import printable, some_of
 from accelerator.queries import Queries
 from accelerator.redaction import redacted
 from accelerator.result import Result
@@ -43,6 +42,7 @@ from accelerator.statements.kinds import (
 )
 from accelerator.store import Store
 from rewrite.dotted import parts_of
+from rewrite.printable import printable, some_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

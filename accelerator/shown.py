@@ -16,8 +16,8 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from accelerator.printable import printable
 from accelerator.python_values import shown_values
+from rewrite.printable import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa

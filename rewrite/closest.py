@@ -6,15 +6,15 @@ names there are; a control in a name is escaped, since names come from warehouse
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from itertools import islice
+
+from rewrite.printable import one_line
 
 _NAMES_MAX = 10_000
 _MEASURED_MAX = 200
 _LETTERS_MAX = 128
 _APART_MAX = 3
-_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def closest(name: str, names: Iterable[str], at_most: int = 3) -> tuple[str, ...]:
@@ -51,11 +51,7 @@ def closest_of(name: str, names: Iterable[tuple[str, str]], at_most: int = 3) ->
         if (distance := _distance(wanted, one, allowed)) <= allowed
     }
     nearest = dict.fromkeys(shown for _, shown in sorted(found))
-    return tuple(_ODD.sub(_escaped, one) for one in nearest)[:at_most]
-
-
-def _escaped(odd: re.Match[str]) -> str:
-    return f"\\u{ord(odd[0]):04x}"
+    return tuple(map(one_line, nearest))[:at_most]
 
 
 def did_you_mean(names: tuple[str, ...]) -> str:

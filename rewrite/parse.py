@@ -12,11 +12,13 @@ from itertools import pairwise
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects import Dialect
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, SqlglotError
 
 from rewrite.conserved import lost
 from rewrite.spelling import mark, take
 
+PARSER_FAILS = (SqlglotError, RecursionError, AttributeError, LookupError, TypeError, ValueError)
+"""Over what it doesn't know the parser fails in ways of its own too."""
 _CHARACTERS_MAX = 1_000_000
 """Of a text that is read at all: the tree of a longer one takes gigabytes, and tens of seconds."""
 _MARK = "acc_word_"

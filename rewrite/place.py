@@ -6,12 +6,12 @@ Text is data. Promise: what is shown of a line has no control in it, is no wider
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import dataclass
 
+from rewrite.printable import CONTROLS
+
 _BEFORE, _SHOWN = 40, 76
-_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def place_of(sql: str, start: int, end: int) -> Place:
     last = len(sql) if last < 0 else last
     column = start - first
     cut = max(0, column - _BEFORE) if last - first > _SHOWN else 0
-    text = _ODD.sub(" ", sql[first + cut : min(last, first + cut + _SHOWN)])
+    text = CONTROLS.sub(" ", sql[first + cut : min(last, first + cut + _SHOWN)].replace("\t", " "))
     before, marked = text[: column - cut], text[column - cut : max(0, end - first - cut)]
     lead, tail = "… " * bool(cut), " …" * (first + cut + _SHOWN < last)
     mark = " " * (len(lead) + _width(before)) + "^" * max(1, _width(marked))

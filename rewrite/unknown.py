@@ -82,11 +82,11 @@ class Tables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A name that nobody knows: what it was to be, where it stands, what is near."""
+    """A name that nobody knows: what it was to be, where it stands, if known, and what is near."""
 
     what: Literal["function", "table", "column"]
     name: str
-    at: Place
+    at: Place | None
     error_class: str
     suggestions: tuple[str, ...] = ()
 

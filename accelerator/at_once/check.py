@@ -15,12 +15,12 @@ from accelerator.errors import (
     UnknownTableError,
 )
 from accelerator.metadata_table import SUFFIX
-from accelerator.printable import printable
 from accelerator.statements.forms import FORMS
 from accelerator.statements.grammar import BEGINNINGS, vacuum_fault
 from accelerator.statements.kinds import Other, Query, Statement
 from rewrite.closest import did_you_mean
 from rewrite.dotted import joined
+from rewrite.printable import one_line
 from rewrite.syntax import Fault, syntax_fault
 from rewrite.unknown import TABLE, Tables, Unknown, unknown_name, unknown_target
 
@@ -55,14 +55,7 @@ def _check_table(statement: Statement, tables: Tables) -> None:
     """A statement of ours is left to Spark where its table isn't one of Iceberg."""
     table = getattr(statement, "table", None)
     if table is not None and tables.is_absent(table):
-        near = tables.near(table)
-        raise sparks_too(UnknownTableError, TABLE)(
-            f"there is no table {joined(table)}",
-            hint=did_you_mean(near) or _KINDS["table"][2],
-            error_class=TABLE,
-            suggestions=near,
-            unknown=joined(table),
-        )
+        raise_unknown(Unknown("table", joined(table), None, TABLE, tables.near(table)))
 
 
 def raise_fault(fault: Fault | None) -> None:
@@ -77,18 +70,15 @@ def raise_fault(fault: Fault | None) -> None:
         )
 
 
-def raise_unknown(unknown: Unknown | None, *, is_whole: bool = True) -> None:
-    """The name that nobody knows as an error, if there is one.
-
-    Unless it `is_whole` the text is part of a statement's, in which the name is looked for later.
-    """
+def raise_unknown(unknown: Unknown | None) -> None:
+    """The name that nobody knows as an error, if there is one; `placed` may find its place."""
     if unknown is not None:
         kind, told, otherwise = _KINDS[unknown.what]
         raise sparks_too(kind, unknown.error_class)(
             f"{told} {_shown(unknown.name)}",
             hint=did_you_mean(unknown.suggestions) or otherwise,
             error_class=unknown.error_class,
-            at=unknown.at if is_whole else None,
+            at=unknown.at,
             suggestions=unknown.suggestions,
             unknown=unknown.name,
         )
@@ -96,7 +86,7 @@ def raise_unknown(unknown: Unknown | None, *, is_whole: bool = True) -> None:
 
 def _shown(name: str) -> str:
     """A name in a message: without what moves a cursor, and not all of a long one."""
-    text = printable(name).replace("\n", "\\n")
+    text = one_line(name)
     return text if len(text) <= _NAME_MAX else f"{text[:_NAME_MAX]}…"
 
 

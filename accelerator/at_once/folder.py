@@ -15,6 +15,7 @@ from typing import Any
 
 from accelerator.at_once.names import is_absent, nearest
 from accelerator.errors import UNFIT
+from accelerator.local_uri import other_host, path_of
 from rewrite.unknown import Known
 
 _METADATA_MAX = 16 << 20
@@ -77,9 +78,9 @@ def _is_view(row: sqlite3.Row) -> bool:
 
 def _known(location: str) -> Known | None:
     """The columns by the table's metadata file, where that is a small one on this machine."""
-    scheme, found, path = location.partition("://")
-    file = Path(path if found else location.removeprefix("file:"))
-    local = (not found or scheme == "file") and file.name.endswith(".metadata.json")
+    path = path_of(location)
+    file = Path(path)
+    local = not ("://" in path or other_host(location)) and file.name.endswith(".metadata.json")
     if not local or file.name.endswith(".gz.metadata.json") or file.stat().st_size > _METADATA_MAX:
         return None
     metadata: dict[str, Any] = json.loads(file.read_bytes())

@@ -14,9 +14,9 @@ from accelerator.builds import publishing
 from accelerator.builds.builder import Built
 from accelerator.errors import AcceleratorError
 from accelerator.interrupts import interruptible
-from accelerator.printable import some_of
 from accelerator.progress import Progress, SilentProgress
 from accelerator.store import CubeRecord
+from rewrite.printable import some_of
 
 if TYPE_CHECKING:
     from accelerator.services import Services

@@ -16,11 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
-from accelerator.cli.options import Options
-from accelerator.cli.options import common as _common
-from accelerator.cli.options import one_statement as _one_statement
-from accelerator.cli.options import sql_input as _sql_input
-from accelerator.cli.options import statements as _statements
+from accelerator.cli.options import Options, common, one_statement, sql_input, statements
 from accelerator.cli.terminal import printing, say
 from accelerator.statements.text import split_statements
 
@@ -84,7 +80,7 @@ _CREATE = click.option("--create", is_flag=True, help="Make the warehouse if it 
 @main.command("shell")
 @_TIMEOUT
 @_CREATE
-@_common
+@common
 def shell_command(timeout: float | None, create: bool, *, options: Options) -> None:
     """Ask one statement after the other; .help says what else it knows.
 
@@ -107,7 +103,7 @@ def _is_at_terminal() -> bool:
 
 
 @main.command("sql")
-@_sql_input
+@sql_input
 @click.option(
     "--format",
     "name",
@@ -125,7 +121,7 @@ def _is_at_terminal() -> bool:
 )
 @_TIMEOUT
 @_CREATE
-@_common
+@common
 def sql_command(
     sql: str | None,
     file: TextIO | None,
@@ -140,12 +136,11 @@ def sql_command(
 
     Several statements, each ended by a semicolon, run in turn; the first that fails ends it.
     """
-    statements = _statements(sql, file)
-    _run(statements, "json" if options.json else name, rows, timeout, create, options)
+    _run(statements(sql, file), "json" if options.json else name, rows, timeout, create, options)
 
 
 def _run(
-    statements: list[str],
+    asked: list[str],
     name: str,
     rows: int,
     timeout: float | None,
@@ -154,14 +149,14 @@ def _run(
 ) -> None:
     """Each statement in turn; its rows in that format."""
     options = replace(options, json=name == "json")
-    if name in ("arrow", "parquet") and len(statements) > 1:
-        raise click.UsageError(f"{name} holds the rows of one statement, not of {len(statements)}")
-    with options.session(create=create, first=statements[0]) as session:
+    if name in ("arrow", "parquet") and len(asked) > 1:
+        raise click.UsageError(f"{name} holds the rows of one statement, not of {len(asked)}")
+    with options.session(create=create, first=asked[0]) as session:
         check_terminal(name)
         if options.json:
-            _print([session.query(one, timeout_s=timeout) for one in statements], options)
+            _print([session.query(one, timeout_s=timeout) for one in asked], options)
             return
-        for one in statements:
+        for one in asked:
             if name in ROWS:
                 print_rows(name, session.stream(one, timeout_s=timeout))
             else:
@@ -169,7 +164,7 @@ def _run(
 
 
 @main.command("export")
-@_sql_input
+@sql_input
 @click.option(
     "--to",
     "target",
@@ -183,7 +178,7 @@ def _run(
     type=click.Choice(ROWS),
     help="The file's format; by default its name says it.",
 )
-@_common
+@common
 def export_command(
     sql: str | None, file: TextIO | None, target: Path, name: str | None, *, options: Options
 ) -> None:
@@ -194,7 +189,7 @@ def export_command(
     from accelerator.cli.export import export, format_of
     from accelerator.cli.output import print_json
 
-    statement = _one_statement(sql, file)
+    statement = one_statement(sql, file)
     chosen = format_of(target, name)
     began = time.monotonic()
     with options.session(spin=False) as session, _counter() as tell:
@@ -219,27 +214,27 @@ def _counter() -> Iterator[Callable[[int], None]]:
 
 
 @main.command("explain")
-@_sql_input
+@sql_input
 @click.option("--analyze", is_flag=True, help="Run it, and say what was read and how long it took.")
-@_common
+@common
 def explain_command(
     sql: str | None, file: TextIO | None, analyze: bool, *, options: Options
 ) -> None:
     """Say how a query would be answered; nothing runs unless it's analyzed."""
-    statement = _one_statement(sql, file)
+    statement = one_statement(sql, file)
     with options.session() as session:
         format = "json" if options.json else "text"
         say(session.explain(statement, format=format, analyze=analyze))
 
 
 @main.command("why-not")
-@_sql_input
-@_common
+@sql_input
+@common
 def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
     """Say why cubes aren't used for a query: each reason once, with all that it holds for."""
     from accelerator.cli.output import print_json
 
-    statement = _one_statement(sql, file)
+    statement = one_statement(sql, file)
     with options.session() as session:
         found = session.why_not(statement)
     if options.json:
@@ -256,13 +251,13 @@ def why_not_command(sql: str | None, file: TextIO | None, *, options: Options) -
 
 
 @main.command("verify")
-@_sql_input
-@_common
+@sql_input
+@common
 def verify_command(sql: str | None, file: TextIO | None, *, options: Options) -> None:
     """Run a query both ways and compare the answers; exit code 1 if they differ."""
     from accelerator.cli.output import print_json, print_verification
 
-    statement = _one_statement(sql, file)
+    statement = one_statement(sql, file)
     with options.session() as session:
         found = session.verify(statement)
     if options.json:
@@ -278,7 +273,7 @@ SHOWN = ("cubes", "indexes", "constraints", "recycle-bin", "statistics")
 @main.command("show")
 @click.argument("what", type=click.Choice(SHOWN))
 @click.argument("table", required=False)
-@_common
+@common
 def show_command(what: str, table: str | None, *, options: Options) -> None:
     """List cubes, indexes, constraints or the recycle bin, of all tables or of one.
 
@@ -295,7 +290,7 @@ def show_command(what: str, table: str | None, *, options: Options) -> None:
 @click.argument("cubes", nargs=-1)
 @click.option("--index", "indexes", multiple=True, help="Build this index; may be given again.")
 @click.option("--table", help="Build every cube and index on this table.")
-@_common
+@common
 def build_command(
     cubes: tuple[str, ...], indexes: tuple[str, ...], table: str | None, *, options: Options
 ) -> None:
@@ -326,7 +321,7 @@ def build_command(
 
 @main.command("compact")
 @click.argument("cubes", nargs=-1, required=True)
-@_common
+@common
 def compact_command(cubes: tuple[str, ...], *, options: Options) -> None:
     """Merge the small segments of the named cubes."""
     from accelerator.constraints.property import quoted
@@ -339,7 +334,7 @@ _MARKS = {"ok": "ok     ", "warning": "warning", "error": "error  "}
 
 
 @main.command("doctor")
-@_common
+@common
 def doctor_command(*, options: Options) -> None:
     """Check Java, packages, catalogs and store; exit code 1 if something stands in the way."""
     from accelerator.cli.output import print_json
@@ -361,7 +356,7 @@ def doctor_command(*, options: Options) -> None:
 @main.command("undrop")
 @click.argument("cube")
 @click.option("--as", "new_name", help="Another name, where the old one is in use again.")
-@_common
+@common
 def undrop_command(cube: str, new_name: str | None, *, options: Options) -> None:
     """Bring a dropped cube back from the recycle bin, built as it was."""
     from accelerator.constraints.property import quoted
@@ -383,7 +378,7 @@ def undrop_command(cube: str, new_name: str | None, *, options: Options) -> None
     "--snapshots", is_flag=True, help="Expire the table's own old snapshots first; starts Spark."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@_common
+@common
 def vacuum_command(
     table: str,
     full: bool,
@@ -435,7 +430,7 @@ def vacuum_command(
     help="Serve figures for Prometheus at /metrics; without HOST for this machine only.",
 )
 @click.option("--once", is_flag=True, help="One round, then leave; exit code 1 if a table failed.")
-@_common
+@common
 def serve_maintenance_command(
     interval_minutes: float,
     jitter: float,
@@ -463,7 +458,7 @@ def serve_maintenance_command(
 @main.command("validate")
 @click.argument("table")
 @click.argument("constraint", required=False)
-@_common
+@common
 def validate_command(table: str, constraint: str | None, *, options: Options) -> None:
     """Check a table's constraints on its data; exit code 1 if one doesn't hold."""
     from accelerator.constraints.property import quoted

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from accelerator.constraints.property import quoted
 from accelerator.errors import AcceleratorError
 from accelerator.statements.forms import FORMS
 from rewrite.dotted import joined
@@ -27,7 +28,6 @@ _BUDGET_S = 3.0
 _KEPT_S = 30.0
 _TABLES_MAX, _COLUMNS_MAX, _OFFERED_MAX = 10_000, 5_000, 200
 _WORD = re.compile(r"[^\s,;()'\"=<>+*/%|&!~-]+")
-_PLAIN = re.compile(r"[^\W\d]\w*")
 _KEYWORDS = """
     ALL ALTER AND AS ASC BETWEEN BY CASE CAST COUNT CREATE CROSS CUBE DATE DELETE DESC DESCRIBE
     DISTINCT DROP ELSE END EXCEPT EXISTS EXPLAIN FALSE FIRST FROM FULL FUNCTION GROUP HAVING IF IN
@@ -78,11 +78,6 @@ class Names:
         default = self._session().services.context.catalog()
         parts = table[1:] if table[0] == default and len(table) > 2 else table
         return ".".join(map(quoted, parts))
-
-
-def quoted(name: str) -> str:
-    """A name as SQL takes it."""
-    return name if _PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
 
 
 class Words(Completer):

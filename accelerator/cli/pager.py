@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from accelerator.cli.terminal import say
-from accelerator.printable import printable
+from rewrite.printable import printable
 
 _DEFAULT = "less -SR"
 

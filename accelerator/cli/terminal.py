@@ -16,7 +16,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
-from accelerator.printable import printable
+from rewrite.printable import printable
 
 EXIT_PIPE = 141
 """As a shell tells of a process that SIGPIPE has ended."""

@@ -15,10 +15,10 @@ from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.told import Step
 from accelerator.plans.tried import Tried, decoding_of
-from accelerator.printable import printable
 from accelerator.store.records import SegmentRecord
 from rewrite.block import Block
 from rewrite.expr import Expr
+from rewrite.printable import printable
 from rewrite.reason import Declined
 from rewrite.row_block import RowBlock
 
@@ -145,11 +145,6 @@ class Plan(ABC):
     def input_of(self, _places: Sequence[int], /) -> Leaf | None:
         """The one part that all these outputs come from, of those that share a SELECT's groups."""
         return None
-
-    def every_tried(self) -> tuple[Tried, ...]:
-        """What was tried for it and for its parts, each once."""
-        parts = (one for leaf in self.leaves() if leaf is not self for one in leaf.tried)
-        return tuple(dict.fromkeys((*self.tried, *parts)))
 
     def snapshots(self) -> dict[str, int | None]:
         """The tables' snapshots by their names."""

@@ -188,6 +188,18 @@ def test_a_guard_and_another_dialect_come_first(folder: Path) -> None:
         check_early(Config(warehouse=str(folder)), _TYPO)
 
 
+@pytest.mark.parametrize("scheme", ["", "file://", "file:", "file://localhost"])
+def test_a_store_in_a_folder_of_an_odd_name(tmp_path: Path, scheme: str) -> None:
+    folder = warehouse(tmp_path / "a b")
+    config = Config(warehouse=f"{scheme}{folder}")
+    check_early(config, "COMPACT CUBE sales_by_region")
+    check_early(config, "BUILD INDEX store_bloom")
+    with pytest.raises(AcceleratorError, match="no cube named"):
+        check_early(config, "COMPACT CUBE sales_by_regoin")
+    with pytest.raises(AcceleratorError, match="there is no table"):
+        check_early(config, _TYPO)
+
+
 def test_if_exists_and_what_is_to_be_made_are_no_errors(folder: Path) -> None:
     config = Config(warehouse=str(folder))
     for sql in (

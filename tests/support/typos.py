@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
-from accelerator.config import CATALOG_FILE
+from tests.support.pristine import catalog_of
 
 FILE = Path(__file__).parents[1] / "accelerator" / "typos" / "typos.toml"
 
@@ -70,8 +70,7 @@ def fill(catalog: SqlCatalog) -> None:
 def warehouse(folder: Path) -> Path:
     """The tables, the cube and the index that the file names, in that folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    uri = f"sqlite:///{folder / CATALOG_FILE}"
-    catalog = SqlCatalog("lake", uri=uri, warehouse=folder.as_uri())
+    catalog = catalog_of(folder)
     fill(catalog)
     catalog.engine.dispose()
     with accelerator.open(folder) as session:

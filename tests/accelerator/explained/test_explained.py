@@ -13,7 +13,6 @@ from typing import Any
 import jsonschema
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Accelerator
@@ -27,6 +26,7 @@ from accelerator.plans.told import size
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import ExplainAnalyze, Other, Query
 from tests.accelerator.explained import world
+from tests.support.pristine import catalog_of
 
 _HERE = Path(__file__).parent
 _SCHEMA = json.loads(
@@ -151,8 +151,7 @@ def test_a_notebook_shows_it(acc: Accelerator) -> None:
 
 def test_names_from_a_warehouse_are_data(tmp_path: Path) -> None:
     hostile = "a\x1b[31m <b>\nrests on   nothing"
-    properties = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", "warehouse": f"file://{tmp_path}/"}
-    catalog = SqlCatalog("lake", **properties)
+    catalog = catalog_of(tmp_path)
     catalog.create_namespace("d")
     schema = pa.schema([(hostile, pa.int64()), ("v", pa.int64())])
     catalog.create_table("d.t", schema).append(pa.table({hostile: [1], "v": [2]}))

@@ -7,9 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
+from tests.support.pristine import catalog_of
 
 _ORDERS = pa.schema(
     [("id", pa.int64()), ("day", pa.date32()), ("region", pa.string()), ("item", pa.int32()),
@@ -40,8 +40,7 @@ ARTIFACTS = (
 
 def make(root: Path) -> None:
     """The warehouse, its artifacts built in process."""
-    properties = {"uri": f"sqlite:///{root / 'catalog.db'}", "warehouse": f"file://{root}/"}
-    catalog = SqlCatalog("lake", **properties)
+    catalog = catalog_of(root)
     catalog.create_namespace("shop")
     orders = catalog.create_table("shop.orders", _ORDERS)
     for month in range(_MONTHS):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_CONTROLS = re.compile(
+CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -20,14 +20,19 @@ _NAMES_MAX = 8
 
 def printable(text: str) -> str:
     r"""The text with controls as in JSON, e.g. `\u001b`; line ends and tabs stay."""
-    return _CONTROLS.sub(_escape, text)
+    return CONTROLS.sub(_escape, text)
 
 
 def some_of(names: Sequence[str]) -> str:
     """The names in a line: the first ones, where there are many."""
     shown = ", ".join(names[:_NAMES_MAX])
     text = f"{shown}, … of {len(names)}" if len(names) > _NAMES_MAX else shown
-    return printable(text).replace("\n", "\\n")
+    return one_line(text)
+
+
+def one_line(text: str) -> str:
+    """The same of a text that may not break the line that it stands in: its own are escaped."""
+    return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 
 def _escape(found: re.Match[str]) -> str:
