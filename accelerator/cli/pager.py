@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 
-from accelerator.cli.terminal import say
+from accelerator.cli.terminal import say, without_ctrl_c
 from rewrite.printable import printable
 
 _DEFAULT = "less -SR"
@@ -28,13 +27,10 @@ def _paged(text: str) -> bool:
         words = shlex.split(os.environ.get("PAGER") or _DEFAULT)
     except ValueError:
         words = shlex.split(_DEFAULT)
-    # A handler of ours isn't the pager's, as being ignored would be.
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     try:
         shown = printable(text).encode(errors="replace") + b"\n"
-        subprocess.run(words, input=shown, check=False)
+        with without_ctrl_c():
+            subprocess.run(words, input=shown, check=False)
     except (OSError, IndexError):
         return False
-    finally:
-        signal.signal(signal.SIGINT, before)
     return True

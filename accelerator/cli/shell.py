@@ -6,8 +6,6 @@ fails is told and the shell goes on; nothing is written into the working directo
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -27,7 +25,7 @@ from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
 from accelerator.cli.history import KeptHistory, history_file
 from accelerator.cli.pager import page
 from accelerator.cli.session import exit_code
-from accelerator.cli.terminal import say, spinning
+from accelerator.cli.terminal import say, spinning, without_ctrl_c
 from accelerator.errors import ConfigError
 from accelerator.statements.text import first_word, is_ended, split_statements
 from accelerator.version import VERSION
@@ -72,7 +70,10 @@ class _Shell:
             try:
                 if self._opened.done():
                     self._session()
-                text = self._prompt.prompt()
+                with (
+                    without_ctrl_c()
+                ):  # at the prompt it's a key; around it there's nothing to stop
+                    text = self._prompt.prompt()
                 self._done(text)
             except KeyboardInterrupt:  # what was typed is left, or what ran has been stopped
                 continue
@@ -92,7 +93,6 @@ class _Shell:
         """Ends the session, if there is one."""
         if self._opened.done() and self._opened.exception() is None:
             self._opened.result().close()
-        _close_loops()
 
     def _open(self, open_it: Callable[[], Session]) -> None:
         try:
@@ -325,11 +325,3 @@ COMMANDS: dict[str, tuple[Callable[..., bool], str, str]] = {
     ".timing": (_Shell._set_timing, ".timing off", "the line on rows, time, engine and cube"),
 }
 """What does it, an example, and what it's for."""
-
-
-def _close_loops() -> None:
-    """Closes what a Ctrl-C has left of prompts, of which Python would tell at its end."""
-    gc.unfreeze()  # what stands among frozen objects isn't listed
-    for one in gc.get_objects():
-        if issubclass(type(one), asyncio.BaseEventLoop) and not one.is_running():
-            one.close()

@@ -8,6 +8,7 @@ disk with one line.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -53,6 +54,17 @@ def say(text: str, *, err: bool = False) -> None:
             _nowhere(stream)
             if not err:
                 _leave(error)
+
+
+@contextmanager
+def without_ctrl_c() -> Iterator[None]:
+    """Inside, Ctrl-C raises nothing in this process; what it starts has its own handler."""
+    # One that does nothing isn't inherited, as being ignored would be.
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from prompt_toolkit.document import Document
 from accelerator.cli import history, pager
 from accelerator.cli.history import KeptHistory, history_file
 from accelerator.cli.names import Names, Words
+from accelerator.cli.terminal import without_ctrl_c
 from accelerator.errors import ConfigError
 from accelerator.statements.text import is_ended
 
@@ -155,3 +157,11 @@ def test_the_pager_gets_what_is_longer_than_the_screen(tmp_path, monkeypatch, ca
 )
 def test_enter_sends_what_a_semicolon_ends(text, ended):
     assert is_ended(text) is ended
+
+
+def test_around_the_prompt_ctrl_c_has_nothing_to_stop():
+    """It would hit what asyncio begins or ends a prompt with, and leave half of it."""
+    before = signal.getsignal(signal.SIGINT)
+    with without_ctrl_c():
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
