@@ -1,0 +1,1 @@
+"""Trino's client protocol: headers, statements, types, values, errors. Nothing here does I/O."""
