@@ -1,30 +1,42 @@
 """Statements as they're written, in any dialect, with their queries in Spark SQL.
 
 From here on everything reads Spark SQL alone: what is planned, what runs plain, what is compared.
+Names of a client's statement are completed here, so that none of a session's settings matters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from accelerator.context import SessionContext
-from accelerator.errors import AcceleratorError, ConfigError
+from accelerator.errors import AcceleratorError, ConfigError, UnknownTableError, UntranslatedError
 from accelerator.iceberg import Lake
 from accelerator.recent import Recent
+from accelerator.statements.forms import FORM_OF
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
+    AddConstraint,
+    AddRelateColumn,
     CreateCube,
     EstimateCube,
     ExplainAccelerate,
     ExplainAnalyze,
     ExplainWhyNot,
+    Other,
     Query,
     Statement,
+    TableName,
     Verify,
 )
-from rewrite.dialects import DIALECTS, SPARK, translated
+from rewrite.client import Client
+from rewrite.completed import FILES, check_name, full_name, is_odd
+from rewrite.dialect_kinds import Columns
+from rewrite.dialects import DIALECTS, SPARK, Translated, translated, translated_for
+from rewrite.dotted import joined
 from rewrite.facts import At
+from rewrite.printable import one_line
 
 
 class Translation:
@@ -33,14 +45,22 @@ class Translation:
     def __init__(self, lake: Lake, context: SessionContext) -> None:
         self._lake, self._context = lake, context
         self._known: Recent[str] = Recent()
+        self._known_of_clients: Recent[Translated] = Recent()
 
-    def statement(self, sql: str, dialect: str) -> Statement:
-        """The statement; StatementError, of a query UntranslatedError, where it can't be read."""
+    def statement(self, sql: str, dialect: str, client: Client | None = None) -> Statement:
+        """The statement; StatementError, of a query UntranslatedError, where it can't be read.
+
+        With a `client` its names are completed, and nothing goes to Spark as it stands: a statement
+        that is neither a query nor ours is an UntranslatedError. Errors of names are as in
+        `rewrite.completed`; UnknownTableError where ours needs an Iceberg table.
+        """
         if dialect not in DIALECTS:
             raise ConfigError(
                 f"no dialect {dialect!r} is known", hint=f"one of {', '.join(DIALECTS)}"
             )
         found = parse_statement(sql, dialect)
+        if client is not None:
+            return _OfClient(self, client, dialect).statement(found)
         if dialect == SPARK:
             return found
         return self._in_spark(found, dialect)
@@ -65,6 +85,47 @@ class Translation:
         known = self._known.get((sql, dialect))
         if known is not None:
             return known
+        asked, columns = self._columns()
+        found = translated(sql, dialect, columns)
+        if not asked:  # else it rests on the tables' columns as they are
+            self._known.put((sql, dialect), found)
+        return found
+
+    def query_of(self, client: Client, sql: str, dialect: str) -> Translated:
+        """A client's query in Spark SQL, its names completed."""
+        key = sql, dialect, replace(client, now=None)
+        known = self._known_of_clients.get(key)
+        if known is not None:
+            return known
+        asked, columns = self._columns()
+        found = translated_for(client, sql, dialect, columns, self._lake.catalogs)
+        odd = [one for one in found.tables if is_odd(one)]
+        for one in odd:
+            self.check_known(one, views=True)
+        if not asked and not found.timed and not odd:
+            self._known_of_clients.put(key, found)
+        return found
+
+    def check_known(self, full: TableName, *, views: bool) -> None:
+        """UnknownTableError where the lake has no table of that full name, with `views` no view."""
+        pin = self._lake.pin()
+        if pin.table(full) is None and not (views and pin.view(full) is not None):
+            raise _unknown(full)
+
+    def check_present(self, full: TableName) -> None:
+        """UnknownTableError where the catalog surely has nothing of that full name."""
+        end = full[-1]
+        bare = end[: -len(FILES)] if end.lower().endswith(FILES) else end
+        reader = self._lake.catalogs.get(full[0])
+        if reader is not None and reader.is_absent((*full[1:-1], bare)):
+            raise _unknown(full)
+
+    def full_name(self, parts: TableName, client: Client) -> TableName:
+        """The full name of a table that a client names."""
+        return full_name(parts, client, self._lake.catalogs)
+
+    def _columns(self) -> tuple[list[tuple[str, ...]], Columns]:
+        """What tells tables' columns, and the names that it was asked for."""
         asked: list[tuple[str, ...]] = []
         pin = self._lake.pin()
 
@@ -78,7 +139,97 @@ class Translation:
                 return None
             return None if table is None else {c.name: c.type for c in table.columns}
 
-        found = translated(sql, dialect, columns)
-        if not asked:  # else it rests on the tables' columns as they are
-            self._known.put((sql, dialect), found)
-        return found
+        return asked, columns
+
+
+def _unknown(full: TableName) -> UnknownTableError:
+    return UnknownTableError(
+        f"there is no table {one_line(joined(full))}",
+        hint="SHOW TABLES lists those of a schema",
+        unknown=joined(full),
+    )
+
+
+class _OfClient:
+    """Statements of one client, by whose catalog and schema names are completed."""
+
+    def __init__(self, translation: Translation, client: Client, dialect: str) -> None:
+        self._translation, self._client, self._dialect = translation, client, dialect
+
+    def statement(self, found: Statement) -> Statement:
+        """The statement with full names."""
+        if isinstance(found, Query):
+            return self._query(found)
+        if isinstance(found, CreateCube):
+            return replace(found, select_sql=self._text(found.select_sql))
+        if isinstance(found, EstimateCube):
+            select = self._text(found.cube.select_sql)
+            return replace(found, cube=replace(found.cube, select_sql=select))
+        if isinstance(found, (ExplainAccelerate, ExplainAnalyze, ExplainWhyNot, Verify)):
+            return replace(found, query=self._query(found.query))
+        if isinstance(found, Other):
+            raise UntranslatedError(
+                f"the statement isn't translated from {self._dialect} for a client:"
+                " it's neither a query nor one of the accelerator's own",
+                hint="docs/reference/sql.md lists the accelerator's own statements",
+            )
+        return self._named(found)
+
+    def _query(self, query: Query) -> Query:
+        found = self._translated(query.bare)
+        text = found.text
+        return Query(text, text, query.plain, True, found.tables, found.names, found.timed)
+
+    def _text(self, sql: str) -> str:
+        return self._translated(sql).text
+
+    def _translated(self, sql: str) -> Translated:
+        return self._translation.query_of(self._client, sql, self._dialect)
+
+    def _named(self, found: Statement) -> Statement:
+        """A statement of ours on a table; what would be Spark's on another one is refused."""
+        table: TableName | None = getattr(found, "table", None)
+        if table is None:
+            return found
+        full = self._full(table)
+        form = FORM_OF.get(type(found))
+        if form is None or not form.always:
+            self._translation.check_known(full, views=False)
+        if isinstance(found, AddConstraint) and found.constraint.references is not None:
+            there = self._full(found.constraint.references)
+            return replace(
+                found, table=full, constraint=replace(found.constraint, references=there)
+            )
+        if isinstance(found, AddRelateColumn):
+            return replace(self._relate(found, full), table=full)
+        own: Any = found  # one of those with a table
+        named: Statement = replace(own, table=full)
+        return named
+
+    def _full(self, table: TableName) -> TableName:
+        full = self._translation.full_name(table, self._client)
+        check_name(full)
+        return full
+
+    def _relate(self, found: AddRelateColumn, fact: TableName) -> AddRelateColumn:
+        """Its dimensions in full; of one that is named already the end of its name will do."""
+        if found.expression:
+            raise UntranslatedError(
+                "a relate column that is computed isn't translated for a client:"
+                " names in its expression aren't completed",
+                hint="declare it where statements are Spark's own",
+            )
+        *dimension, attribute = found.source
+        there = self._full(tuple(dimension))
+        known = [fact, there]
+
+        def column(path: TableName) -> TableName:
+            *qualifier, name = path
+            parts = tuple(one.lower() for one in qualifier)
+            ends = (tuple(one.lower() for one in t[-len(parts) :]) for t in known)
+            if not parts or parts in ends:
+                return path
+            return (*self._full(tuple(qualifier)), name)
+
+        pairs = tuple((column(left), column(right)) for left, right in found.equalities)
+        return replace(found, source=(*there, attribute), equalities=pairs)

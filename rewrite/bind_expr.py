@@ -106,6 +106,7 @@ _SAFE_CASTS = {
     ("int", "string"),
     ("bigint", "string"),
     ("date", "string"),
+    ("date", "timestamp_ntz"),
 }
 
 

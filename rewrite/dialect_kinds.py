@@ -13,11 +13,13 @@ from typing import Literal
 
 from sqlglot import exp
 
-Kind = Literal["whole", "decimal", "double", "string", "date", "other", "nothing"]
-"""`nothing` is what isn't told yet: an output that is made of itself."""
+Kind = Literal["whole", "decimal", "double", "string", "date", "local", "other", "nothing"]
+"""`local` is a time without a zone, `nothing` what isn't told yet: an output made of itself."""
 Columns = Callable[[tuple[str, ...]], Mapping[str, str] | None]
 """The columns of a table with their Spark types; None where there is no such table."""
 
+KIND = "kind"
+"""Under this name a node that was translated may tell its kind, in `meta`."""
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
 _SHORT = frozenset({"tinyint", "smallint", "int"})
 _SHORT_END = 1 << 31
@@ -26,11 +28,13 @@ _OF_TYPES: dict[str, Kind] = {
     **dict.fromkeys(("float", "double"), "double"),
     "string": "string",
     "date": "date",
+    "timestamp_ntz": "local",
 }
 _COUNTS = (
     *(exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RowNumber, exp.Rank, exp.DenseRank),
     *(exp.Ntile, exp.Length, exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear),
     *(exp.Quarter, exp.Hour, exp.Minute, exp.Extract, exp.Grouping, exp.IntDiv),
+    *(exp.DateDiff, exp.DayOfWeekIso, exp.WeekOfYear),
 )
 _SPREADS = (
     *(exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop),
@@ -47,6 +51,9 @@ _SAME = (
     *(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.Nullif, exp.Alias),
 )
 """Those of the kind of their first operand."""
+_WHOLE_DAYS = frozenset({"DAY", "WEEK", "MONTH", "YEAR"})
+_OF_CONSTANTS: dict[str, Kind] = {"DATE": "date", "TIMESTAMP_NTZ": "local"}
+"""By the type in front of a constant."""
 
 
 def kind_of_type(type_: str) -> Kind:
@@ -58,29 +65,41 @@ class Kinds:
     """Tells the kind of a statement's expressions; None where it isn't known."""
 
     def __init__(
-        self, tree: exp.Expression, columns: Columns, *, exact: bool, numeric: bool = False
+        self,
+        tree: exp.Expression,
+        columns: Columns,
+        *,
+        exact: bool,
+        numeric: bool = False,
+        local: bool = False,
     ) -> None:
         """What the dialect's types are.
 
         `exact`: a constant with a point is a decimal, not a double. `numeric`: so are sums of
-        integers of 64 bits, and the parts of times.
+        integers of 64 bits, and the parts of times. `local`: a TIMESTAMP has no zone.
         """
         self._tree, self._tables, self._exact = tree, columns, exact
-        self._numeric = numeric
+        self._numeric, self._local = numeric, local
         self._names: dict[str, Kind | None] | None = None
         self._short: set[str] = set()
         self._columns: set[str] | None = None
+        self._inputs: Mapping[str, Kind | None] = {}
+        self._outputs: list[tuple[str, exp.Expression, exp.Expr | None]] = []
+        self._asked: set[str] = set()
 
     def of(self, node: exp.Expression | None) -> Kind | None:
         """The kind of that expression."""
         if node is None:
             return None
+        told: Kind | None = node.meta_get(KIND)
+        if told is not None:
+            return told
         if isinstance(node, exp.Literal):
             return "string" if node.is_string else self._number(node.name)
         if isinstance(node, exp.Column):
             return self._of_column(node)
         if isinstance(node, exp.Var):  # a constant that is translated already
-            return "date" if node.name.startswith("DATE ") else None
+            return _OF_CONSTANTS.get(node.name.partition(" ")[0])
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
             shown = node.this.expressions
             return self.of(shown[0]) if len(shown) == 1 else None
@@ -100,9 +119,26 @@ class Kinds:
     def _of_column(self, node: exp.Column) -> Kind | None:
         """None for a field of a struct, which may have the name of a column."""
         names = self._named()
-        if any(names.get(part.name.lower(), "nothing") in ("other", None) for part in node.parts):
+        *above, name = (part.name.lower() for part in node.parts)
+        if any(names.get(part, "nothing") in ("other", None) for part in above):
             return None
-        return names.get(node.name.lower())
+        kind = names.get(name)
+        if kind is None and name in names:
+            kind = self._of_inputs(node, name)
+        return None if kind == "other" else kind
+
+    def _of_inputs(self, node: exp.Column, name: str) -> Kind | None:
+        """Of a name of several kinds: it's none of the outputs of the SELECTs that it stands in."""
+        if name in self._asked:  # outputs of that name are made of each other
+            return None
+        hidden = _hiding(node)
+        found = self._inputs.get(name, "nothing")
+        self._asked.add(name)
+        for own, output, select in self._outputs:
+            if own == name and id(select) not in hidden:
+                found = _united(found, self.of(output))
+        self._asked.remove(name)
+        return None if found == "nothing" else found
 
     def _is_short(self, node: exp.Expr | None) -> bool:
         """Whether these surely are integers of up to 32 bits."""
@@ -126,6 +162,11 @@ class Kinds:
             return self._of_type(node.to)
         if isinstance(node, exp.Avg):
             return _mean(self.of(node.this))
+        if isinstance(node, (exp.DateAdd, exp.TimestampTrunc)):
+            kind = self.of(node.this)
+            return kind if self._local and kind in ("date", "local") else None
+        if isinstance(node, exp.Date):
+            return "date"
         if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Mod)):
             return self._computed(node)
         if isinstance(node, exp.Div):
@@ -162,6 +203,10 @@ class Kinds:
             return "decimal"
         if type_.this in exp.DataType.FLOAT_TYPES:
             return "double"
+        if type_.this is exp.DataType.Type.TIMESTAMPNTZ:
+            return "local"
+        if self._local and type_.this is exp.DataType.Type.TIMESTAMP:
+            return "local"
         return "date" if type_.is_type(exp.DataType.Type.DATE) else "other"
 
     def _common(self, nodes: Iterable[exp.Expression | None]) -> Kind | None:
@@ -181,32 +226,44 @@ class Kinds:
     def _computed(self, node: exp.Binary) -> Kind | None:
         """What isn't known of one side matters only where the other one is an integer."""
         both = (node.this, node.expression)
+        if isinstance(node.expression, exp.Interval):
+            return self._moved(node)
         sides = {self.of(one) for one in both if not isinstance(one, exp.Null)}
         for kind in ("double", "decimal"):
             if kind in sides:
                 return kind
         return self._brought(sides)
 
+    def _moved(self, node: exp.Binary) -> Kind | None:
+        """A date, or a local time, before or behind an interval: hours make a time of a date."""
+        kind = self.of(node.this)
+        unit = node.expression.args.get("unit")
+        timely = unit is not None and unit.name.upper().removesuffix("S") in _WHOLE_DAYS
+        return kind if kind == "local" or (kind == "date" and timely) else None
+
     def _named(self) -> Mapping[str, Kind | None]:
         """The one kind of all that has a name; a least fixed point, since outputs name others."""
         if self._names is not None:
             return self._names
         self._names = names = self._of_tables()
-        outputs = [(one.alias.lower(), one.this) for one in self._tree.find_all(exp.Alias)]
-        self._short -= {name for name, _ in outputs}
+        self._inputs = dict(names)
+        self._outputs = outputs = [
+            (one.alias.lower(), one.this, one.parent) for one in self._tree.find_all(exp.Alias)
+        ]
+        self._short -= {name for name, *_ in outputs}
         for united in self._tree.find_all(exp.SetOperation):
             found = _columns_of(united)
             if found is None:
                 names.clear()
                 break
             self._short -= {name for name, _ in found}
-            outputs += found
-        for name, _ in outputs if names else ():
+            outputs += [(name, one, one.find_ancestor(exp.Select)) for name, one in found]
+        for name, *_ in outputs if names else ():
             names.setdefault(name, "nothing")
         changed = bool(names)
         while changed:
             changed = False
-            for name, output in outputs:
+            for name, output, _ in outputs:
                 kind = _united(names[name], self.of(output))
                 changed = changed or kind != names[name]
                 names[name] = kind
@@ -234,6 +291,22 @@ class Kinds:
                 (short if type_ in _SHORT else long).add(name.lower())
         self._columns, self._short = {*found}, short - long
         return found
+
+
+def _hiding(node: exp.Column) -> set[int]:
+    """The SELECTs above it whose outputs it can't be: those of which it stands behind FROM.
+
+    ORDER BY and HAVING see outputs, but not under a table's name.
+    """
+    found: set[int] = set()
+    below: exp.Expr = node
+    above = node.parent
+    while above is not None:
+        behind = below.arg_key in ("order", "having") and not node.table
+        if isinstance(above, exp.Select) and not behind:
+            found.add(id(above))
+        below, above = above, above.parent
+    return found
 
 
 def _columns_of(united: exp.SetOperation) -> list[tuple[str, exp.Expression]] | None:

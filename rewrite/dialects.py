@@ -10,20 +10,26 @@ decimals, what an average is. The page is `docs/reference/dialects.md`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
-from sqlglot import ErrorLevel, TokenType, exp
+from sqlglot import ErrorLevel, Token, TokenType, exp
 from sqlglot.dialects import Dialect
 from sqlglot.errors import SqlglotError
 
+from rewrite import dialect_trino
+from rewrite.client import Client
+from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
 from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
+from rewrite.unnamed import Names, output_names
 
 SPARK = "spark"
-DIALECTS = (SPARK, "trino", "duckdb", "postgres", "mysql", "clickhouse", "starrocks")
+TRINO = "trino"
+DIALECTS = (SPARK, TRINO, "duckdb", "postgres", "mysql", "clickhouse", "starrocks")
 
 _QUERY = ("with_", "order", "limit", "offset")
 _BINARY = ("this", "expression")
@@ -125,19 +131,57 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
     if not isinstance(tree, (exp.Query, exp.Values)):
         return sql
     try:
-        _check_tokens(sql, dialect)
-        return _Translation(tree, dialect, columns).text()
+        return _Translation(tree, dialect, columns, _checked(sql, dialect)).text()
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise UntranslatedError(
             f"the statement isn't translated from {dialect}: {error}", hint=_HINT
         ) from error
 
 
-def _check_tokens(sql: str, dialect: str) -> None:
-    """What the parser reads otherwise than the dialect's server."""
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A client's query: Spark's text, the tables that it names, and what its outputs are called.
+
+    `names` is None where these aren't known; one of them is, where Trino has a name for its place.
+    `timed`: the moment at which the statement was asked is among its constants.
+    """
+
+    text: str
+    tables: tuple[FullName, ...]
+    names: Names | None
+    timed: bool = False
+
+
+def translated_for(
+    client: Client, sql: str, dialect: str, columns: Columns, catalogs: Collection[str]
+) -> Translated:
+    """A client's query as Spark SQL, in which each table is one of `catalogs` by its full name.
+
+    UntranslatedError for what is no query, can't be read, or isn't surely the same; errors of names
+    as in `completed`.
+    """
+    refused = f"the statement isn't translated from {dialect} for a client"
+    if dialect == SPARK:
+        raise UntranslatedError(f"{refused}: names in Spark's SQL aren't completed", hint=_HINT)
+    try:
+        tree = parse(sql, dialect)
+        if not isinstance(tree, (exp.Query, exp.Values)):
+            raise UntranslatedError(f"{refused}: it isn't a query", hint="queries are")
+        tables = completed(tree, dialect, client, catalogs)
+        timed = is_timed(tree)
+        tree = told(tree, client)
+        names = output_names(tree, columns)
+        text = _Translation(tree, dialect, columns, _checked(sql, dialect)).text()
+        return Translated(text, tables, names, timed)
+    except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
+        raise UntranslatedError(f"{refused}: {error}", hint=_HINT) from error
+
+
+def _checked(sql: str, dialect: str) -> list[Token]:
+    """The text's tokens; UntranslatedError where the parser reads it otherwise than a server."""
     if dialect == "mysql" and "/*!" in sql:
         raise UntranslatedError("a comment that is run isn't translated from mysql", hint=_HINT)
-    tokens = Dialect.get_or_raise(dialect).tokenize(sql)
+    tokens: list[Token] = Dialect.get_or_raise(dialect).tokenize(sql)
     for one, other in pairwise(tokens):
         number = one.token_type == TokenType.NUMBER and other.token_type == TokenType.VAR
         if number and one.end + 1 == other.start:  # 1_000 and 0b11, to the parser with an alias
@@ -145,14 +189,27 @@ def _check_tokens(sql: str, dialect: str) -> None:
                 f"`{one.text}{other.text}` isn't translated from {dialect}: it may be a number",
                 hint="write its digits alone",
             )
+    return tokens
 
 
 class _Translation:
-    def __init__(self, tree: exp.Expression, dialect: str, columns: Columns) -> None:
+    def __init__(
+        self, tree: exp.Expression, dialect: str, columns: Columns, tokens: Sequence[Token]
+    ) -> None:
         self._tree, self._dialect = tree, dialect
         self._kinds = Kinds(
-            tree, columns, exact=dialect not in _INEXACT, numeric=dialect in _NUMERIC
+            tree,
+            columns,
+            exact=dialect not in _INEXACT,
+            numeric=dialect in _NUMERIC,
+            local=dialect == TRINO,
         )
+        is_trino = dialect == TRINO
+        self._parts = {**_PARTS, **dialect_trino.PARTS} if is_trino else _PARTS
+        self._own: Mapping[type[exp.Expr], dialect_trino.Rule] = (
+            dialect_trino.RULES if is_trino else {}
+        )
+        self._context = dialect_trino.Context(self._kinds, dialect_trino.decimals(tokens))
         self._rules: Mapping[type[exp.Expr], Callable[[exp.Expression], exp.Expression | None]] = {
             exp.Join: self._join,
             exp.Fetch: self._fetch,
@@ -200,14 +257,24 @@ class _Translation:
         for node in nodes:
             self._check_parts(node)
         for node in reversed(nodes):  # operands before what stands over them
-            rule = self._rules.get(type(node))
-            found = rule(node) if rule is not None else None
+            found = self._translated(node)
             if found is not None and found is not node:
                 node.replace(found)
         for name in self._tree.find_all(exp.Identifier):
             if not name.this.isascii():  # Spark takes such letters only in backticks
                 name.set("quoted", True)
-        return self._tree.sql(dialect=SPARK, unsupported_level=ErrorLevel.RAISE, comments=False)
+        return self._tree.sql(
+            dialect=SPARK, unsupported_level=ErrorLevel.RAISE, comments=False, copy=False
+        )
+
+    def _translated(self, node: exp.Expression) -> exp.Expression | None:
+        """What stands in its place, by a rule of the dialect's own or the one of all."""
+        own, rule = self._own.get(type(node)), self._rules.get(type(node))
+        try:
+            found = None if own is None else own(node, self._context)
+        except dialect_trino.UnsureMeaningError as error:
+            raise self._refused(node, str(error), error.hint) from error
+        return rule(node) if found is None and rule is not None else found
 
     def _refused(self, node: exp.Expr, why: str, hint: str = "") -> UntranslatedError:
         shown = node.sql(dialect=self._dialect)
@@ -217,7 +284,7 @@ class _Translation:
         )
 
     def _check_parts(self, node: exp.Expr) -> None:
-        parts = _PARTS.get(type(node))
+        parts = self._parts.get(type(node))
         if parts is None:
             raise self._refused(node, f"{type(node).__name__} isn't known to be the same in Spark")
         for name, value in node.args.items():

@@ -62,6 +62,24 @@ class UnknownTableError(AcceleratorError):
     code = "table_unknown"
 
 
+class UnknownCatalogError(UnknownTableError):
+    """A name whose first part is no catalog of the session."""
+
+    code = "catalog_unknown"
+
+
+class MissingCatalogError(StatementError):
+    """A name without a catalog, where the client has said none."""
+
+    code = "catalog_missing"
+
+
+class MissingSchemaError(StatementError):
+    """A name without a schema, where the client has said none."""
+
+    code = "schema_missing"
+
+
 class UnknownFunctionError(StatementError):
     """A function that Spark doesn't have, nor this package."""
 

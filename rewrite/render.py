@@ -121,6 +121,8 @@ class Renderer:
             return f"{op}({inner if self.dialect == 'spark' else _clock(inner)})"
         if op == "cast" and call.type == "date" and self.dialect == "duckdb":
             return f"CAST({_clock(self._finite(call.args[0]))} AS DATE)"
+        if op == "cast" and call.type == "timestamp_ntz" and self.dialect == "duckdb":
+            return f"CAST({self._finite(call.args[0])} AS TIMESTAMP)"
         if op == "cast":
             target = call.args[1].value if isinstance(call.args[1], Literal) else ""
             shown = spark_type(target) if self.dialect == "spark" else duckdb_type(target)
@@ -323,6 +325,8 @@ def _proven_value(call: Call) -> bool:
     if call.op == "cast":
         if call.type == "date":
             return call.args[0].type in types.TIMESTAMPS
+        if call.type == "timestamp_ntz":
+            return call.args[0].type == "date"
         return types.widens(call.args[0].type, call.type)
     if call.op == "neg":
         parts = types.decimal_parts(call.type)

@@ -1,0 +1,47 @@
+"""Who asks a statement, as far as its meaning depends on it: where its names are, what it's called.
+
+A client of another protocol sends this with each statement; nothing of it is a session's setting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from rewrite.errors import StatementError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """`catalog` and `schema` complete names; `user`, `version` and the zone are told when asked.
+
+    `time_zone` is a name of the IANA's. `now` is the moment at which the statement was asked, with
+    a zone; None leaves what asks for it refused.
+    """
+
+    catalog: str | None = None
+    schema: str | None = None
+    user: str = ""
+    time_zone: str = "UTC"
+    version: str = ""
+    now: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for value in (self.catalog, self.schema, self.user, self.time_zone, self.version):
+            if value is not None and ("${" in value or not value.isprintable()):
+                raise StatementError(
+                    f"{value!r} can't be a name here",
+                    hint="catalog, schema, user and time zone are without ${ and controls",
+                )
+
+    def local(self) -> datetime | None:
+        """The moment as the clocks of its time zone show it; StatementError for an unknown zone."""
+        if self.now is None:
+            return None
+        try:
+            return self.now.astimezone(ZoneInfo(self.time_zone))
+        except (KeyError, ValueError, OSError) as error:
+            raise StatementError(
+                f"no time zone {self.time_zone} is known", hint="e.g. Europe/Berlin or UTC"
+            ) from error
