@@ -11,6 +11,7 @@ from fuzz.bytes.formats import (
     iceberg,
     light,
     properties,
+    query_logs,
     stores,
     tables,
 )
@@ -18,6 +19,16 @@ from fuzz.bytes.kinds import Format
 
 FORMATS: Mapping[str, Format] = {
     one.name: one
-    for module in (light, heavy, bundles, iceberg, stores, tables, properties, data_files)
+    for module in (
+        light,
+        heavy,
+        bundles,
+        iceberg,
+        stores,
+        tables,
+        properties,
+        data_files,
+        query_logs,
+    )
     for one in module.FORMATS
 }

@@ -1,0 +1,189 @@
+"""Reads the log: the newest statements first, as rows.
+
+Nothing in the log's folder is trusted. A file that is damaged, isn't the log's, or is a later
+release's is passed over, counted, and told in the log `accelerator`; one that is deleted meanwhile
+is gone. Files are chosen by their names, so that only those are opened that may have rows to give.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from accelerator.errors import QueryLogError, StoreError
+from accelerator.query_log.encoding import FILE_BYTES_MAX, DamagedError, NewerError, decoded
+from accelerator.query_log.paths import FOLDER, LogFile, day_of, is_day, log_file, micros_of
+from accelerator.query_log.record import TIME_MAX, arrow_schema
+from accelerator.store.entries import is_draft
+from accelerator.store.files import Files
+
+LIMIT_MAX = 100_000
+BYTES_MAX = 1024**3
+"""So much of rows is held at most; older ones are left out."""
+_log = logging.getLogger("accelerator")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Rows, the newest first, and what there was to say of the files.
+
+    `files` were opened; `skipped` has why others gave nothing: `damaged`, `foreign`, `newer`,
+    `unreadable`. `lost` records were never written, by these files' writers. `is_cut`: older rows
+    were left out, since they were too large.
+    """
+
+    rows: pa.Table
+    files: int
+    skipped: Mapping[str, int]
+    lost: int
+    is_cut: bool
+
+
+def read(
+    files: Files,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int = 1000,
+) -> pa.Table:
+    """The statements that began at `since` or later and before `until`, the newest first.
+
+    At most so many. Columns are those of `record.COLUMNS`. QueryLogError for times without a zone
+    and limits out of bounds; StoreError where the store can't be listed.
+    """
+    return look(files, since, until, limit).rows
+
+
+def look(
+    files: Files,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int = 1000,
+) -> Found:
+    """As `read`, with what was passed over."""
+    if not 0 <= limit <= LIMIT_MAX:
+        raise QueryLogError(
+            f"{limit} rows of the query log can't be read", hint=f"give 0 to {LIMIT_MAX:,}"
+        )
+    looking = _Looking(files, _micros(since, 0), _micros(until, TIME_MAX + 1), limit)
+    found = looking.found()
+    if found.skipped:
+        told = ", ".join(f"{count} {why}" for why, count in sorted(found.skipped.items()))
+        _log.warning("files of the query log were passed over: %s", told)
+    return found
+
+
+def _micros(time: datetime | None, otherwise: int) -> int:
+    if time is None:
+        return otherwise
+    if time.tzinfo is None:
+        raise QueryLogError(
+            "the query log is asked by a time without a zone",
+            hint="for example datetime.now(UTC) - timedelta(hours=1)",
+        )
+    return micros_of(time)
+
+
+class _Looking:
+    """One reading. `_starts` are the beginnings of the newest rows so far, the oldest on top."""
+
+    def __init__(self, files: Files, since_us: int, until_us: int, limit: int) -> None:
+        self._files, self._since_us, self._until_us = files, since_us, until_us
+        self._limit = limit
+        self._skipped: Counter[str] = Counter()
+        self._starts: list[int] = []
+        self._parts: list[pa.Table] = []
+        self._bytes = self._opened = self._lost = 0
+        self._is_cut = False
+
+    def found(self) -> Found:
+        """The rows, of as few files as may have them."""
+        if self._limit and self._since_us < self._until_us:
+            for file in self._newest_first():
+                if self._is_full(file.newest_us):
+                    break
+                self._read(file)
+        rows = self._sorted()
+        return Found(rows, self._opened, dict(self._skipped), self._lost, self._is_cut)
+
+    def _is_full(self, newest_us: int) -> bool:
+        """Whether no file that ends by then has a row that is wanted."""
+        if self._bytes > BYTES_MAX:
+            self._is_cut = True
+            return True
+        return len(self._starts) >= self._limit and self._starts[0] > newest_us
+
+    def _newest_first(self) -> Iterator[LogFile]:
+        days = [one for one in self._files.folders(FOLDER) if is_day(one)]
+        oldest = day_of(self._since_us)
+        for day in sorted(days, reverse=True):
+            if day < oldest:
+                return
+            yield from sorted(self._of_day(day), key=lambda one: one.newest_us, reverse=True)
+
+    def _of_day(self, day: str) -> Iterator[LogFile]:
+        for entry in self._files.entries(f"{FOLDER}/{day}"):
+            one = log_file(entry.path, entry.bytes)
+            if one is None:
+                if not is_draft(entry.path.rpartition("/")[2]):
+                    self._skipped["foreign"] += 1
+            elif one.newest_us >= self._since_us and one.oldest_us < self._until_us:
+                yield one
+
+    def _read(self, file: LogFile) -> None:
+        self._opened += 1
+        if file.bytes > FILE_BYTES_MAX:
+            self._skip("damaged", file, f"it has {file.bytes} bytes")
+            return
+        try:
+            data = self._files.read_range(file.path, 0, file.bytes)
+            part = decoded(data)
+        except FileNotFoundError:  # a writer has deleted it meanwhile
+            return
+        except StoreError as error:
+            self._skip("unreadable", file, error.message)
+        except NewerError as error:
+            self._skip("newer", file, str(error))
+        except DamagedError as error:
+            self._skip("damaged", file, str(error))
+        else:
+            self._lost += part.lost
+            self._take(part.rows)
+
+    def _skip(self, why: str, file: LogFile, told: str) -> None:
+        self._skipped[why] += 1
+        _log.info("%s of the query log is passed over: %s", file.path, told)
+
+    def _take(self, rows: pa.Table) -> None:
+        """Keeps what is wanted; what newer ones have pushed out goes once there's much of it."""
+        starts = rows["started"].cast(pa.int64())
+        least = self._since_us
+        if len(self._starts) >= self._limit:
+            least = max(least, self._starts[0])
+        inside = pc.and_(pc.greater_equal(starts, least), pc.less(starts, self._until_us))
+        rows = rows.filter(inside)
+        if not rows.num_rows:
+            return
+        for start in rows["started"].cast(pa.int64()).to_pylist():
+            if len(self._starts) < self._limit:
+                heapq.heappush(self._starts, start)
+            else:
+                heapq.heappushpop(self._starts, start)
+        self._parts.append(rows)
+        self._bytes += rows.nbytes
+        if sum(part.num_rows for part in self._parts) > 2 * self._limit + 1000:
+            kept = self._sorted()
+            self._parts, self._bytes = [kept], kept.nbytes
+
+    def _sorted(self) -> pa.Table:
+        if not self._parts:
+            return arrow_schema().empty_table()
+        rows = pa.concat_tables(self._parts)
+        order = pc.sort_indices(rows, sort_keys=[("started", "descending"), ("id", "descending")])
+        return rows.take(order[: self._limit]).combine_chunks()
