@@ -11,6 +11,7 @@ from rewrite.types import decimal_parts
 _TYPES = {
     "boolean": pa.bool_(),
     "tinyint": pa.int8(),
+    "smallint": pa.int16(),
     "int": pa.int32(),
     "bigint": pa.int64(),
     "float": pa.float32(),
@@ -31,7 +32,16 @@ def arrow_type(type_: str) -> pa.DataType:
     return _TYPES[type_]
 
 
-_WIDTHS = {"boolean": 1, "tinyint": 1, "int": 4, "float": 4, "date": 4, "string": 24, "binary": 24}
+_WIDTHS = {
+    "boolean": 1,
+    "tinyint": 1,
+    "smallint": 2,
+    "int": 4,
+    "float": 4,
+    "date": 4,
+    "string": 24,
+    "binary": 24,
+}
 
 
 def row_width(types: Iterable[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
@@ -24,6 +24,14 @@ class _Limit:
     tags: set[str] = field(default_factory=set)
     is_up: bool = False
     ended: bool = False
+    outer: _Limit | None = None
+
+    def chain(self) -> Iterator[_Limit]:
+        """It, and those around it."""
+        one: _Limit | None = self
+        while one is not None:
+            yield one
+            one = one.outer
 
 
 def new_tag() -> str:
@@ -76,14 +84,14 @@ class Cancellation:
         piece by piece is given.
         """
         tag = new_tag() if tag is None else tag
-        limit: _Limit | None = getattr(self._local, "limit", None)
+        limits = list(self._limits())
         with self._lock:
             self._tags.add(tag)
-            if limit is not None:
+            for limit in limits:
                 limit.tags.add(tag)
         try:
-            if limit is not None and limit.is_up:
-                raise CancelledError("the statement's time is up")
+            if any(limit.is_up for limit in limits):
+                raise CancelledError("the statement was stopped, or its time is up")
             heard = interruptible(lambda: self.interrupt(tag)) if ctrl_c else nullcontext()
             with self._duckdb.stoppable(tag), heard, looking(lambda: self.check(tag)):
                 yield tag
@@ -102,20 +110,49 @@ class Cancellation:
         if not seconds:
             yield
             return
-        limit, outer = _Limit(), getattr(self._local, "limit", None)
-        timer = threading.Timer(seconds, self._end, (limit,))
-        timer.daemon = True
-        timer.start()
-        self._local.limit = limit
+        with self._limited() as limit:
+            timer = threading.Timer(seconds, self._end, (limit,))
+            timer.daemon = True
+            timer.start()
+            try:
+                yield
+            except CancelledError as error:
+                if not limit.is_up:
+                    raise
+                raise _time_is_up(of or seconds) from error
+            finally:
+                timer.cancel()
+
+    @contextmanager
+    def stoppable(self) -> Iterator[Callable[[], None]]:
+        """What this thread runs inside is stopped once the function that is given is called.
+
+        From any thread, at any time, as often as one likes; it returns at once. CancelledError then
+        in the thread that runs. Work that has no tag, such as planning, goes on to its end.
+        """
+        with self._limited() as limit:
+
+            def stop() -> None:
+                if not limit.is_up and not limit.ended:
+                    ending = threading.Thread(target=self._end, args=(limit,), daemon=True)
+                    limit.is_up = True
+                    ending.start()
+
+            yield stop
+
+    @contextmanager
+    def _limited(self) -> Iterator[_Limit]:
+        outer = getattr(self._local, "limit", None)
+        limit = self._local.limit = _Limit(outer=outer)
         try:
-            yield
-        except CancelledError as error:
-            if not limit.is_up:
-                raise
-            raise _time_is_up(of or seconds) from error
+            yield limit
         finally:
             limit.ended, self._local.limit = True, outer
-            timer.cancel()
+
+    def _limits(self) -> Iterator[_Limit]:
+        """Those under which this thread runs."""
+        limit: _Limit | None = getattr(self._local, "limit", None)
+        return iter(()) if limit is None else limit.chain()
 
     def _end(self, limit: _Limit) -> None:
         limit.is_up = True

@@ -53,6 +53,7 @@ from accelerator.statements.kinds import (
     ShowConstraints,
     ShowCubes,
     ShowIndexes,
+    ShowQueries,
     ShowRecycleBin,
     ShowRelateColumns,
     ShowStatistics,
@@ -337,6 +338,12 @@ def _show_statistics(statement: ShowStatistics, services: Services) -> Rows:
     return shown(pinned)
 
 
+def _show_queries(statement: ShowQueries, services: Services) -> Rows:
+    from accelerator.query_log.shown import shown  # imports Arrow's compute module
+
+    return shown(statement, services.store.files)
+
+
 def _show_cubes(statement: ShowCubes, services: Services) -> Rows:
     wanted = _table_uuid(services, statement.table)
     return [
@@ -461,6 +468,7 @@ _RUN: Mapping[type, Run] = {
     ShowCubes: _show_cubes,
     ShowRecycleBin: _show_bin,
     ShowStatistics: _show_statistics,
+    ShowQueries: _show_queries,
     AddConstraint: _add_constraint,
     DropConstraint: _drop_constraint,
     ValidateConstraint: _validate,

@@ -7,17 +7,15 @@ names the key, its source and what is allowed. `docs/reference/configuration.md`
 from __future__ import annotations
 
 import os
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from accelerator.config_values import KINDS, PARSERS
 from accelerator.errors import ConfigError
 from accelerator.local_uri import path_of
 from accelerator.memory import Shares, shared_out
+from accelerator.setting_fields import check_all, from_file, parsed, setting
 from rewrite.dialects import DIALECTS
 
 FILE_NAME = "accelerator.toml"
@@ -29,53 +27,28 @@ STORE_FOLDER = ".accelerator"
 """The store of a warehouse, where none is named."""
 ENV_PREFIX = "ACCELERATOR_"
 ENV_FILE = "ACCELERATOR_CONFIG"
+GATEWAY = "gateway"
+"""The table of the file that has the gateway's settings (`gateway/settings.py`)."""
+GATEWAY_PREFIX = f"{ENV_PREFIX}GATEWAY_"
+_PAGE = "configuration.md"
 
 _GIB = 1024**3
-
-
-# Returns Any, as dataclasses.field does for a type checker: the annotation has the type.
-def _setting(
-    default: Any,
-    doc: str,
-    *,
-    kind: str,
-    choices: tuple[str, ...] = (),
-    reaches_out: bool = False,
-    secret: bool = False,
-) -> Any:
-    """A field with its documentation, its kind (a key of `PARSERS`) and what it may be.
-
-    `reaches_out`: it may run code, hand over credentials or write elsewhere, so that a file in the
-    warehouse can't set it: whoever writes tables could. `secret`: it may hold credentials, as every
-    table of texts may.
-    """
-    secret = secret or isinstance(default, dict)
-    metadata = {
-        "doc": doc,
-        "kind": kind,
-        "choices": choices,
-        "reaches_out": reaches_out,
-        "secret": secret,
-    }
-    if isinstance(default, dict):
-        return field(default_factory=dict, repr=False, metadata=metadata)
-    return field(default=default, repr=not secret, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Every setting of a session; each one's meaning stands beside it."""
 
-    warehouse: str = _setting(
+    warehouse: str = setting(
         WAREHOUSE,
         "Folder or URI of the Iceberg warehouse of an embedded session.",
         kind="text",
         reaches_out=True,
     )
-    catalog_name: str = _setting(
+    catalog_name: str = setting(
         "lake", "Name of the embedded catalog in Spark and in table names.", kind="name"
     )
-    catalog_type: str | None = _setting(
+    catalog_type: str | None = setting(
         None,
         "Sort of the catalog where it isn't the warehouse folder's own: `sql`, `rest`, `hive` or"
         " `glue`; by default what `catalog_uri` looks like.",
@@ -83,7 +56,7 @@ class Config:
         choices=("sql", "rest", "hive", "glue"),
         reaches_out=True,
     )
-    catalog_uri: str | None = _setting(
+    catalog_uri: str | None = setting(
         None,
         "Address of the catalog, in PyIceberg's words, e.g. `sqlite:////data/catalog.db`,"
         " `postgresql+psycopg2://…` or `https://…`.",
@@ -91,133 +64,133 @@ class Config:
         reaches_out=True,
         secret=True,
     )
-    catalog_properties: Mapping[str, str] = _setting(
+    catalog_properties: Mapping[str, str] = setting(
         {},
         "Further properties of the catalog, in PyIceberg's names, e.g. `warehouse`, `credential`"
         " or `s3.endpoint`.",
         kind="mapping",
         reaches_out=True,
     )
-    catalogs: Mapping[str, Mapping[str, str]] = _setting(
+    catalogs: Mapping[str, Mapping[str, str]] = setting(
         {},
         "Further catalogs by name, each with its properties, `type` and `uri` among them.",
         kind="mappings",
         reaches_out=True,
     )
-    store: str | None = _setting(
+    store: str | None = setting(
         None,
         "Root of the store: a path, `file:`, `s3:`, `gs:` or `az:` URI. "
         "By default `.accelerator` in the warehouse, where that is known.",
         kind="text or none",
         reaches_out=True,
     )
-    store_options: Mapping[str, str] = _setting(
+    store_options: Mapping[str, str] = setting(
         {},
         "Options of the object store, in obstore's names, e.g. `aws_endpoint`. "
         "Credentials are better left to the environment.",
         kind="mapping",
         reaches_out=True,
     )
-    store_read_only: bool = _setting(
+    store_read_only: bool = setting(
         False, "Answer from cubes but never build, merge or drop any.", kind="switch"
     )
-    enabled: bool = _setting(
+    enabled: bool = setting(
         True, "Off: every statement runs as it is, in plain Spark.", kind="switch"
     )
-    dialect: str = _setting(
+    dialect: str = setting(
         "spark", "Dialect that queries are written in.", kind="choice", choices=DIALECTS
     )
-    metadata_max_age_s: float = _setting(
+    metadata_max_age_s: float = setting(
         0.0,
         "How old, in seconds, a table's metadata pointer may be. 0: each query asks the catalog.",
         kind="seconds",
     )
-    store_max_age_s: float = _setting(
+    store_max_age_s: float = setting(
         0.0,
         "How old, in seconds, our knowledge of cubes and segments may be. 0: each query checks.",
         kind="seconds",
     )
-    engine: str = _setting(
+    engine: str = setting(
         "auto",
         "Engine of `query`: the cheaper one by bytes left to read, or always the named one.",
         kind="choice",
         choices=("auto", "duckdb", "spark"),
     )
-    timeout_s: float = _setting(
+    timeout_s: float = setting(
         0.0,
         "Seconds that a query may take, whichever engine answers; then it's stopped, with an error."
         " 0: as long as it needs.",
         kind="seconds",
     )
-    duckdb_bytes_max: int = _setting(
+    duckdb_bytes_max: int = setting(
         0,
         "With engine `auto`, what is larger than this to read, or to give, goes to Spark. 0: DuckDB"
         " reads what it should be done with first, and gives up to 2 GiB.",
         kind="bytes",
     )
-    memory_bytes_max: int = _setting(
+    memory_bytes_max: int = setting(
         0,
         "What statements in process may hold in memory together: DuckDB's limit, rows as Arrow,"
         " large answers and the two caches below, each within its share. What doesn't fit spills,"
         " or goes to Spark. 0: 70 % of the machine's, or of what a container may have.",
         kind="bytes",
     )
-    duckdb_threads: int = _setting(0, "Threads of DuckDB; 0: one per core.", kind="threads or none")
-    duckdb_memory: int | None = _setting(
+    duckdb_threads: int = setting(0, "Threads of DuckDB; 0: one per core.", kind="threads or none")
+    duckdb_memory: int | None = setting(
         None,
         "Memory limit of DuckDB, e.g. `4GB`; by default its share of `memory_bytes_max`.",
         kind="memory or none",
     )
-    duckdb_spill_folder: str | None = _setting(
+    duckdb_spill_folder: str | None = setting(
         None,
         "Folder in which DuckDB has one for intermediate results that memory doesn't hold; by"
         " default the system's for temporary files.",
         kind="text or none",
         reaches_out=True,
     )
-    duckdb_spill_bytes_max: int = _setting(
+    duckdb_spill_bytes_max: int = setting(
         16 * _GIB,
         "At most so many of these bytes; a statement that needs more is left to Spark.",
         kind="bytes",
     )
-    cache_bytes: int = _setting(
+    cache_bytes: int = setting(
         _GIB // 2,
         "Memory for copies of small segment files, roll-ups of large ones and columns of dimensions"
         " that are asked for again and again, beside DuckDB's own; 0: none.",
         kind="whole number",
     )
-    manifest_cache_bytes: int = _setting(
+    manifest_cache_bytes: int = setting(
         _GIB // 2,
         "Memory for manifests that were decoded into columns, from which counts, minima and maxima"
         " are answered and data files chosen: half for manifests, half for columns of the states of"
         " tables.",
         kind="bytes",
     )
-    manifest_cache_folder: str | None = _setting(
+    manifest_cache_folder: str | None = setting(
         None,
         "Local folder where they are kept as well; it may be deleted at any time. By default"
         " `cache/manifests` in the store, where that is a local folder.",
         kind="text or none",
         reaches_out=True,
     )
-    manifest_cache_folder_bytes: int = _setting(
+    manifest_cache_folder_bytes: int = setting(
         4 * _GIB,
         "So much of that folder's disk; what was used longest ago goes first. 0: none is used.",
         kind="whole number",
     )
-    manifest_jobs: str = _setting(
+    manifest_jobs: str = setting(
         "auto",
         "Whether Spark jobs may decode the manifests that aren't kept: `auto`, where a session runs"
         " already and a job is twice as quick; `always`, whenever there are any; `never`.",
         kind="choice",
         choices=("auto", "always", "never"),
     )
-    manifest_jobs_bytes_min: int = _setting(
+    manifest_jobs_bytes_min: int = setting(
         128 * 1024**2,
         "With `auto`, fewer bytes of manifests than this are decoded in the driver.",
         kind="bytes",
     )
-    sidecar_jobs: str = _setting(
+    sidecar_jobs: str = setting(
         "auto",
         "Whether Spark's workers ask sidecars and read the rows that these leave, for statements"
         " that Spark runs: `auto`, where one row in 50 is left at most, or of more than 4,096"
@@ -225,126 +198,142 @@ class Config:
         kind="choice",
         choices=("auto", "always", "never"),
     )
-    spark_master: str = _setting(
+    spark_master: str = setting(
         "local[*]",
         "Master of the Spark that an embedded session starts.",
         kind="text",
         reaches_out=True,
     )
-    spark_driver_memory: str = _setting(
+    spark_driver_memory: str = setting(
         "4g", "Memory of that Spark's driver.", kind="text", reaches_out=True
     )
-    spark_conf: Mapping[str, str] = _setting(
+    spark_conf: Mapping[str, str] = setting(
         {}, "Further settings of that Spark; they win over ours.", kind="mapping", reaches_out=True
     )
-    spark_output: str = _setting(
+    spark_output: str = setting(
         "kept",
         "What that Spark's JVM writes to standard error: `kept` in a file as long as the process"
         " runs, of which errors tell the end; or `shown` as it comes.",
         kind="choice",
         choices=("kept", "shown"),
     )
-    trusted_extensions: tuple[str, ...] = _setting(
+    trusted_extensions: tuple[str, ...] = setting(
         (),
         "Extensions of Spark that neither filter nor mask rows, by their classes or packages:"
         " sessions with others are left to Spark.",
         kind="texts",
         reaches_out=True,
     )
-    session_time_zone: str | None = _setting(
+    session_time_zone: str | None = setting(
         None,
         "Time zone of the session, e.g. `Europe/Paris`; by default Spark's own, the machine's.",
         kind="text or none",
     )
-    build_files_per_job: int = _setting(
+    build_files_per_job: int = setting(
         256, "A build reads at most so many data files in one Spark job.", kind="count"
     )
-    build_bytes_per_job: int = _setting(
+    build_bytes_per_job: int = setting(
         8 * _GIB, "A build reads at most so many bytes in one Spark job, or one file.", kind="bytes"
     )
-    build_in_process_bytes_max: int = _setting(
+    build_in_process_bytes_max: int = setting(
         _GIB // 2,
         "Where no Spark session runs, a cube or index is built in process if at most so many bytes"
         " of data files are read for it, and all that it keeps can be made there; 0: never.",
         kind="bytes",
     )
-    relate_lookup_rows_max: int = _setting(
+    relate_lookup_rows_max: int = setting(
         20_000_000,
         "A dimension of relate columns with at most so many rows is looked up in memory, by the"
         " driver and each worker; larger ones are joined with the fact's keys by Spark.",
         kind="whole number",
     )
-    verify_sample: float = _setting(
+    verify_sample: float = setting(
         0.0,
         "This share of the queries that aren't plain Spark's is compared with it in the background;"
         " a cube or index that makes an answer differ is switched off.",
         kind="share",
     )
-    user: str | None = _setting(
+    user: str | None = setting(
         None,
         "Who asks, for the exemptions of guards; `query` and `sql` may name another.",
         kind="text or none",
     )
-    guard_cross_joins: bool = _setting(
+    guard_cross_joins: bool = setting(
         False, "Refuse queries that join relations without a predicate.", kind="switch"
     )
-    guard_sorts: bool = _setting(
+    guard_sorts: bool = setting(
         False, "Refuse queries that only sort: `ORDER BY` without `LIMIT`.", kind="switch"
     )
-    guard_partitions: bool = _setting(
+    guard_partitions: bool = setting(
         False,
         "Refuse queries on a partitioned table without a predicate on a partition column.",
         kind="switch",
     )
-    guard_bytes_max: int = _setting(
+    guard_bytes_max: int = setting(
         0, "Refuse queries that may read more bytes of data files; 0: no limit.", kind="bytes"
     )
-    guard_files_max: int = _setting(
+    guard_files_max: int = setting(
         0, "Refuse queries that may read more data files; 0: no limit.", kind="whole number"
     )
-    guard_rows_max: int = _setting(
+    guard_rows_max: int = setting(
         0, "Refuse queries that may read more rows; 0: no limit.", kind="whole number"
     )
-    guard_exempt_users: tuple[str, ...] = _setting(
+    guard_exempt_users: tuple[str, ...] = setting(
         (), "Users whose queries no guard refuses.", kind="texts"
     )
-    guard_exempt_tables: tuple[str, ...] = _setting(
+    guard_exempt_tables: tuple[str, ...] = setting(
         (), "Tables, by their full names, that guards don't count.", kind="texts"
     )
-    guard_exempt_comment: str | None = _setting(
+    guard_exempt_comment: str | None = setting(
         None, "No guard refuses a query with this text in a comment.", kind="text or none"
     )
-    recycle_bin_hours: float = _setting(
+    recycle_bin_hours: float = setting(
         24.0,
         "UNDROP CUBE can bring a dropped cube back for so long at least; 0: DROP CUBE drops at "
         "once, as with FORCE.",
         kind="hours",
     )
-    vacuum_retain_hours: float = _setting(
+    vacuum_retain_hours: float = setting(
         24.0,
         "Grace time: VACUUM keeps what became garbage, and orphans that were written, since then.",
         kind="hours",
     )
-    vacuum_versions_min: int = _setting(
+    vacuum_versions_min: int = setting(
         3, "VACUUM keeps at least so many of the newest versions of a table's store.", kind="count"
     )
-    vacuum_min_batch_delete_size: int = _setting(
+    vacuum_min_batch_delete_size: int = setting(
         1000, "VACUUM deletes so many files by one request.", kind="count"
     )
-    vacuum_delete_threads: int = _setting(
+    vacuum_delete_threads: int = setting(
         4, "VACUUM sends so many of these requests at once.", kind="threads"
     )
-    vacuum_deletes_per_second: int = _setting(
+    vacuum_deletes_per_second: int = setting(
         0,
         "One VACUUM deletes at most so many files a second, by requests of no more; 0: no limit.",
         kind="whole number",
     )
 
+    query_log_days: float = setting(
+        14.0,
+        "Days for which the query log is kept; 0: however old it gets.",
+        kind="days",
+    )
+    query_log_bytes_max: int = setting(
+        _GIB,
+        "So much of the query log is kept in the store, by all processes together; what is oldest"
+        " goes first. 0: no limit.",
+        kind="whole number",
+    )
+    query_log_interval_s: float = setting(
+        30.0,
+        "Seconds for which statements wait before the query log is written; a process that is"
+        " killed loses those.",
+        kind="seconds",
+    )
+
     def __post_init__(self) -> None:
         """Checks every value, so that no Config with a wrong one exists."""
-        for one in fields(self):
-            value = _parse(one, getattr(self, one.name), "the arguments")
-            object.__setattr__(self, one.name, value)
+        check_all(self)
 
     @property
     def has_limits(self) -> bool:
@@ -409,17 +398,19 @@ class Config:
         *,
         found: bool = False,
     ) -> Config:
-        given = {key: value for key, value in arguments.items() if value is not None}
+        named = {key: value for key, value in arguments.items() if value is not None}
         over = dict(
             _parsed(_from_environment(os.environ if env is None else env), "the environment")
         )
-        over |= dict(_parsed(given, "the arguments"))
+        over |= dict(_parsed(named, "the arguments"))
         own = file is None
         if file is None:
             file = _folder(over.get("warehouse", WAREHOUSE)) / FILE_NAME
             if not file.is_file():
                 return cls(**over)
-        values = dict(_parsed(_from_file(file), str(file)))
+        given = from_file(file)
+        given.pop(GATEWAY, None)  # what listens to clients is no setting of a session
+        values = dict(_parsed(given, str(file)))
         loaded = cls(**(values | over))
         if own or (found and _is_in_warehouse(file, _folder(loaded.warehouse))):
             _check_own(file, values)
@@ -437,6 +428,11 @@ def _is_in_warehouse(file: Path, warehouse: Path) -> bool:
     return own or folder.is_relative_to(warehouse.absolute().resolve())
 
 
+def is_in_warehouse(file: Path, config: Config) -> bool:
+    """Whether those who write tables may have written the file."""
+    return _is_in_warehouse(file, _folder(config.warehouse))
+
+
 def _check_own(file: Path, values: Mapping[str, Any]) -> None:
     """ConfigError where a warehouse's own file sets what reaches out of it."""
     barred = [f.name for f in fields(Config) if f.metadata["reaches_out"] and f.name in values]
@@ -448,54 +444,13 @@ def _check_own(file: Path, values: Mapping[str, Any]) -> None:
         )
 
 
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, RecursionError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} can't be read as TOML: {error}", hint="mend the file") from error
-
-
 def _from_environment(env: Mapping[str, str]) -> dict[str, str]:
     return {
         key.removeprefix(ENV_PREFIX).lower(): value
         for key, value in env.items()
-        if key.startswith(ENV_PREFIX) and key != ENV_FILE
+        if key.startswith(ENV_PREFIX) and key != ENV_FILE and not key.startswith(GATEWAY_PREFIX)
     }
 
 
 def _parsed(values: Mapping[str, Any], source: str) -> Iterator[tuple[str, Any]]:
-    known = {one.name: one for one in fields(Config)}
-    for key, value in values.items():
-        if key not in known:
-            near = tuple(get_close_matches(key, known, n=2, cutoff=0.7))
-            raise ConfigError(
-                f"unknown setting {key!r} in {source}", hint=_meant(near), suggestions=near
-            )
-        yield key, _parse(known[key], value, source)
-
-
-def _meant(near: Iterable[str]) -> str:
-    meant = f"is {' or '.join(near)} meant? " if near else ""
-    return f"{meant}docs/reference/configuration.md lists all settings"
-
-
-def _parse(one: Field[Any], value: Any, source: str) -> Any:
-    """The value in its setting's type; every source may give text."""
-    kind = one.metadata["kind"]
-    try:
-        return PARSERS[kind](value, one.metadata)
-    except (OverflowError, RecursionError, TypeError, ValueError) as error:
-        shown = "that" if one.metadata["secret"] else repr(value)
-        raise ConfigError(
-            f"setting {one.name!r} in {source} can't be {shown}: {error}",
-            hint=f"{one.name} takes {describe(one)}",
-        ) from error
-
-
-def describe(one: Field[Any]) -> str:
-    """What a setting takes, in words, for messages and for the reference page."""
-    kind = one.metadata["kind"]
-    if kind.startswith("choice"):
-        named = "one of " + ", ".join(one.metadata["choices"])
-        return named if kind == "choice" else f"{named}, or nothing"
-    return KINDS[kind]
+    return parsed(Config, values, source, _PAGE)

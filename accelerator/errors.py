@@ -8,8 +8,11 @@ from rewrite.closest import closest, did_you_mean
 from rewrite.errors import (
     AcceleratorError,
     DefinitionError,
+    MissingCatalogError,
+    MissingSchemaError,
     NotIcebergError,
     StatementError,
+    UnknownCatalogError,
     UnknownColumnError,
     UnknownFunctionError,
     UnknownTableError,
@@ -100,6 +103,12 @@ class StoreConflictError(StoreError):
     code = "store_conflict"
 
 
+class QueryLogError(AcceleratorError):
+    """The query log is asked for what it can't give: a time without a zone, too many rows."""
+
+    code = "query_log_invalid"
+
+
 class BuildError(AcceleratorError):
     """A cube build stopped; what it had committed stays and a rerun goes on from there."""
 
@@ -122,6 +131,15 @@ class EngineError(AcceleratorError):
     """An engine that the statement needs can't be started or failed on its own."""
 
     code = "engine_failed"
+
+
+class SparkElsewhereError(AcceleratorError):
+    """The statement needs Spark, which isn't to run in this process: whoever forbade it asks there.
+
+    `hint` says why it needs it, where something was considered.
+    """
+
+    code = "spark_elsewhere"
 
 
 class RaisesError(EngineError):
@@ -246,15 +264,19 @@ __all__ = [
     "IndexExistsError",
     "IndexNotFoundError",
     "MemoryExceededError",
+    "MissingCatalogError",
+    "MissingSchemaError",
     "NotIcebergError",
     "OutputError",
     "PartitionGuardError",
+    "QueryLogError",
     "RowsGuardError",
     "SessionClosedError",
     "SortGuardError",
     "StatementError",
     "StoreConflictError",
     "StoreError",
+    "UnknownCatalogError",
     "UnknownColumnError",
     "UnknownFunctionError",
     "UnknownTableError",

@@ -15,6 +15,7 @@ from accelerator.engines.duckdb import NO_MAX
 from accelerator.iceberg import NeedsSparkError
 from accelerator.plans import (
     ComposedPlan,
+    ConstantsPlan,
     CoverPlan,
     FilesPlan,
     MergedPlan,
@@ -134,6 +135,11 @@ class Execution:
 
         return run_files(plan, self._services.duckdb, tag), None
 
+    def _constant_row(self, plan: ConstantsPlan, tag: str, _known: Known) -> Answer:
+        from accelerator.constant_query import run_constants
+
+        return run_constants(plan, self._services.duckdb, tag), None
+
     def _nested_rows(self, plan: NestedPlan, tag: str, known: Known) -> Answer:
         """Each inner SELECT once, then what stands above."""
         answers = self._answers(plan, tag, known)
@@ -171,6 +177,7 @@ _HERE: dict[type[Plan], Callable[[Execution, Any, str, Known], Answer]] = {
     CoverPlan: Execution._cover_rows,
     RowsPlan: Execution._sorted_rows,
     FilesPlan: Execution._files_rows,
+    ConstantsPlan: Execution._constant_row,
     NestedPlan: Execution._nested_rows,
     MergedPlan: Execution._merged_rows,
 }

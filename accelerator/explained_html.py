@@ -32,13 +32,13 @@ def _bars(leaves: Sequence[Leaf]) -> Iterator[str]:
         found = leaf.funnel()
         if found is None or not found.files:
             continue
-        name = leaf.pinned[0].facts.name
+        name = leaf.surveyed.facts.name
         yield f'<div style="margin-top:.6em"><b>{html.escape(printable(name))}</b></div>'
-        for label, share, note in _stages(found):
+        for label, share, note in stages(found):
             yield _BAR.format(html.escape(printable(label)), 100 * share, html.escape(note))
 
 
-def _stages(found: Funnel) -> Iterator[tuple[str, float, str]]:
+def stages(found: Funnel) -> Iterator[tuple[str, float, str]]:
     """What is left behind each of them: its name, its share of the files or rows, a note."""
     left = found.files
     yield "data files", 1.0, f"{found.files:,}"

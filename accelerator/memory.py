@@ -18,7 +18,7 @@ _SHARE = 0.7
 _ROWS, _CACHE, _OVERHEAD = 1 / 4, 1 / 8, 1 / 8
 """Of the budget: for rows as Arrow; at most for each of the two caches; for what allocators keep of
 memory that was freed, so that the process has no more than was said."""
-_LEAST = 128 * 1024**2
+LEAST = 128 * 1024**2
 """With less DuckDB fails at once."""
 
 
@@ -38,16 +38,21 @@ def shared_out(total: int, cache: int, manifest_cache: int) -> Shares:
     With a total of 0 it's a share of what this process may have of the machine's memory.
     ConfigError where nothing could be answered with it.
     """
-    if 0 < total < _LEAST:
+    if 0 < total < LEAST:
         raise ConfigError(
             f"memory_bytes_max is {total:,} bytes",
-            hint=f"at least {_LEAST:,} are needed; 0 is a share of the machine's memory",
+            hint=f"at least {LEAST:,} are needed; 0 is a share of the machine's memory",
         )
-    whole = total or max(int(machine_bytes() * _SHARE), _LEAST)
+    whole = budget(total)
     hot, manifests = (min(asked, int(whole * _CACHE)) for asked in (cache, manifest_cache))
     rows = int(whole * _ROWS)
     others = rows + hot + manifests + int(whole * _OVERHEAD)
     return Shares(whole - others, rows, hot, manifests)
+
+
+def budget(total: int) -> int:
+    """Bytes of the setting `memory_bytes_max`: of 0 a share of the machine's."""
+    return total or max(int(machine_bytes() * _SHARE), LEAST)
 
 
 def machine_bytes() -> int:

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from accelerator.errors import CancelledError, EngineError
+from accelerator.metrics import Metrics
 from rewrite.printable import some_of
 
 Batches = Generator[pa.RecordBatch, None, None]
@@ -25,12 +26,14 @@ class BatchReader:
     """A statement's rows, batch by batch, with the calls of `pyarrow.RecordBatchReader`.
 
     Closing it, or leaving its `with`, frees what the statement pins; so does reading to the end.
-    An error is raised again by each later call, so that no part is taken for the whole. Threads may
-    share it. Whatever reads Arrow's C streams reads it: `pa.RecordBatchReader.from_stream(reader)`.
+    An error is raised again by each later call, so that no part is taken for the whole. `metrics`
+    are those of its plan: nobody has clocked what isn't read yet. Threads may share it. Whatever
+    reads Arrow's C streams reads it: `pa.RecordBatchReader.from_stream(reader)`.
     """
 
-    def __init__(self, schema: pa.Schema, running: _Running) -> None:
+    def __init__(self, schema: pa.Schema, metrics: Metrics, running: _Running) -> None:
         self._schema, self._running = schema, running
+        self.metrics = metrics
 
     @property
     def schema(self) -> pa.Schema:
@@ -114,11 +117,11 @@ class OpenStreams:
         self._left: deque[int] = deque()  # whose readers are gone
         self._numbers = itertools.count()
 
-    def reader(self, schema: pa.Schema, batches: Batches) -> BatchReader:
+    def reader(self, schema: pa.Schema, metrics: Metrics, batches: Batches) -> BatchReader:
         """A reader of the batches."""
         number = next(self._numbers)
         running = self._running[number] = _Running(batches)
-        made = BatchReader(schema, running)
+        made = BatchReader(schema, metrics, running)
         weakref.finalize(made, self._left.append, number).atexit = False
         return made
 

@@ -17,6 +17,7 @@ from accelerator.engines.java_catalogs import OWN_SCHEMA
 from accelerator.engines.source import SparkSource
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
+from accelerator.iceberg.readers import reader_of
 from accelerator.local_uri import other_host, path_of
 from accelerator.session import Accelerator
 from accelerator.store import Store
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from accelerator.engines.session_state import SessionState
     from accelerator.engines.spark import SparkEngine
+    from accelerator.iceberg.catalogs import CatalogReader
 
 
 _log = logging.getLogger("accelerator")
@@ -53,12 +55,11 @@ def open(  # the public word for it
     return open_loaded(Config.load(config, **settings), create=create)
 
 
-def open_loaded(loaded: Config, *, create: bool = False) -> Accelerator:
-    """The same, of settings that are known."""
-    own, others = _named(loaded)
-    if own is not None and loaded.store is None:
-        loaded = replace(loaded, store=_store_beside(own))
-    catalogs = [own or _of_folder(loaded, create), *others]
+def open_loaded(
+    loaded: Config, *, create: bool = False, source: SparkSource | None = None
+) -> Accelerator:
+    """The same, of settings that are known; Spark comes from `source`, else it is its own."""
+    loaded, catalogs = _catalogs(loaded, create=create)
 
     def make() -> SparkEngine:
         from accelerator.engines.spark import SparkEngine, SparkSettings
@@ -72,7 +73,7 @@ def open_loaded(loaded: Config, *, create: bool = False) -> Accelerator:
         )
         return SparkEngine.embedded(catalogs, spark)
 
-    source = SparkSource(make)
+    source = SparkSource(make) if source is None else source
     context = _context(loaded, source)
     lake = Lake(
         catalogs,
@@ -82,6 +83,19 @@ def open_loaded(loaded: Config, *, create: bool = False) -> Accelerator:
         manifest_cache=_manifest_cache(loaded),
     )
     return Accelerator(loaded, lake, _store(loaded), source, context)
+
+
+def readers_of(loaded: Config) -> dict[str, CatalogReader]:
+    """The catalogs of those settings by name, for who asks only where tables' metadata is."""
+    return {one.name: reader_of(one) for one in _catalogs(loaded)[1]}
+
+
+def _catalogs(loaded: Config, *, create: bool = False) -> tuple[Config, list[CatalogSettings]]:
+    """The session's catalogs, its own first, and the settings with the store that it implies."""
+    own, others = _named(loaded)
+    if own is not None and loaded.store is None:
+        loaded = replace(loaded, store=_store_beside(own))
+    return loaded, [own or _of_folder(loaded, create), *others]
 
 
 def attach(spark: SparkSession, **settings: Any) -> Accelerator:

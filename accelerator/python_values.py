@@ -101,13 +101,13 @@ def _shown(scalar: pa.Scalar) -> Any:
     if t.is_struct(kind):
         return {field.name: _shown(scalar[place]) for place, field in enumerate(kind)}
     if t.is_date32(kind):
-        return _date_text(scalar.value)
+        return date_text(scalar.value)
     if t.is_timestamp(kind):
         seconds, rest = divmod(scalar.value, _UNITS[kind.unit])
         days, second = divmod(seconds, 86_400)
         fraction = f".{rest * 10**6 // _UNITS[kind.unit]:06}" if rest else ""
         time = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
-        return f"{_date_text(days)} {time}{fraction}{'+00:00' if kind.tz else ''}"
+        return f"{date_text(days)} {time}{fraction}{'+00:00' if kind.tz else ''}"
     if t.is_string(kind) or t.is_large_string(kind):
         return scalar.as_buffer().to_pybytes().decode(errors="replace")
     try:
@@ -121,7 +121,7 @@ def _pairs(scalar: pa.Scalar) -> Iterator[tuple[pa.Scalar, pa.Scalar]]:
     yield from zip(entries.field(0), entries.field(1), strict=True)
 
 
-def _date_text(days: int) -> str:
+def date_text(days: int) -> str:
     """A day since 1970 as Spark writes it; the calendar repeats itself every 400 years."""
     cycles, day = divmod(days + date(1970, 1, 1).toordinal() - 1, _CYCLE_DAYS)
     found = date.fromordinal(day + 1)

@@ -18,7 +18,8 @@ import pyarrow as pa
 from sqlglot.errors import SqlglotError
 
 from accelerator import metadata_table
-from accelerator.at_once.embedded import is_known
+from accelerator.arrow_types import arrow_type, is_known
+from accelerator.at_once.embedded import is_known as is_known_spark
 from accelerator.cancellation import Budget, new_tag
 from accelerator.errors import (
     AcceleratorError,
@@ -27,6 +28,7 @@ from accelerator.errors import (
     MemoryExceededError,
     RaisesError,
     RefusedError,
+    SparkElsewhereError,
 )
 from accelerator.execution import Execution
 from accelerator.failures import declined_for
@@ -34,12 +36,14 @@ from accelerator.guards import Guards
 from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
+from accelerator.planned import tell
 from accelerator.plans import FilesPlan, PlainPlan, Plan
 from accelerator.result import Result
 from accelerator.statements.kinds import ExplainAnalyze, Other, Query, Statement
 from accelerator.statements.text import first_word
 from accelerator.streams import Stream, whole
 from accelerator.translation import Translation
+from rewrite.client import Client
 from rewrite.reason import Declined, DeclinedError
 
 if TYPE_CHECKING:
@@ -63,19 +67,25 @@ class Queries:
         self._planner = services.planner
         self._translation = Translation(services.lake, services.context)
 
-    def read(self, sql: str, dialect: str | None) -> Statement:
-        """The statement; its query in Spark SQL."""
-        return self._translation.statement(sql, dialect or self.services.config.dialect)
+    def read(self, sql: str, dialect: str | None, client: Client | None = None) -> Statement:
+        """The statement; its query in Spark SQL, a client's names completed."""
+        return self._translation.statement(sql, dialect or self.services.config.dialect, client)
 
-    def guarded(self, sql: str, user: str | None, dialect: str | None) -> Statement:
+    def guarded(
+        self, sql: str, user: str | None, dialect: str | None, client: Client | None = None
+    ) -> Statement:
         """The statement, past the guards where it's a query, in Spark's FROM … SELECT too."""
-        statement = self.read(sql, dialect)
+        statement = self.read(sql, dialect, client)
+        self.check_guards(statement, sql, user)
+        return statement
+
+    def check_guards(self, statement: Statement, sql: str, user: str | None) -> None:
+        """Raises the GuardError of a guard that refuses it; `sql` is it as it was written."""
         asked = statement.query if isinstance(statement, ExplainAnalyze) else statement
         if isinstance(asked, Query):
             self.guards.check(asked.bare, user, written=sql)
         elif isinstance(statement, Other) and first_word(sql).text == "FROM":
             self.guards.check(sql, user)
-        return statement
 
     def plan(
         self, statement: Statement, only: str | None = None, *, whole: bool = True
@@ -119,13 +129,14 @@ class Queries:
     def check(self, statement: Statement) -> None:
         """Raises what is surely wrong with a statement for which Spark would be started."""
         services = self.services
-        if services.spark_source.started or not is_known(services.config):
+        if isinstance(statement, Query):
+            for table in statement.tables:
+                self._translation.check_present(table)
+        if services.spark_source.started or not is_known_spark(services.config):
             return
         from accelerator.at_once.check import check
         from accelerator.at_once.tables import LakeTables
 
-        if isinstance(statement, Query) and statement.translated:
-            return  # its places would be those of another text
         check(statement, LakeTables(services.lake, services.config.catalog_name))
 
     def stream(self, statement: Query, timeout_s: float) -> BatchReader | None:
@@ -136,11 +147,21 @@ class Queries:
         streams = self.services.streams
         streams.sweep()
         batches = self._batches(statement, Budget(self.services.cancellation, timeout_s))
-        schema = next(batches)
-        if isinstance(schema, pa.Schema):
-            return streams.reader(schema, batches)
+        first = next(batches)
+        if first is not None:
+            schema, metrics = first
+            return streams.reader(schema, metrics, batches)
         batches.close()
         return None
+
+    def schema(self, statement: Query) -> pa.Schema:
+        """The columns that its answer would have; nothing is run."""
+        if not self._is_plain(statement):
+            with self.services.store.reading():
+                found = self._planned(statement.bare)[0].outputs()
+            if found is not None and all(is_known(type_) for _, type_ in found):
+                return pa.schema([(name, arrow_type(type_)) for name, type_ in found])
+        return self.services.engine.arrow_schema(self.frame(statement))
 
     def frame(self, statement: Query) -> DataFrame:
         """A lazy DataFrame; what it reads stays as long as it, or one derived from it, may be."""
@@ -185,12 +206,19 @@ class Queries:
     def _planned(
         self, sql: str, only: str | None = None, *, by_spark: bool = False, whole: bool = True
     ) -> tuple[Plan, bool]:
+        plan, cached = self._made(sql, only, by_spark=by_spark, whole=whole)
+        tell(sql, plan)
+        return plan, cached
+
+    def _made(
+        self, sql: str, only: str | None, *, by_spark: bool, whole: bool
+    ) -> tuple[Plan, bool]:
         failures = self.services.failures
         try:
             if metadata_table.is_named(sql):
                 return self._files_plan(sql), False
             plan, cached = self._planner.plan(sql, only=only, by_spark=by_spark, whole=whole)
-        except CancelledError:  # of a job that decodes manifests
+        except (CancelledError, SparkElsewhereError):  # of a job that decodes manifests
             raise
         except AcceleratorError as error:
             unreachable = isinstance(error, CatalogUnreachableError)
@@ -266,7 +294,7 @@ class Queries:
         """
         try:
             found = run()
-        except (CancelledError, KeyboardInterrupt):
+        except (CancelledError, SparkElsewhereError, KeyboardInterrupt):
             raise
         except (
             Exception
@@ -339,14 +367,18 @@ class Queries:
                 _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
 
     def _batches(self, statement: Query, budget: Budget) -> Generator[Any, None, None]:
-        """The schema, then the batches; None where the rows can't be given piece by piece."""
-        services, tag = self.services, new_tag()
+        """Schema and figures, then the batches; None where the rows can't be given so."""
+        services, tag, started = self.services, new_tag(), time.perf_counter()
         with services.store.reading():
             with budget.spent():
                 rows = self._streamed(statement, tag)
-            yield None if rows is None else rows.schema
             if rows is None:
+                yield None
                 return
+            figures = replace(
+                rows.plan.figures(), engine=rows.plan.engine, planning_ms=_ms(started)
+            )
+            yield rows.schema, figures
             with services.duckdb.held.holding(tag):
                 declined = yield from self._computed(statement, rows, budget, tag)
             if declined is None:

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.config import Config
+from accelerator.constant_query import is_constant, plan_constants
 from accelerator.context import SessionContext, refusal
 from accelerator.covers.candidate import Candidate, cheapest, cost, nearest
 from accelerator.covers.duckdb_text import check_raw, duckdb_run, tested_parts, types_now
@@ -200,6 +201,11 @@ class CubeSearch:
         return view
 
     def _plan_text(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
+        if is_constant(tree) and scene.only is None and self._config.engine != "spark":
+            try:
+                return Found(plan_constants(tree, scene.settings.get("time_zone")), ())
+            except DeclinedError as error:
+                return Found(PlainPlan(error.declined), ())
         selects = _Selects()
         found = self._plan_tree(tree, scene, selects)
         if scene.only is not None or self._config.engine == "spark":

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -41,6 +42,7 @@ from accelerator.statements.kinds import (
     Verify,
 )
 from accelerator.store import Store
+from rewrite.client import Client
 from rewrite.dotted import parts_of
 from rewrite.printable import printable, some_of
 
@@ -124,6 +126,7 @@ class Accelerator:
         *,
         user: str | None = None,
         dialect: str | None = None,
+        client: Client | None = None,
         timeout_s: float | None = None,
     ) -> Result:
         """Runs any statement; the cheapest engine that is proven right answers.
@@ -133,13 +136,15 @@ class Accelerator:
 
         `user` asks, by default the setting of that name: guards may exempt it. GuardError where a
         guard refuses the query. The statement is written in the `dialect`, by default that of the
-        setting; UntranslatedError where it isn't surely the same in Spark. A query that takes
-        longer than `timeout_s`, by default the setting, is stopped: StatementTimeoutError.
+        setting; UntranslatedError where it isn't surely the same in Spark. A `client` completes the
+        statement's names, and nothing but queries and our own statements is run for it. A query
+        that takes longer than `timeout_s`, by default the setting, is stopped:
+        StatementTimeoutError.
         """
         sql = self._bound(sql, params, dialect)
-        statement = self.queries.guarded(sql, user, dialect)
+        statement = self.queries.guarded(sql, user, dialect, client)
         with placed(sql):
-            return self._result(statement, sql, self._limit(timeout_s))
+            return self.answered(statement, sql, self._limit(timeout_s))
 
     def stream(
         self,
@@ -148,6 +153,7 @@ class Accelerator:
         *,
         user: str | None = None,
         dialect: str | None = None,
+        client: Client | None = None,
         timeout_s: float | None = None,
     ) -> BatchReader:
         """As `query`, but the rows come piece by piece where they can.
@@ -157,17 +163,20 @@ class Accelerator:
         `SELECT … ORDER BY` over one table only files that overlap. What can't comes at once, as
         from `query`. A failure after the first piece is an EngineError. Reading to the end or
         closing the reader frees what the statement pins. `timeout_s` bounds the work on it, not
-        the time that you take between pieces. `user`, `dialect` and errors of guards as in `query`.
+        the time that you take between pieces. `user`, `dialect`, `client` and errors of guards as
+        in `query`.
         """
         sql = self._bound(sql, params, dialect)
-        statement = self.queries.guarded(sql, user, dialect)
+        statement = self.queries.guarded(sql, user, dialect, client)
         limit = self._limit(timeout_s)
         pieces = self.queries.stream(statement, limit) if isinstance(statement, Query) else None
         if pieces is not None:
             return pieces
         with placed(sql):
-            table = self._result(statement, sql, limit).arrow()
-        return self.services.streams.reader(table.schema, (one for one in table.to_batches()))
+            answer = self.answered(statement, sql, limit)
+        table = answer.arrow()
+        batches = (one for one in table.to_batches())
+        return self.services.streams.reader(table.schema, answer.metrics, batches)
 
     def sql(
         self,
@@ -215,8 +224,11 @@ class Accelerator:
     def _limit(self, timeout_s: float | None) -> float:
         return self.config.timeout_s if timeout_s is None else timeout_s
 
-    def _result(self, statement: Statement, sql: str, limit: float) -> Result:
-        """The answer to a statement of any kind; to a query within so many seconds."""
+    def answered(self, statement: Statement, sql: str, limit: float) -> Result:
+        """The answer to a statement that `queries` has read; to a query within so many seconds.
+
+        Guards aren't asked. 0 is no limit.
+        """
         if isinstance(statement, Query):
             with self.services.cancellation.within(limit):
                 return self._answer(statement)
@@ -274,6 +286,7 @@ class Accelerator:
         analyze: bool = False,
         user: str | None = None,
         dialect: str | None = None,
+        client: Client | None = None,
         timeout_s: float | None = None,
     ) -> Explained:
         """How it's answered, as text or JSON; a notebook shows it as HTML.
@@ -281,11 +294,14 @@ class Accelerator:
         What is read beside what plain Spark would read, what that rests on, who else could answer
         and why not the others. With `analyze` the query runs, and what was read and how long each
         stage took is told too; `user`, `timeout_s` and errors of guards are then as in `query`.
+        `client` is as there, too.
         """
         sql = self._bound(sql, params, dialect)
         if not analyze:
-            return self.queries.explainer.shown(self.queries.read(sql, dialect), sql, format)
-        statement, limit = self.queries.guarded(sql, user, dialect), self._limit(timeout_s)
+            statement = self.queries.read(sql, dialect, client)
+            return self.queries.explainer.shown(statement, sql, format)
+        statement = self.queries.guarded(sql, user, dialect, client)
+        limit = self._limit(timeout_s)
         return self.queries.explainer.shown(statement, sql, format, limit)
 
     def why_not(self, sql: str, *, dialect: str | None = None) -> list[dict[str, Any]]:
@@ -302,6 +318,22 @@ class Accelerator:
         statement = self.queries.read(sql, dialect)
         self.queries.check(statement)
         return self.sampling.compared(statement.sql if isinstance(statement, Query) else sql)
+
+    def query_log(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 1000,
+    ) -> pa.Table:
+        """The newest statements of the store's query log, by whichever process they were asked.
+
+        They began at `since` or later, and before `until`; times have a zone. QueryLogError for
+        one without, and for a `limit` above 100,000. `docs/formats/query-log.md` has the columns.
+        """
+        from accelerator.query_log.reader import read  # imports Arrow's compute module
+
+        return read(self.services.store.files, since, until, limit)
 
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""
@@ -345,12 +377,13 @@ class Accelerator:
         stop: threading.Event,
         rounds: int | None = None,
         metrics: str | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """Vacuums all tables of the store round by round, until `stop` is set or after so many.
 
         `tell` is given the outcome of each table's vacuum. Several processes may do so at once.
         `metrics`, `[HOST:]PORT`, serves figures for Prometheus meanwhile; ConfigError where that
-        can't be listened at, before the first round.
+        can't be listened at, before the first round. A `watch` hears what these are made of.
         """
         from accelerator.maintenance.daemon import maintain
         from accelerator.maintenance.vacuuming import Scope, vacuum_stored
@@ -359,7 +392,6 @@ class Accelerator:
             return vacuum_stored(self.services, table_uuid, parts, Scope(full, schedule.snapshots))
 
         with ExitStack() as ends:
-            watch: Watch | None = None
             if metrics is not None:
                 from accelerator.maintenance.exporter import served  # imports an HTTP server
 

@@ -6,6 +6,7 @@ Promise: it raises only what Spark raises for the same statement; what isn't sur
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from accelerator.errors import (
     AcceleratorError,
@@ -39,8 +40,12 @@ def check(statement: Statement, tables: Tables) -> None:
     if isinstance(statement, Query):
         if SUFFIX in statement.bare.lower():
             return  # a table of files, which is ours
-        raise_fault(syntax_fault(statement.bare))
-        raise_unknown(unknown_name(statement.bare, tables))
+        if not statement.translated:
+            raise_fault(syntax_fault(statement.bare))
+        unknown = unknown_name(statement.bare, tables)
+        if unknown is not None and statement.translated:  # its place is one of another text
+            unknown = replace(unknown, at=None)
+        raise_unknown(unknown)
     elif isinstance(statement, Other):
         own = vacuum_fault(statement.sql)
         if own is not None:

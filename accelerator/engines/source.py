@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from accelerator.errors import EngineError
+from accelerator.errors import EngineError, SparkElsewhereError
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
@@ -47,3 +47,12 @@ class SparkSource:
         """Stops a session of our own."""
         if self._engine is not None:
             self._engine.stop()
+
+
+def elsewhere() -> SparkSource:
+    """That of a process in which no Spark is to start: SparkElsewhereError where one is needed."""
+
+    def make() -> SparkEngine:
+        raise SparkElsewhereError("the statement needs Spark, which doesn't run in this process")
+
+    return SparkSource(make)

@@ -138,6 +138,13 @@ class SparkEngine:
                 register_tests(self._session)
             return self._session
 
+    @staticmethod
+    def arrow_schema(frame: DataFrame) -> pa.Schema:
+        """The columns that `toArrow` would give."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(frame.schema)
+
     def _started(self) -> SparkSession:
         """A session of our own. Its start goes on where waiting for it ends early."""
         starting = self._starting

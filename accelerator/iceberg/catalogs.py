@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -114,6 +114,13 @@ class CatalogReader(Protocol):
 
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """Each namespace, those without tables too."""
+        ...
+
+    def within(self, namespace: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+        """The name of each table and view of one namespace, and whether it's a view.
+
+        None where there is no such namespace.
+        """
         ...
 
     def is_absent(self, identifier: tuple[str, ...]) -> bool:
@@ -233,6 +240,16 @@ class PyIcebergCatalog:
             while waiting:
                 found.append(waiting.pop(0))
                 waiting.extend(catalog.list_namespaces(found[-1]))
+        return iter(found)
+
+    def within(self, namespace: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+        """The name of each table and view of one namespace, and whether it's a view."""
+        found: list[tuple[str, bool]] = []
+        with _asked(self._settings):
+            catalog = self._open()
+            for is_view, listed in ((False, catalog.list_tables), (True, catalog.list_views)):
+                with suppress(NoSuchNamespaceError, NotImplementedError):
+                    found += sorted((one[-1], is_view) for one in listed(namespace))
         return iter(found)
 
     def is_absent(self, identifier: tuple[str, ...]) -> bool:
@@ -391,6 +408,13 @@ class JvmCatalog:
 
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """None, as of tables."""
+        return iter(())
+
+    def within(
+        self,
+        namespace: tuple[str, ...],  # noqa: ARG002 - the Protocol's
+    ) -> Iterator[tuple[str, bool]]:
+        """None, as of all."""
         return iter(())
 
     def is_absent(self, identifier: tuple[str, ...]) -> bool:  # noqa: ARG002 - the Protocol's

@@ -25,10 +25,8 @@ from accelerator.errors import UnknownTableError
 from accelerator.iceberg.catalogs import (
     CatalogReader,
     CatalogSettings,
-    JvmCatalog,
     JvmLocated,
     Pointer,
-    PyIcebergCatalog,
 )
 from accelerator.iceberg.errors import CatalogError, read_errors
 from accelerator.iceberg.files import LiveFile
@@ -44,9 +42,9 @@ from accelerator.iceberg.identity import (
 from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.listings import Listings, ManifestBytes, ManifestCacheSettings
 from accelerator.iceberg.manifests.listed import DATA, ManifestFile
+from accelerator.iceberg.readers import reader_of
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
-from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
 from accelerator.iceberg.views import ViewDefinition
 from accelerator.recent import Recent
 from accelerator.stages import staged
@@ -505,7 +503,7 @@ class Lake:
     ) -> None:
         """`other_catalogs` are names that the engine knows as catalogs without Iceberg tables."""
         self.settings = tuple(catalogs)
-        self.catalogs = {each.name: _reader(each, jvm_located) for each in catalogs}
+        self.catalogs = {each.name: reader_of(each, jvm_located) for each in catalogs}
         self._others = frozenset(other_catalogs) - self.catalogs.keys()
         self._default_catalog = default_catalog
         self._default_namespace = default_namespace
@@ -656,14 +654,6 @@ class Lake:
                 yield name, error
             else:
                 yield name, None
-
-
-def _reader(settings: CatalogSettings, jvm_located: JvmLocated | None) -> CatalogReader:
-    """The cheapest reader for those settings; touches nothing yet."""
-    if settings.type == "jvm":
-        return JvmCatalog(settings, jvm_located)
-    file = sqlite_file(settings)
-    return PyIcebergCatalog(settings) if file is None else SqliteCatalog(settings, file)
 
 
 class Pin(Facts):

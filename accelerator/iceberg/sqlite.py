@@ -26,6 +26,7 @@ _POINTER = (
     "SELECT * FROM iceberg_tables"  # V0 catalogs have no iceberg_type to select
     " WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?"
 )
+_WITHIN = "SELECT * FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ?"
 _TABLES = "SELECT table_namespace, table_name FROM iceberg_tables WHERE catalog_name = ?"
 _MADE = "SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?"
 _VERSION = "PRAGMA data_version"
@@ -81,6 +82,13 @@ class SqliteCatalog(PyIcebergCatalog):
         for text in (_MADE, _TABLES):
             found |= {row[0] for row in self._read(text, (self._settings.name,))}
         yield from sorted(tuple(one.split(".")) for one in found)
+
+    def within(self, namespace: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+        """The name of each table and view of one namespace, and whether it's a view."""
+        found = self._read(_WITHIN, (self._settings.name, ".".join(namespace)))
+        typed = bool(found) and "iceberg_type" in found[0].keys()  # noqa: SIM118
+        for row in sorted(found, key=lambda one: str(one["table_name"])):
+            yield row["table_name"], typed and row["iceberg_type"] == "VIEW"
 
     def is_absent(self, identifier: tuple[str, ...]) -> bool:
         """Whether the file has neither a table nor a view of namespace + name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from accelerator.plans.composed import ComposedPlan, Input, MergedPlan, NestedPlan, PartialPlan
+from accelerator.plans.constants import ConstantsPlan
 from accelerator.plans.cover import CoverPlan
 from accelerator.plans.files import FilesPlan
 from accelerator.plans.node import Doubt, Leaf, Plan
@@ -17,6 +18,7 @@ __all__ = [
     "MANIFESTS",
     "Cells",
     "ComposedPlan",
+    "ConstantsPlan",
     "Cover",
     "CoverPlan",
     "Doubt",

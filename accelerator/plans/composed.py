@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
 from accelerator.plans.cover import CoverPlan
-from accelerator.plans.node import Doubt, Leaf, Plan
+from accelerator.plans.node import Doubt, Leaf, Plan, outputs_of
 from accelerator.plans.rows import RowsPlan
 from accelerator.plans.told import Step
 from accelerator.plans.tried import DuckDBRun, Tried
@@ -110,6 +110,10 @@ class NestedPlan(ComposedPlan):
     engine: str = "duckdb"
     branches: bool = False
 
+    def outputs(self) -> tuple[tuple[str, str], ...] | None:
+        """See `Plan.outputs`."""
+        return outputs_of(self.block, self.names)
+
     def has_inner_limit(self) -> bool:
         """See `Plan.has_inner_limit`."""
         limited = any(one.block.limit is not None for one in self.inputs)
@@ -154,6 +158,10 @@ class MergedPlan(ComposedPlan):
     duckdb: DuckDBRun
     names: tuple[str | None, ...]
     engine: str = "duckdb"
+
+    def outputs(self) -> tuple[tuple[str, str], ...] | None:
+        """See `Plan.outputs`."""
+        return outputs_of(self.block, self.names)
 
     @property
     def covers(self) -> tuple[CoverPlan, ...]:

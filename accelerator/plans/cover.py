@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.metrics import Metrics
-from accelerator.plans.node import Leaf, used_indexes
+from accelerator.plans.node import Leaf, outputs_of, used_indexes
 from accelerator.plans.share import INDEX, MANIFEST, NOTHING, ROWS, SEGMENT, Cover, Passed
 from accelerator.plans.told import Step, counted, short, size
 from accelerator.plans.tried import ALL_ROWS, MANIFESTS, DuckDBRun, Tried
@@ -45,10 +45,19 @@ class CoverPlan(Leaf):
     names: tuple[str | None, ...]
     reason: Declined | None = None
 
+    def outputs(self) -> tuple[tuple[str, str], ...] | None:
+        """See `Plan.outputs`."""
+        return outputs_of(self.block, self.names)
+
     @property
     def cube(self) -> str | None:
         """The cube's name."""
         return None if self.cube_id is None else self.title
+
+    @property
+    def surveyed(self) -> PinnedTable:
+        """See `Leaf.surveyed`."""
+        return self.pinned[self.match.fact]
 
     @property
     def match(self) -> Match:

@@ -40,6 +40,10 @@ class FilesPlan(Plan):
         """None: it reads no rows of the table."""
         return ()
 
+    def outputs(self) -> tuple[tuple[str, str], ...]:
+        """See `Plan.outputs`."""
+        return tuple(zip(self.names, self.types, strict=True))
+
     def used(self) -> tuple[str, ...]:
         """See `Plan.used`."""
         return (MANIFESTS,)

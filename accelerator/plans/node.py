@@ -64,6 +64,10 @@ class Plan(ABC):
     def steps(self) -> tuple[Step, ...]:
         """For people: what is read and done, as a tree."""
 
+    def outputs(self) -> tuple[tuple[str, str], ...] | None:
+        """Name and Spark's type of each column of the answer; None where only Spark knows them."""
+        return None
+
     def rests_on(self) -> list[str]:
         """What was proven for it beside its text, and what of it is an estimate."""
         found = (line for leaf in self.leaves() if leaf is not self for line in leaf.rests_on())
@@ -166,6 +170,11 @@ class Leaf(Plan):
         """Itself."""
         return (self,)
 
+    @property
+    def surveyed(self) -> PinnedTable:
+        """The table of whose files its funnel and its sources tell."""
+        return self.pinned[0]
+
     @abstractmethod
     def asked(self) -> Iterator[tuple[str, int]]:
         """Columns, by table uuid and field id, that it names, or what it's answered from."""
@@ -208,3 +217,13 @@ class Leaf(Plan):
 def used_indexes(skipped: Sequence[Skipped]) -> tuple[str, ...]:
     """The indexes that let files be left out."""
     return tuple(one.index for one in skipped if one.files)
+
+
+def outputs_of(
+    block: Block | RowBlock, names: Sequence[str | None]
+) -> tuple[tuple[str, str], ...] | None:
+    """A block's outputs under the names that its answer has."""
+    types = [output.expr.type for output in block.outputs]
+    if not all(types):
+        return None
+    return tuple((name or "", type_ or "") for name, type_ in zip(names, types, strict=True))

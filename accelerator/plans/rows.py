@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.iceberg import PinnedTable
 from accelerator.metrics import Metrics
-from accelerator.plans.node import Leaf, used_indexes
+from accelerator.plans.node import Leaf, outputs_of, used_indexes
 from accelerator.plans.told import Step, counted, short, size
 from accelerator.plans.tried import MANIFESTS, Tried
 from rewrite.expr import columns
@@ -36,6 +36,10 @@ class RowsPlan(Leaf):
     engine: str
     tried: tuple[Tried, ...]
     names: tuple[str | None, ...]
+
+    def outputs(self) -> tuple[tuple[str, str], ...] | None:
+        """See `Plan.outputs`."""
+        return outputs_of(self.block, self.names)
 
     @property
     def files_total(self) -> int:

@@ -24,6 +24,7 @@ from accelerator.plans import RowsPlan
 from accelerator.rows.queue import Found, Group, GroupQueue, Places, RowPlaces
 from rewrite.expr import Column
 from rewrite.render import quote
+from rewrite.row_block import RowBlock
 from rewrite.rows_sql import order_sql, renderer, where_sql
 
 _ROWS = 500_000
@@ -47,6 +48,7 @@ class SortedRows:
         self._names = [n or "" for n in plan.names]
         self._sql = self._sorting()
         self._found = Found(plan.block.sought)
+        self._as_read = _as_read(plan.block)
 
     @property
     def counted(self) -> Counted:
@@ -98,6 +100,10 @@ class SortedRows:
         return found
 
     def _sorted(self, groups: list[Group], left: pa.Table | None) -> pa.Table:
+        if self._as_read is not None:
+            read = self._read(groups)
+            columns = [read.column(name) for name in self._as_read]
+            return pa.table(columns, names=[f"c{i}" for i in range(len(columns))])
         rows = self._run(self._sql, {"acc_rows": self._read(groups)})
         if left is None or not left.num_rows:
             return rows
@@ -164,6 +170,14 @@ class SortedRows:
     def _given(self, rows: pa.Table) -> pa.Table:
         outputs = rows.select([f"c{i}" for i in range(len(self._types))])
         return conform(outputs, self._names, self._types)
+
+
+def _as_read(block: RowBlock) -> list[str] | None:
+    """The columns that are given as they're read; None where there is anything to compute."""
+    if block.order or block.conjuncts:
+        return None
+    names = [o.expr.name for o in block.outputs if isinstance(o.expr, Column)]
+    return names if len(names) == len(block.outputs) else None
 
 
 def _no_rows(columns: Sequence[Column]) -> pa.Table:

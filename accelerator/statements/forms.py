@@ -128,6 +128,17 @@ FORMS = (
         always=True,
     ),
     Form(
+        "SHOW QUERIES",
+        kinds.ShowQueries,
+        "id string, started time, user string, source string, state string, elapsed_ms double,"
+        " engine string, rewritten boolean, cached boolean, cubes array<string>,"
+        " indexes array<string>, tables array<string>, reason string, files_total bigint,"
+        " files_read bigint, bytes_read bigint, rows bigint, error string, shape string,"
+        " sql string",
+        "SHOW QUERIES SINCE 24 HOURS LIMIT 20",
+        always=True,
+    ),
+    Form(
         "OPTIMIZE",
         kinds.OptimizeTable,
         "files_before bigint, files_after bigint, bytes_before bigint, bytes_after bigint,"

@@ -40,6 +40,7 @@ from accelerator.statements.kinds import (
     ShowConstraints,
     ShowCubes,
     ShowIndexes,
+    ShowQueries,
     ShowRecycleBin,
     ShowRelateColumns,
     ShowStatistics,
@@ -223,10 +224,24 @@ def _show(reader: Reader) -> Statement | None:
     if reader.take("INDEXES"):
         reader.meant(EXAMPLES["SHOW INDEXES"])
         return ShowIndexes(_shown_table(reader))
+    if reader.take("QUERIES"):
+        reader.meant(EXAMPLES["SHOW QUERIES"])
+        return _show_queries(reader)
     if reader.take("RELATE", "COLUMNS"):
         reader.meant(EXAMPLES["SHOW RELATE COLUMNS"])
         return ShowRelateColumns(_shown_table(reader))
     return None
+
+
+def _show_queries(reader: Reader) -> ShowQueries:
+    shown = ShowQueries()
+    if reader.take("SINCE"):
+        shown = replace(shown, hours=reader.number("a number of hours"))
+        reader.expect("HOURS")
+    if reader.take("LIMIT"):
+        shown = replace(shown, limit=reader.whole("a number of rows"))
+    reader.end("SINCE n HOURS, LIMIT n or the end, in this order")
+    return shown
 
 
 def _shown_table(reader: Reader) -> tuple[str, ...] | None:

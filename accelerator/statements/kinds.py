@@ -138,6 +138,14 @@ class ShowStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowQueries:
+    """SHOW QUERIES: the newest statements of the query log; `hours` None: however old."""
+
+    hours: float | None = None
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
 class ShowConstraints:
     """SHOW CONSTRAINTS, of all tables or of one."""
 
@@ -277,13 +285,18 @@ class NotBuilt:
 class Query:
     """What begins as a query does; `bare` is `sql` without the hint PLAIN, which sets `plain`.
 
-    One that is `translated` was written in another dialect.
+    One that is `translated` was written in another dialect. Where a client's names were completed,
+    `tables` are those that it names, in full, and `names` what its outputs are called: None for one
+    that has no name, or instead of all where they aren't known.
     """
 
     sql: str
     bare: str
     plain: bool = False
     translated: bool = False
+    tables: tuple[TableName, ...] = ()
+    names: tuple[str | None, ...] | None = None
+    timed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +322,7 @@ Statement = (
     | ShowRecycleBin
     | ShowCubes
     | ShowStatistics
+    | ShowQueries
     | ShowConstraints
     | AddConstraint
     | DropConstraint

@@ -186,6 +186,15 @@ class Reader:
             text += f".{self._digits() or ''}"
         return float(text)
 
+    def whole(self, what: str) -> int:
+        """A whole number without a sign, of 18 digits at most."""
+        place = self._next
+        text = self._digits()
+        if text is None or len(text) > 18:
+            self._next = place
+            raise self.error(what)
+        return int(text)
+
     def _digits(self) -> str | None:
         word = self._words[self._next] if self._next < len(self._words) else None
         if word is None or not (word.key.isascii() and word.key.isdigit()):

@@ -39,8 +39,8 @@ class LocalFiles:
             target.parent.mkdir(parents=True, exist_ok=True)
             for tries in range(DRAFTS_MAX):
                 draft = target.with_name(f"{target.name}#{secrets.randbits(63)}")
-                write_synced(draft, data)
                 try:
+                    write_synced(draft, data)  # of a full disk half of it may stay
                     os.link(draft, target)
                     break
                 except FileExistsError:

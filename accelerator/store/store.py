@@ -95,6 +95,11 @@ class Store:
         files = open_files(root, options)
         return cls(files, max_age_s=max_age_s, read_only=read_only, now_ms=now_ms)
 
+    @property
+    def files(self) -> Files:
+        """Its files, for what stands beside the versions: the query log."""
+        return self._files
+
     # Reading
 
     def registry(self, *, fresh: bool = False) -> RegistryVersion:

@@ -488,6 +488,14 @@ def test_statistics_are_of_one_table():
     assert run(Fake(), "show", "statistics").exit_code == 2
 
 
+def test_queries_are_a_statement():
+    fake = Fake()
+    run(fake, "queries")
+    run(fake, "queries", "--hours", "1.5", "--limit", "7")
+    assert fake.asked == ["SHOW QUERIES LIMIT 100", "SHOW QUERIES SINCE 1.500000 HOURS LIMIT 7"]
+    assert run(Fake(), "queries", "--limit", "-1").exit_code == 2
+
+
 def test_undrop_is_a_statement():
     fake = Fake()
     run(fake, "undrop", "sales")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from accelerator.config import Config, describe
+from accelerator.config import Config
 from accelerator.errors import ConfigError
+from accelerator.setting_fields import describe
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "configuration.md"
 

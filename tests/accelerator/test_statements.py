@@ -40,6 +40,7 @@ from accelerator.statements.kinds import (
     ShowConstraints,
     ShowCubes,
     ShowIndexes,
+    ShowQueries,
     ShowRecycleBin,
     ShowRelateColumns,
     ShowStatistics,
@@ -77,6 +78,9 @@ OURS = [
     ("SHOW CUBES ON d.`o.x`", ShowCubes(("d", "o.x"))),
     ("show cubes in 2020_orders", ShowCubes(("2020_orders",))),
     ("SHOW STATISTICS ON d.orders", ShowStatistics(("d", "orders"))),
+    ("SHOW QUERIES", ShowQueries()),
+    ("show queries since 1.5 hours limit 0;", ShowQueries(1.5, 0)),
+    ("SHOW QUERIES LIMIT 20", ShowQueries(limit=20)),
     ("show statistics from `o.x`;", ShowStatistics(("o.x",))),
     ("SHOW CONSTRAINTS FROM d.2020_orders", ShowConstraints(("d", "2020_orders"))),
     (

@@ -207,7 +207,7 @@ def test_ctrl_c_waits_for_no_start_of_spark(warehouse, tmp_path):
     with Terminal(words, cwd=work, environment=environment) as terminal:
         terminal.expect("accelerator>")
         for _ in range(2):  # the second statement waits for the same start
-            terminal.type("SELECT 1;\r")
+            terminal.type("SELECT 1 LIMIT 1;\r")
             terminal.expect("starting Spark …")
             terminal.type("\x03")
             terminal.expect("cancelled")
@@ -218,7 +218,9 @@ def test_ctrl_c_waits_for_no_start_of_spark(warehouse, tmp_path):
         terminal.type("\x04")
         assert terminal.end() == 0
     assert "said by the JVM" not in terminal.text
-    with Terminal(["sql", *words, "SELECT 1"], cwd=work, environment=environment) as terminal:
+    with Terminal(
+        ["sql", *words, "SELECT 1 LIMIT 1"], cwd=work, environment=environment
+    ) as terminal:
         terminal.expect("starting Spark …")
         terminal.type("\x03")
         terminal.expect("cancelled")
@@ -229,7 +231,7 @@ def test_ctrl_c_waits_for_no_start_of_spark(warehouse, tmp_path):
 
 def test_a_start_that_fails_tells_the_last_words(warehouse, tmp_path):
     environment = fake_spark(tmp_path, "no such jar: pw=hunter2hunter2", "false")
-    statement = ["sql", "--warehouse", str(warehouse), "SELECT 1"]
+    statement = ["sql", "--warehouse", str(warehouse), "SELECT 1 LIMIT 1"]
     environment["ACCELERATOR_SPARK_CONF"] = '{"spark.a.password": "hunter2hunter2"}'
     quiet, shown = (ran([*statement, *more], tmp_path, environment) for more in ([], ["-v"]))
     assert quiet.returncode == shown.returncode == 1

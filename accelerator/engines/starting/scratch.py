@@ -30,6 +30,14 @@ def folder() -> Path:
         return _made[pid]
 
 
+def forget() -> None:
+    """Removes this process's folder, for who ends it without its exit's functions."""
+    with _lock:
+        made = _made.pop(os.getpid(), None)
+    if made is not None:
+        shutil.rmtree(made, ignore_errors=True)
+
+
 def log_file() -> Path:
     """Where the JVM's words are kept."""
     return folder() / "spark.log"

@@ -1,0 +1,27 @@
+"""Which reader asks a catalog: the file itself of a SQLite catalog, PyIceberg, or the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from accelerator.iceberg.catalogs import (
+    CatalogReader,
+    CatalogSettings,
+    JvmCatalog,
+    JvmLocated,
+    PyIcebergCatalog,
+)
+from accelerator.iceberg.sqlite import SqliteCatalog, sqlite_file
+
+
+def reader_of(settings: CatalogSettings, jvm_located: JvmLocated | None = None) -> CatalogReader:
+    """The cheapest reader for those settings; touches nothing yet."""
+    if settings.type == "jvm":
+        return JvmCatalog(settings, jvm_located)
+    file = sqlite_file(settings)
+    return PyIcebergCatalog(settings) if file is None else SqliteCatalog(settings, file)
+
+
+def are_files(readers: Mapping[str, CatalogReader]) -> bool:
+    """Whether all of them are files here, which answer at once."""
+    return all(isinstance(one, SqliteCatalog) for one in readers.values())
