@@ -1,4 +1,4 @@
-"""What a Trino client asks, as values: a statement that is about the client's session, or one to run.
+"""What a Trino client asks, as values: about its own session, or a statement to run.
 
 `requests.py` reads them; the gateway answers those of sessions itself, workers answer the rest.
 """
