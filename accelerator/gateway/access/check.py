@@ -1,0 +1,493 @@
+"""What a statement needs, and whether somebody may do that; before anything is planned or read.
+
+Views are the asker's own doing: who reads one needs its tables too. So a view never gives more
+than its reader has, whoever made it or changes it later, and the same holds for cubes that are
+published. An object that isn't there and one that may not be used give the same error, and rules
+are asked before any catalog is.
+
+A view is read here and once more by the planner: one that is replaced in between by somebody who
+changes the catalog is checked as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from accelerator.errors import UNFIT, AcceleratorError
+from accelerator.gateway.access.access import GATEWAY, Access, Action, Object
+from accelerator.gateway.access.errors import AccessDeniedError
+from accelerator.gateway.access.named import named
+from accelerator.iceberg import Pin, PinnedTable
+from accelerator.metadata_table import SUFFIX
+from accelerator.relate.property import relate_columns
+from accelerator.statements import kinds
+from accelerator.statements.kinds import Statement, TableName
+from cubes.definition import from_dict
+from rewrite.dotted import parts_of
+from rewrite.facts import ViewFacts
+from rewrite.parse import PARSER_FAILS, parse
+from rewrite.spark_words import words
+
+if TYPE_CHECKING:
+    from accelerator.services import Services
+    from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
+
+FullName = tuple[str, ...]
+_PUBLISHED = "accelerator.published.cube"
+_RELATIONS_MAX = 5_000
+_VIEWS_MAX = 16
+_STATES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
+_METADATA = words("""
+    all_data_files all_delete_files all_entries all_files all_manifests changes data_files
+    delete_files entries files history manifests metadata_log_entries partitions position_deletes
+    refs rewrite snapshots
+""")
+"""Names behind a table's own by which Iceberg tells of it, or of its changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that a statement does. `asked` is what its text names, which errors may tell."""
+
+    action: Action
+    object: Object
+    asked: Object
+
+
+def needs(statement: Statement, services: Services) -> list[Need]:
+    """All that the statement needs, as far as that can be told; nothing is refused."""
+    asking = _Asking(Access.all(), services)
+    asking.statement(statement)
+    return asking.needs
+
+
+def check(statement: Statement, access: Access, services: Services) -> frozenset[FullName] | None:
+    """The full names of the tables and views that the statement reads, those under views too.
+
+    None where they can't be told, so that no answer of it may be kept for others; that is only
+    where everything is allowed.
+
+    Raises:
+        AccessDeniedError: it needs what isn't allowed or isn't there, or that can't be told.
+        CatalogError: a catalog can't be asked for what the rules allow.
+    """
+    asking = _Asking(access, services)
+    try:
+        asking.statement(statement)
+    except AcceleratorError:
+        if access.everything:  # what is wrong is told by what runs the statement
+            return None
+        raise
+    return frozenset(asking.tables) if asking.is_whole else None
+
+
+def denied(action: Action, object: Object) -> AccessDeniedError:
+    """The one error for what may not be used and for what isn't there."""
+    return AccessDeniedError(
+        f"there is no {object} that you may {action}",
+        hint="check the name, or ask whoever keeps the gateway's policy",
+    )
+
+
+def _refused(why: str) -> AccessDeniedError:
+    """The error for what can't be checked; the reason quotes no name."""
+    return AccessDeniedError(
+        f"it can't be told whether you may do that: {why}",
+        hint="docs/reference/access.md says what is checked",
+    )
+
+
+class _Asking:
+    """One statement's needs, each asked for as it's found."""
+
+    def __init__(self, access: Access, services: Services) -> None:
+        self._access, self._services = access, services
+        self._lake, self._pin = services.lake, services.lake.pin()
+        self._case = services.context.settings().get("case_sensitive") == "true"
+        self._catalogs = frozenset(services.lake.catalogs)
+        self._seen: set[tuple[FullName, Action]] = set()
+        self.needs: list[Need] = []
+        self.tables: set[FullName] = set()
+        self.is_whole = True
+
+    @cached_property
+    def _registry(self) -> RegistryVersion:
+        return self._services.store.registry()
+
+    def statement(self, statement: Statement) -> None:  # noqa: PLR0912 - one case for each kind
+        """Asks for all that it needs."""
+        match statement:
+            case kinds.Query():
+                self._query(statement.bare)
+            case kinds.CreateCube():
+                self._manage_cube(statement.name, may_lack=True)
+                self._query(statement.select_sql)
+            case kinds.EstimateCube():
+                self._query(statement.cube.select_sql)
+            case kinds.BuildCube() | kinds.CompactCube() | kinds.DropCube():
+                self._manage_cube(statement.name)
+            case kinds.PublishCube():
+                self._publish(statement)
+            case kinds.UndropCube():
+                self._undrop(statement)
+            case kinds.CreateIndex():
+                self._create_index(statement)
+            case kinds.BuildIndex() | kinds.DropIndex():
+                self._manage_index(statement.name)
+            case kinds.BuildAll():
+                self._build_all(statement.table)
+            case (
+                kinds.ShowCubes()
+                | kinds.ShowIndexes()
+                | kinds.ShowRecycleBin()
+                | kinds.ShowConstraints()
+                | kinds.ShowRelateColumns()
+                | kinds.ShowStatistics()
+            ):
+                if statement.table is not None:
+                    self._table("read", statement.table)
+            case kinds.ShowQueries():  # everybody's
+                self._need("metrics", GATEWAY, GATEWAY)
+            case kinds.AddConstraint():
+                self._table("change", statement.table)
+                if statement.constraint.references is not None:
+                    self._table("read", statement.constraint.references)
+            case kinds.ValidateConstraint():
+                self._validate(statement)
+            case kinds.AddRelateColumn():
+                self._add_relate(statement)
+            case (
+                kinds.DropConstraint()
+                | kinds.DropRelateColumn()
+                | kinds.VacuumTable()
+                | kinds.OptimizeTable()
+            ):
+                self._table("change", statement.table)
+            case (
+                kinds.ExplainAccelerate()
+                | kinds.ExplainAnalyze()
+                | kinds.ExplainWhyNot()
+                | kinds.Verify()
+            ):
+                self._query(statement.query.bare)
+                self._told_by_explaining()
+            case kinds.NotBuilt():
+                if statement.table is not None:
+                    self._table("change", statement.table)
+            case kinds.Other():
+                self._untold("it's neither a query nor a statement of the accelerator's own")
+            case _:
+                raise _refused("the statement isn't known")
+
+    # Queries.
+
+    def _query(self, sql: str) -> None:
+        found = named(sql, case_sensitive=self._case)
+        if found.untold:
+            self._untold(found.untold)
+        for parts in found.tables:
+            if self._services.context.is_temporary(parts):
+                self._untold("a view of the session hides a table's name")
+                continue
+            full = self._lake.resolve(parts)
+            self._relation(full, Object.table(full), 0)
+
+    def _relation(self, full: FullName, asked: Object, depth: int) -> None:
+        """Reading a table, a view, or what Iceberg tells of a table behind its name."""
+        if (full, "read") in self._seen:
+            return
+        self._seen.add((full, "read"))
+        if len(self._seen) > _RELATIONS_MAX or depth > _VIEWS_MAX:
+            self._untold("its views are nested too deeply")
+            return
+        bare = tuple(_without_suffix(part) for part in full)
+        if bare != full:
+            places = [i for i, part in enumerate(full) if part != bare[i]]
+            self._read_table(bare[: places[0] + 1], asked)
+            return
+        if self._access.may("read", Object.table(full)):
+            pinned = self._pinned(full)
+            if pinned is not None:
+                self._reads(full, pinned, asked)
+                return
+            view = self._view(full)
+            if view is not None:
+                self._need("read", Object.table(full), asked)
+                self.tables.add(full)
+                self._view_tables(view, asked, depth)
+                return
+        if len(full) > 2 and _is_of_table(full[-1]):
+            self._read_table(full[:-1], asked)
+            return
+        self._absent("read", asked)
+
+    def _view_tables(self, view: ViewFacts, asked: Object, depth: int) -> None:
+        found = named(view.sql, case_sensitive=self._case)
+        if found.untold:
+            self._untold(found.untold)
+        for parts in found.tables:
+            self._relation(view.full(parts), asked, depth + 1)
+
+    def _read_table(self, full: FullName, asked: Object) -> None:
+        pinned = None
+        if self._access.may("read", Object.table(full)):
+            pinned = self._pinned(full)
+        if pinned is None:
+            self._absent("read", asked)
+        else:
+            self._reads(full, pinned, asked)
+
+    def _reads(self, full: FullName, pinned: PinnedTable, asked: Object) -> None:
+        self._need("read", Object.table(full), asked)
+        self.tables.add(full)
+        cube = pinned.properties.get(_PUBLISHED)
+        if cube is not None:
+            record = self._registry.cubes.get(cube)
+            if record is None:
+                self._absent("read", asked)
+            else:
+                self._under_cube(record, "read", asked)
+
+    def _told_by_explaining(self) -> None:
+        """What plans tell of beside the query's own tables: cubes over these, relate columns."""
+        own = frozenset(self.tables)
+        told: set[FullName] = set()
+        for record in self._registry.cubes.values():
+            under = tables_of(record)
+            if under is None or not own.isdisjoint(under):
+                told |= under or {_UNREADABLE}
+        for full in own:
+            pinned = self._pinned(full)
+            if pinned is not None:
+                told |= dimensions(pinned)
+        for full in sorted(told - own):
+            if not self._access.may("read", Object.table(full)):
+                raise AccessDeniedError(
+                    "explaining it would tell of more than you may read",
+                    hint="run the query itself",
+                )
+
+    # Cubes and indexes.
+
+    def _manage_cube(self, name: str, *, may_lack: bool = False) -> CubeRecord | None:
+        asked = Object("cube", (name,))
+        self._need("manage", asked, asked)
+        record = self._registry.cubes.get(name)
+        if record is not None:
+            self._under_cube(record, "manage", asked)
+        elif not may_lack:
+            self._absent("manage", asked)
+        return record
+
+    def _under_cube(self, record: CubeRecord, action: Action, asked: Object) -> None:
+        """Reading the cube's tables; errors tell of what was asked for alone."""
+        under = tables_of(record)
+        if under is None:
+            self._absent(action, asked)
+            return
+        for full in sorted(under):
+            self._under(full, action, asked)
+
+    def _under(self, full: FullName, action: Action, asked: Object) -> None:
+        need = Need("read", Object.table(full), asked)
+        self.needs.append(need)
+        self.tables.add(full)
+        if not self._access.may("read", need.object):
+            raise denied(action, asked)
+
+    def _publish(self, statement: kinds.PublishCube) -> None:
+        record = self._manage_cube(statement.name)
+        target = statement.table
+        if target is None and record is not None:
+            if record.published is not None:
+                target = tuple(record.published.split("."))
+            else:
+                target = (*parts_of(record.table)[:-1], f"{record.name}_cube")
+        if target is not None:
+            asked = Object.table(self._lake.resolve(target))
+            self._need("change", asked, asked)
+
+    def _undrop(self, statement: kinds.UndropCube) -> None:
+        asked = Object("cube", (statement.name,))
+        self._need("manage", asked, asked)
+        if statement.new_name is not None:
+            new = Object("cube", (statement.new_name,))
+            self._need("manage", new, new)
+        found = [one.cube for one in self._registry.bin if one.cube.name == statement.name]
+        if not found:
+            self._absent("manage", asked)
+        else:
+            self._under_cube(found[-1], "manage", asked)
+
+    def _create_index(self, statement: kinds.CreateIndex) -> None:
+        self._manage_index(statement.name, may_lack=True)
+        pinned, asked = self._table("read", statement.table)
+        if pinned is not None:
+            for full in sorted(dimensions(pinned, statement.column[0])):
+                self._under(full, "read", asked)
+
+    def _manage_index(self, name: str, *, may_lack: bool = False) -> None:
+        asked = Object("index", (name,))
+        self._need("manage", asked, asked)
+        record = self._registry.indexes.get(name)
+        if record is None:
+            if not may_lack:
+                self._absent("manage", asked)
+            return
+        for full in sorted(self._of_index(record)):
+            self._under(full, "manage", asked)
+
+    def _of_index(self, record: IndexRecord) -> set[FullName]:
+        """Its tables; its own alone where that may not be read, so that nobody looks for it."""
+        full = parts_of(record.table)
+        if not self._access.may("read", Object.table(full)):
+            return {full}
+        return tables_of_index(record, self._pin)
+
+    def _build_all(self, table: TableName) -> None:
+        pinned, asked = self._table("read", table)
+        if pinned is None:
+            return
+        uuid = pinned.facts.uuid
+        for cube in self._registry.cubes.values():
+            if cube.table_uuid == uuid:
+                self._need("manage", Object("cube", (cube.name,)), asked)
+                self._under_cube(cube, "manage", asked)
+        for index in self._registry.indexes.values():
+            if index.table_uuid == uuid:
+                self._need("manage", Object("index", (index.name,)), asked)
+                for full in sorted(self._of_index(index)):
+                    self._under(full, "manage", asked)
+
+    # Tables.
+
+    def _table(self, action: Action, parts: TableName) -> tuple[PinnedTable | None, Object]:
+        """An Iceberg table of that name; views and metadata have none of what is done to tables."""
+        full = self._lake.resolve(parts)
+        asked = Object.table(full)
+        self._need(action, asked, asked)
+        pinned = None
+        if not self._services.context.is_temporary(parts):
+            pinned = self._pinned(full)
+        if pinned is None:
+            self._absent(action, asked)
+        elif action == "read":
+            self._reads(full, pinned, asked)
+        else:
+            self.tables.add(full)
+        return pinned, asked
+
+    def _validate(self, statement: kinds.ValidateConstraint) -> None:
+        from accelerator.constraints.declared import constraints_of
+
+        pinned, asked = self._table("read", statement.table)
+        if pinned is None:
+            return
+        for one in constraints_of(self._lake, pinned.parts):
+            if one.name.lower() == statement.name.lower() and one.references is not None:
+                self._under(self._lake.resolve(one.references), "read", asked)
+
+    def _add_relate(self, statement: kinds.AddRelateColumn) -> None:
+        """The fact is changed; each table that a qualifier brings in is read, in their order."""
+        pinned, _ = self._table("change", statement.table)
+        tables = [] if pinned is None else [pinned.parts]
+        for parts in _qualifiers(statement, self._untold):
+            lowered = tuple(part.lower() for part in parts)
+            if any(tuple(p.lower() for p in t[-len(parts) :]) == lowered for t in tables):
+                continue
+            found, _ = self._table("read", parts)
+            if found is not None:
+                tables.append(found.parts)
+
+    # What is asked of the rules and of catalogs.
+
+    def _need(self, action: Action, object: Object, asked: Object) -> None:
+        self.needs.append(Need(action, object, asked))
+        if not self._access.may(action, object):
+            raise denied(action, asked)
+
+    def _absent(self, action: Action, asked: Object) -> None:
+        self.is_whole = False
+        if not self._access.everything:
+            raise denied(action, asked)
+
+    def _untold(self, why: str) -> None:
+        self.is_whole = False
+        if not self._access.everything:
+            raise _refused(why)
+
+    def _pinned(self, full: FullName) -> PinnedTable | None:
+        """The table of that full name in one of the lake's catalogs."""
+        if len(full) < 2 or full[0] not in self._catalogs:
+            return None
+        return self._pin.pinned(full)
+
+    def _view(self, full: FullName) -> ViewFacts | None:
+        if len(full) < 2 or full[0] not in self._catalogs:
+            return None
+        return self._pin.view(full)
+
+
+_UNREADABLE: FullName = ("", "", "")
+
+
+def tables_of(record: CubeRecord) -> frozenset[FullName] | None:
+    """The full names of the tables under a cube; None where its definition can't be read."""
+    try:
+        cube = from_dict(dict(record.definition))
+        return frozenset(parts_of(table.name) for table in cube.tables)
+    except (*UNFIT, AcceleratorError):
+        return None
+
+
+def dimensions(pinned: PinnedTable, column: str | None = None) -> set[FullName]:
+    """The tables behind a table's relate columns, or behind the one of that name."""
+    return {
+        join.table
+        for one in relate_columns(pinned.properties)
+        if column is None or one.name.lower() == column.lower()
+        for join in one.path
+    }
+
+
+def tables_of_index(record: IndexRecord, pin: Pin) -> set[FullName]:
+    """An index's table, and the dimensions of the relate column that it may be on."""
+    full = parts_of(record.table)
+    pinned = pin.pinned(full) if record.field_id < 0 else None
+    return {full} | (set() if pinned is None else dimensions(pinned, record.column))
+
+
+def _qualifiers(
+    statement: kinds.AddRelateColumn, untold: Callable[[str], None]
+) -> Iterator[TableName]:
+    """The names of tables before columns, in the order in which they're looked up."""
+    if statement.expression:
+        yield from (path[:-1] for path in _columns_in(statement.expression, untold) if path[1:])
+    elif statement.source[1:]:
+        yield statement.source[:-1]
+    for pair in statement.equalities:
+        yield from (path[:-1] for path in pair if path[1:])
+
+
+def _columns_in(text: str, untold: Callable[[str], None]) -> Iterable[TableName]:
+    try:
+        tree = parse(f"SELECT {text}")
+    except PARSER_FAILS:
+        untold("its expression can't be parsed here")
+        return ()
+    return [tuple(part.name for part in one.parts) for one in tree.find_all(exp.Column)]
+
+
+def _without_suffix(part: str) -> str:
+    return part[: -len(SUFFIX)] if part.lower().endswith(SUFFIX) else part
+
+
+def _is_of_table(part: str) -> bool:
+    """Whether Iceberg takes the part behind a table's name for its metadata, or a state of it."""
+    lowered = part.lower()
+    return lowered in _METADATA or lowered.startswith(_STATES)

@@ -1,0 +1,98 @@
+"""Listings of what somebody may know of: rows of SHOW about other objects are left out.
+
+A row is about a table, and maybe about more: the tables that a cube joins, those that a constraint
+refers to, those behind a relate column. It stays where all of them may be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from accelerator.errors import AcceleratorError
+from accelerator.gateway.access.access import Access, Object
+from accelerator.gateway.access.check import dimensions, tables_of, tables_of_index
+from accelerator.statements import kinds
+from accelerator.statements.kinds import Statement
+from rewrite.dotted import parts_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from accelerator.services import Services
+
+Row = dict[str, Any]
+
+
+def visible(statement: Statement, table: pa.Table, access: Access, services: Services) -> pa.Table:
+    """The answer of a SHOW statement without the rows that aren't the asker's to know.
+
+    A published table's name is left out where the table may not be read. Other answers stay.
+    """
+    if access.everything:
+        return table
+    keep = _KEEP.get(type(statement))
+    if keep is None:
+        return table
+    import pyarrow as pa
+
+    seen = _Seen(access, services)
+    rows = [row for row in table.to_pylist() if keep(seen, row)]
+    for row in rows:
+        if row.get("published") is not None and not seen.reads_named(row["published"]):
+            row["published"] = None
+    return pa.Table.from_pylist(rows, schema=table.schema)
+
+
+class _Seen:
+    """What one asker may read."""
+
+    def __init__(self, access: Access, services: Services) -> None:
+        self._access, self._services = access, services
+        self._pin = services.lake.pin()
+        self._registry = services.store.registry()
+
+    def reads(self, full: tuple[str, ...]) -> bool:
+        return self._access.may("read", Object.table(full))
+
+    def reads_named(self, name: str) -> bool:
+        """The same of a full name as text; False where it isn't one."""
+        try:
+            return self.reads(parts_of(name))
+        except AcceleratorError:
+            return False
+
+    def cube(self, row: Row) -> bool:
+        record = self._registry.cubes.get(row["cube"])
+        under = None if record is None else tables_of(record)
+        return under is not None and all(map(self.reads, under))
+
+    def dropped(self, row: Row) -> bool:
+        found = next((one.cube for one in self._registry.bin if one.cube.id == row["id"]), None)
+        under = None if found is None else tables_of(found)
+        return under is not None and all(map(self.reads, under))
+
+    def index(self, row: Row) -> bool:
+        record = self._registry.indexes.get(row["index"])
+        if record is None or not self.reads_named(record.table):
+            return False
+        return all(map(self.reads, tables_of_index(record, self._pin)))
+
+    def constraint(self, row: Row) -> bool:
+        there = row["references"]
+        return self.reads_named(row["table"]) and (there is None or self.reads_named(there))
+
+    def relate(self, row: Row) -> bool:
+        if not self.reads_named(row["table"]):
+            return False
+        pinned = self._pin.pinned(parts_of(row["table"]))
+        return pinned is not None and all(map(self.reads, dimensions(pinned, row["name"])))
+
+
+_KEEP: dict[type, Callable[[_Seen, Row], bool]] = {
+    kinds.ShowCubes: _Seen.cube,
+    kinds.ShowIndexes: _Seen.index,
+    kinds.ShowRecycleBin: _Seen.dropped,
+    kinds.ShowConstraints: _Seen.constraint,
+    kinds.ShowRelateColumns: _Seen.relate,
+}
