@@ -1,0 +1,55 @@
+"""SHOW FUNCTIONS names what the door translates, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from accelerator.gateway.metadata.functions import Function, functions
+from rewrite.client import Client
+from rewrite.dialects import translated_for
+
+_COLUMNS = {
+    "a": "int",
+    "x": "double",
+    "c": "decimal(9,2)",
+    "s": "string",
+    "d": "date",
+    "u": "timestamp_ntz",
+}
+_VALUES = {
+    "T": "a",
+    "bigint": "a",
+    "double": "x",
+    "decimal(p,s)": "c",
+    "varchar": "s",
+    "date": "d",
+    "timestamp(p)": "u",
+    "boolean": "(a = 1)",
+}
+_CONSTANTS = {"substr": "1", "substring": "1", "ntile": "4"}
+
+
+def _call(one: Function) -> str:
+    name, _, types, kind, *_ = one
+    arguments = [_VALUES[type_] for type_ in types.split(", ") if type_]
+    if name in _CONSTANTS:
+        arguments = [_CONSTANTS[name] if value == "a" else value for value in arguments]
+    if name == "date_trunc":
+        arguments[0] = "'day'"
+    given = "*" if name == "count" and not types else ", ".join(arguments)
+    return f"{name}({given}){' OVER (ORDER BY a)' if kind == 'window' else ''}"
+
+
+@pytest.mark.parametrize("one", functions(), ids=lambda one: f"{one[0]}({one[2]})")
+def test_it_is_translated(one: Function) -> None:
+    from datetime import UTC, datetime
+
+    client = Client(catalog="c", schema="s", now=datetime(2024, 1, 1, tzinfo=UTC))
+    keys = " GROUP BY a" if one[0] == "grouping" else ""
+    sql = f"SELECT {_call(one)} AS f FROM t{keys}"
+    assert translated_for(client, sql, "trino", lambda _: _COLUMNS, ["c"]).text
+
+
+def test_each_is_named_once() -> None:
+    found = [one[:3] for one in functions()]
+    assert len(found) == len(set(found))
