@@ -26,7 +26,7 @@ if [ "$${major:-0}" -lt 17 ]; then \
 fi
 endef
 
-.PHONY: help setup java format check lint types arrows unit test test-full mutants fuzz fuzz-bytes demo bench docs clean
+.PHONY: help setup java format check lint types arrows unit served test test-full mutants fuzz fuzz-bytes demo bench docs clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -60,13 +60,16 @@ arrows: $(READY)
 	@$(BIN)/deptry .
 
 unit: $(READY)
-	@$(BIN)/python -m pytest -m 'not spark and not slow' -n $(WORKERS) -q tests
+	@$(BIN)/python -m pytest -m 'not spark and not slow and not served' -n $(WORKERS) -q tests
+
+served: $(READY)
+	@$(BIN)/python -m pytest -m 'served and not spark and not slow' -n $(WORKERS) --dist loadfile -q tests
 
 check: lint types arrows unit ## format, lint, types, import arrows and the tests without Java; two minutes at most
 
 test: $(READY) ## check's tests and the Spark tests
 	@$(need_java)
-	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory unit served
 	@status=0; $(BIN)/python -m pytest -m 'spark and not slow' -n $(SPARK_WORKERS) --dist loadfile --again -q --durations=40 tests || status=$$?; \
 	  if [ $$status -ne 0 ] && [ $$status -ne 5 ]; then exit $$status; fi
 

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
+from accelerator.cli.gateway import serve_command
 from accelerator.cli.options import Options, common, one_statement, sql_input, statements
+from accelerator.cli.passwords import password_command
 from accelerator.cli.terminal import printing, say
 from accelerator.statements.text import split_statements
 
@@ -286,6 +288,25 @@ def show_command(what: str, table: str | None, *, options: Options) -> None:
         _print([session.query(f"SHOW {what.upper().replace('-', ' ')}{on}")], options)
 
 
+@main.command("queries")
+@click.option(
+    "--hours", type=click.FloatRange(min=0), help="Those of so many hours; by default of any time."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(0, 100_000),
+    default=100,
+    show_default=True,
+    help="At most so many, the newest first.",
+)
+@common
+def queries_command(hours: float | None, limit: int, *, options: Options) -> None:
+    """List what was asked lately, by whichever process: the query log of the store."""
+    since = "" if hours is None else f" SINCE {hours:f} HOURS"
+    with options.session() as session:
+        _print([session.query(f"SHOW QUERIES{since} LIMIT {limit}")], options, 0)
+
+
 @main.command("build")
 @click.argument("cubes", nargs=-1)
 @click.option("--index", "indexes", multiple=True, help="Build this index; may be given again.")
@@ -476,6 +497,10 @@ def validate_command(table: str, constraint: str | None, *, options: Options) ->
         else:
             say(f"{table} has no constraints", err=True)
     sys.exit(0 if held else 1)
+
+
+main.command("password")(password_command)
+main.add_command(serve_command)
 
 
 def _column(session: Session, sql: str, name: str) -> list[str]:

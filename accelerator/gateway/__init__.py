@@ -1,1 +1,24 @@
-"""The gateway: sessions behind Trino's protocol, for clients that know no Python."""
+"""The gateway: sessions behind Trino's protocol, for clients that know no Python.
+
+`start(config)` runs one in a thread; `accelerator serve` in the foreground.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from accelerator.config import Config
+    from accelerator.gateway.serving import Running
+    from accelerator.gateway.settings import GatewaySettings
+
+
+def start(config: Config, settings: GatewaySettings | None = None, **given: Any) -> Running:
+    """Starts a gateway in a thread; it listens when this returns, and ends with its `with`.
+
+    Without `settings` they're the defaults with what is `given`, on a port that is free.
+    ConfigError where it can't start, ImportError without the packages of the extra `gateway`.
+    """
+    from accelerator.gateway import serving
+
+    return serving.start(config, settings, **given)

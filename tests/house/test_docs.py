@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from accelerator.cli.main import main
 from accelerator.cli.shell import COMMANDS as SHELL
 from accelerator.config import Config
+from accelerator.gateway.settings import GatewaySettings
 from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.grammar import INDEX_KINDS
 from rewrite.reason import REASONS
@@ -44,6 +45,11 @@ def test_reasons_stand_in_order():
 @pytest.mark.parametrize("one", [field.name for field in fields(Config)])
 def test_every_setting_has_a_row(one):
     assert f"| `{one}` |" in (REFERENCE / "configuration.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("one", [one.name for one in fields(GatewaySettings)])
+def test_every_setting_of_the_gateway_has_a_row(one):
+    assert f"| `{one}` |" in (REFERENCE / "gateway.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("heading", EXAMPLES)

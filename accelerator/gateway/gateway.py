@@ -1,0 +1,488 @@
+"""The gateway itself: what each statement goes through, whatever protocol it came by.
+
+What is asked → who may → how many at once → what is kept of it → a worker. Nothing here speaks
+HTTP. Promises: a statement that fails takes nothing along; equal statements that run at once are
+run once; what a policy or a file of users says counts from the moment it was read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from accelerator.config import Config
+from accelerator.errors import AcceleratorError, UntranslatedError
+from accelerator.gateway.access.access import GATEWAY, Access, Object
+from accelerator.gateway.access.audit import Audit, Decision
+from accelerator.gateway.access.errors import AccessDeniedError
+from accelerator.gateway.access.policy import Policy
+from accelerator.gateway.access.tls import Tls
+from accelerator.gateway.access.users import User, Users
+from accelerator.gateway.access.watched import Reloaded, Watched
+from accelerator.gateway.answering import LONG, Answering
+from accelerator.gateway.cache import Made
+from accelerator.gateway.client_sessions import PROPERTIES, Wishes, changes
+from accelerator.gateway.history import SHOWN_MAX, History, Record, Wanted, slow_line
+from accelerator.gateway.limits import Admission, Limit, Slot, Who
+from accelerator.gateway.maintenance import Maintenance
+from accelerator.gateway.monitoring import Monitoring, Parts
+from accelerator.gateway.query_log import opened
+from accelerator.gateway.query_log import record as logged
+from accelerator.gateway.settings import GatewaySettings
+from accelerator.gateway.statements import Page, Pages, Statement
+from accelerator.gateway.timeline import Timeline
+from accelerator.gateway.tracing import Tracing
+from accelerator.gateway.trino import kinds
+from accelerator.gateway.trino.kinds import ClientSession, Request
+from accelerator.gateway.trino.requests import request
+from accelerator.gateway.trino.types import columns
+from accelerator.gateway.trino.values import encode, pages
+from accelerator.gateway.workers.messages import Header, rows_of
+from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
+from accelerator.maintenance.daemon import Schedule
+from rewrite.dotted import joined
+
+_log = logging.getLogger("accelerator.gateway")
+_INLINE_CELLS = 2000
+"""So few values are written as JSON at once; more in a thread, so that others don't wait."""
+_AT_HAND_BYTES = 128 * 1024
+"""Answers of fewer bytes that are kept are kept as JSON, too."""
+_SWEEP_S = 2.0
+_ACCESSES_MAX = 4096
+_NO_POLICY = Policy.none()
+_EXPLAINED_MS = 100.0
+"""How a statement that took longer was answered is asked for at once: the worker may forget it."""
+_EXPLAINED_AT_ONCE = 4
+_READ_S = 20.0
+"""The last page of a statement may be asked for again for so long."""
+_NO_HEADERS: Mapping[str, str] = {}
+_RESULT = pa.schema([("result", pa.bool_())])
+_DONE = b"[[true]]"
+"""What Trino answers to a statement without rows: JDBC's driver fails where there is no column."""
+VERSION = "476"
+"""The release of Trino's whose protocol this is: clients choose by it what they send."""
+
+
+class Gateway:
+    """Belongs to one event loop; `start` before anything else."""
+
+    def __init__(self, config: Config, settings: GatewaySettings) -> None:
+        """ConfigError where the users, or the policy, can't be read."""
+        self.config, self.settings = config, settings
+        self.users = None if settings.users is None else Users.load(settings.users)
+        self.audit = None if settings.audit_log is None else Audit(settings.audit_log)
+        self.tls = None
+        if settings.tls_certificate is not None and settings.tls_key is not None:
+            self.tls = Tls(settings.tls_certificate, settings.tls_key)
+        self._policy = _policy(settings.policy)
+        started = PoolSettings(
+            settings.workers_started, settings.threads, settings.time_zones, {"version": VERSION}
+        )
+        self.pool = Pool(config, started)
+        self._accesses_of: Policy | None = None
+        self._accesses: dict[User, Access] = {}
+        self.answering = Answering(config, settings, self.pool)
+        self.admission = Admission(self._limits(), wait_max_s=settings.queue_timeout_s)
+        self.maintenance = self._maintenance()
+        self.started = time.time()
+        self.history = History(settings.history_max)
+        self.log = opened(config) if settings.query_log and not config.store_read_only else None
+        self.timeline = Timeline()
+        self.monitoring = Monitoring(
+            Parts(
+                self.started,
+                self.pool,
+                self.answering.cache,
+                self.admission,
+                self.history,
+                self.maintenance,
+                self.tls,
+                self.broken_files,
+            )
+        )
+        self.tracing = Tracing.of(settings.tracing_endpoint)
+        self._explaining: set[asyncio.Task[None]] = set()
+        self.statements: dict[str, Statement] = {}
+        self._numbers = itertools.count()
+        self._encoders = ThreadPoolExecutor(2, thread_name_prefix="encoder")
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Starts the workers; NoWorkerError where none can open its session."""
+        await self.pool.start()
+        self._tasks = [asyncio.create_task(self._sweep())]
+        if self.maintenance is not None:
+            self._tasks.append(asyncio.create_task(self.maintenance.run()))
+        self.monitoring.start()
+
+    async def close(self) -> None:
+        """Ends all statements and workers."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for statement in list(self.statements.values()):
+            statement.cancel()
+        for task in self._explaining:
+            task.cancel()
+        self.monitoring.close()
+        await self.pool.close()
+        if self.tracing is not None:
+            await asyncio.to_thread(self.tracing.close)
+        self.answering.close()
+        if self.users is not None:
+            self.users.close()
+        for log in (self.audit, self.log):
+            if log is not None:
+                await asyncio.to_thread(log.close)
+        self._encoders.shutdown(wait=False, cancel_futures=True)
+
+    def _maintenance(self) -> Maintenance | None:
+        settings = self.settings
+        if not settings.maintenance or self.config.store_read_only:
+            return None
+        schedule = Schedule(
+            settings.maintenance_interval_s,
+            full_every=settings.maintenance_full_every,
+            snapshots=settings.maintenance_snapshots,
+        )
+        return Maintenance(self.pool, schedule)
+
+    # Who asks
+
+    def access(self, user: User) -> Access:
+        """What the user may do."""
+        policy = self.policy
+        if policy is not self._accesses_of:
+            self._accesses_of, self._accesses = policy, {}
+        known = self._accesses.get(user)
+        if known is None:
+            if len(self._accesses) >= _ACCESSES_MAX:
+                self._accesses.clear()
+            known = self._accesses[user] = policy.access(user)
+        return known
+
+    @property
+    def policy(self) -> Policy:
+        """The newest policy that could be read."""
+        return _NO_POLICY if self._policy is None else self._policy.value
+
+    def impersonated(self, asking: User, name: str) -> User:
+        """The user as whom `asking` wants to ask; AccessDeniedError where they may not."""
+        if name == asking.name:
+            return asking
+        if self.users is None and self._policy is None:
+            return User(name)
+        # Where there are users and no policy nobody has said that one may ask as another.
+        may = self.access(asking).may("impersonate", Object("user", (name,)))
+        allowed = may and self._policy is not None
+        self.decided(asking.name, "", "impersonate", f"user {name}", allowed=allowed)
+        if not allowed:
+            raise AccessDeniedError(
+                "the user may not ask as another one",
+                hint="leave out the session's user, or allow impersonate in the policy",
+            )
+        known = None if self.users is None else self.users.named(name)
+        return known or User(name)
+
+    def decided(
+        self, user: str, address: str, action: str, object: str, *, allowed: bool, id: str = ""
+    ) -> None:
+        """Tells the audit log, where there is one."""
+        if self.audit is not None:
+            self.audit.record(Decision(user, address, action, object, allowed, id))
+
+    # Statements
+
+    async def submit(
+        self,
+        sql: str,
+        client: ClientSession,
+        user: User,
+        principal: str,
+        address: str = "",
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> Statement:
+        """Begins a statement; what is wrong with it is its own error.
+
+        `principal` is who was known by a password, to whom the pages are given; `user` as whom
+        they ask. One whose answer is kept has ended already. A trace that the `headers` name is
+        continued.
+        """
+        statement = Statement(sql, client, user, principal, next(self._numbers), address)
+        page = await self._kept(statement)
+        self.history.began(statement)
+        if self.tracing is not None:
+            self.tracing.began(statement, headers)
+        if page is None:
+            self.statements[statement.id] = statement
+            statement.begin(self._pages(statement), self._finished)
+        else:
+            statement.end(page, self._finished)
+        return statement
+
+    async def _kept(self, statement: Statement) -> Page | None:
+        """The one page of an answer that is kept; None where it has to be made."""
+        try:
+            asked = await _read(statement)
+            wishes = Wishes.of(statement.client.properties, 0.0)
+        except AcceleratorError:
+            return None  # it's told where it's asked again
+        key = await self.answering.key(statement, asked, wishes, self.access(statement.user))
+        entry = None if key is None else await self.answering.kept(key, statement)
+        if key is None or entry is None:
+            return None
+        parametric = statement.client.parametric_datetime
+        known = entry.made.get(parametric)
+        if known is None:
+            if len(entry.bodies) > 1 or len(entry.bodies[0]) > _AT_HAND_BYTES:
+                return None
+            rows = rows_of(entry.bodies[0])
+            named = columns(rows.schema, entry.about.get("names"), parametric_datetime=parametric)
+            data = encode(rows, parametric_datetime=parametric)
+            known = entry.made[parametric] = Made(named, data)
+            self.answering.cache.grown(key)
+        try:
+            self.admission.passing(self._who(statement))
+        except AcceleratorError:
+            return None  # the same is told where it's asked again
+        figures = statement.figures
+        figures.cached, figures.metrics = True, entry.metrics
+        figures.tables = list(entry.versions)
+        statement.columns = known.columns
+        statement.update_type = entry.about.get("update_type")
+        return Page(known.data, entry.rows, is_last=True)
+
+    def _who(self, statement: Statement) -> Who:
+        user, client = statement.user, statement.client
+        return Who(user.name, user.roles, user.groups, client.source, frozenset(client.client_tags))
+
+    def found(self, id: str, slug: str, principal: str | None) -> Statement | None:
+        """The statement of that id, for who knows its slug and, where there are users, began it."""
+        statement = self.statements.get(id)
+        if statement is None or not statement.is_known_by(slug, principal):
+            return None
+        return statement
+
+    def forget(self, statement: Statement) -> None:
+        """Nobody will ask for its pages any more."""
+        statement.cancel()
+        self.statements.pop(statement.id, None)
+
+    def _finished(self, statement: Statement) -> None:
+        self._audited(statement)
+        record = self.history.ended(statement)
+        if self.log is not None:
+            self.log.add(logged(record))
+        self.monitoring.ended(record)
+        failed = record.state != "FINISHED"
+        self.timeline.ended(time.time(), record.elapsed_ms, failed=failed, cached=record.cached)
+        if self.tracing is not None:
+            self.tracing.ended(record)
+        if self.settings.slow_s and record.elapsed_ms > 1000 * self.settings.slow_s:
+            _log.warning("slow statement %s", _in_one_line(slow_line(record)))
+        is_slow = record.elapsed_ms > _EXPLAINED_MS and not record.cached
+        if record.number and is_slow and len(self._explaining) < _EXPLAINED_AT_ONCE:
+            task = asyncio.create_task(self._explain(record))
+            self._explaining.add(task)
+            task.add_done_callback(self._explaining.discard)
+
+    async def _explain(self, record: Record) -> None:
+        await self.explained(record)
+
+    async def explained(self, record: Record) -> Record:
+        """With how it's answered, where a worker knows that still; else as it was."""
+        if record.explanation is None and record.number:
+            record.explain(await self.pool.explained(record.worker, record.number))
+        return record
+
+    def broken_files(self) -> dict[str, bool]:
+        """Which of its files can't be used as they are now, so that older contents count."""
+        files = {"users": self.users, "policy": self._policy, "certificate": self.tls}
+        return {what: one.error is not None for what, one in files.items() if one is not None}
+
+    def _audited(self, statement: Statement) -> None:
+        if self.audit is None:
+            return
+        user, address, id = statement.user.name, statement.address, statement.id
+        error, figures = statement.error, statement.figures
+        for name in figures.tables:
+            self.decided(user, address, "read", f"table {joined(name)}", allowed=True, id=id)
+        if error is not None and error.code == AccessDeniedError.code:
+            self.decided(user, address, "statement", error.message, allowed=False, id=id)
+        elif error is None and statement.update_type:
+            self.decided(user, address, statement.update_type, "", allowed=True, id=id)
+
+    async def _sweep(self) -> None:
+        """Gives up what no client has asked for in a while; reads files that have changed."""
+        while True:
+            await asyncio.sleep(_SWEEP_S)
+            now = time.monotonic()
+            self.timeline.running(time.time(), self.history.running)
+            for statement in list(self.statements.values()):
+                limit = _READ_S if statement.is_read else self.settings.client_timeout_s
+                if not statement.waiting and now - statement.asked > limit:
+                    self.forget(statement)
+            self._reload()
+
+    def _reload(self) -> None:
+        """A file that has changed counts; a broken one is told, and the one before stays."""
+        files = (("users", self.users), ("policy", self._policy), ("certificate", self.tls))
+        for what, watched in files:
+            found = Reloaded() if watched is None else watched.reloaded()
+            if found.error is not None:
+                _log.error("the %s stay as they were: %s", what, found.error)
+            if found.changed:
+                _log.info("the %s were read anew", what)
+                if what == "policy":
+                    self.admission.reload(self._limits())
+
+    def _limits(self) -> tuple[Limit, ...]:
+        given = self.policy.limits
+        if given is not None:
+            return given
+        most, waiting = self.settings.statements_max, self.settings.queue_max
+        return (Limit(name="all statements", concurrent=most, queued=waiting),)
+
+    async def _pages(self, statement: Statement) -> Pages:
+        """All pages of a statement."""
+        client, figures = statement.client, statement.figures
+        wishes = Wishes.of(client.properties, self.config.timeout_s)
+        asked = await _read(statement)
+        if isinstance(asked, kinds.Refused):
+            raise UntranslatedError(f"{asked.what} isn't supported", hint=asked.hint)
+        if isinstance(asked, kinds.OfSession) and not isinstance(asked, kinds.Use):
+            self._change(statement, asked)
+            yield Page(_DONE, 1, is_last=True)
+            return
+        memory = 0
+
+        def told(slot: Slot) -> None:
+            figures.activity = f"waits for its turn, {slot.position} in the queue"
+
+        async with self.admission.slot(self._who(statement), memory=memory, told=told):
+            figures.began, figures.state, figures.activity = time.time(), "PLANNING", ""
+            access = self.access(statement.user)
+            key = await self.answering.key(statement, asked, wishes, access)
+            job = partial(self._job, statement, asked, wishes)
+            async with aclosing(self.answering.frames(statement, asked, key, job)) as frames:
+                async for frame in frames:
+                    figures.state = "RUNNING"
+                    if isinstance(asked, kinds.Use):  # there is such a schema
+                        continue
+                    async with aclosing(self._of_frame(statement, frame)) as made:
+                        async for page in made:
+                            yield page
+        if isinstance(asked, kinds.Use):
+            self._change(statement, asked)
+            yield Page(_DONE, 1, is_last=True)
+
+    def _change(self, statement: Statement, asked: kinds.OfSession) -> None:
+        if isinstance(asked, kinds.SetAuthorization) and asked.user is not None:
+            self.impersonated(statement.user, asked.user)
+        found = changes(asked, statement.client)
+        statement.headers, statement.update_type = found.headers, found.update_type
+        statement.columns = columns(_RESULT)
+
+    async def _of_frame(self, statement: Statement, frame: Frame) -> Pages:
+        """Its rows as pages; the last one of the last frame is the last of all."""
+        parametric = statement.client.parametric_datetime
+        rows = rows_of(frame.body)
+        if statement.columns is None:
+            about = frame.header
+            statement.update_type = about.get("update_type")
+            names = about.get("names")
+            statement.columns = columns(rows.schema, names, parametric_datetime=parametric)
+        if frame.is_last:
+            statement.figures.metrics = frame.header["metrics"]
+            statement.figures.tables = [tuple(one) for one in frame.header.get("tables", ())]
+        if rows.num_rows * max(1, rows.num_columns) <= _INLINE_CELLS:
+            if rows.num_rows or frame.is_last:
+                data = encode(rows, parametric_datetime=parametric)
+                yield Page(data, rows.num_rows, frame.is_last)
+            return
+        pieces = list(pages(rows.to_batches(), self.settings.page_bytes))
+        loop = asyncio.get_running_loop()
+        for number, piece in enumerate(pieces, 1):
+            encoded = partial(encode, piece, parametric_datetime=parametric)
+            data = await loop.run_in_executor(self._encoders, encoded)
+            yield Page(data, piece.num_rows, frame.is_last and number == len(pieces))
+
+    def _job(self, statement: Statement, asked: Request, wishes: Wishes) -> Header:
+        client = statement.client
+        session = [
+            [one.name, client.properties.get(one.name, one.default), one.default, one.type, one.doc]
+            for one in PROPERTIES.values()
+        ]
+        given = asdict(client)
+        given["capabilities"] = sorted(client.capabilities)
+        given["user"] = statement.user.name
+        return {
+            "kind": type(asked).__name__,
+            "request": asdict(asked),
+            "client": given,
+            "access": self.access(statement.user).to_json(),
+            "timeout_s": wishes.timeout_s,
+            "accelerate": wishes.accelerate,
+            "facts": {
+                "session": session,
+                "roles": sorted(statement.user.roles),
+                "queries": self._runtime(statement, asked),
+            },
+        }
+
+    def _runtime(self, statement: Statement, asked: Request) -> list[dict[str, Any]]:
+        """The newest statements, for `system.runtime.queries`, of which the user may know."""
+        if not isinstance(asked, kinds.Run) or "runtime" not in asked.sql.lower():
+            return []
+        user = statement.user
+        of = None if self.access(user).may("metrics", GATEWAY) else user.name
+        if self.users is not None and self._policy is None:
+            of = user.name
+        return [
+            {
+                "query_id": one.id,
+                "state": "FAILED" if one.state == "CANCELLED" else one.state,
+                "user": one.user,
+                "source": one.source or None,
+                "query": one.sql,
+                "queued_time_ms": one.queued_ms,
+                "analysis_time_ms": int(one.planning_ms),
+                "planning_time_ms": int(one.planning_ms),
+                "created": one.created,
+                "end": one.created + one.elapsed_ms / 1000 if one.is_over else None,
+                "error_code": one.error or None,
+            }
+            for one in self.history.newest()(Wanted(of=of, limit=SHOWN_MAX))
+        ]
+
+
+async def _read(statement: Statement) -> Request:
+    """What the statement asks for; an AcceleratorError where that can't be told."""
+    sql, client = statement.sql, statement.client
+    if len(sql) + sum(map(len, client.prepared.values())) > LONG:
+        return await asyncio.to_thread(request, sql, client)
+    return request(sql, client)
+
+
+def _in_one_line(found: dict[str, Any]) -> str:
+    """As JSON of ASCII alone, so that no text in it is taken for another line of a log."""
+    return json.dumps(found)
+
+
+def _policy(path: str | None) -> Watched[Policy] | None:
+    if path is None:
+        return None
+    file = Path(path)
+    return Watched([file], lambda: Policy.load(file))

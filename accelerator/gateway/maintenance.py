@@ -1,0 +1,64 @@
+"""The store's maintenance beside a gateway: a worker of its own vacuums it, round by round.
+
+Promise: it's there as long as the gateway is. A worker that dies, or can't be made, is followed by
+another one, later each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+
+from accelerator.errors import UNFIT
+from accelerator.gateway.trino.errors import Told
+from accelerator.gateway.workers.messages import Header
+from accelerator.gateway.workers.pool import NoWorkerError, Pool, WorkerLostError
+from accelerator.maintenance.daemon import Round, Schedule, Vacuumed
+from accelerator.maintenance.exporter import Exporter
+from accelerator.store import Line
+
+_log = logging.getLogger("accelerator.gateway")
+_PAUSE_S, _PAUSE_MAX_S = 5.0, 600.0
+
+
+class Maintenance:
+    """Of one gateway; `exporter` has its figures, under the names that they have alone."""
+
+    def __init__(self, pool: Pool, schedule: Schedule) -> None:
+        self._pool, self._schedule = pool, schedule
+        self.exporter = Exporter()
+
+    async def run(self) -> None:
+        """Keeps a worker at it; ends by being cancelled."""
+        pause = _PAUSE_S
+        while True:
+            try:
+                async with aclosing(self._pool.maintained(self._schedule)) as frames:
+                    async for frame in frames:
+                        if frame.kind == "told":
+                            self._hear(frame.header)
+                            pause = _PAUSE_S
+                        else:
+                            error = Told.from_dict(frame.header.get("error"))
+                            _log.error("the store isn't maintained: %s", error.message)
+            except (WorkerLostError, NoWorkerError) as error:
+                _log.error("the store isn't maintained: %s", error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _PAUSE_MAX_S)
+
+    def _hear(self, told: Header) -> None:
+        try:
+            if "ended" in told:
+                self.exporter.ended(Round(**told["ended"]))
+                return
+            done = Vacuumed(**told["vacuumed"])
+            lines = tuple(Line(**line) for line in told["lines"])
+        except UNFIT as error:
+            _log.error("what the store's maintenance told can't be read: %s", error)
+            return
+        self.exporter.vacuumed(done, lines)
+        if done.error is not None:
+            _log.error("%s: %s", done.table, done.error)
+        elif done.files:
+            _log.info("%s: %d files deleted, %d bytes", done.table, done.files, done.bytes)

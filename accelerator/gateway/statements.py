@@ -1,0 +1,249 @@
+"""A statement from its POST to its last page: what runs it, what its client has read, when it ends.
+
+Promises: the client's pages come in order, each may be asked again until the next one is; a client
+that reads slowly makes the worker wait; one that goes away makes the statement end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from accelerator.errors import AcceleratorError, CancelledError
+from accelerator.gateway.access.users import User
+from accelerator.gateway.trino.errors import Told, told
+from accelerator.gateway.trino.kinds import ClientSession
+from accelerator.gateway.trino.results import State
+
+_AHEAD = 2
+"""Pages that are made before the client asks for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows as JSON, `data` None where a statement has none; the last one has `is_last`."""
+
+    data: bytes | None = None
+    rows: int = 0
+    is_last: bool = False
+
+
+@dataclass(slots=True)
+class Figures:
+    """What is known of it so far; times in seconds since the epoch."""
+
+    state: State = "QUEUED"
+    created: float = field(default_factory=time.time)
+    began: float | None = None
+    ended: float | None = None
+    rows: int = 0
+    bytes: int = 0
+    cached: bool = False
+    activity: str = ""
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    worker: int = 0
+    """The process that runs it, or has; 0: none has yet."""
+    number: int = 0
+    """Its number there."""
+    tables: list[tuple[str, ...]] = field(default_factory=list)
+
+    @property
+    def queued_ms(self) -> int:
+        """How long it has waited for its turn."""
+        return int(((self.began or self.ended or time.time()) - self.created) * 1000)
+
+    @property
+    def elapsed_ms(self) -> int:
+        """How long ago it came, or how long it took."""
+        return int(self.took_ms)
+
+    @property
+    def took_ms(self) -> float:
+        """The same, to a microsecond."""
+        return round(max(0.0, (self.ended or time.time()) - self.created) * 1000, 3)
+
+
+Pages = AsyncGenerator[Page, None]
+
+
+class Statement:
+    """One statement of a client; belongs to the event loop.
+
+    `make` gives its pages; it may set `columns`, `headers`, `update_type` before the first one.
+    """
+
+    def __init__(
+        self,
+        sql: str,
+        client: ClientSession,
+        user: User,
+        principal: str,
+        number: int,
+        address: str = "",
+    ) -> None:
+        self.id = statement_id(number)
+        self.slug = secrets.token_urlsafe(24)
+        self.sql, self.client, self.address = sql, client, address
+        self.user, self.principal = user, principal
+        self.figures = Figures()
+        self.columns: list[dict[str, Any]] | None = None
+        self.headers: list[tuple[str, str]] = []
+        self.update_type: str | None = None
+        self.error: Told | None = None
+        self.asked = time.monotonic()
+        self.waiting = 0
+        self._token, self._given = 0, Page()
+        self._pages: asyncio.Queue[Page] = asyncio.Queue(_AHEAD)
+        self._reading = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._finished: list[Callable[[Statement], None]] = []
+
+    def begin(self, pages: Pages, finished: Callable[[Statement], None]) -> None:
+        """Starts making its pages; `finished` is told once, when it's over in whatever way."""
+        self._finished.append(finished)
+        self._task = asyncio.create_task(self._make(pages))
+        self._task.add_done_callback(self._made)
+
+    def end(self, page: Page, finished: Callable[[Statement], None]) -> None:
+        """It has this one page, which is the last."""
+        self._finished.append(finished)
+        self.figures.rows, self.figures.bytes = page.rows, len(page.data or b"")
+        self._pages.put_nowait(page)
+        self._end("FINISHED")
+
+    async def _make(self, pages: Pages) -> None:
+        async with aclosing(pages):
+            async for page in pages:
+                self.figures.rows += page.rows
+                self.figures.bytes += len(page.data or b"")
+                if page.is_last:
+                    self._end("FINISHED")
+                await self._pages.put(page)
+                if page.is_last:
+                    return
+        self._end("FINISHED")
+        await self._pages.put(Page(is_last=True))
+
+    def _made(self, made: asyncio.Task[None]) -> None:
+        """Whatever failed, the client is told, and the gateway goes on."""
+        if made.cancelled():
+            self._failed(CancelledError("the statement was cancelled"))
+            return
+        error = made.exception()
+        if error is not None:
+            self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
+        self.error = error.told if isinstance(error, WorkerError) else told(error)
+        self._end("FAILED")
+        while not self._pages.empty():
+            self._pages.get_nowait()
+        self._pages.put_nowait(Page(is_last=True))
+
+    def _end(self, state: State) -> None:
+        if self.figures.ended is None:
+            self.figures.ended = time.time()
+            self.figures.state = state
+            for finished in self._finished:
+                finished(self)
+
+    def is_known_by(self, slug: str, principal: str | None) -> bool:
+        """Whether it's the slug that its client was given, and the one who began it asks."""
+        known = hmac.compare_digest(slug.encode("utf-8", "replace"), self.slug.encode())
+        return known and principal in (None, self.principal)
+
+    def taken(self, worker: int, number: int) -> None:
+        """The process of that id runs it now, under that number."""
+        if self.figures.ended is None:
+            self.figures.worker, self.figures.number = worker, number
+            self.figures.state = "RUNNING"
+
+    def is_begun_by(self, principal: str) -> bool:
+        """Whether it's the one who began it."""
+        return bool(principal) and principal == self.principal
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its last page was given away."""
+        return self._given.is_last
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended; its last pages may not have been read yet."""
+        return self.figures.ended is not None
+
+    def cancel(self) -> None:
+        """Ends it, if it hasn't."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+
+    async def page(self, token: int, wait_s: float) -> tuple[Page | None, int]:
+        """The page of that number, and the next one's; None where there is none after that wait.
+
+        NoSuchPageError for a page that isn't the last given one nor the one behind it.
+        """
+        self.waiting += 1
+        try:
+            async with self._reading:  # a client may ask twice at once
+                if token == self._token and token > 0:
+                    return self._given, token
+                if token != self._token + 1:
+                    raise NoSuchPageError(
+                        f"page {token} isn't there any more", hint="read pages in their order"
+                    )
+                page = await self._next(wait_s)
+                if page is not None:
+                    self._token, self._given = token, page
+                return page, self._token
+        finally:
+            self.waiting -= 1
+            self.asked = time.monotonic()
+
+    async def _next(self, wait_s: float) -> Page | None:
+        if not self._pages.empty():
+            return self._pages.get_nowait()
+        try:
+            return await asyncio.wait_for(self._pages.get(), wait_s)
+        except TimeoutError:
+            return None
+
+    @property
+    def next_token(self) -> int:
+        """The number of the page that hasn't been given yet."""
+        return self._token + 1
+
+
+class NoSuchPageError(AcceleratorError):
+    """A page was asked for that was given before, or would come later."""
+
+    code = "page_not_there"
+
+
+class WorkerError(AcceleratorError):
+    """What a worker has told of a statement."""
+
+    code = "engine_failed"
+
+    def __init__(self, error: Told) -> None:
+        super().__init__(error.message, hint=error.hint)
+        self.told = error
+
+
+def statement_id(number: int) -> str:
+    """As Trino writes them: when, and which one since the gateway's start.
+
+    >>> len(statement_id(7).split("_"))
+    4
+    """
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%d_%H%M%S}_{number % 100_000:05d}_{_RUN}"
+
+
+_RUN = "".join(secrets.choice("abcdefghijkmnpqrstuvwxyz23456789") for _ in range(5))

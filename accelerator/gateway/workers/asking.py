@@ -1,0 +1,405 @@
+"""What a worker does with a statement: what it means, whether its user may, what its rows are.
+
+The order is fixed: a statement is read, its names are completed, the policy is asked for every
+table under it, and only then it's planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from time import perf_counter
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from accelerator.at_once.placed import placed
+from accelerator.errors import MissingCatalogError, StatementError, UntranslatedError
+from accelerator.gateway.access.access import Access
+from accelerator.gateway.access.check import check
+from accelerator.gateway.access.visible import visible
+from accelerator.gateway.metadata.given import Given
+from accelerator.gateway.metadata.metadata import Metadata, UnknownSchemaError
+from accelerator.gateway.pointers import Name, Readers, Versions, has_view, versions
+from accelerator.gateway.trino import kinds
+from accelerator.gateway.trino.constants import Constant, markers, spliced
+from accelerator.gateway.trino.kinds import ClientSession, Request
+from accelerator.gateway.trino.types import trino_type
+from accelerator.gateway.trino.words import words_of
+from accelerator.gateway.workers.lasting import are_lasting, asking_who
+from accelerator.metrics import Metrics
+from accelerator.services import Services
+from accelerator.session import Accelerator
+from accelerator.statements.forms import FORM_OF
+from accelerator.statements.kinds import Query, Statement
+from rewrite.client import Client
+from rewrite.dotted import joined
+from rewrite.unnamed import shown_names
+
+_REQUESTS: Mapping[str, type[Any]] = {
+    one.__name__: one
+    for one in (
+        kinds.Use,
+        kinds.ShowCatalogs,
+        kinds.ShowSchemas,
+        kinds.ShowTables,
+        kinds.ShowColumns,
+        kinds.ShowCreate,
+        kinds.ShowStats,
+        kinds.ShowFunctions,
+        kinds.ShowSession,
+        kinds.ShowRoles,
+        kinds.DescribeInput,
+        kinds.DescribeOutput,
+        kinds.Explain,
+        kinds.Run,
+    )
+}
+
+
+def _timed(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row with its times, which are seconds since 1970, as times."""
+    times = {
+        key: datetime.fromtimestamp(row[key], UTC)
+        for key in ("created", "end")
+        if row.get(key) is not None
+    }
+    return dict(row) | times
+
+
+def _given(facts: Mapping[str, Any]) -> Given:
+    return Given(
+        queries=[_timed(one) for one in facts.get("queries", ())],
+        nodes=facts.get("nodes", ()),
+        properties=[tuple(one) for one in facts["session"]],
+        roles=facts["roles"],
+        own_roles=facts["roles"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A statement as the gateway hands it on."""
+
+    request: Request
+    client: ClientSession
+    access: Access
+    timeout_s: float = 0.0
+    accelerate: bool = True
+    given: Given = field(default_factory=Given)
+    """What only the gateway knows: its statements that run, the session's properties, roles."""
+
+    @property
+    def zone(self) -> str | None:
+        """The time zone in which its client is."""
+        return self.client.time_zone
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Job:
+        """Of a message; LookupError, TypeError or ValueError for what is none."""
+        fields = dict(given["request"])
+        for name in ("table", "name", "schema"):
+            if isinstance(fields.get(name), list):
+                fields[name] = tuple(fields[name])
+        client = dict(given["client"])
+        client["client_tags"] = tuple(client["client_tags"])
+        client["capabilities"] = frozenset(client["capabilities"])
+        return cls(
+            _REQUESTS[given["kind"]](**fields),
+            ClientSession(**client),
+            Access.from_json(given["access"]),
+            float(given["timeout_s"]),
+            bool(given["accelerate"]),
+            _given(given["facts"]),
+        )
+
+
+class Answer:
+    """The rows of one statement, batch by batch, and what is known of them; closed by `with`."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        batches: Iterator[pa.RecordBatch],
+        metrics: Metrics,
+        *,
+        names: list[str] | None = None,
+        update_type: str | None = None,
+    ) -> None:
+        self.schema, self._batches, self.metrics = schema, batches, metrics
+        self._reading_s = 0.0
+        self.names, self.update_type = names, update_type
+        self.tables: list[tuple[str, ...]] = []
+        self.versions: Callable[[], Versions | None] = lambda: None
+
+    @classmethod
+    def of(cls, table: pa.Table, metrics: Metrics | None = None, **more: Any) -> Answer:
+        """Of rows that are there."""
+        batches = iter(table.to_batches())
+        return cls(table.schema, batches, metrics or Metrics(engine="none"), **more)
+
+    @property
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, once; how long they're waited for is counted."""
+        while True:
+            began = perf_counter()
+            batch = next(self._batches, None)
+            self._reading_s += perf_counter() - began
+            if batch is None:
+                return
+            yield batch
+
+    def told(self) -> dict[str, Any]:
+        """For the gateway, with the first rows."""
+        found: dict[str, Any] = {}
+        if self.names is not None:
+            found["names"] = self.names
+        if self.update_type is not None:
+            found["update_type"] = self.update_type
+        return found
+
+    def ended(self) -> dict[str, Any]:
+        """For the gateway, with the last rows."""
+        metrics = self.metrics.to_dict()
+        metrics["execution_ms"] = metrics["execution_ms"] or 1000 * self._reading_s
+        found: dict[str, Any] = {"metrics": metrics, "tables": self.tables}
+        known = self.versions()
+        if known is not None:
+            found["versions"] = [[list(name), version] for name, version in known.items()]
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the reading, if it hasn't ended."""
+        close = getattr(self._batches, "close", None)
+        if close is not None:
+            close()
+
+
+class Asking:
+    """Of one worker; threads share it."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._version = str(settings["version"])
+        self._metadata: WeakKeyDictionary[Accelerator, Metadata] = WeakKeyDictionary()
+
+    def answer(self, session: Accelerator, job: Job) -> Answer:
+        """The answer; an AcceleratorError, or one of Spark's, where there is none."""
+        asked, client, sees = job.request, job.client, job.access.sees
+        metadata = self._metadata.get(session)
+        if metadata is None:
+            metadata = Metadata(session.services.lake, version=self._version)
+            metadata = self._metadata.setdefault(session, metadata)
+        match asked:
+            case kinds.Use(schema, catalog):
+                _check_schema(metadata, catalog or client.catalog, schema, sees)
+                return Answer.of(_NOTHING)
+            case kinds.DescribeInput(sql):
+                return Answer.of(_inputs(sql))
+            case kinds.DescribeOutput(sql):
+                return self._outputs(session, job, metadata, sql)
+            case kinds.Explain():
+                return self._explained(session, job, asked)
+            case kinds.Run(sql):
+                known = metadata.answer(asked, client, sees, job.given)
+                return Answer.of(known) if known is not None else self._run(session, job, sql)
+        found = metadata.answer(asked, client, sees, job.given)
+        if found is None:
+            raise UntranslatedError(f"{type(asked).__name__} isn't answered")
+        return Answer.of(found)
+
+    def _run(self, session: Accelerator, job: Job, sql: str) -> Answer:
+        with placed(sql):
+            statement = self._read(session, job, sql)
+            if isinstance(statement, Query):
+                return self._queried(session, job, statement, sql)
+            check(statement, job.access, session.services)
+            rows = session.answered(statement, sql, job.timeout_s).arrow()
+            shown = visible(statement, rows, job.access, session.services)
+            return Answer.of(shown, update_type=_words(statement))
+
+    def _queried(self, session: Accelerator, job: Job, statement: Query, sql: str) -> Answer:
+        readers, services = session.services.lake.catalogs, session.services
+        for _ in range(_TRIES):
+            tables, before = _tables(statement, job.access, services)
+            # A view may be replaced meanwhile: what is planned has to be what was checked.
+            viewed = not job.access.everything and (before is None or has_view(before))
+            if viewed:
+                tables = check(statement, job.access, services)
+            asks = None if before is None else asking_who(before, services)
+            if asks is not None:
+                raise UntranslatedError(
+                    f"the view {joined(asks)} asks who asks, which nobody can tell it here",
+                    hint="name its tables in the statement, or make a view for each user",
+                )
+            session.queries.check_guards(statement, sql, job.client.user)
+            answer = self._rows(session, statement, sql, job.timeout_s)
+            if viewed and (tables is None or versions(readers, tables) != before):
+                answer.close()
+                continue
+            if statement.names is not None:
+                answer.names = list(shown_names(statement.names))
+            told = tables is not None and not statement.timed
+            if told and before is not None and are_lasting(before, services):
+                answer.versions = partial(_unmoved, readers, before)
+            answer.tables = sorted(tables or ())
+            return answer
+        raise StatementError(
+            "its views were replaced again and again while it was planned", hint="ask again"
+        )
+
+    def _rows(self, session: Accelerator, statement: Query, sql: str, timeout_s: float) -> Answer:
+        pieces = session.queries.stream(statement, timeout_s)
+        if pieces is not None:
+            return Answer(pieces.schema, pieces, pieces.metrics)
+        result = session.answered(statement, sql, timeout_s)
+        return Answer.of(result.arrow(), result.metrics)
+
+    def _read(self, session: Accelerator, job: Job, sql: str) -> Statement:
+        """The statement in Spark SQL, with full names."""
+        found = session.queries.read(sql, "trino", self._client(session, job))
+        if isinstance(found, Query) and not job.accelerate:
+            found = replace(found, plain=True)
+        return found
+
+    def _client(self, session: Accelerator, job: Job) -> Client:
+        client = job.client
+        return Client(
+            catalog=client.catalog,
+            schema=client.schema,
+            user=client.user,
+            time_zone=session.services.context.settings()["time_zone"],
+            version=self._version,
+            now=datetime.now(UTC),
+        )
+
+    def _outputs(self, session: Accelerator, job: Job, metadata: Metadata, sql: str) -> Answer:
+        """DESCRIBE OUTPUT: a row for each column that the statement would give.
+
+        Nobody knows its parameters yet: they are NULL here, or a row where rows are counted.
+        """
+        words = words_of(sql)
+        if given := markers(words):
+            sql = spliced(sql, words, [Constant("NULL", whole="1")] * len(given))
+        known = metadata.answer(kinds.Run(sql), job.client, job.access.sees, job.given)
+        if known is not None:
+            return Answer.of(_described(known.schema, known.schema.names))
+        statement = self._read(session, job, sql)
+        check(statement, job.access, session.services)
+        if not isinstance(statement, Query):
+            return Answer.of(_described(pa.schema([]), []))
+        schema = session.queries.schema(statement)
+        names = schema.names if statement.names is None else shown_names(statement.names)
+        return Answer.of(_described(schema, names))
+
+    def _explained(self, session: Accelerator, job: Job, asked: kinds.Explain) -> Answer:
+        """EXPLAIN: our own, whatever sort of plan Trino would show."""
+        statement = self._read(session, job, asked.sql)
+        check(statement, job.access, session.services)
+        if asked.kind == "VALIDATE":
+            return Answer.of(pa.table({"Valid": pa.array([True])}))
+        if asked.kind == "IO" or asked.format == "GRAPHVIZ":
+            what = asked.format if asked.kind != "IO" else "TYPE IO"
+            raise UntranslatedError(
+                f"EXPLAIN ({what}) isn't supported", hint="EXPLAIN, or EXPLAIN (FORMAT JSON)"
+            )
+        if not isinstance(statement, Query):
+            raise UntranslatedError("EXPLAIN is of queries", hint="EXPLAIN SELECT …")
+        explainer = session.queries.explainer
+        if asked.analyze:
+            session.queries.check_guards(statement, asked.sql, job.client.user)
+        within = job.timeout_s if asked.analyze else None
+        format = "json" if asked.format == "JSON" else "text"
+        text = str(explainer.shown(statement, asked.sql, format, within))
+        return Answer.of(pa.table({"Query Plan": pa.array([text])}))
+
+
+_TRIES = 3
+_NOTHING = pa.table({"result": pa.array([], pa.bool_())})
+_DESCRIBED = pa.schema(
+    [
+        *((name, pa.string()) for name in ("Column Name", "Catalog", "Schema", "Table", "Type")),
+        ("Type Size", pa.int64()),
+        ("Aliased", pa.bool_()),
+    ]
+)
+_INPUTS = pa.schema([("Position", pa.int64()), ("Type", pa.string())])
+
+
+def _tables(
+    statement: Query, access: Access, services: Services
+) -> tuple[Collection[Name] | None, Versions | None]:
+    """The tables and views under the query, of which each may be read, and their versions.
+
+    Where all may be read, and none is a view, the names that were completed are all there are.
+    """
+    readers = services.lake.catalogs
+    if access.everything and statement.tables:
+        known = versions(readers, statement.tables)
+        if known is not None and not has_view(known):
+            return statement.tables, known
+    tables = check(statement, access, services)
+    return tables, None if tables is None else versions(readers, tables)
+
+
+def _unmoved(readers: Readers, before: Versions) -> Versions | None:
+    """The versions under which it was answered, where they are the newest still."""
+    return before if versions(readers, before) == before else None
+
+
+def _check_schema(
+    metadata: Metadata, catalog: str | None, schema: str, sees: Callable[..., bool]
+) -> None:
+    if catalog is None:
+        raise MissingCatalogError(
+            "USE names a schema, and the client has no catalog", hint="USE catalog.schema"
+        )
+    if not metadata.exists(catalog, schema, sees):
+        raise UnknownSchemaError(
+            f"there is no schema {joined((catalog, schema))}",
+            hint=f"SHOW SCHEMAS FROM {joined((catalog,))} lists them",
+        )
+
+
+def _inputs(sql: str) -> pa.Table:
+    """DESCRIBE INPUT: as many markers as the statement has, of types that nobody knows yet."""
+    count = len(markers(words_of(sql)))
+    rows = [{"Position": at, "Type": "unknown"} for at in range(count)]
+    return pa.Table.from_pylist(rows, schema=_INPUTS)
+
+
+def _described(schema: pa.Schema, names: Sequence[str]) -> pa.Table:
+    rows = [
+        {
+            "Column Name": name,
+            "Catalog": "",
+            "Schema": "",
+            "Table": "",
+            "Type": trino_type(field).text,
+            "Type Size": 0,
+            "Aliased": False,
+        }
+        for name, field in zip(names, schema, strict=True)
+    ]
+    return pa.Table.from_pylist(rows, schema=_DESCRIBED)
+
+
+def _words(statement: Statement) -> str | None:
+    """What kind of statement of ours it is, as its words begin: CREATE CUBE.
+
+    None for one that only shows something: to JDBC's driver the others have no rows.
+    """
+    form = FORM_OF.get(type(statement))
+    words = "" if form is None else form.words
+    return None if words.split(" ")[0] in _SHOWING else words
+
+
+_SHOWING = ("SHOW", "EXPLAIN", "VERIFY")

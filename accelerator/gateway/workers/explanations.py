@@ -1,0 +1,88 @@
+"""How a worker's statements are answered, for who asks about one: plan, reasons, funnels.
+
+Nothing is made before somebody asks. Promises: no session lives longer for it, and no plan longer
+than the plan cache keeps it, but for the newest few; what isn't there any more is told as missing.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from accelerator.explained_html import stages
+
+if TYPE_CHECKING:
+    from accelerator.explaining import Explainer
+    from accelerator.plans import Leaf, Plan
+
+_KEPT_MAX = 1024
+_NEWEST = 16
+"""So many plans are kept though nobody else has them."""
+_TEXT_MAX = 20_000
+_REASONS_MAX = 50
+_LEAVES_MAX = 20
+_REASON_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    sql: str
+    plan: weakref.ReferenceType[Plan]
+    explainer: weakref.ReferenceType[Explainer]
+
+
+class Explanations:
+    """Of one worker; threads share it."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        self._newest: deque[Plan] = deque(maxlen=_NEWEST)
+        self._lock = threading.Lock()
+
+    def keep(self, number: int, sql: str, plan: Plan, explainer: Explainer) -> None:
+        """The statement of that number is answered by that plan, as far as is known now."""
+        kept = _Kept(sql, weakref.ref(plan), weakref.ref(explainer))
+        with self._lock:
+            self._kept[number] = kept
+            self._newest.append(plan)
+            if len(self._kept) > _KEPT_MAX:
+                self._kept.popitem(last=False)
+
+    def told(self, number: int) -> dict[str, Any] | None:
+        """As JSON values: `text`, `reasons`, and `tables` with a funnel each; None where it's gone.
+
+        Each stage of a funnel is its name, the share that is left (0 to 1), and a note. `sources`
+        are data files by what answers for them.
+        """
+        with self._lock:
+            kept = self._kept.get(number)
+        if kept is None:
+            return None
+        plan, explainer = kept.plan(), kept.explainer()
+        if plan is None or explainer is None:
+            return None
+        explanation = explainer.of_plan(kept.sql, plan)
+        return {
+            "text": explanation.text()[:_TEXT_MAX],
+            "reasons": [_reason(one) for one in explanation.why_not()[:_REASONS_MAX]],
+            "tables": [_of_table(leaf) for leaf in islice(plan.leaves(), _LEAVES_MAX)],
+        }
+
+
+def _reason(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: v[:_REASON_MAX] if isinstance(v, str) else v for k, v in row.items()}
+
+
+def _of_table(leaf: Leaf) -> dict[str, Any]:
+    funnel = leaf.funnel()
+    found = [] if funnel is None or not funnel.files else list(stages(funnel))
+    return {
+        "table": leaf.surveyed.facts.name if leaf.pinned else "",
+        "used": list(leaf.used()),
+        "sources": leaf.to_dict().get("sources") or {},
+        "funnel": [[label, round(share, 6), note] for label, share, note in found],
+    }

@@ -1,0 +1,264 @@
+"""A worker: takes statements from a socket, runs several at once in its sessions, gives their rows.
+
+It ends when the gateway closes the socket, whatever runs then. What a statement means, and who may
+ask it, is `asking.py`'s.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+
+import pyarrow as pa
+
+from accelerator.config import Config
+from accelerator.engines.starting import scratch
+from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError
+from accelerator.gateway.trino.errors import told
+from accelerator.gateway.workers import messages
+from accelerator.gateway.workers.asking import Answer, Asking, Job
+from accelerator.gateway.workers.explanations import Explanations
+from accelerator.gateway.workers.messages import Header
+from accelerator.gateway.workers.sessions import Sessions
+from accelerator.maintenance.daemon import Round, Schedule, Vacuumed
+from accelerator.planned import told_to
+from accelerator.plans import Plan
+from accelerator.session import Accelerator
+from accelerator.store import Line
+
+_log = logging.getLogger("accelerator.gateway")
+_AHEAD = 2
+"""Pieces that are sent before the gateway has asked for more."""
+_CLOSE_S = 1.0
+_PIECE_BYTES = 4 * 1024**2
+_BATCH_ROWS = 65_536
+
+
+def serve(connection: socket.socket) -> None:
+    """Runs the worker until its socket ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    first = messages.received(connection)
+    if first is None:
+        return
+    worker = _Worker(connection)
+    if worker.open(first[0]):
+        worker.run()
+        worker.close()
+    scratch.forget()
+    # Engines may be in the middle of something; nobody waits for them, and leases have an end.
+    os._exit(0)
+
+
+class _Statement:
+    """One that runs: how it's stopped, and how many pieces it may still send."""
+
+    def __init__(self) -> None:
+        self._credit = threading.Semaphore(_AHEAD)
+        self._stop: Callable[[], None] | None = None
+        self.is_stopped = False
+        self._lock = threading.Lock()
+
+    def more(self) -> None:
+        """The gateway has taken a piece."""
+        self._credit.release()
+
+    def wait(self) -> None:
+        """Until a piece may be sent; CancelledError where it's stopped meanwhile."""
+        self._credit.acquire()
+        self.check()
+
+    def check(self) -> None:
+        if self.is_stopped:
+            raise CancelledError("the statement was cancelled")
+
+    def stop(self) -> None:
+        """Ends it, now or as soon as it begins."""
+        with self._lock:
+            self.is_stopped = True
+            stop = self._stop
+        self._credit.release()
+        if stop is not None:
+            stop()
+
+    @contextmanager
+    def stopped_by(self, stop: Callable[[], None]) -> Iterator[None]:
+        """While it's inside, that function stops its work."""
+        with self._lock:
+            self._stop = stop
+        try:
+            self.check()
+            yield
+        finally:
+            with self._lock:
+                self._stop = None
+
+
+class _Watch:
+    """Tells the gateway of a daemon's work."""
+
+    def __init__(self, tell: Callable[[Header], None]) -> None:
+        self._tell = tell
+
+    def vacuumed(self, done: Vacuumed, lines: tuple[Line, ...]) -> None:
+        """See `maintenance.daemon.Watch`."""
+        self._tell({"vacuumed": done.to_dict(), "lines": [asdict(line) for line in lines]})
+
+    def ended(self, done: Round) -> None:
+        """See `maintenance.daemon.Watch`."""
+        self._tell({"ended": asdict(done)})
+
+
+class _Worker:
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._sending = connection, threading.Lock()
+        self._statements: dict[int, _Statement] = {}
+        self._sessions: Sessions
+        self._asking: Asking
+        self._threads: ThreadPoolExecutor
+        self._explanations = Explanations()
+        self._explaining = ThreadPoolExecutor(1, thread_name_prefix="explaining")
+
+    def open(self, order: Header) -> bool:
+        """Opens the first session; whether that worked."""
+        try:
+            config = Config(**order["config"])
+            self._sessions = Sessions(config, spark=order["spark"], zones_max=order["zones"])
+            self._asking = Asking(order["gateway"])
+            with self._sessions.using():
+                pass
+        except (AcceleratorError, OSError) as error:
+            self._send({"kind": "failed", "error": told(error).to_dict()})
+            return False
+        self._threads = ThreadPoolExecutor(order["threads"], thread_name_prefix="statement")
+        self._send({"kind": "ready", "version": messages.VERSION, "pid": os.getpid()})
+        return True
+
+    def close(self) -> None:
+        """Closes the sessions, as far as that takes a moment: nothing is left on the disk."""
+        closing = threading.Thread(target=self._sessions.close, daemon=True)
+        closing.start()
+        closing.join(_CLOSE_S)
+
+    def run(self) -> None:
+        """Takes messages until the socket ends."""
+        while True:
+            try:
+                message = messages.received(self._connection)
+            except OSError:
+                return
+            if message is None:
+                return
+            self._take(message[0])
+
+    def _take(self, header: Header) -> None:
+        match header["op"]:
+            case "run":
+                statement = self._statements[header["id"]] = _Statement()
+                self._threads.submit(self._answer, header, statement)
+            case "more" | "stop" as op:
+                known = self._statements.get(header["id"])
+                if known is not None:
+                    known.more() if op == "more" else known.stop()
+            case "maintain":
+                given = header["id"], Schedule(**header["schedule"])
+                self._threads.submit(self._maintain, *given)
+            case "explain":
+                self._explaining.submit(self._explain, header["id"])
+
+    def _answer(self, header: Header, statement: _Statement) -> None:
+        number = header["id"]
+        try:
+            statement.check()
+            job = Job.from_dict(header["job"])
+            with (
+                self._sessions.using(job.zone) as session,
+                session.services.cancellation.stoppable() as stop,
+                statement.stopped_by(stop),
+            ):
+                with told_to(self._keeping(number, session)):
+                    answer = self._asking.answer(session, job)
+                self._give(number, statement, answer)
+        except SparkElsewhereError as error:
+            self._send({"kind": "spark", "id": number, "why": error.hint or ""})
+        except CancelledError as error:
+            self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
+        except OSError:
+            return  # the gateway is gone
+        except BaseException as error:
+            # Whatever it is, one statement fails, and the worker goes on.
+            if not isinstance(error, AcceleratorError):
+                _log.warning("a statement failed: %s: %s", type(error).__name__, error)
+            self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
+        finally:
+            self._statements.pop(number, None)
+
+    def _maintain(self, number: int, schedule: Schedule) -> None:
+        """Vacuums round by round, as long as the process lives."""
+        try:
+            with self._sessions.using() as session:
+                watch = _Watch(lambda told: self._send({"kind": "told", "id": number, **told}))
+                session.maintain(schedule, lambda _done: None, stop=threading.Event(), watch=watch)
+        except (AcceleratorError, OSError) as error:
+            self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
+
+    def _keeping(self, number: int, session: Accelerator) -> Callable[[str, Plan], None]:
+        explainer = session.queries.explainer
+        return lambda sql, plan: self._explanations.keep(number, sql, plan, explainer)
+
+    def _explain(self, number: int) -> None:
+        """Says how a statement is answered, and that it isn't known where nobody can tell."""
+        found = None
+        try:
+            found = self._explanations.told(number)
+        except AcceleratorError as error:
+            _log.warning("how a statement was answered can't be told: %s", error)
+        finally:
+            self._send({"kind": "explained", "id": number, "explained": found})
+
+    def _give(self, number: int, statement: _Statement, answer: Answer) -> None:
+        """The rows in pieces of a few megabytes; what was found out with the first and the last."""
+        about = answer.told()
+        with answer:
+            held: pa.Table | None = None
+            for piece in _pieces(answer):
+                if held is not None:
+                    self._rows(number, statement, held, about)
+                    about = {}
+                held = piece
+            last = held if held is not None else answer.schema.empty_table()
+            self._rows(number, statement, last, about | answer.ended())
+
+    def _rows(self, number: int, statement: _Statement, rows: pa.Table, about: Header) -> None:
+        statement.wait()
+        header: Header = {"kind": "rows", "id": number, "rows": rows.num_rows, **about}
+        self._send(header, messages.bytes_of(rows))
+
+    def _send(self, header: Header, body: bytes | pa.Buffer = b"") -> None:
+        head, rest = messages.packed(header, body)
+        with self._sending, suppress(BrokenPipeError):
+            self._connection.sendall(head)
+            if len(rest):
+                self._connection.sendall(rest)
+
+
+def _pieces(answer: Answer) -> Iterator[pa.Table]:
+    """Tables of some megabytes, of whatever batches there are."""
+    gathered: list[pa.RecordBatch] = []
+    size = 0
+    for whole in answer.batches:
+        for begin in range(0, whole.num_rows, _BATCH_ROWS):
+            batch = whole.slice(begin, _BATCH_ROWS)
+            gathered.append(batch)
+            size += batch.nbytes
+            if size >= _PIECE_BYTES:
+                yield pa.Table.from_batches(gathered, schema=answer.schema)
+                gathered, size = [], 0
+    if gathered:
+        yield pa.Table.from_batches(gathered, schema=answer.schema)

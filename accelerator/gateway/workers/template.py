@@ -1,0 +1,79 @@
+"""The process from which workers are forked: it has imported what a session needs, no more.
+
+It has one thread, reads orders from a socket, and ends with it. A worker is there in a fraction of
+the second or two that its imports would take, and shares their memory. Run by
+`python -m accelerator.gateway.workers.template FD`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+
+PRELOADED = (
+    "accelerator.commands",
+    "accelerator.constant_query",
+    "accelerator.explaining",
+    "accelerator.explain",
+    "accelerator.gateway.workers.process",
+    "accelerator.indexing.probing",
+    "accelerator.opening",
+    "accelerator.relate.dimensions",
+    "accelerator.rows.stream",
+    "accelerator.rows.top",
+    "accelerator.at_once.tables",
+    "accelerator.metadata_query",
+    "accelerator.survey",
+    "pyarrow.compute",
+)
+"""What sessions import only when they need it, and workers need."""
+
+
+def main(orders: socket.socket) -> None:
+    """Forks a worker for each order, whose socket comes with it; until the orders end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the gateway, which ends this one
+    signal.signal(signal.SIGCHLD, _reap)
+    for name in PRELOADED:
+        importlib.import_module(name)
+    orders.sendall(b"\n")  # ready
+    while True:
+        with suppress(InterruptedError):
+            data, fds, _, _ = socket.recv_fds(orders, 1, 1)
+            if not data:
+                return
+            _fork(orders, fds[0])
+
+
+def _fork(orders: socket.socket, fd: int) -> None:
+    """The order itself is read from the worker's own socket, by the worker."""
+    pid = os.fork()
+    if pid:
+        os.close(fd)
+        orders.sendall(f"{pid}\n".encode())
+        return
+    status = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        orders.close()
+        from accelerator.gateway.workers.process import serve
+
+        serve(socket.socket(fileno=fd))
+        status = 0
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _reap(_number: int, _frame: object) -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,492 @@
+"""The gateway over HTTP, as a client that means no good speaks it: raw requests, one warehouse."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import http.client
+import json
+import socket
+import ssl
+import subprocess
+import threading
+import time
+import urllib.parse
+
+import pyarrow as pa
+import pytest
+
+from accelerator.config import Config
+from accelerator.gateway import serving
+from accelerator.gateway.access.passwords import hash_password
+from accelerator.gateway.settings import GatewaySettings
+from tests.gateway.support import ROWS, catalog_of, made_warehouse, sales
+
+pytestmark = pytest.mark.served
+
+LONG = "SELECT count(*) FROM sales a, sales b, sales c, sales d WHERE a.id > b.id"
+"""It takes hours."""
+
+
+class Client:
+    """Speaks to one gateway; headers by keyword, as `X-Trino-…`."""
+
+    def __init__(self, url, *, password=None, context=None, **headers):
+        self.url = urllib.parse.urlsplit(url)
+        self.context = context
+        self.headers = {"X-Trino-User": "me", "X-Trino-Catalog": "lake", "X-Trino-Schema": "shop"}
+        self.headers["User-Agent"] = "Trino Python Client/tests"
+        if password is not None:
+            given = base64.b64encode(":".join(password).encode()).decode()
+            self.headers["Authorization"] = f"Basic {given}"
+            self.headers["X-Trino-User"] = password[0]
+        for name, value in headers.items():
+            self.headers[f"X-Trino-{name.replace('_', '-')}"] = value
+
+    def connection(self):
+        if self.context is not None:
+            return http.client.HTTPSConnection(self.url.netloc, context=self.context, timeout=30)
+        return http.client.HTTPConnection(self.url.netloc, timeout=30)
+
+    def request(self, method, path, body=None, headers=None):
+        connection = self.connection()
+        try:
+            given = {**self.headers, **(headers or {})}
+            connection.request(
+                method, path, body, {k: v for k, v in given.items() if v is not None}
+            )
+            response = connection.getresponse()
+            return response.status, response.headers, response.read()
+        finally:
+            connection.close()
+
+    def post(self, sql, **more):
+        status, headers, body = self.request("POST", "/v1/statement", sql.encode(), more)
+        assert status == 200, (status, body)
+        return json.loads(body), headers
+
+    def documents(self, sql, **more):
+        found, headers = self.post(sql, **more)
+        yield found, headers
+        while "nextUri" in found:
+            status, headers, body = self.request("GET", self.path(found["nextUri"]))
+            assert status == 200, (status, body)
+            found = json.loads(body)
+            yield found, headers
+
+    def path(self, uri):
+        return urllib.parse.urlsplit(uri).path
+
+    def rows(self, sql, **more):
+        found = []
+        for one, _ in self.documents(sql, **more):
+            assert "error" not in one, one["error"]
+            found += one.get("data", [])
+        return found
+
+    def error(self, sql, **more):
+        *_, (last, _) = self.documents(sql, **more)
+        return last["error"]
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory):
+    return made_warehouse(tmp_path_factory.mktemp("server") / "warehouse")
+
+
+@pytest.fixture(scope="module")
+def gateway(warehouse):
+    with serving.start(Config.load(None, warehouse=str(warehouse)), workers=1) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(gateway):
+    return Client(gateway.url)
+
+
+def test_a_small_answer_is_the_first_response(warehouse):
+    config = Config.load(None, warehouse=str(warehouse))
+    with serving.start(config, workers=1, first_answer_s=60) as running:
+        found, _ = Client(running.url).post("SELECT count(*) AS n, min(city) FROM sales")
+    assert found["data"] == [[ROWS, "Köln"]]
+    assert [one["name"] for one in found["columns"]] == ["n", "_col1"]
+    assert "nextUri" not in found
+    assert found["stats"]["state"] == "FINISHED"
+
+
+def test_a_large_answer_comes_in_pages_and_each_may_be_asked_again(warehouse):
+    with serving.start(
+        Config.load(None, warehouse=str(warehouse)), workers=1, page_bytes=8192
+    ) as running:
+        client = Client(running.url)
+        found, _ = client.post("SELECT id, city, k, amount FROM sales")
+        rows = found.get("data", [])
+        pages = 0
+        while "nextUri" in found:
+            path = client.path(found["nextUri"])
+            first, again = client.request("GET", path), client.request("GET", path)
+            assert first[0] == again[0] == 200
+            found = json.loads(first[2])
+            assert found.get("data") == json.loads(again[2]).get("data")
+            rows += found.get("data", [])
+            pages += 1
+            before = path
+        assert pages > 2
+        assert sorted(rows) == [
+            [i, sales()["city"][i].as_py(), i % 10, f"{i}.50"] for i in range(ROWS)
+        ]
+        number = before.rpartition("/")[2]
+        assert client.request("GET", before.removesuffix(number) + "1")[0] == 410
+
+
+def test_what_a_client_keeps_is_told_by_headers(client):
+    cases = [
+        ("USE lake.shop", "X-Trino-Set-Schema", "shop"),
+        ("SET SESSION query_max_run_time = '5m'", "X-Trino-Set-Session", "query_max_run_time=5m"),
+        ("PREPARE p FROM SELECT 1 + ?", "X-Trino-Added-Prepare", "p=SELECT+1+%2B+%3F"),
+        ("START TRANSACTION", "X-Trino-Started-Transaction-Id", None),
+    ]
+    for sql, name, value in cases:
+        *_, (_, headers) = client.documents(sql)
+        assert headers[name] == value or (value is None and headers[name]), sql
+    assert client.error("USE lake.nowhere")["errorName"] == "SCHEMA_NOT_FOUND"
+    assert client.error("SET SESSION nothing = 1")["errorName"] == "INVALID_SESSION_PROPERTY"
+    prepared = {"X-Trino-Prepared-Statement": "p=SELECT+id+FROM+sales+WHERE+id+%3D+%3F"}
+    assert client.rows("EXECUTE p USING 7", **prepared) == [[7]]
+
+
+def test_a_commit_is_seen_at_once_and_what_was_kept_is_gone(warehouse):
+    with serving.start(Config.load(None, warehouse=str(warehouse)), workers=2) as running:
+        client = Client(running.url)
+        cache = running.gateway.answering.cache
+        table = catalog_of(warehouse).create_table("shop.moving", sales(1).schema)
+        text = "SELECT count(*) FROM moving"
+        for commits in range(1, 4):
+            table.append(sales(10))
+            for _ in range(3):
+                assert client.rows(text) == [[10 * commits]]
+        assert (cache.hits, cache.stale) == (6, 2)
+        assert client.rows("/* other id */ SELECT  count(*)\nFROM moving") == [[30]]
+        assert cache.hits == 7, "comments and blanks don't count"
+        assert client.rows("SELECT count(*) FROM moving", X_none=None) == [[30]]
+        client.rows(text, **{"X-Trino-Session": "result_cache=false"})
+        assert client.rows("SELECT count(*) FROM moving WHERE at < now()") == [[30]]
+        assert len(cache) == 1
+
+
+def test_equal_statements_at_once_are_run_once(warehouse):
+    with serving.start(Config.load(None, warehouse=str(warehouse)), workers=1) as running:
+        client = Client(running.url)
+        text = "SELECT city, count(*), sum(amount) FROM sales GROUP BY city ORDER BY city"
+        found = []
+
+        def ask():
+            found.append(client.rows(text))
+
+        threads = [threading.Thread(target=ask) for _ in range(12)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        cache = running.gateway.answering.cache
+        assert len(found) == 12 and all(one == found[0] for one in found)
+        assert cache.hits + cache.misses == 12 and cache.misses <= 2
+
+
+def test_cancelling_ends_the_statement_and_its_pages(gateway, client):
+    found, _ = client.post(LONG)
+    path = client.path(found["nextUri"])
+    assert client.request("HEAD", path)[0] == 200
+    assert client.request("DELETE", path)[0] == 204
+    assert client.request("GET", path)[0] == 404
+    assert client.request("DELETE", path)[0] == 404
+    while any(state.running for state in gateway.gateway.pool.states()):
+        time.sleep(0.01)
+    assert client.rows("SELECT 1") == [[1]]
+
+
+def test_a_statement_whose_client_is_gone_ends(warehouse):
+    with serving.start(
+        Config.load(None, warehouse=str(warehouse)), workers=1, client_timeout_s=0.1
+    ) as running:
+        client = Client(running.url)
+        found, _ = client.post(LONG)
+        assert "nextUri" in found
+        while running.gateway.statements or any(s.running for s in running.gateway.pool.states()):
+            time.sleep(0.05)
+
+
+def test_a_uri_that_was_made_up_gives_nothing(client):
+    found, _ = client.post(LONG)
+    path = client.path(found["nextUri"])
+    *front, id, slug, token = path.split("/")
+    forged = [
+        (id, "x" * len(slug), token),
+        (id, slug[:-1], token),
+        (id, slug.swapcase(), token),
+        (id[:-1] + "_", slug, token),
+        (id, slug, "99"),
+        (id, slug, "-1"),
+        (id, slug, "1e9"),
+        (id, slug, "1" * 400),
+        (id, slug, "%00"),
+        ("..", "..", ".."),
+    ]
+    for one in forged:
+        status, _, body = client.request("GET", "/".join([*front, *one]))
+        assert status in (404, 410), (one, status, body)
+        assert b"Traceback" not in body
+    assert client.request("DELETE", path)[0] == 204
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"X-Trino-User": None}, 400),
+        ({"X-Trino-Session": "a"}, 400),
+        ({"X-Trino-Time-Zone": "Nowhere/Here"}, 400),
+        ({"Content-Encoding": "gzip"}, 415),
+    ],
+)
+def test_what_is_no_request_is_told(client, headers, status):
+    found, _, body = client.request("POST", "/v1/statement", b"SELECT 1", headers)
+    assert found == status and body and b"Traceback" not in body
+
+
+def test_what_is_too_long_or_no_text_is_refused(client, gateway):
+    longest = gateway.gateway.settings.statement_bytes_max
+    assert client.request("POST", "/v1/statement", b"x" * (longest + 1))[0] == 413
+    assert client.request("POST", "/v1/statement", b"SELECT '\xff'")[0] == 400
+    status, *_ = client.request("POST", "/v1/statement", b"SELECT 1", {"X-Long": "x" * 300_000})
+    assert status == 400
+    assert client.request("POST", "/v1/statement", b"SELECT 1", {"X-Long": "x" * 60_000})[0] == 200
+    assert client.rows("SELECT 1") == [[1]]
+
+
+def test_a_bomb_is_not_unpacked(client):
+    bomb = gzip.compress(b" " * (64 * 1024 * 1024))
+    status, *_ = client.request("POST", "/v1/statement", bomb, {"Content-Encoding": "gzip"})
+    assert status == 415
+    assert client.request("POST", "/v1/statement", bomb)[0] == 400
+
+
+def test_headers_cannot_be_split(client):
+    evil = "PREPARE p FROM SELECT 'x\r\nX-Evil: 1\r\n\r\n'"
+    *_, (_, headers) = client.documents(evil)
+    assert "X-Evil" not in headers and "\n" not in headers["X-Trino-Added-Prepare"]
+    error = client.error('SELECT * FROM "x\r\nX-Evil: 1"')
+    assert error["errorName"]
+    _, headers, _ = client.request("POST", "/v1/statement", b"SELECT 1", {"Host": 'a"b<x>'})
+    assert "X-Evil" not in headers
+
+
+def test_a_host_that_is_none_is_not_told_back(client):
+    found, _ = client.post("SELECT 1", Host="evil/../<script>")
+    assert "script" not in json.dumps(found)
+
+
+def test_slow_and_broken_clients_keep_nobody_waiting(gateway, client):
+    url = urllib.parse.urlsplit(gateway.url)
+    held = []
+    for _ in range(50):
+        one = socket.create_connection((url.hostname, url.port))
+        one.sendall(b"POST /v1/statement HTTP/1.1\r\nHost: x\r\nX-Trino-User: a\r\nX")
+        held.append(one)
+    for broken in (b"\0" * 100, b"GET / HTTP/9.9\r\n\r\n", b"POST /v1/statement HTTP/1.1\r\n" * 3):
+        one = socket.create_connection((url.hostname, url.port))
+        one.sendall(broken)
+        held.append(one)
+    assert client.rows("SELECT 1") == [[1]]
+    for one in held:
+        one.close()
+    assert client.rows("SELECT 1") == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "name", "word"),
+    [
+        ("CREATE VIEW v AS SELECT 1", "NOT_SUPPORTED", "CREATE VIEW"),
+        ("INSERT INTO sales VALUES (1)", "NOT_SUPPORTED", "INSERT"),
+        ("SELECT nope FROM sales", "COLUMN_NOT_FOUND", "nope"),
+        ("SELECT * FROM nosuch", "TABLE_NOT_FOUND", "nosuch"),
+        ("SELECT * FROM other.shop.sales", "CATALOG_NOT_FOUND", "other"),
+        ("SELEC 1", "SYNTAX_ERROR", "SELECT"),
+        ("SELECT 1; SELECT 2", "SYNTAX_ERROR", "second statement"),
+        ("SELECT regexp_replace(city, 'x') FROM sales", "NOT_SUPPORTED", "REGEXP_REPLACE"),
+        ('SELECT * FROM parquet."/etc/passwd"', "TABLE_NOT_FOUND", "/etc/passwd"),
+        ("EXECUTE p", "NOT_FOUND", "p"),
+    ],
+)
+def test_refusals_say_what_and_what_to_do(client, sql, name, word):
+    error = client.error(sql)
+    assert error["errorName"] == name, error
+    assert word.lower() in error["message"].lower(), error
+
+
+def test_places_of_errors_are_those_of_the_text(client):
+    error = client.error("SELECT id,\n  nope FROM sales")
+    assert error["errorLocation"] == {"lineNumber": 2, "columnNumber": 3}
+
+
+def test_our_own_statements_pass(client):
+    *_, (found, _) = client.documents("SHOW CUBES")
+    assert found["columns"][0]["name"] == "cube"
+    assert "updateType" not in found, "to JDBC's driver it would have no rows"
+    plan = client.rows("EXPLAIN SELECT count(*) FROM sales")[0][0]
+    assert "table metadata" in plan
+
+
+def test_what_runs_and_ran_can_be_asked_for(client):
+    text = "SELECT state, query FROM system.runtime.queries WHERE query LIKE '%can be asked%'"
+    assert client.rows("SELECT 'this can be asked for'")
+    found = client.rows(text)
+    assert ["FINISHED", "SELECT 'this can be asked for'"] in found
+    assert ["RUNNING", text] in found or ["PLANNING", text] in found
+
+
+@pytest.fixture(scope="module")
+def secured(warehouse, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("secured")
+    made = catalog_of(warehouse).create_table("shop.secret", sales(3).schema)
+    made.append(sales(3))
+    users = folder / "users.toml"
+    lines = []
+    for name in ("ann", "bob"):
+        hashed = hash_password(f"{name}'s password")
+        lines.append(f'[users.{name}]\npassword = "{hashed}"')
+    lines.append('roles = ["admin"]\n')
+    users.write_text("\n".join(lines))
+    users.chmod(0o600)
+    policy = folder / "policy.toml"
+    policy.write_text(
+        '[[rule]]\nallow = ["read"]\nusers = ["ann"]\ntables = ["lake.shop.sales"]\n'
+        '[[rule]]\nallow = ["read", "change", "manage"]\nroles = ["admin"]\ntables = ["*.*.*"]\n'
+        'cubes = ["*"]\nindexes = ["*"]\n'
+        '[[rule]]\nallow = ["impersonate"]\nroles = ["admin"]\nwhom = ["*"]\n'
+    )
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    made += ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
+    made += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    subprocess.run(made, check=True, capture_output=True)
+    settings = GatewaySettings(
+        port=0,
+        workers=1,
+        users=str(users),
+        policy=str(policy),
+        audit_log=str(folder / "audit.jsonl"),
+        tls_certificate=str(folder / "cert.pem"),
+        tls_key=str(folder / "key.pem"),
+    )
+    with serving.start(Config.load(None, warehouse=str(warehouse)), settings) as running:
+        context = ssl.create_default_context(cafile=str(folder / "cert.pem"))
+        yield running, context, folder
+
+
+def known(secured, name, password=None):
+    running, context, _ = secured
+    return Client(running.url, password=(name, password or f"{name}'s password"), context=context)
+
+
+def test_without_a_password_nothing_is_told(secured):
+    running, context, _ = secured
+    stranger = Client(running.url, context=context)
+    status, headers, body = stranger.request("POST", "/v1/statement", b"SELECT 1")
+    assert status == 401 and headers["WWW-Authenticate"].startswith("Basic")
+    for wrong in (
+        "Basic",
+        "Basic !!!",
+        "Bearer " + base64.b64encode(b"ann:ann's password").decode(),
+        "Basic " + base64.b64encode(b"ann").decode(),
+        "Basic " + base64.b64encode(b"ann:\xff").decode(),
+        "Basic " + base64.b64encode(b"ANN:ann's password").decode(),
+        "Basic " + base64.b64encode(b":").decode(),
+    ):
+        status, _, body = stranger.request(
+            "POST", "/v1/statement", b"SELECT 1", {"Authorization": wrong}
+        )
+        assert status == 401, (wrong, status)
+        assert b"data" not in body
+
+
+def test_a_user_reads_what_the_policy_allows_and_sees_no_more(secured):
+    ann, bob = known(secured, "ann"), known(secured, "bob")
+    assert ann.rows("SELECT count(*) FROM sales") == [[ROWS]]
+    assert bob.rows("SELECT count(*) FROM secret") == [[3]]
+    hidden, absent = ann.error("SELECT * FROM secret"), ann.error("SELECT * FROM sekret")
+    assert hidden["errorName"] == absent["errorName"] == "PERMISSION_DENIED"
+    assert hidden["message"].replace("secret", "sekret") == absent["message"]
+    assert ["secret"] in bob.rows("SHOW TABLES") and ["secret"] not in ann.rows("SHOW TABLES")
+    shown = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop'"
+    assert ["secret"] not in ann.rows(shown)
+
+
+def test_what_one_user_was_answered_is_not_given_to_another(secured):
+    ann, bob = known(secured, "ann"), known(secured, "bob")
+    text = "SELECT sum(id) FROM secret"
+    assert bob.rows(text) == bob.rows(text) == [[3]]
+    assert ann.error(text)["errorName"] == "PERMISSION_DENIED"
+
+
+def test_a_page_is_given_to_who_asked_alone(secured):
+    ann, bob = known(secured, "ann"), known(secured, "bob")
+    found, _ = ann.post(LONG)
+    path = ann.path(found["nextUri"])
+    assert bob.request("GET", path)[0] == 404
+    assert bob.request("DELETE", path)[0] == 404
+    assert ann.request("GET", path, headers={"Authorization": None})[0] == 401
+    assert ann.request("DELETE", path)[0] == 204
+
+
+def test_asking_as_another_one_needs_a_right(secured):
+    ann, bob = known(secured, "ann"), known(secured, "bob")
+    status, *_ = ann.request("POST", "/v1/statement", b"SELECT 1", {"X-Trino-User": "bob"})
+    assert status == 403
+    as_ann = {"X-Trino-User": "ann"}
+    assert bob.error("SELECT * FROM secret", **as_ann)["errorName"] == "PERMISSION_DENIED"
+    assert bob.rows("SELECT current_user", **as_ann) == [["ann"]]
+
+
+def test_decisions_are_in_the_audit_log(secured):
+    running, _, folder = secured
+    ann = known(secured, "ann")
+    ann.error("SELECT 'x\n\"}{' FROM secret")
+    running.gateway.audit.flush()
+    lines = [json.loads(one) for one in (folder / "audit.jsonl").read_text().splitlines()]
+    denied = [one for one in lines if not one["allowed"]]
+    assert any(one["user"] == "ann" and "secret" in one["object"] for one in denied)
+    assert any(one["allowed"] and one["object"] == "table lake.shop.sales" for one in lines)
+
+
+def test_a_policy_that_breaks_leaves_the_one_before(secured):
+    running, _, folder = secured
+    ann = known(secured, "ann")
+    file = folder / "policy.toml"
+    good = file.read_text()
+    try:
+        file.write_text('[[rule]]\nallow = ["everything"]\n')
+        running.gateway._reload()
+        assert ann.error("SELECT * FROM secret")["errorName"] == "PERMISSION_DENIED"
+        assert ann.rows("SELECT count(*) FROM sales") == [[ROWS]]
+        file.write_text(good.replace('users = ["ann"]', 'users = ["nobody"]'))
+        running.gateway._reload()
+        assert ann.error("SELECT count(*) FROM sales")["errorName"] == "PERMISSION_DENIED"
+    finally:
+        file.write_text(good)
+        running.gateway._reload()
+    assert ann.rows("SELECT count(*) FROM sales") == [[ROWS]]
+
+
+def test_types_have_the_forms_of_the_protocol(warehouse):
+    table = pa.table({"t": pa.array([0], pa.timestamp("us"))})
+    made = catalog_of(warehouse).create_table("shop.times", table.schema)
+    made.append(table)
+    with serving.start(Config.load(None, warehouse=str(warehouse)), workers=1) as running:
+        new = Client(running.url, Client_Capabilities="PARAMETRIC_DATETIME")
+        old = Client(running.url)
+        found, _ = new.post("SELECT t FROM times")
+        assert found["columns"][0]["type"] == "timestamp(6)"
+        assert found["data"] == [["1970-01-01 00:00:00.000000"]]
+        found, _ = old.post("SELECT t FROM times")
+        assert found["columns"][0]["type"] == "timestamp"
+        assert found["data"] == [["1970-01-01 00:00:00.000"]]
