@@ -25,6 +25,8 @@ _SQL_MAX = 10_000
 _TEXT_MAX = 2_000
 _WORD_MAX = 200
 _LIST_MAX = 50
+_NUMBER_MAX = 2**63
+"""What JSON's readers have room for."""
 _BYTES_MAX = 64 * 1024**2
 _OVERHEAD = 1_500
 """Bytes of a record beside its longer texts, about."""
@@ -298,8 +300,8 @@ def _of_metrics(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
     def number(key: str) -> Any:
         found = metrics.get(key)
-        fits = isinstance(found, int | float) and not isinstance(found, bool) and found >= 0
-        return found if fits else 0
+        known = isinstance(found, int | float) and not isinstance(found, bool)
+        return found if known and 0 <= found < _NUMBER_MAX else 0
 
     def text(key: str) -> str:
         found = metrics.get(key)
