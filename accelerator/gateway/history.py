@@ -300,8 +300,9 @@ def _of_metrics(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
     def number(key: str) -> Any:
         found = metrics.get(key)
-        known = isinstance(found, int | float) and not isinstance(found, bool)
-        return found if known and 0 <= found < _NUMBER_MAX else 0
+        if not isinstance(found, int | float) or isinstance(found, bool):
+            return 0
+        return found if 0 <= found < _NUMBER_MAX else 0
 
     def text(key: str) -> str:
         found = metrics.get(key)
