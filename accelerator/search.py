@@ -6,6 +6,7 @@ Pure but for its own cache of covers: pins and store versions come with the stat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
@@ -202,10 +203,8 @@ class CubeSearch:
 
     def _plan_text(self, sql: str, tree: exp.Expression, scene: Scene) -> Found:
         if is_constant(tree) and scene.only is None and self._config.engine != "spark":
-            try:
+            with suppress(DeclinedError):  # EXISTS (SELECT …) is none
                 return Found(plan_constants(tree, scene.settings.get("time_zone")), ())
-            except DeclinedError as error:
-                return Found(PlainPlan(error.declined), ())
         selects = _Selects()
         found = self._plan_tree(tree, scene, selects)
         if scene.only is not None or self._config.engine == "spark":
