@@ -225,8 +225,8 @@ class Gateway:
         self.history.began(statement)
         if self.tracing is not None:
             self.tracing.began(statement, headers)
+        self.statements[statement.id] = statement
         if page is None:
-            self.statements[statement.id] = statement
             statement.begin(self._pages(statement), self._finished)
         else:
             statement.end(page, self._finished)
@@ -274,6 +274,10 @@ class Gateway:
         if statement is None or not statement.is_known_by(slug, principal):
             return None
         return statement
+
+    def given(self, statement: Statement) -> None:
+        """Its client has all of it, and no address to ask for a page again."""
+        self.statements.pop(statement.id, None)
 
     def forget(self, statement: Statement) -> None:
         """Nobody will ask for its pages any more."""

@@ -149,6 +149,8 @@ class Server:
         page = None
         if _READS_FIRST.match(asked.headers.get("User-Agent", "")):
             page, _ = await statement.page(statement.next_token, gateway.settings.first_answer_s)
+        if page is not None and page.is_last:
+            gateway.given(statement)
         return self._response(asked, statement, page)
 
     async def _get(self, asked: web.Request) -> web.StreamResponse:

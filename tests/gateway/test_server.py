@@ -175,6 +175,12 @@ def test_a_commit_is_seen_at_once_and_what_was_kept_is_gone(warehouse):
         assert len(cache) == 1
 
 
+def test_a_kept_answer_is_given_to_clients_that_look_behind_the_first_response(client):
+    text = "SELECT min(id), max(id) FROM sales"
+    for _ in range(2):
+        assert client.rows(text, **{"User-Agent": "Go-http-client/1.1"}) == [[0, ROWS - 1]]
+
+
 def test_equal_statements_at_once_are_run_once(warehouse):
     with serving.start(Config.load(None, warehouse=str(warehouse)), workers=1) as running:
         client = Client(running.url)
