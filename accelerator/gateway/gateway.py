@@ -74,6 +74,9 @@ _DONE = b"[[true]]"
 VERSION = "476"
 """The release of Trino's whose protocol this is: clients choose by it what they send."""
 
+Read = tuple[Request, Wishes]
+"""What a statement asks for, and how its client wants it."""
+
 
 class Gateway:
     """Belongs to one event loop; `start` before anything else."""
@@ -113,7 +116,7 @@ class Gateway:
             )
         )
         self.tracing = Tracing.of(settings.tracing_endpoint)
-        self._explaining: set[asyncio.Task[None]] = set()
+        self._explaining: set[asyncio.Task[Record]] = set()
         self.statements: dict[str, Statement] = {}
         self._numbers = itertools.count()
         self._encoders = ThreadPoolExecutor(2, thread_name_prefix="encoder")
@@ -134,8 +137,8 @@ class Gateway:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for statement in list(self.statements.values()):
             statement.cancel()
-        for task in self._explaining:
-            task.cancel()
+        for explaining in self._explaining:
+            explaining.cancel()
         self.monitoring.close()
         await self.pool.close()
         if self.tracing is not None:
@@ -221,24 +224,31 @@ class Gateway:
         continued.
         """
         statement = Statement(sql, client, user, principal, next(self._numbers), address)
-        page = await self._kept(statement)
+        read = await self._read(statement)
+        page = None if isinstance(read, AcceleratorError) else await self._kept(statement, *read)
         self.history.began(statement)
         if self.tracing is not None:
             self.tracing.began(statement, headers)
         self.statements[statement.id] = statement
         if page is None:
-            statement.begin(self._pages(statement), self._finished)
+            statement.begin(self._pages(statement, read), self._finished)
         else:
             statement.end(page, self._finished)
         return statement
 
-    async def _kept(self, statement: Statement) -> Page | None:
-        """The one page of an answer that is kept; None where it has to be made."""
+    async def _read(self, statement: Statement) -> Read | AcceleratorError:
+        """What the statement asks for, and how; or why that can't be told."""
+        sql, client = statement.sql, statement.client
         try:
-            asked = await _read(statement)
-            wishes = Wishes.of(statement.client.properties, 0.0)
-        except AcceleratorError:
-            return None  # it's told where it's asked again
+            wishes = Wishes.of(client.properties, self.config.timeout_s)
+            if len(sql) + sum(map(len, client.prepared.values())) > LONG:
+                return await asyncio.to_thread(request, sql, client), wishes
+            return request(sql, client), wishes
+        except AcceleratorError as error:
+            return error
+
+    async def _kept(self, statement: Statement, asked: Request, wishes: Wishes) -> Page | None:
+        """The one page of an answer that is kept; None where it has to be made."""
         key = await self.answering.key(statement, asked, wishes, self.access(statement.user))
         entry = None if key is None else await self.answering.kept(key, statement)
         if key is None or entry is None:
@@ -298,12 +308,9 @@ class Gateway:
             _log.warning("slow statement %s", _in_one_line(slow_line(record)))
         is_slow = record.elapsed_ms > _EXPLAINED_MS and not record.cached
         if record.number and is_slow and len(self._explaining) < _EXPLAINED_AT_ONCE:
-            task = asyncio.create_task(self._explain(record))
+            task = asyncio.create_task(self.explained(record))
             self._explaining.add(task)
             task.add_done_callback(self._explaining.discard)
-
-    async def _explain(self, record: Record) -> None:
-        await self.explained(record)
 
     async def explained(self, record: Record) -> Record:
         """With how it's answered, where a worker knows that still; else as it was."""
@@ -359,23 +366,22 @@ class Gateway:
         most, waiting = self.settings.statements_max, self.settings.queue_max
         return (Limit(name="all statements", concurrent=most, queued=waiting),)
 
-    async def _pages(self, statement: Statement) -> Pages:
+    async def _pages(self, statement: Statement, read: Read | AcceleratorError) -> Pages:
         """All pages of a statement."""
-        client, figures = statement.client, statement.figures
-        wishes = Wishes.of(client.properties, self.config.timeout_s)
-        asked = await _read(statement)
+        if isinstance(read, AcceleratorError):
+            raise read
+        (asked, wishes), figures = read, statement.figures
         if isinstance(asked, kinds.Refused):
             raise UntranslatedError(f"{asked.what} isn't supported", hint=asked.hint)
         if isinstance(asked, kinds.OfSession) and not isinstance(asked, kinds.Use):
             self._change(statement, asked)
             yield Page(_DONE, 1, is_last=True)
             return
-        memory = 0
 
         def told(slot: Slot) -> None:
             figures.activity = f"waits for its turn, {slot.position} in the queue"
 
-        async with self.admission.slot(self._who(statement), memory=memory, told=told):
+        async with self.admission.slot(self._who(statement), told=told):
             figures.began, figures.state, figures.activity = time.time(), "PLANNING", ""
             access = self.access(statement.user)
             key = await self.answering.key(statement, asked, wishes, access)
@@ -470,14 +476,6 @@ class Gateway:
             }
             for one in self.history.newest()(Wanted(of=of, limit=SHOWN_MAX))
         ]
-
-
-async def _read(statement: Statement) -> Request:
-    """What the statement asks for; an AcceleratorError where that can't be told."""
-    sql, client = statement.sql, statement.client
-    if len(sql) + sum(map(len, client.prepared.values())) > LONG:
-        return await asyncio.to_thread(request, sql, client)
-    return request(sql, client)
 
 
 def _in_one_line(found: dict[str, Any]) -> str:
