@@ -92,7 +92,7 @@ class Planner:
         """
         with self._context.statement():
             plan, cached = self._planned(sql, only, by_spark)
-        return self._but_left(sql, plan, whole), cached
+        return self.but_left(sql, plan, whole=whole), cached
 
     def leave_rows(self, plan: Plan, why: str) -> Declined:
         """All rows that it reads in process can't be: plans of the same columns are plain now.
@@ -115,7 +115,7 @@ class Planner:
             name = _shape_name(sql), _rows_read(leaf), whole
             self._left.put(name, (declined, time.monotonic()))
 
-    def _but_left(self, sql: str, plan: Plan, whole: bool) -> Plan:
+    def but_left(self, sql: str, plan: Plan, *, whole: bool) -> Plan:
         """The plan, or a plain one where all rows that it reads were left to Spark before."""
         if self._left.is_empty:
             return plan

@@ -87,18 +87,13 @@ class Queries:
         elif isinstance(statement, Other) and first_word(sql).text == "FROM":
             self.guards.check(sql, user)
 
-    def plan(
-        self, statement: Statement, only: str | None = None, *, whole: bool = True
-    ) -> tuple[Plan, bool]:
-        """How it would be answered now, and whether that was known already.
-
-        Without `whole` its answer is read as it comes.
-        """
+    def plan(self, statement: Statement, only: str | None = None) -> tuple[Plan, bool]:
+        """How it would be answered now, and whether that was known already."""
         if not isinstance(statement, Query):
             return PlainPlan(Declined("not_a_query")), False
         if self._is_plain(statement):
             return PlainPlan(Declined("disabled")), False
-        return self._planned(statement.bare, only, whole=whole)
+        return self._planned(statement.bare, only)
 
     def answer(self, statement: Query) -> Result:
         """The answer, by the cheapest engine that is proven right."""
@@ -139,20 +134,23 @@ class Queries:
 
         check(statement, LakeTables(services.lake, services.config.catalog_name))
 
-    def stream(self, statement: Query, timeout_s: float) -> BatchReader | None:
-        """The rows piece by piece; None where they can't be given so.
+    def opened(self, statement: Query, timeout_s: float) -> BatchReader | Result:
+        """The answer: a reader of its rows where they can come piece by piece, else all of them.
 
         Working on them may take `timeout_s`, the reader's own time apart; 0: as long as it needs.
         """
         streams = self.services.streams
         streams.sweep()
         batches = self._batches(statement, Budget(self.services.cancellation, timeout_s))
-        first = next(batches)
-        if first is not None:
-            schema, metrics = first
-            return streams.reader(schema, metrics, batches)
+        first: tuple[pa.Schema, Metrics] | Result | None = next(batches)
+        if isinstance(first, tuple):
+            return streams.reader(*first, batches)
         batches.close()
-        return None
+        self.services.frames.sweep_in_passing()
+        if first is not None:
+            return first
+        with self.services.cancellation.within(timeout_s):
+            return self.answer(statement)
 
     def schema(self, statement: Query) -> pa.Schema:
         """The columns that its answer would have; nothing is run."""
@@ -249,6 +247,17 @@ class Queries:
     ) -> Result | None:
         """The answer; None where the session has changed from what was known of it."""
         plan, cached = self._planned(statement.bare)
+        return self._run(statement, plan, cached, started, holds)
+
+    def _run(
+        self,
+        statement: Query,
+        plan: Plan,
+        cached: bool,
+        started: float,
+        holds: Callable[[], bool],
+    ) -> Result | None:
+        """The whole answer by that plan; None as of `_accelerated`."""
         planned = _ms(started)
         if plan.engine != "duckdb" and not holds():
             return None
@@ -367,13 +376,16 @@ class Queries:
                 _log.warning("%d segments can't be read and are forgotten; %s", len(broken), hint)
 
     def _batches(self, statement: Query, budget: Budget) -> Generator[Any, None, None]:
-        """Schema and figures, then the batches; None where the rows can't be given so."""
+        """Schema and figures, then the batches; the whole answer where it can't be given so.
+
+        None where the session has changed from what was known of it.
+        """
         services, tag, started = self.services, new_tag(), time.perf_counter()
         with services.store.reading():
             with budget.spent():
-                rows = self._streamed(statement, tag)
-            if rows is None:
-                yield None
+                rows = self._begun(statement, tag, started)
+            if rows is None or isinstance(rows, Result):
+                yield rows
                 return
             figures = replace(
                 rows.plan.figures(), engine=rows.plan.engine, planning_ms=_ms(started)
@@ -389,12 +401,17 @@ class Queries:
                 answer = self._plain_query(statement, metrics, rows.plan)
             yield from whole(answer.arrow(), rows.schema)
 
-    def _streamed(self, statement: Query, tag: str) -> Stream | None:
-        """The run of its plan, if there is one, and the session is as it was known to be."""
+    def _begun(self, statement: Query, tag: str, started: float) -> Stream | Result | None:
+        """The run of its plan, else its whole answer; None as of `_batches`."""
+        if self._is_plain(statement):
+            return self._plain_query(statement, Metrics(fallback=Declined("disabled").line))
         with self.services.context.assumed() as holds:
-            plan, _ = self.plan(statement, whole=False)
+            plan, cached = self._planned(statement.bare, whole=False)
             rows = self.execution.streamed(plan, tag)
-            return rows if holds() else None
+            if rows is not None:
+                return rows if holds() else None
+            plan = self._planner.but_left(statement.bare, plan, whole=True)
+            return self._run(statement, plan, cached, started, holds)
 
     def _computed(
         self, statement: Query, rows: Stream, budget: Budget, tag: str

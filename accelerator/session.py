@@ -169,11 +169,10 @@ class Accelerator:
         sql = self._bound(sql, params, dialect)
         statement = self.queries.guarded(sql, user, dialect, client)
         limit = self._limit(timeout_s)
-        pieces = self.queries.stream(statement, limit) if isinstance(statement, Query) else None
-        if pieces is not None:
-            return pieces
         with placed(sql):
-            answer = self.answered(statement, sql, limit)
+            answer = self.opened(statement, sql, limit)
+        if isinstance(answer, BatchReader):
+            return answer
         table = answer.arrow()
         batches = (one for one in table.to_batches())
         return self.services.streams.reader(table.schema, answer.metrics, batches)
@@ -241,6 +240,15 @@ class Accelerator:
         took = (time.perf_counter() - started) * 1000
         metrics = Metrics(engine="none", execution_ms=took)
         return Result(table, metrics, lambda: "A statement of the accelerator's own.")
+
+    def opened(self, statement: Statement, sql: str, limit: float) -> BatchReader | Result:
+        """As `answered`, but a query's rows come piece by piece where they can."""
+        if not isinstance(statement, Query):
+            return self.answered(statement, sql, limit)
+        found = self.queries.opened(statement, limit)
+        if isinstance(found, Result):
+            self._sampled(statement, found)
+        return found
 
     def _is_ours(self, statement: Statement) -> bool:
         from accelerator.commands import is_ours  # imports all that builds, as most answers don't
@@ -440,6 +448,9 @@ class Accelerator:
 
     def _answer(self, statement: Query) -> Result:
         answer = self.queries.answer(statement)
+        self._sampled(statement, answer)
+        return answer
+
+    def _sampled(self, statement: Query, answer: Result) -> None:
         if answer.metrics.rewritten:
             self.sampling.offer(statement.bare)
-        return answer

@@ -31,6 +31,7 @@ from accelerator.gateway.trino.types import trino_type
 from accelerator.gateway.trino.words import words_of
 from accelerator.gateway.workers.lasting import are_lasting, asking_who
 from accelerator.metrics import Metrics
+from accelerator.open_streams import BatchReader
 from accelerator.services import Services
 from accelerator.session import Accelerator
 from accelerator.statements.forms import FORM_OF
@@ -257,11 +258,10 @@ class Asking:
         )
 
     def _rows(self, session: Accelerator, statement: Query, sql: str, timeout_s: float) -> Answer:
-        pieces = session.queries.stream(statement, timeout_s)
-        if pieces is not None:
-            return Answer(pieces.schema, pieces, pieces.metrics)
-        result = session.answered(statement, sql, timeout_s)
-        return Answer.of(result.arrow(), result.metrics)
+        found = session.opened(statement, sql, timeout_s)
+        if isinstance(found, BatchReader):
+            return Answer(found.schema, found, found.metrics)
+        return Answer.of(found.arrow(), found.metrics)
 
     def _read(self, session: Accelerator, job: Job, sql: str) -> Statement:
         """The statement in Spark SQL, with full names."""
