@@ -7,13 +7,13 @@ Names of a client's statement are completed here, so that none of a session's se
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from accelerator.context import SessionContext
 from accelerator.errors import AcceleratorError, ConfigError, UnknownTableError, UntranslatedError
 from accelerator.iceberg import Lake
-from accelerator.recent import Recent
+from accelerator.recent import CACHED, Recent, text_weight
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
@@ -33,10 +33,29 @@ from accelerator.statements.kinds import (
 from rewrite.client import Client
 from rewrite.completed import FILES, check_name, full_name, is_odd
 from rewrite.dialect_kinds import Columns
-from rewrite.dialects import DIALECTS, SPARK, Translated, translated, translated_for
+from rewrite.dialects import DIALECTS, SPARK, TRINO, Translated, translated, translated_for
 from rewrite.dotted import joined
 from rewrite.facts import At
 from rewrite.printable import one_line
+from rewrite.shape import Shape, shape_of
+from rewrite.translated_shape import TranslatedShape, fixed, translated_shape
+
+Rests = dict[tuple[str, ...], Mapping[str, str] | None]
+"""Tables' columns and their types, on which a translation rests; None: nothing is known of it."""
+_TEXTS_MAX = 1 << 22
+"""Characters of all statements that something is known of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    translated: Translated
+    rests: Rests
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptShape:
+    shape: TranslatedShape
+    rests: Rests
 
 
 class Translation:
@@ -45,7 +64,9 @@ class Translation:
     def __init__(self, lake: Lake, context: SessionContext) -> None:
         self._lake, self._context = lake, context
         self._known: Recent[str] = Recent()
-        self._known_of_clients: Recent[Translated] = Recent()
+        self._known_of_clients: Recent[_Kept] = Recent(CACHED, text_weight, _TEXTS_MAX)
+        self._forms: Recent[tuple[int, ...]] = Recent(CACHED, text_weight, _TEXTS_MAX)
+        self._shapes: Recent[_KeptShape] = Recent(CACHED, text_weight, _TEXTS_MAX)
 
     def statement(self, sql: str, dialect: str, client: Client | None = None) -> Statement:
         """The statement; StatementError, of a query UntranslatedError, where it can't be read.
@@ -93,18 +114,60 @@ class Translation:
 
     def query_of(self, client: Client, sql: str, dialect: str) -> Translated:
         """A client's query in Spark SQL, its names completed."""
-        key = sql, dialect, replace(client, now=None)
-        known = self._known_of_clients.get(key)
-        if known is not None:
-            return known
+        place = replace(client, now=None)
+        known = self._known_of_clients.get((sql, dialect, place))
+        if known is not None and self._holds(known.rests):
+            return known.translated
+        shape = shape_of(sql, trino=True) if dialect == TRINO else None
+        found = None if shape is None else self._by_shape(shape, place)
+        if found is not None:
+            return found
         asked, columns = self._columns()
         found = translated_for(client, sql, dialect, columns, self._lake.catalogs)
         odd = [one for one in found.tables if is_odd(one)]
         for one in odd:
             self.check_known(one, views=True)
-        if not asked and not found.timed and not odd:
-            self._known_of_clients.put(key, found)
+        if not found.timed and not odd:
+            kept = _Kept(found, asked)
+            self._known_of_clients.put((sql, dialect, place), kept)
+            if shape is not None:
+                self._learn(shape, client, kept)
         return found
+
+    def _by_shape(self, shape: Shape, place: Client) -> Translated | None:
+        """The translation that one of another statement of the shape gives."""
+        free = self._forms.get((shape.key, place))
+        if not free:
+            return None
+        known = self._shapes.get((shape.key, fixed(shape, free), place))
+        if known is None or not self._holds(known.rests):
+            return None
+        return known.shape.filled(shape.constants)
+
+    def _learn(self, shape: Shape, client: Client, kept: _Kept) -> None:
+        """Keeps what the shape's statements have in common, from the second one on."""
+        place = replace(client, now=None)
+        form = self._forms.get((shape.key, place))
+        if form is None:
+            self._forms.put((shape.key, place), ())
+            return
+        asked, columns = self._columns()
+        made = translated_shape(
+            shape,
+            kept.translated,
+            lambda sql: translated_for(client, sql, TRINO, columns, self._lake.catalogs),
+        )
+        if made is not None and asked == kept.rests:
+            self._forms.put((shape.key, place), made.free)
+            key = shape.key, fixed(shape, made.free), place
+            self._shapes.put(key, _KeptShape(made, asked))
+
+    def _holds(self, rests: Rests) -> bool:
+        """Whether tables have the columns still on which a translation rests."""
+        if not rests:
+            return True
+        _, columns = self._columns()
+        return all(columns(parts) == known for parts, known in rests.items())
 
     def check_known(self, full: TableName, *, views: bool) -> None:
         """UnknownTableError where the lake has no table of that full name, with `views` no view."""
@@ -124,13 +187,16 @@ class Translation:
         """The full name of a table that a client names."""
         return full_name(parts, client, self._lake.catalogs)
 
-    def _columns(self) -> tuple[list[tuple[str, ...]], Columns]:
-        """What tells tables' columns, and the names that it was asked for."""
-        asked: list[tuple[str, ...]] = []
+    def _columns(self) -> tuple[Rests, Columns]:
+        """What tells tables' columns, and what it has told, by the names it was asked for."""
+        asked: Rests = {}
         pin = self._lake.pin()
 
         def columns(parts: tuple[str, ...]) -> Mapping[str, str] | None:
-            asked.append(parts)
+            asked[parts] = found = told(parts)
+            return found
+
+        def told(parts: tuple[str, ...]) -> Mapping[str, str] | None:
             if self._context.is_temporary(parts):
                 return None
             try:

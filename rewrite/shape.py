@@ -8,7 +8,7 @@ any other constant belongs to the shape.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -20,11 +20,18 @@ from rewrite.literals import date_literal
 from rewrite.parse import parse
 from rewrite.types import literal_number_type
 
-_PIECE = re.compile(
-    r"(?P<text>(?:[^\W\d]\w*+|`[^`\x00-\x1f]*+`|[^\w'\"`\\$\x00-\x08])++)"
-    r"|(?<!\w)'(?P<string>[^'\\$(\x00-\x1f]*+)'(?!['\w])"
-    r"|(?<![\w.])(?P<number>\d++(?:\.\d++)?)(?![\w.])"
-)
+
+def _pieces(quote: str) -> re.Pattern[str]:
+    """The pieces of a text in which names are quoted so."""
+    return re.compile(
+        rf"(?P<text>(?:[^\W\d]\w*+|{quote}[^{quote}\x00-\x1f]*+{quote}"
+        r"|[^\w'\"`\\$\x00-\x08])++)"
+        r"|(?<!\w)'(?P<string>[^'\\$(\x00-\x1f]*+)'(?!['\w])"
+        r"|(?<![\w.])(?P<number>\d++(?:\.\d++)?)(?![\w.])"
+    )
+
+
+_PIECES, _PIECES_TRINO = _pieces("`"), _pieces('"')
 _COMMENT = re.compile(r"--|/\*")
 _NAME = "acc_parameter_"
 _NUMBER = 7_110_000
@@ -54,8 +61,10 @@ class Shape:
         return "".join([part for pair in pairs for part in pair])
 
 
-def shape_of(sql: str) -> Shape | None:
+def shape_of(sql: str, *, trino: bool = False) -> Shape | None:
     """The shape; None where the text isn't told apart from its constants with certainty.
+
+    The text is Spark's, or Trino's, where names are in double quotes.
 
     >>> shape_of("SELECT sum(a) FROM t WHERE d > '2024-01-01' AND b1 IN (1, 2)").kinds
     ('date', 'int', 'int')
@@ -66,7 +75,7 @@ def shape_of(sql: str) -> Shape | None:
     end, after = 0, True
     if _COMMENT.search(sql):
         return None
-    for piece in _PIECE.finditer(sql):
+    for piece in (_PIECES_TRINO if trino else _PIECES).finditer(sql):
         if piece.start() != end:
             return None
         end = piece.end()
@@ -103,26 +112,38 @@ def parametrised(shape: Shape) -> tuple[exp.Expression, tuple[int, ...]] | None:
     None where there is none, or where the parser doesn't show each in its place.
     """
     marks = [_mark(index, kind) for index, kind in enumerate(shape.kinds)]
-    written = [_text(constant) for constant in shape.constants]
-    if any(_NAME in text for text in shape.texts) or not set(marks).isdisjoint(written):
+    found = marked(shape, marks, parse)
+    if found is None:
         return None
-    everywhere = _places(shape.filled(marks), marks)
-    free = tuple(index for index, mark in enumerate(marks) if mark in everywhere)
-    if not free:
-        return None
-    mixed = [
-        mark if mark in everywhere else text for mark, text in zip(marks, written, strict=True)
-    ]
-    places = _places(shape.filled(mixed), [marks[i] for i in free])
-    if len(places) != len(free):
-        return None
-    tree = cast(exp.Expression, places[marks[free[0]]].root())
-    for index in free:
+    places, _ = found
+    tree = cast(exp.Expression, next(iter(places.values())).root())
+    for index, place in places.items():
         kind = shape.kinds[index]
         type_ = "string" if kind == "date" else kind
-        parameter = exp.Placeholder(this=Parameter(index, type_, kind == "date"))
-        _put(parameter, places[marks[index]])
-    return tree, free
+        _put(exp.Placeholder(this=Parameter(index, type_, kind == "date")), place)
+    return tree, tuple(places)
+
+
+def marked(
+    shape: Shape, marks: Sequence[str], read: Callable[[str], exp.Expression]
+) -> tuple[dict[int, exp.Expression], str] | None:
+    """The operands that marks became, by the indexes of their constants, and the text with these.
+
+    The others are its own constants. None where there is no operand, or where what `read` parses
+    doesn't show each in its place. Raises nothing that sqlglot raises.
+    """
+    written = [text_of(constant) for constant in shape.constants]
+    if any(_NAME in text for text in shape.texts) or not set(marks).isdisjoint(written):
+        return None
+    everywhere = _places(shape.filled(marks), marks, read)
+    free = tuple(index for index, mark in enumerate(marks) if mark in everywhere)
+    mixed = shape.filled(
+        [mark if mark in everywhere else text for mark, text in zip(marks, written, strict=True)]
+    )
+    places = _places(mixed, [marks[i] for i in free], read) if free else {}
+    if not free or len(places) != len(free):
+        return None
+    return {index: places[marks[index]] for index in free}, mixed
 
 
 def _put(new: exp.Expression, old: exp.Expression) -> None:
@@ -143,14 +164,17 @@ def _mark(index: int, kind: str) -> str:
     return f"{whole}.5" if kind.startswith("decimal") else whole
 
 
-def _text(constant: Literal) -> str:
+def text_of(constant: Literal) -> str:
+    """The constant as it's written."""
     return f"'{constant.value}'" if constant.type == "string" else constant.value
 
 
-def _places(sql: str, marks: Collection[str]) -> dict[str, exp.Expression]:
+def _places(
+    sql: str, marks: Collection[str], read: Callable[[str], exp.Expression]
+) -> dict[str, exp.Expression]:
     """The operands that the marks became; without a mark that isn't exactly one operand."""
     try:
-        tree = parse(sql)
+        tree = read(sql)
     except SqlglotError:
         return {}
     where = tree.args.get("where")

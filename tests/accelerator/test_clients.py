@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.types import DoubleType
 
 import accelerator
 from accelerator.errors import (
@@ -45,8 +47,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accelerator]:
     lake, bank = fill(3), fill(5)
     other = {"bank": {"type": "sql", **properties_of(bank)}}
     # The other catalog's tables stand under its own name in the file.
-    from pyiceberg.catalog.sql import SqlCatalog
-
     named = SqlCatalog("bank", **properties_of(bank))
     named.create_namespace("shop")
     rows = pa.table({"k": pa.array(range(5), pa.int64()), "s": ["x"] * 5})
@@ -159,3 +159,35 @@ def test_constraints_and_relate_columns(session: Accelerator) -> None:
         (("orders", "k"), ("days", "k")),
         (("k",), ("lake", "shop", "other", "k")),
     )
+
+
+@pytest.mark.parametrize(
+    "texts", [["k / 2 = 1 AND s = 'a'"] * 3, ["s = 'a'", "s = 'b'", "s = 'c'"]]
+)
+def test_a_translation_is_made_anew_once_its_columns_are_of_other_types(
+    tmp_path: Path, texts: list[str]
+) -> None:
+    """`/` is of integers first, and of doubles later; by the text and by the shape."""
+    rows = pa.table({"k": pa.array([3], pa.int64()), "s": ["a"]})
+
+    def filled(catalog: SqlCatalog) -> None:
+        catalog.create_namespace("shop")
+        catalog.create_table("shop.orders", rows.schema).append(rows)
+
+    root = Pristine(tmp_path).lake(filled)
+    with accelerator.open(root) as session:
+
+        def written() -> list[str]:
+            asked = [f"SELECT max(k / 2) FROM orders WHERE {one}" for one in texts]
+            read = (session.queries.read(sql, "trino", _SHOP) for sql in asked)
+            return [one.sql for one in read if isinstance(one, Query)]
+
+        assert all("DIV" in one for one in written())
+        table = catalog_of(root).load_table("shop.orders")
+        with table.update_schema(allow_incompatible_changes=True) as update:
+            update.delete_column("k")
+        with table.update_schema() as update:
+            update.add_column("k", DoubleType())
+        again = written()
+        assert len(again) == len(texts)
+        assert not any("DIV" in one for one in again)
