@@ -34,6 +34,7 @@ from accelerator.gateway.access.watched import Reloaded, Watched
 from accelerator.gateway.answering import LONG, Answering
 from accelerator.gateway.cache import Made
 from accelerator.gateway.client_sessions import PROPERTIES, Wishes, changes
+from accelerator.gateway.estimates import Estimates
 from accelerator.gateway.history import SHOWN_MAX, History, Record, Wanted, slow_line
 from accelerator.gateway.limits import Admission, Limit, Slot, Who
 from accelerator.gateway.maintenance import Maintenance
@@ -98,6 +99,7 @@ class Gateway:
         self._accesses: dict[User, Access] = {}
         self.answering = Answering(config, settings, self.pool)
         self.admission = Admission(self._limits(), wait_max_s=settings.queue_timeout_s)
+        self.estimates = Estimates(settings.statement_memory_bytes)
         self.maintenance = self._maintenance()
         self.started = time.time()
         self.history = History(settings.history_max)
@@ -299,6 +301,8 @@ class Gateway:
         record = self.history.ended(statement)
         if self.log is not None:
             self.log.add(logged(record))
+        if self.admission.minds_memory and not record.cached and record.state == "FINISHED":
+            self.estimates.learn(statement, record.bytes_read + record.bytes)
         self.monitoring.ended(record)
         failed = record.state != "FINISHED"
         self.timeline.ended(time.time(), record.elapsed_ms, failed=failed, cached=record.cached)
@@ -381,7 +385,8 @@ class Gateway:
         def told(slot: Slot) -> None:
             figures.activity = f"waits for its turn, {slot.position} in the queue"
 
-        async with self.admission.slot(self._who(statement), told=told):
+        memory = self.estimates.of(statement) if self.admission.minds_memory else 0
+        async with self.admission.slot(self._who(statement), memory=memory, told=told):
             figures.began, figures.state, figures.activity = time.time(), "PLANNING", ""
             access = self.access(statement.user)
             key = await self.answering.key(statement, asked, wishes, access)

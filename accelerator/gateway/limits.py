@@ -269,6 +269,11 @@ class Admission:
         self._take_tokens(self._buckets_of([one for one in self._limits if one.holds(who)], who))
 
     @property
+    def minds_memory(self) -> bool:
+        """Whether a limit is of memory, so that estimates matter."""
+        return any(one.memory_bytes is not None for one in self._limits)
+
+    @property
     def load(self) -> Load:
         """What runs and waits now."""
         waiting = Counter(one.who.user for one in self._waiting.values())

@@ -109,6 +109,11 @@ class GatewaySettings:
     query_log: bool = setting(
         True, "Write each statement to the query log in the store (`SHOW QUERIES`).", kind="switch"
     )
+    statement_memory_bytes: int = setting(
+        256 * 1024**2,
+        "What a statement is thought to take, for limits of memory, while none of its shape ended.",
+        kind="whole number",
+    )
     history_max: int = setting(
         10_000, "Statements that have ended and are remembered.", kind="whole number"
     )

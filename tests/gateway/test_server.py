@@ -19,7 +19,10 @@ import pytest
 from accelerator.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.access.passwords import hash_password
+from accelerator.gateway.access.users import User
 from accelerator.gateway.settings import GatewaySettings
+from accelerator.gateway.statements import Statement
+from accelerator.gateway.trino.kinds import ClientSession
 from tests.gateway.support import ROWS, catalog_of, made_warehouse, sales
 
 pytestmark = pytest.mark.served
@@ -370,6 +373,7 @@ def secured(warehouse, tmp_path_factory):
         '[[rule]]\nallow = ["read", "change", "manage"]\nroles = ["admin"]\ntables = ["*.*.*"]\n'
         'cubes = ["*"]\nindexes = ["*"]\n'
         '[[rule]]\nallow = ["impersonate"]\nroles = ["admin"]\nwhom = ["*"]\n'
+        '[[limit]]\nname = "memory"\nmemory_mb = 1000\n'
     )
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     made += ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
@@ -425,6 +429,17 @@ def test_a_user_reads_what_the_policy_allows_and_sees_no_more(secured):
     assert ["secret"] in bob.rows("SHOW TABLES") and ["secret"] not in ann.rows("SHOW TABLES")
     shown = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop'"
     assert ["secret"] not in ann.rows(shown)
+
+
+def test_what_a_shape_took_is_what_the_next_one_is_thought_to_take(secured):
+    ann, gateway = known(secured, "ann"), secured[0].gateway
+    client = ClientSession(user="ann", catalog="lake", schema="shop")
+    asked = [f"SELECT max(city) FROM sales WHERE id > {n}" for n in (1, 2)]
+    first, second = (Statement(sql, client, User("ann"), "ann", 0) for sql in asked)
+    unknown = gateway.estimates.of(first)
+    ann.rows(asked[0])
+    assert 0 < gateway.estimates.of(second) < unknown
+    assert gateway.admission.load.memory_bytes == 0
 
 
 def test_what_one_user_was_answered_is_not_given_to_another(secured):
