@@ -1,244 +1,309 @@
-"""Rows as JSON, compiled: how wide each value is, then each value written in its place.
+"""Rows as JSON, compiled: row after row, each value behind the one before it.
 
-Functions over whole columns, called in two passes: `*_widths` add to the width of each row, then
-`write_*` write a column's values and move each row's place behind them. A value stands behind its
-sign, `[` or a comma. `valid` is empty where no value is null.
+What is written may reach some bytes beyond its end, which the next value overwrites: so a number's
+eight digits are one store. Digits are made eight at a time in one word (the method of P. Khuong,
+"How to print integers really fast", 2017).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from accelerator.gateway.trino.addresses import (
+    load8,
+    load16,
+    load32,
+    load64,
+    store8,
+    store16,
+    store32,
+    store64,
+    trailing_zeros,
+)
 from indexes.compiled import compiled
 
 U = np.uint64
 """Numbers without a sign are divided without a look at it; with others they'd become floats."""
-QUOTE, BACKSLASH, COMMA, OPEN, CLOSE = 34, 92, 44, 91, 93
-_MINUS, _POINT, _BLANK, _COLON = 45, 46, 32, 58
+WHOLE, DECIMAL, DAY, MOMENT, TEXT, WRITTEN = range(6)
+"""Kinds of columns: see `write`."""
+KIND, VALUES, VALID, FIRST_BIT, OFFSETS, MORE = range(6)
+"""What is told of a column."""
+SLACK = 32
+"""Bytes behind the last row's end that are written, too."""
+DAY_BYTES = 16
+"""Of a day's text in the table: its ten letters, a quote, and what nobody reads."""
+_NULL, _END = 0x6C6C756E, 0x2C5D  # null and ],
+_DIGITS = U(0x3030303030303030)
+_EIGHT, _SIXTEEN = U(10**8), U(10**16)
+_COLONS = U(0x00000A00000A0000)
+"""What makes colons of the third and the sixth of eight zeros."""
+_UTC, _QUOTE, _MINUS, _POINT, _BLANK = 0x43545520, 34, 45, 46, 32
 _DAY_US = 86_400_000_000
+_ONES, _TOPS = U(0x0101010101010101), U(0x8080808080808080)
+_BLANKS, _QUOTES = U(0x2020202020202020), U(0x2222222222222222)
+_BACKSLASHES = U(0x5C5C5C5C5C5C5C5C)
 
 
 @compiled
-def _digits(value):
-    """How many digits the number, of 64 bits without a sign, has."""
-    count = 1
-    while value >= U(10000):
-        value //= U(10000)
-        count += 4
-    if value >= U(1000):
-        return count + 3
-    if value >= U(100):
-        return count + 2
-    if value >= U(10):
-        return count + 1
-    return count
+def _eight(value):
+    """The eight digits of a number below 10**8, as numbers from 0 to 9, the first one lowest."""
+    high = value // U(10_000)
+    pairs = high | ((value - high * U(10_000)) << U(32))
+    hundreds = ((pairs * U(10_486)) >> U(20)) & U(0x0000007F0000007F)
+    both = hundreds | ((pairs - hundreds * U(100)) << U(16))
+    tens = ((both * U(103)) >> U(10)) & U(0x000F000F000F000F)
+    return tens | ((both - tens * U(10)) << U(8))
 
 
 @compiled
-def _put(text, at, value, count):
-    """Writes so many digits of the number, the last of them; returns the place behind."""
-    end = at + count
-    place = end
-    while place - at >= 2:
-        place -= 2
-        pair = value % U(100)
-        value //= U(100)
-        text[place] = np.uint8(pair // U(10) + U(48))
-        text[place + 1] = np.uint8(pair % U(10) + U(48))
-    if place > at:
-        text[place - 1] = np.uint8(value % U(10) + U(48))
-    return end
+def _first(place, value):
+    """Writes a number below 10**8 without zeros before it; the place behind."""
+    digits = _eight(value)
+    left_out = trailing_zeros(digits | U(1 << 56)) & U(56)
+    store64(place, (digits | _DIGITS) >> left_out)
+    return place + 8 - np.int64(left_out >> U(3))
 
 
 @compiled
-def _null(text, at):
-    text[at] = 110
-    text[at + 1] = 117
-    text[at + 2] = 108
-    text[at + 3] = 108
-    return at + 4
+def _number(place, value):
+    """Writes a number of 64 bits without a sign; the place behind."""
+    if value < _EIGHT:
+        return _first(place, value)
+    high = value // _EIGHT
+    place = _first(place, high) if high < _EIGHT else _number_of_more(place, high)
+    store64(place, _eight(value - high * _EIGHT) | _DIGITS)
+    return place + 8
 
 
 @compiled
-def decimal_widths(values, valid, scale, width):
-    """Numbers of 64 bits with a point before their last `scale` digits, in quotes.
+def _number_of_more(place, value):
+    high = value // _EIGHT
+    place = _first(place, high)
+    store64(place, _eight(value - high * _EIGHT) | _DIGITS)
+    return place + 8
 
-    With a scale of -1 they're whole numbers, without quotes. None may be the least of 64 bits.
+
+@compiled
+def _last(place, value, count):
+    """Writes so many digits of a number, eighteen at most, with zeros before it."""
+    if count > 16:
+        high = value // _SIXTEEN
+        store64(place, (_eight(high) | _DIGITS) >> U(8 * (24 - count)))
+        place += count - 16
+        value -= high * _SIXTEEN
+        count = 16
+    if count > 8:
+        high = value // _EIGHT
+        store64(place, (_eight(high) | _DIGITS) >> U(8 * (16 - count)))
+        place += count - 8
+        value -= high * _EIGHT
+        count = 8
+    store64(place, (_eight(value) | _DIGITS) >> U(8 * (8 - count)))
+    return place + count
+
+
+@compiled
+def _whole(address, row, size):
+    """The number with a sign that a column of so many bytes each has."""
+    if size == 8:
+        return np.int64(load64(address + 8 * row))
+    if size == 4:
+        return np.int64(np.int32(load32(address + 4 * row)))
+    if size == 2:
+        return np.int64(np.int16(load16(address + 2 * row)))
+    return np.int64(np.int8(load8(address + row)))
+
+
+@compiled
+def _is_odd(word):
+    """Whether one of the eight letters is a control character, a quote or a backslash."""
+    controls = (word - _BLANKS) & ~word
+    quotes = word ^ _QUOTES
+    slashes = word ^ _BACKSLASHES
+    found = controls | ((quotes - _ONES) & ~quotes) | ((slashes - _ONES) & ~slashes)
+    return found & _TOPS != U(0)
+
+
+@compiled
+def _text(place, address, length):
+    """Writes letters as they are; the place behind, -1 where one has to be escaped."""
+    if length >= 8:
+        at = 0
+        while at <= length - 8:
+            word = load64(address + at)
+            if _is_odd(word):
+                return -1
+            store64(place + at, word)
+            at += 8
+        word = load64(address + length - 8)
+        if _is_odd(word):
+            return -1
+        store64(place + length - 8, word)
+        return place + length
+    for at in range(length):
+        letter = load8(address + at)
+        if letter < U(32) or letter == U(34) or letter == U(92):
+            return -1
+        store8(place + at, letter)
+    return place + length
+
+
+@compiled
+def _copied(place, address, length):
+    """Writes letters, whatever they are."""
+    at = 0
+    while at <= length - 8:
+        store64(place + at, load64(address + at))
+        at += 8
+    while at < length:
+        store8(place + at, load8(address + at))
+        at += 1
+    return place + length
+
+
+@compiled
+def _signed(place, value):
+    """Writes the sign of a number below 0; the place behind."""
+    if value < 0:
+        store8(place, U(_MINUS))
+        return place + 1
+    return place
+
+
+@compiled
+def _size(value):
+    """The number without its sign."""
+    return U(-value) if value < 0 else U(value)
+
+
+@compiled
+def _decimal(place, value, scale, unit):
+    """Writes a number of `unit`ths, in quotes; the place behind."""
+    store8(place, U(_QUOTE))
+    place = _signed(place + 1, value)
+    number = _size(value)
+    whole = number // unit
+    place = _number(place, whole)
+    if scale > 0:
+        store8(place, U(_POINT))
+        place = _last(place + 1, number - whole * unit, scale)
+    store8(place, U(_QUOTE))
+    return place + 1
+
+
+@compiled
+def _clock(place, rest):
+    """Writes a blank and microseconds of a day as a time; the place behind."""
+    seconds = rest // U(1_000_000)
+    hours = seconds // U(3600)
+    minutes = seconds // U(60) - hours * U(60)
+    number = hours * U(1_000_000) + minutes * U(1000) + seconds % U(60)
+    store8(place, U(_BLANK))
+    store64(place + 1, (_eight(number) | _DIGITS) + _COLONS)
+    store8(place + 9, U(_POINT))
+    return _last(place + 10, rest - seconds * U(1_000_000), 6)
+
+
+@compiled
+def _day(place, days, first, last, table):
+    """Writes a quote and a day's text; the place behind, -1 for one that isn't in the table."""
+    if days < first or days > last:
+        return -1
+    store8(place, U(_QUOTE))
+    text = table + (days - first) * DAY_BYTES
+    store64(place + 1, load64(text))
+    store64(place + 9, load64(text + 8))
+    return place + 11
+
+
+@compiled
+def _moment(place, moment, zoned, first, last, table):
+    """Writes microseconds since 1970 but for the last quote; as `_day`."""
+    days = moment // _DAY_US
+    place = _day(place, days, first, last, table)
+    if place < 0:
+        return place
+    place = _clock(place, U(moment - days * _DAY_US))
+    if zoned:
+        store32(place, U(_UTC))
+        return place + 4
+    return place
+
+
+@compiled
+def _closed(place):
+    """Writes a quote; the place behind, -1 where that is none."""
+    if place < 0:
+        return place
+    store8(place, U(_QUOTE))
+    return place + 1
+
+
+@compiled
+def _letters(place, kind, address, length, quoted):
+    """Writes a text; the place behind, -1 where a letter has to be escaped."""
+    if kind == TEXT:
+        store8(place, U(_QUOTE))
+        return _closed(_text(place + 1, address, length))
+    if not quoted:
+        return _copied(place, address, length)
+    store8(place, U(_QUOTE))
+    return _closed(_copied(place + 1, address, length))
+
+
+@compiled
+def _is_null(valid, bit):
+    """Whether that bit of a column's validity says so; address 0: nothing is null."""
+    return valid != 0 and (load8(valid + (bit >> 3)) >> U(bit & 7)) & U(1) == U(0)
+
+
+@compiled
+def write(count, told, units, first, last, table, text):
+    """Writes so many rows, each with `],` behind it; how many bytes they are.
+
+    `told` has a row for each column: its kind, the addresses of its values and of its bits of
+    validity (0: none is null), which of these is the first, the address of its offsets, and one
+    thing more. Kinds: whole numbers of so many bytes; decimals of 128 bits whose lower 64 have them
+    whole, of that scale, a whole one of which is `units` of the column; dates; microseconds since
+    1970, in a zone or not; texts to be put in quotes; texts that are JSON already, in so many
+    quotes. `table` has the texts of the days from `first` to `last`.
+
+    Less than 0 is -1 and less: the column -1 - found has a value that isn't written here.
     """
-    nulls = valid.size > 0
-    for row in range(values.size):
-        if nulls and not valid[row]:
-            width[row] += 5
-            continue
-        value = values[row]
-        sign = 1
-        if value < 0:
-            sign = 2
-            value = -value
-        count = _digits(U(value))
-        if scale < 0:
-            width[row] += sign + count
-        elif scale == 0:
-            width[row] += sign + count + 2
-        else:
-            width[row] += sign + max(count, scale + 1) + 3
-
-
-@compiled
-def write_decimals(values, valid, scale, text, at, sign):
-    """See `decimal_widths`."""
-    nulls = valid.size > 0
-    for row in range(values.size):
-        place = at[row]
-        text[place] = sign
-        place += 1
-        if nulls and not valid[row]:
-            at[row] = _null(text, place)
-            continue
-        value = values[row]
-        if scale >= 0:
-            text[place] = QUOTE
-            place += 1
-        if value < 0:
-            text[place] = _MINUS
-            place += 1
-            value = -value
-        number = U(value)
-        count = _digits(number)
-        if scale <= 0:
-            place = _put(text, place, number, count)
-        else:  # all digits, the first of them moved to make room for the point
-            count = max(count, scale + 1)
-            end = _put(text, place + 1, number, count)
-            whole = count - scale
-            for letter in range(whole):
-                text[place + letter] = text[place + letter + 1]
-            text[place + whole] = _POINT
-            place = end
-        if scale >= 0:
-            text[place] = QUOTE
-            place += 1
-        at[row] = place
-
-
-@compiled
-def date_widths(count, valid, extra, width):
-    """Dates, and times of `extra` more letters, in quotes: all as wide as each other."""
-    nulls = valid.size > 0
+    place = text
+    columns = told.shape[0]
     for row in range(count):
-        if nulls and not valid[row]:
-            width[row] += 5
-        else:
-            width[row] += 13 + extra
-
-
-@compiled
-def _put_day(text, place, days, first, table):
-    start = (days - first) * 10
-    for letter in range(10):
-        text[place + letter] = table[start + letter]
-    return place + 10
-
-
-@compiled
-def write_dates(values, valid, first, table, text, at, sign):
-    """Days since 1970, whose texts stand in the table from the day `first` on."""
-    nulls = valid.size > 0
-    for row in range(values.size):
-        place = at[row]
-        text[place] = sign
-        if nulls and not valid[row]:
-            at[row] = _null(text, place + 1)
-            continue
-        text[place + 1] = QUOTE
-        place = _put_day(text, place + 2, values[row], first, table)
-        text[place] = QUOTE
-        at[row] = place + 1
-
-
-@compiled
-def write_moments(values, valid, first, table, zone, text, at, sign):
-    """Microseconds since 1970, with `zone` behind them."""
-    nulls = valid.size > 0
-    for row in range(values.size):
-        place = at[row]
-        text[place] = sign
-        if nulls and not valid[row]:
-            at[row] = _null(text, place + 1)
-            continue
-        text[place + 1] = QUOTE
-        days = values[row] // _DAY_US
-        rest = U(values[row] - days * _DAY_US)
-        place = _put_day(text, place + 2, days, first, table)
-        text[place] = _BLANK
-        seconds = rest // U(1_000_000)
-        place = _put(text, place + 1, seconds // U(3600), 2)
-        text[place] = _COLON
-        place = _put(text, place + 1, seconds // U(60) % U(60), 2)
-        text[place] = _COLON
-        place = _put(text, place + 1, seconds % U(60), 2)
-        text[place] = _POINT
-        place = _put(text, place + 1, rest % U(1_000_000), 6)
-        for letter in range(zone.size):
-            text[place + letter] = zone[letter]
-        place += zone.size
-        text[place] = QUOTE
-        at[row] = place + 1
-
-
-@compiled
-def text_widths(offsets, data, valid, quotes, width):
-    """Texts as they are, between `quotes` quotes; whether none has to be escaped."""
-    nulls = valid.size > 0
-    for row in range(offsets.size - 1):
-        if nulls and not valid[row]:
-            width[row] += 5
-        else:
-            width[row] += 1 + quotes + offsets[row + 1] - offsets[row]
-    if quotes:
-        for place in range(offsets[0], offsets[offsets.size - 1]):
-            letter = data[place]
-            if letter < 32 or letter in (QUOTE, BACKSLASH):
-                return False
-    return True
-
-
-@compiled
-def write_texts(offsets, data, valid, quotes, text, at, sign):
-    """See `text_widths`."""
-    nulls = valid.size > 0
-    for row in range(offsets.size - 1):
-        place = at[row]
-        text[place] = sign
-        place += 1
-        if nulls and not valid[row]:
-            at[row] = _null(text, place)
-            continue
-        if quotes:
-            text[place] = QUOTE
+        sign = U(91)
+        for column in range(columns):
+            store8(place, sign)
             place += 1
-        for letter in range(offsets[row], offsets[row + 1]):
-            text[place] = data[letter]
-            place += 1
-        if quotes:
-            text[place] = QUOTE
-            place += 1
-        at[row] = place
-
-
-@compiled
-def places(width, at):
-    """Where each row begins; how many bytes there are. A row ends with `]` and a comma."""
-    total = 0
-    for row in range(width.size):
-        at[row] = total
-        total += width[row] + 2
-    return total
-
-
-@compiled
-def close_rows(text, at):
-    """Writes the ends of all rows."""
-    for row in range(at.size):
-        text[at[row]] = CLOSE
-        text[at[row] + 1] = COMMA
+            sign = U(44)
+            if _is_null(told[column, VALID], told[column, FIRST_BIT] + row):
+                store32(place, U(_NULL))
+                place += 4
+                continue
+            kind, values, more = told[column, KIND], told[column, VALUES], told[column, MORE]
+            if kind == WHOLE:
+                number = _whole(values, row, more)
+                place = _number(_signed(place, number), _size(number))
+                continue
+            if kind == DECIMAL:
+                number = np.int64(load64(values + 16 * row))
+                place = _decimal(place, number, more, units[column])
+                continue
+            if kind == DAY:
+                end = _closed(_day(place, _whole(values, row, 4), first, last, table))
+            elif kind == MOMENT:
+                moment = np.int64(load64(values + 8 * row))
+                end = _closed(_moment(place, moment, more, first, last, table))
+            else:
+                offsets = told[column, OFFSETS] + 4 * row
+                begin = np.int64(load32(offsets))
+                length = np.int64(load32(offsets + 4)) - begin
+                end = _letters(place, kind, values + begin, length, more)
+            if end < 0:
+                return -1 - column
+            place = end
+        store16(place, U(_END))
+        place += 2
+    return place - text
