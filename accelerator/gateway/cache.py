@@ -66,7 +66,7 @@ class Entry:
     `versions` are those of all tables and views under it; `about` is what the first piece told.
     """
 
-    bodies: tuple[bytes, ...]
+    bodies: tuple[bytes | bytearray, ...]
     versions: Mapping[Name, str]
     about: Mapping[str, Any]
     metrics: Mapping[str, Any]

@@ -5,7 +5,6 @@ Both ends are of one release and one machine; still what is read is bounded and 
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import struct
 from typing import Any
@@ -17,6 +16,8 @@ from accelerator.errors import AcceleratorError
 
 VERSION = 1
 _LENGTHS = struct.Struct("!IQ")
+LENGTHS = _LENGTHS.size
+"""Bytes before a message's header."""
 HEADER_MAX = 64 * 1024**2
 BODY_MAX = 4 * 1024**3
 
@@ -37,22 +38,20 @@ def packed(header: Header, body: bytes | pa.Buffer = b"") -> tuple[bytes, bytes 
 
 def received(connection: socket.socket) -> tuple[Header, bytes] | None:
     """The next message; None at the end of the socket. Waits for it."""
-    lengths = _exactly(connection, _LENGTHS.size)
-    if lengths is None:
+    head = _exactly(connection, LENGTHS)
+    if head is None:
         return None
-    text, body = _checked(*_LENGTHS.unpack(lengths))
+    text, body = _checked(*_LENGTHS.unpack(head))
     header = _exactly(connection, text)
     rest = _exactly(connection, body) if body else b""
     if header is None or rest is None:
         return None
-    return _header(header), bytes(rest)
+    return header_of(header), bytes(rest)
 
 
-async def awaited(reader: asyncio.StreamReader) -> tuple[Header, bytes]:
-    """The same without a thread; IncompleteReadError at the end."""
-    text, body = _checked(*_LENGTHS.unpack(await reader.readexactly(_LENGTHS.size)))
-    header = await reader.readexactly(text)
-    return _header(header), await reader.readexactly(body) if body else b""
+def lengths(head: bytes | memoryview) -> tuple[int, int]:
+    """How long header and body are, by a message's first `LENGTHS` bytes; MessageError."""
+    return _checked(*_LENGTHS.unpack(head))
 
 
 def _checked(text: int, body: int) -> tuple[int, int]:
@@ -61,7 +60,8 @@ def _checked(text: int, body: int) -> tuple[int, int]:
     return text, body
 
 
-def _header(text: bytes | bytearray) -> Header:
+def header_of(text: bytes | bytearray | memoryview) -> Header:
+    """A message's header; MessageError where it's none."""
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -82,7 +82,7 @@ def _exactly(connection: socket.socket, length: int) -> bytearray | None:
     return buffer
 
 
-def rows_of(body: bytes) -> pa.Table:
+def rows_of(body: bytes | bytearray) -> pa.Table:
     """The rows of a message's body; MessageError where it has none."""
     try:
         with pa.ipc.open_stream(pa.py_buffer(body)) as reader:

@@ -23,6 +23,7 @@ from accelerator.config import Config
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.trino.errors import Told
 from accelerator.gateway.workers import messages
+from accelerator.gateway.workers.link import Body, Link
 from accelerator.gateway.workers.messages import Header, MessageError
 from accelerator.maintenance.daemon import Schedule
 from accelerator.memory import LEAST, budget
@@ -65,7 +66,7 @@ class Frame:
 
     kind: str
     header: Header
-    body: bytes = b""
+    body: Body = b""
 
     @property
     def is_last(self) -> bool:
@@ -93,9 +94,7 @@ class _Waiting:
 class _Worker:
     """One process; `run` gives what it says of a statement."""
 
-    def __init__(
-        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, spark: bool
-    ) -> None:
+    def __init__(self, pid: int, *, spark: bool) -> None:
         self.pid, self.spark = pid, spark
         self.since = time.time()
         self.began = time.monotonic()
@@ -103,14 +102,11 @@ class _Worker:
         self.explaining: dict[int, asyncio.Future[Header | None]] = {}
         self.dead = asyncio.Event()
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._reader, self._writer = reader, writer
-        self._listening = asyncio.create_task(self._listen())
+        self.link = Link(self._take, self._lost)
 
     def send(self, header: Header) -> None:
         """Says something to it; nothing, where it's dead."""
-        if not self.dead.is_set():
-            head, body = messages.packed(header)
-            self._writer.write(head + bytes(body))
+        self.link.send(header)
 
     async def run(self, number: int, order: Header) -> AsyncGenerator[Frame, None]:
         """The frames of an order: to run a statement, or to maintain the store.
@@ -139,27 +135,19 @@ class _Worker:
             if not last:
                 self.send({"op": "stop", "id": number})
 
-    async def _listen(self) -> None:
-        try:
-            while True:
-                header, body = await messages.awaited(self._reader)
-                self._take(header, body)
-        except (asyncio.IncompleteReadError, ConnectionError, MessageError) as error:
-            if not isinstance(error, asyncio.IncompleteReadError):
-                _log.warning("worker %d: %s", self.pid, error)
-        finally:
-            self.dead.set()
-            self._writer.close()
-            if not self.ready.done():
-                self.ready.set_exception(NoWorkerError("a worker died before it was ready"))
-                self.ready.exception()  # whoever waits sees it; nobody has to
-            for waiting in self.running.values():
-                waiting.frames.put_nowait(None)
-            for asked in self.explaining.values():
-                if not asked.done():
-                    asked.set_result(None)
+    def _lost(self) -> None:
+        """Tells all that wait for something of it that it has died."""
+        self.dead.set()
+        if not self.ready.done():
+            self.ready.set_exception(NoWorkerError("a worker died before it was ready"))
+            self.ready.exception()  # whoever waits sees it; nobody has to
+        for waiting in self.running.values():
+            waiting.frames.put_nowait(None)
+        for asked in self.explaining.values():
+            if not asked.done():
+                asked.set_result(None)
 
-    def _take(self, header: Header, body: bytes) -> None:
+    def _take(self, header: Header, body: Body) -> None:
         kind = header.get("kind")
         if kind == "ready":
             if header.get("version") != messages.VERSION:
@@ -195,7 +183,7 @@ class _Worker:
 
     async def end(self) -> None:
         """Lets it go: it ends with its socket, and is killed where that takes too long."""
-        self._writer.close()
+        self.link.close()
         for _ in range(int(_END_S / _LOOK_S)):
             try:
                 os.kill(self.pid, 0)
@@ -208,7 +196,7 @@ class _Worker:
         """Ends the process now."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
-        self._writer.close()
+        self.link.close()
 
 
 class Template:
@@ -447,8 +435,8 @@ class Pool:
 
     async def _made(self, *, spark: bool) -> _Worker:
         pid, ours = await self._template.fork()
-        reader, writer = await asyncio.open_connection(sock=ours, limit=2**20)
-        worker = _Worker(pid, reader, writer, spark=spark)
+        worker = _Worker(pid, spark=spark)
+        await asyncio.get_running_loop().create_connection(lambda: worker.link, sock=ours)
         worker.send(self._order(spark))
         try:
             await worker.ready
