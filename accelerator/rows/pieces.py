@@ -68,7 +68,7 @@ class Pieces(ABC):
         return self._engine.run(text, tables, tag=self._tag, bytes_max=NO_MAX, hold=hold)
 
     def _passing(self, groups: Sequence[Group], most: int | None = None) -> pa.Table:
-        """All used columns of the groups' rows that pass, of `most` of these if it's given."""
+        """All used columns of the groups' rows that pass; with `most` of the first of these."""
         used, sought = self._block.used, self._block.sought
 
         def read(place: int) -> pa.Table:
@@ -79,6 +79,8 @@ class Pieces(ABC):
         if most is not None:
             rows = f"SELECT * FROM ({rows} LIMIT {most}) passing"
         text = f"{rows} ORDER BY {quote(self._found.group, 'duckdb')}"
+        if most is not None:
+            text += f", {quote(self._found.number, 'duckdb')}"
         passed = self._run(text, {"acc_rows": candidates})
         others = [column for column in used if column not in sought]
         if not others:

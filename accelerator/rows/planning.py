@@ -3,8 +3,8 @@
 Theory: `docs/rewriting.md`, 7. A file is left out where no row of it passes the predicate, or where
 its first place comes behind rows enough that surely pass. The rest is read in the order of first
 places: under a limit until no file left can hold a row that comes before the last one wanted
-(`top.py`), else all of it (`stream.py`). Where any n rows will do, those files come first that
-surely have so many (`taken.py`).
+(`top.py`), else all of it (`stream.py`). Where any n rows will do, those files come first of
+which rows surely pass, until they have so many (`taken.py`).
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _reading(block: RowBlock, asked: Survey) -> Reading | Declined:
     chosen = needed(keys, ~known.none_pass, sure, wanted)
     files, selection = reading_order(keys, chosen), known.selection()
     if block.is_any:
-        files = _enough(files, sure, known.sizes, wanted or 0)
+        files = _enough(files, sure, wanted or 0)
     found = Reading(known, tuple(key.of(files) for key in keys), files, known.skipped, selection)
     if selection is None or wanted is not None or len(files) > SELECTED_MAX:
         return found
@@ -161,15 +161,13 @@ def _wanted(block: RowBlock) -> int | None:
     return block.limit + block.offset if block.limit else 0
 
 
-def _enough(files: Numbers, sure: Numbers, sizes: Numbers, wanted: int) -> Numbers:
-    """The files from which any `wanted` rows are taken: first the smallest that surely has them.
+def _enough(files: Numbers, sure: Numbers, wanted: int) -> Numbers:
+    """The files from which any `wanted` rows are taken: first those of which rows surely pass.
 
-    Where no file has, those with the most rows that surely pass come first, and those of which
-    nothing is known last, as the manifests have them.
+    Their order goes by the predicate alone, so that one page of rows goes on where another ended.
     """
     if not wanted:
         return files[:0]
-    known = np.minimum(sure[files], wanted)
-    files = files[np.lexsort((np.where(known > 0, sizes[files], 0), -known))]
+    files = files[np.argsort(sure[files] == 0, kind="stable")]
     end = int(np.searchsorted(np.cumsum(sure[files]), wanted)) + 1
     return files[:end]

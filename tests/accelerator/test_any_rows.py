@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -138,8 +138,19 @@ def test_as_little_is_read_as_it_takes(acc: Accelerator) -> None:
     assert over.bytes_read < acc.query("SELECT * FROM d.groups LIMIT 160").metrics.bytes_read
     soon = acc.query("SELECT * FROM d.groups WHERE s LIKE 'x%' LIMIT 5").metrics
     assert (soon.files_read, soon.row_groups_read) == (1, 1)
-    assert len(_of(acc.plan("SELECT k FROM d.tiny LIMIT 5")[0]).reading) == 1  # the file with five
-    assert len(_of(acc.plan("SELECT k FROM d.tiny LIMIT 6")[0]).reading) == 2
+    assert len(_of(acc.plan("SELECT k FROM d.tiny LIMIT 1")[0]).reading) == 1
+    assert len(_of(acc.plan("SELECT k FROM d.tiny LIMIT 12")[0]).reading) == 5
+
+
+@settings(max_examples=8)
+@given(st.sampled_from(("tiny", "groups", "parts", "fewer")), st.integers(15, 90))
+def test_one_page_goes_on_where_the_last_one_ended(acc: Accelerator, table: str, size: int) -> None:
+    for where in ("", " WHERE k > 20", " WHERE s LIKE 'x%'"):
+        sql = f"SELECT k, s, f FROM d.{table}{where}"
+        every = acc.query(sql).arrow()
+        starts = range(0, every.num_rows, size)
+        pages = [acc.query(f"{sql} LIMIT {size} OFFSET {start}").arrow() for start in starts]
+        assert sum(map(_bag, pages), Counter()) == _bag(every)
 
 
 def test_files_that_surely_pass_come_before_others(acc: Accelerator) -> None:
