@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from accelerator.config import Config
     from accelerator.iceberg.row_groups import Counted
-    from accelerator.rows.stream import SortedRows
+    from accelerator.rows.pieces import Pieces
     from accelerator.services import Services
 
 
@@ -105,8 +105,18 @@ class Execution:
     def _merged_rows(self, plan: MergedPlan, tag: str, _known: Known) -> Answer:
         return run_merged(plan, self._services.duckdb, tag, self._services.store), None
 
-    def _stream(self, plan: RowsPlan, tag: str) -> SortedRows | None:
-        if plan.block.limit is not None or plan.duckdb_declined:
+    def _stream(self, plan: RowsPlan, tag: str) -> Pieces | None:
+        # Spark could take over after the first piece only.
+        ends_in_spark = plan.duckdb_declined is not None or plan.bytes_max is not None
+        return None if ends_in_spark else self._pieces(plan, tag)
+
+    def _pieces(self, plan: RowsPlan, tag: str) -> Pieces | None:
+        """The run of a plan that gives its rows as they're read; None of the first of an order."""
+        if plan.block.is_any:
+            from accelerator.rows.taken import TakenRows
+
+            return TakenRows(plan, self._services.duckdb, tag)
+        if plan.block.limit is not None:
             return None
         from accelerator.rows.stream import SortedRows
 
@@ -121,9 +131,9 @@ class Execution:
 
     @staged("rows")
     def _sorted_rows(self, plan: RowsPlan, tag: str, _known: Known) -> Answer:
-        everything = self._stream(plan, tag)
-        if everything is not None:
-            return everything.run(), everything.counted
+        pieces = self._pieces(plan, tag)
+        if pieces is not None:
+            return pieces.run(), pieces.counted
         from accelerator.rows.top import TopRows  # imports Arrow's compute module
 
         bytes_max = self._services.config.given_bytes_max

@@ -7,7 +7,7 @@ proven for it leaves the whole statement to Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -89,9 +89,18 @@ def plan_nested(
     try:
         answers = Answers({name: answer_of(plan.block) for name, plan in plans.items()})
         block = bind_above(split.outer, answers, zone)
+        if block.rows and block.limit is not None and not block.order:
+            _check_unsorted(split.inner.values())
         return _over(block, plans, tried)
     except DeclinedError as error:
         return PlainPlan(error.declined, tried)
+
+
+def _check_unsorted(selects: Iterable[exp.Expression]) -> None:
+    """DeclinedError where Spark may give the first of sorted rows, though it needn't."""
+    orders = (order for select in selects for order in select.find_all(exp.Order))
+    if any(isinstance(order.parent, exp.Query) for order in orders):
+        raise DeclinedError("limit_unordered")
 
 
 def refused_input(plan: Plan) -> Declined | None:

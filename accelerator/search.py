@@ -57,6 +57,7 @@ from rewrite.embedded import Text
 from rewrite.expr import Expr
 from rewrite.facts import At, Facts, TableFacts, ViewFacts
 from rewrite.flattened import flattened
+from rewrite.limited import limited
 from rewrite.nested import SELECTS_MAX, Beside, Nested, nested
 from rewrite.parse import parse
 from rewrite.ranges import raises_nothing
@@ -253,7 +254,7 @@ class CubeSearch:
         if selects.planned > SELECTS_MAX:
             declined = Declined("block_unsupported", f"More than {SELECTS_MAX} SELECTs in one.")
             return Found(PlainPlan(declined), ())
-        tree = flattened(tree)
+        tree = flattened(limited(tree))
         try:
             if isinstance(tree, exp.SetOperation) and scene.only is None:
                 return self._plan_set(tree, scene, selects)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _RELATIVE = 1e-9
 _SHOWN = 5
+_INNER_LIMIT = "A LIMIT inside chooses among rows."
 _UNCUT_MAX = 1_000_000
 """Rows without a limit that are taken into memory to be compared."""
 
@@ -241,11 +242,10 @@ def _open(plan: Plan, tree: exp.Expression) -> str | None:
     """The sentence of what leaves the answer open, in the statement or in views that it names."""
     text = plan.outer_text()
     if text is not None:
-        why = undetermined(parse(text), estimates=True)
-        return why or undetermined(tree)
-    if plan.has_inner_limit():
-        return "A LIMIT inside chooses among rows."
-    return undetermined(tree)
+        why = undetermined(parse(text), estimates=True) or undetermined(tree)
+        of_views = any(is_cut(parse(select)) for select in plan.inner_selects())
+        return why or (_INNER_LIMIT if of_views else None)
+    return _INNER_LIMIT if plan.has_inner_limit() else undetermined(tree)
 
 
 def _judge_floats(both: _Both, differences: Sequence[str], estimates: Doubt) -> _Judged:
@@ -302,6 +302,8 @@ def _judge_uncut(queries: Queries, whole: Uncut, cut: _Both, differences: Sequen
     except (AcceleratorError, RefusedError) as error:  # a guard's, or of what was only made here
         reason = f"{error.__cause__ or error}".partition("\n")[0]
         return _Judged(differences, f"Without its LIMIT it can't be compared: {reason}")
+    if both.plan.has_inner_limit():  # a view's
+        return _Judged(differences, _INNER_LIMIT)
     if not both.accelerated.metrics.rewritten or not cut.sources <= both.sources:
         return _Judged(differences, "Without its LIMIT it's answered in another way.")
     if not both.settled:

@@ -55,8 +55,6 @@ def bind_row_block(tree: exp.Expression, facts: Facts, zone: str | None = None) 
         v and k not in _ALLOWED for k, v in tree.args.items()
     ):
         raise DeclinedError("block_unsupported")
-    if tree.args.get("limit") and not tree.args.get("order"):
-        raise DeclinedError("limit_unordered")
     source = bind_from(tree, facts, zone)
     tables, where = bind_where(tree, source, facts)
     outputs = tuple(o for item in tree.expressions for o in _outputs(item, tree, source))

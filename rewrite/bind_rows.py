@@ -52,8 +52,6 @@ def bind_rows(tree: exp.Expression, facts: Facts, zone: str | None = None) -> Ro
         raise DeclinedError("block_unsupported")
     source = bind_from(tree, facts, zone)
     names = source.names
-    if not tree.args.get("order") and (tree.args.get("limit") or tree.args.get("offset")):
-        raise DeclinedError("limit_unordered")
     where = tree.args.get("where")
     if where is not None:
         check_alias(where.this)

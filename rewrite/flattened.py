@@ -23,7 +23,7 @@ _OUTER = frozenset(
     {"expressions", "from_", "where", "group", "having", "order", "limit", "distinct", "with_"}
 )
 _INNER = frozenset({"expressions", "from_", "joins", "where"})
-_UNREAD = "acc_unread"
+_UNREAD, _UNNAMED = "acc_unread", "acc_unnamed"
 _NOT_ROWS = (exp.Window, exp.UDTF, exp.Star, exp.Query)
 
 
@@ -65,11 +65,47 @@ def _once(tree: exp.Expression) -> exp.Select | None:
         return None
     if inner.args.get("from_") is None or names_in(inner) & {i.alias.lower() for i in visible}:
         return None
+    if _is_all(inner.expressions):
+        return _over_table(tree, inner, relation)
     named = _named(inner)
     if named is None or _has_subquery(tree):
         return None
     alias = relation.alias_or_name.lower()
     return _Flattening(tree, inner, named, alias).select()
+
+
+def _is_all(items: Sequence[exp.Expression]) -> bool:
+    """Whether it's `SELECT *`."""
+    return len(items) == 1 and isinstance(items[0], exp.Star) and not any(items[0].args.values())
+
+
+def _over_table(tree: exp.Select, inner: exp.Select, relation: exp.Expression) -> exp.Select | None:
+    """The statement over the one table of which the derived table is all columns, under its name.
+
+    None where that isn't clear.
+    """
+    (table, *joined), where = relations(inner), inner.args.get("where")
+    own = table.args.get("alias")
+    if joined or not isinstance(table, exp.Table) or (own is not None and own.args.get("columns")):
+        return None
+    if _has_subquery(tree) or (where is not None and where.find(exp.Query) is not None):
+        return None
+    alias = exp.to_identifier(relation.alias_or_name or _UNNAMED, quoted=True)
+    instead: dict[int, exp.Expression | None] = {}
+    for column in where.find_all(exp.Column) if where is not None else ():
+        if column.args.get("db") or column.table.lower() not in ("", table.alias_or_name.lower()):
+            return None
+        instead[id(column)] = exp.Column(this=copied(column.this, {}), table=alias.copy())
+    named = copied(table, {})
+    named.set("alias", exp.TableAlias(this=alias))
+    made = copied(tree, {id(relation): named, id(tree.args.get("with_")): None})
+    if where is not None:
+        condition: exp.Expression = exp.Paren(this=copied(where.this, instead))
+        outer = made.args.get("where")
+        if outer is not None:
+            condition = exp.And(this=condition, expression=exp.Paren(this=outer.this))
+        made.set("where", exp.Where(this=condition))
+    return made
 
 
 def _has_subquery(tree: exp.Select) -> bool:

@@ -48,7 +48,7 @@ REASONS: dict[str, str] = {
     "metadata_one_table": "Only a table that stands alone is answered from its manifests.",
     "metadata_unavailable": "A table's metadata couldn't be read by the layer.",
     "name_ambiguous": "A name could mean an output or an input column.",
-    "limit_unordered": "Which rows LIMIT leaves is up to the engine where there is no ORDER BY.",
+    "limit_unordered": "LIMIT has no ORDER BY of its own, and a SELECT below it has one.",
     "no_aggregate": "The statement has neither aggregates nor GROUP BY, nor is it of one table.",
     "not_a_query": "The statement is no SELECT.",
     "parse_failed": "The statement couldn't be parsed here; Spark takes it as it is.",

@@ -13,7 +13,8 @@ from rewrite.expr import Column, Expr, columns
 class RowBlock:
     """The rows of one table for which each conjunct is TRUE, sorted: `limit` after `offset`.
 
-    No expression holds an aggregate. `limit` is None where all rows are asked for.
+    Without an order they're any of these rows, so many. No expression holds an aggregate. `limit`
+    is None where all rows are asked for.
     """
 
     occurrence: Occurrence
@@ -27,6 +28,11 @@ class RowBlock:
     def occurrences(self) -> tuple[Occurrence, ...]:
         """The one occurrence, as a `Block` has several."""
         return (self.occurrence,)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether any rows that pass will do, as many as the limit says."""
+        return self.limit is not None and not self.order
 
     @cached_property
     def expressions(self) -> tuple[Expr, ...]:

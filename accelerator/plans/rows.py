@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RowsPlan(Leaf):
-    """The first rows of a table in an order, read from the files that may hold them.
+    """Rows of a table, read from the files that may hold them: all, the first of an order, or any.
 
-    `pinned` is the one table.
+    `pinned` is the one table. `bytes_max`: so much at most is read in process of what any rows are
+    taken from, then Spark takes over; None where it may be all.
     """
 
     block: RowBlock
@@ -36,6 +37,7 @@ class RowsPlan(Leaf):
     engine: str
     tried: tuple[Tried, ...]
     names: tuple[str | None, ...]
+    bytes_max: int | None = None
 
     def outputs(self) -> tuple[tuple[str, str], ...] | None:
         """See `Plan.outputs`."""
@@ -95,7 +97,9 @@ class RowsPlan(Leaf):
     def steps(self) -> tuple[Step, ...]:
         """See `Plan.steps`."""
         found, total = len(self.reading), self.files_total
-        first = "first " if self.block.limit is not None else ""
+        limit, first = self.block.limit, ""
+        if limit is not None:
+            first = f"any {limit:,} " if self.block.is_any else "first "
         below = (
             []
             if not self.block.conjuncts
@@ -103,6 +107,8 @@ class RowsPlan(Leaf):
         )
         if self.engine == "duckdb" and self.block.order:
             below.append(Step("read in the order of their bounds, until no row can come before"))
+        elif self.engine == "duckdb" and limit:
+            below.append(Step("read until so many rows have passed"))
         name = dotted(self.block.occurrences[0].parts)
         note = f"{found:,} of {counted(total, 'file')}, {size(self.reading.bytes)}"
         return (Step(f"{first}rows of {name}", note, (*below, *self.funnel().steps())),)

@@ -3,12 +3,13 @@
 Theory: `docs/rewriting.md`, 7. A file is left out where no row of it passes the predicate, or where
 its first place comes behind rows enough that surely pass. The rest is read in the order of first
 places: under a limit until no file left can hold a row that comes before the last one wanted
-(`top.py`), else all of it (`stream.py`).
+(`top.py`), else all of it (`stream.py`). Where any n rows will do, those files come first of
+which rows surely pass, until they have so many (`taken.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,8 +22,9 @@ from accelerator.indexing.probing import SELECTED_MAX
 from accelerator.number_ranges import range_of
 from accelerator.plans import MANIFESTS, PlainPlan, RowsPlan, Tried
 from accelerator.rows.reading import Reading
-from accelerator.survey import OverFiles, Survey, survey
+from accelerator.survey import Believed, OverFiles, Survey, survey
 from cubes.raising import may_raise, unsafe
+from indexes.bounds import Numbers
 from indexes.order import Direction, Key, needed, reading_order
 from rewrite.expr import Call, Column
 from rewrite.ranges import RangeOf, raises_nothing
@@ -47,12 +49,14 @@ def plan_rows(
     if isinstance(reading, Declined):
         return PlainPlan(reading, (Tried(MANIFESTS, reading, decoding=decoding),))
     undone = _not_in_process(block)
+    most = _most_read(block, reading)
     # Under a limit what is read is known only when it's read.
-    size = reading.bytes if block.limit is not None else reading.left.bytes
-    few = block.limit is not None and config.engine != "spark"
-    in_process = undone is None and (few or choice.in_process(size, [pinned]))
+    few = block.limit is not None and not most.is_sure and config.engine != "spark"
+    all_here = choice.in_process(most.bytes, [pinned])
+    in_process = undone is None and (few or all_here)
+    size = most.bytes if block.limit is None else reading.bytes
     tried = Tried(MANIFESTS, None, size, 0, len(reading), decoding=decoding)
-    whole = len(reading) == known.total
+    whole = len(reading) == known.total or most.is_sure
     if not in_process and whole and not reading.by_workers(config.sidecar_jobs):
         declined = undone or Declined("metadata_no_file")
         return PlainPlan(declined, (replace(tried, declined=declined, bytes=0),))
@@ -64,7 +68,28 @@ def plan_rows(
         engine="duckdb" if in_process else "spark",
         tried=(tried,),
         names=tuple(o.name for o in block.outputs),
+        bytes_max=config.given_bytes_max if block.is_any and in_process and not all_here else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Most:
+    """The bytes that are read at most; `is_sure`: it's known before that it won't be fewer."""
+
+    bytes: int
+    is_sure: bool = False
+
+
+def _most_read(block: RowBlock, reading: Reading) -> _Most:
+    if not block.is_any:
+        return _Most(reading.bytes if block.limit is not None else reading.left.bytes)
+    known, wanted, files = reading.known, _wanted(block) or 0, reading.files
+    sure = _surely(known)[files]
+    if not sure.all() and sure.sum() < wanted:
+        return _Most(reading.bytes)
+    taken = np.minimum(sure, wanted - np.minimum(np.cumsum(sure) - sure, wanted))
+    shares = taken / np.maximum(known.rows[files], 1)
+    return _Most(int((known.sizes[files] * shares).sum()), is_sure=True)
 
 
 def bounded_keys(block: RowBlock) -> tuple[tuple[Column, Direction], ...]:
@@ -109,13 +134,40 @@ def _reading(block: RowBlock, asked: Survey) -> Reading | Declined:
     known = asked.believed(block.conjuncts, block.used)
     if isinstance(known, Declined):
         return known
-    sure = np.where(known.all_pass & known.alive_known & known.stands_once, known.alive, 0)
-    wanted = None if block.limit is None else block.limit + block.offset
+    sure, wanted = _surely(known), _wanted(block)
     bounded = ((known.of(column), direction) for column, direction in bounded_keys(block))
     keys = tuple(Key(told.bounds, direction) for told, direction in bounded if told is not None)
     chosen = needed(keys, ~known.none_pass, sure, wanted)
     files, selection = reading_order(keys, chosen), known.selection()
+    if block.is_any:
+        files = _enough(files, sure, wanted or 0)
     found = Reading(known, tuple(key.of(files) for key in keys), files, known.skipped, selection)
     if selection is None or wanted is not None or len(files) > SELECTED_MAX:
         return found
     return found.selected()
+
+
+def _surely(known: Believed) -> Numbers:
+    """The rows of each file that surely pass; 0 where that isn't known."""
+    counted = known.all_pass & known.alive_known & known.stands_once
+    sure: Numbers = np.where(counted, known.alive, 0)
+    return sure
+
+
+def _wanted(block: RowBlock) -> int | None:
+    """Rows that are looked for, those included that OFFSET passes over; None for all."""
+    if block.limit is None:
+        return None
+    return block.limit + block.offset if block.limit else 0
+
+
+def _enough(files: Numbers, sure: Numbers, wanted: int) -> Numbers:
+    """The files from which any `wanted` rows are taken: first those of which rows surely pass.
+
+    Their order goes by the predicate alone, so that one page of rows goes on where another ended.
+    """
+    if not wanted:
+        return files[:0]
+    files = files[np.argsort(sure[files] == 0, kind="stable")]
+    end = int(np.searchsorted(np.cumsum(sure[files]), wanted)) + 1
+    return files[:end]

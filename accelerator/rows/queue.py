@@ -26,7 +26,7 @@ from rewrite.expr import Column
 from rewrite.types import decimal_parts
 
 _OPENED = 8
-"""Files opened side by side."""
+"""Files opened side by side; where any rows will do one at first, then two, and so on."""
 _FEW = 2
 """Where so many times fewer rows may pass than a row group has, the others go no further."""
 Places = tuple[Place, ...]
@@ -54,6 +54,12 @@ class Group:
         kept[np.array(self.chosen.to_array(), dtype=np.int64)] = True
         kept = kept[numbers]
         return table.filter(pa.array(kept)), numbers[kept]
+
+    def those(self, columns: Sequence[Column], numbers: Positions) -> pa.Table:
+        """Those columns of the rows of these numbers, of which none is deleted."""
+        if len(numbers) == self.rows:
+            return self.sought(columns)[0]
+        return self.file.rows(self.number, columns, numbers)
 
 
 class Found:
@@ -86,6 +92,7 @@ class GroupQueue:
         self._waiting: list[tuple[Places, int, Group]] = []
         self._order = count()
         self._opened = 0
+        self._at_once = 1 if plan.block.is_any else _OPENED
 
     def first(self, may_hold: Callable[[Places], bool]) -> Places | None:
         """Where no row that is left comes before; None where none is, or none may be wanted.
@@ -95,7 +102,7 @@ class GroupQueue:
         """
         while self._opened < len(self._reading):
             end = self._opened
-            while end < min(len(self._reading), self._opened + _OPENED):
+            while end < min(len(self._reading), self._opened + self._at_once):
                 place = self._reading.first(end)
                 waits = bool(self._waiting) and self._waiting[0][0] <= place
                 if waits or not may_hold(place):
@@ -116,7 +123,7 @@ class GroupQueue:
         files: list[LiveFile] = self._reading.live(begin, end)
         check_readable(self._pinned, files)
         firsts = [self._reading.first(place) for place in range(begin, end)]
-        self._opened = end
+        self._opened, self._at_once = end, min(2 * self._at_once, _OPENED)
         for file, first in zip(self._reader.open(files), firsts, strict=True):
             self._add(file, first)
 

@@ -10,65 +10,29 @@ overlaps. No order inside of files is believed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 
-from accelerator.arrow_types import arrow_type, conform
-from accelerator.engines.duckdb import NO_MAX, DuckDBEngine
-from accelerator.engines.held_rows import Round
-from accelerator.iceberg.position_deletes import Positions
-from accelerator.iceberg.row_groups import Counted, GroupReader
+from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.plans import RowsPlan
-from accelerator.rows.queue import Found, Group, GroupQueue, Places, RowPlaces
-from rewrite.expr import Column
-from rewrite.render import quote
-from rewrite.row_block import RowBlock
+from accelerator.rows.pieces import Pieces, as_outputs, every_place
+from accelerator.rows.queue import Group, Places, RowPlaces
 from rewrite.rows_sql import order_sql, renderer, where_sql
 
 _ROWS = 500_000
 """A round reads at least so many rows, and as many as wait, if there are."""
 
 
-class SortedRows:
+class SortedRows(Pieces):
     """One run of a plan without a limit; under `tag` the engine's work can be interrupted."""
 
     def __init__(self, plan: RowsPlan, engine: DuckDBEngine, tag: str = "") -> None:
-        self.plan, self._tag = plan, tag
-        self._block, self._engine = plan.block, engine
-        self._round = Round(engine.held, tag)
-        self._reader = GroupReader(
-            plan.pinned[0], plan.block.used, lambda: engine.check(tag), self._round.hold
-        )
-        self._kept = 0
-        self._queue = GroupQueue(plan, self._reader)
+        super().__init__(plan, engine, tag)
         self._places = RowPlaces(plan)
-        self._types = [o.expr.type or "" for o in plan.block.outputs]
-        self._names = [n or "" for n in plan.names]
         self._sql = self._sorting()
-        self._found = Found(plan.block.sought)
-        self._as_read = _as_read(plan.block)
-
-    @property
-    def counted(self) -> Counted:
-        """What was read so far."""
-        return self._reader.counted
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Of every piece: Spark's names and types."""
-        types = map(arrow_type, self._types)
-        return pa.schema(list(map(pa.field, self._names, types)))
-
-    def run(self) -> pa.Table:
-        """All pieces as one table; MemoryExceededError where they're too large together."""
-        pieces = [self.schema.empty_table()]
-        for piece in self.pieces():
-            self._kept += piece.nbytes
-            pieces.append(piece)
-        self._round.begin(self._kept)
-        return pa.concat_tables(pieces)
+        bare = not plan.block.order and not plan.block.conjuncts
+        self._as_read = self._columns_alone() if bare else None
 
     def pieces(self) -> Iterator[pa.Table]:
         """The rows in order; closing the iterator ends the reading."""
@@ -81,7 +45,7 @@ class SortedRows:
                 left = self._sorted(groups, left)
             if left is None:
                 return
-            first = self._queue.first(_all)
+            first = self._queue.first(every_place)
             end = left.num_rows if first is None else self._before(left, first)
             self._round.begin(self._kept + left.nbytes)
             if end > skip:
@@ -94,16 +58,14 @@ class SortedRows:
     def _next(self, rows: int) -> list[Group]:
         found: list[Group] = []
         left = rows
-        while left > 0 and self._queue.first(_all) is not None:
+        while left > 0 and self._queue.first(every_place) is not None:
             found.append(self._queue.pop())
             left -= found[-1].rows
         return found
 
     def _sorted(self, groups: list[Group], left: pa.Table | None) -> pa.Table:
         if self._as_read is not None:
-            read = self._read(groups)
-            columns = [read.column(name) for name in self._as_read]
-            return pa.table(columns, names=[f"c{i}" for i in range(len(columns))])
+            return as_outputs(self._read(groups), self._as_read)
         rows = self._run(self._sql, {"acc_rows": self._read(groups)})
         if left is None or not left.num_rows:
             return rows
@@ -112,39 +74,12 @@ class SortedRows:
         text = f"SELECT * FROM ({merged}) rows{order_sql(self._block.order, keys)}"
         return self._run(text, {"acc_rows": rows, "acc_left": left})
 
-    def _run(self, text: str, tables: dict[str, pa.Table]) -> pa.Table:
-        hold = self._round.hold
-        return self._engine.run(text, tables, tag=self._tag, bytes_max=NO_MAX, hold=hold)
-
     def _read(self, groups: list[Group]) -> pa.Table:
-        """All used columns of the groups' rows; with a predicate, of those alone that pass."""
+        """All used columns of the groups' rows; with a predicate, of those alone that may pass."""
         used, sought = self._block.used, self._block.sought
-        others = [column for column in used if column not in sought]
-        if not self._block.conjuncts or not others:
-            tables = self._reader.map(lambda g: g.sought(used)[0], groups)
-            return pa.concat_tables(tables)
-
-        def read(place: int) -> pa.Table:
-            return self._found.read(groups[place], place, sought)
-
-        candidates = pa.concat_tables(self._reader.map(read, range(len(groups))))
-        where = where_sql(self._block, "duckdb")
-        text = f"SELECT * FROM acc_rows{where} ORDER BY {quote(self._found.group, 'duckdb')}"
-        passed = self._run(text, {"acc_rows": candidates})
-        places = passed.column(self._found.group).to_numpy()
-        numbers = passed.column(self._found.number).to_numpy()
-
-        def rest(place: int) -> pa.Table:
-            wanted: Positions = numbers[places == place]
-            return groups[place].file.rows(groups[place].number, others, wanted)
-
-        found = self._reader.map(rest, np.unique(places).tolist())
-        if not found:
-            return _no_rows(used)
-        more = pa.concat_tables(found)
-        for column in sought:
-            more = more.append_column(column.name, passed.column(column.name))
-        return more
+        if not self._block.conjuncts or all(column in sought for column in used):
+            return pa.concat_tables(self._reader.map(lambda g: g.sought(used)[0], groups))
+        return self._passing(groups)
 
     def _sorting(self) -> str:
         """SQL of outputs and keys of the rows just read, in the order."""
@@ -166,23 +101,3 @@ class SortedRows:
             else:
                 high = middle
         return low
-
-    def _given(self, rows: pa.Table) -> pa.Table:
-        outputs = rows.select([f"c{i}" for i in range(len(self._types))])
-        return conform(outputs, self._names, self._types)
-
-
-def _as_read(block: RowBlock) -> list[str] | None:
-    """The columns that are given as they're read; None where there is anything to compute."""
-    if block.order or block.conjuncts:
-        return None
-    names = [o.expr.name for o in block.outputs if isinstance(o.expr, Column)]
-    return names if len(names) == len(block.outputs) else None
-
-
-def _no_rows(columns: Sequence[Column]) -> pa.Table:
-    return pa.table({c.name: pa.array([], arrow_type(c.type or "")) for c in columns})
-
-
-def _all(_place: Places) -> bool:
-    return True

@@ -16,6 +16,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField
 
 import accelerator
+from accelerator.plans import NestedPlan
 from accelerator.session import Accelerator
 from accelerator.verification import Verification, differ
 
@@ -96,6 +97,30 @@ def test_ties_under_a_limit_are_no_difference(asked: Asked) -> None:
         assert asked.verify("SELECT DISTINCT p FROM s.t LIMIT 2", p=p).equal
         assert asked.verify("SELECT DISTINCT p FROM s.t LIMIT 2 OFFSET 1", p=p).equal
     assert asked.verify("SELECT k, p FROM s.t ORDER BY p LIMIT 3", k=[9, 3, 5], p=[0, 0, 0]).equal
+
+
+def test_any_rows_under_a_limit_are_no_difference(asked: Asked) -> None:
+    for rest in ("", " OFFSET 2", " OFFSET 37"):
+        sql = f"SELECT k, p FROM s.t LIMIT 3{rest}"
+        for k, p in (([0, 1, 2], [0, 0, 0]), ([38, 17, 25], [3, 1, 2])):
+            found = asked.verify(sql, k=k, p=p)
+            assert (found.equal, found.rewritten, found.differences) == (True, True, ()), sql
+    assert asked.verify("SELECT k FROM s.t WHERE k > 11 LIMIT 2", k=[30, 12]).equal
+    assert asked.verify("SELECT * FROM (SELECT * FROM s.t) LIMIT 1", p=[2], k=[20]).equal
+    assert asked.verify("SELECT k FROM s.t LIMIT 0", k=[]).equal
+
+
+def test_rows_that_are_missing_under_a_limit_are_a_difference(asked: Asked) -> None:
+    found = asked.verify("SELECT k FROM s.t LIMIT 3", k=[0, 1])
+    assert (found.equal, found.disabled) == (False, ())
+    assert found.differences == ("3 rows for 2",)
+
+
+def test_a_limit_in_a_view_is_no_verdict(asked: Asked, monkeypatch) -> None:
+    monkeypatch.setattr(NestedPlan, "has_inner_limit", lambda plan: plan.block.limit is None)
+    sql = "SELECT * FROM (SELECT p, count(*) AS n FROM s.t GROUP BY p) WHERE n > 0 LIMIT 2"
+    found = asked.verify(sql, p=[9, 8], n=[10, 10])
+    assert (found.equal, found.undecided) == (None, "A LIMIT inside chooses among rows.")
 
 
 def test_what_no_tie_explains_is_a_difference(asked: Asked) -> None:

@@ -49,6 +49,20 @@ from rewrite.reason import DeclinedError
             "SELECT * FROM (SELECT x AS y, Z FROM t) ORDER BY z LIMIT 3",
             "SELECT (x) AS `y`, (Z) AS `Z` FROM t ORDER BY (Z) LIMIT 3",
         ),
+        (
+            "SELECT x.y, count(*) AS n FROM (SELECT * FROM d.t WHERE t.k > 1 OR i > 1) x"
+            " WHERE n < 9 OR x.n > 20 GROUP BY x.y",
+            "SELECT x.y, COUNT(*) AS n FROM d.t AS `x` WHERE (`x`.k > 1 OR `x`.i > 1)"
+            " AND (n < 9 OR x.n > 20) GROUP BY x.y",
+        ),
+        (
+            "WITH w AS (SELECT * FROM t VERSION AS OF 3 a WHERE a.k > 1) SELECT max(k) FROM w",
+            "SELECT MAX(k) FROM t VERSION AS OF 3 AS `w` WHERE (`w`.k > 1)",
+        ),
+        (
+            "SELECT y FROM (SELECT x AS y, z FROM (SELECT * FROM t))",
+            "SELECT (x) AS `y` FROM t AS `acc_unnamed`",
+        ),
     ],
 )
 def test_what_is_flattened(sql: str, wanted: str) -> None:
@@ -66,7 +80,13 @@ def test_what_is_flattened(sql: str, wanted: str) -> None:
         "SELECT y, count(*) AS n FROM (SELECT rank() OVER (ORDER BY a) AS y FROM t) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT explode(a) AS y FROM t) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT (SELECT max(a) FROM u) AS y FROM t) GROUP BY y",
-        "SELECT y, count(*) AS n FROM (SELECT * FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT *, 1 AS one FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT * EXCEPT (x) FROM t) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT * FROM t JOIN u ON i = k) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT * FROM t WHERE y IN (SELECT k FROM u)) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT * FROM t WHERE y.f > 1) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT * FROM t AS a (y, z)) GROUP BY y",
+        "WITH u AS (SELECT 1 AS a) SELECT a FROM (SELECT * FROM u)",
         "SELECT y, count(*) AS n FROM (SELECT a AS y, b AS Y FROM t) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT a AS y FROM t UNION ALL SELECT 1) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT a AS y FROM t) JOIN u ON y = k GROUP BY y",

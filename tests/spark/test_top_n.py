@@ -211,7 +211,6 @@ def test_statements_that_are_left_to_spark(spark_warehouse, acc) -> None:
     wh.sql(f"INSERT INTO {table} {_ROWS.format(first=0, rows=30, nulls=1, step=1, nan=0)}")
     for rest, code in (
         ("ORDER BY upper(s) LIMIT 3", "sort_not_bounded"),
-        ("LIMIT 3", "limit_unordered"),
         ("WHERE 1 / b > 0 ORDER BY a LIMIT 0", "may_raise"),
         ("ORDER BY a + 1 LIMIT 1", "sort_not_bounded"),
         ("ORDER BY a LIMIT 1 + 1", "block_unsupported"),
