@@ -438,6 +438,7 @@ class Queries:
                 return None
             given = True
             yield from found[0].to_batches()
+            del found  # the next piece is read while nobody holds this one
 
 
 def _always() -> bool:

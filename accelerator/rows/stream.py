@@ -22,6 +22,8 @@ from rewrite.rows_sql import order_sql, renderer, where_sql
 
 _ROWS = 500_000
 """A round reads at least so many rows, and as many as wait, if there are."""
+_ROWS_ALONE = 250_000
+"""The same where nothing is sorted."""
 
 
 class SortedRows(Pieces):
@@ -40,7 +42,8 @@ class SortedRows(Pieces):
         skip = self._block.offset
         while True:
             self._round.begin(self._kept + (0 if left is None else left.nbytes))
-            groups = self._next(_ROWS if left is None else max(_ROWS, left.num_rows))
+            rows = _ROWS_ALONE if self._as_read is not None else _ROWS
+            groups = self._next(rows if left is None else max(rows, left.num_rows))
             if groups:
                 left = self._sorted(groups, left)
             if left is None:
@@ -51,7 +54,7 @@ class SortedRows(Pieces):
             if end > skip:
                 yield self._given(left.slice(skip, end - skip))
             skip = max(0, skip - end)
-            left = left.slice(end)
+            left = left.slice(end) if end < left.num_rows else None  # no slice keeps what has gone
             if first is None:
                 return
 
