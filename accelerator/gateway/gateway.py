@@ -34,6 +34,7 @@ from accelerator.gateway.access.watched import Reloaded, Watched
 from accelerator.gateway.answering import LONG, Answering
 from accelerator.gateway.cache import Made
 from accelerator.gateway.client_sessions import PROPERTIES, Wishes, changes
+from accelerator.gateway.ending import Ending
 from accelerator.gateway.history import SHOWN_MAX, History, Record, Wanted, slow_line
 from accelerator.gateway.limits import Admission, Limit, Slot, Who
 from accelerator.gateway.maintenance import Maintenance
@@ -118,6 +119,7 @@ class Gateway:
         self.tracing = Tracing.of(settings.tracing_endpoint)
         self._explaining: set[asyncio.Task[Record]] = set()
         self.statements: dict[str, Statement] = {}
+        self._ending = Ending(self.statements, self.history)
         self._numbers = itertools.count()
         self._encoders = ThreadPoolExecutor(2, thread_name_prefix="encoder")
         self._tasks: list[asyncio.Task[None]] = []
@@ -378,6 +380,11 @@ class Gateway:
             yield Page(_DONE, 1, is_last=True)
             return
 
+        if isinstance(asked, kinds.KillQuery):
+            self._kill(statement, asked)
+            yield Page(_DONE, 1, is_last=True)
+            return
+
         def told(slot: Slot) -> None:
             figures.activity = f"waits for its turn, {slot.position} in the queue"
 
@@ -397,6 +404,28 @@ class Gateway:
         if isinstance(asked, kinds.Use):
             self._change(statement, asked)
             yield Page(_DONE, 1, is_last=True)
+
+    def may_end(self, principal: str, user: User, *, by: str, of: str) -> bool:
+        """Whether they may end a statement that `by` began in the name of `of`.
+
+        Their own they may, and those of users whom the policy lets them end.
+        """
+        if principal and principal == by:
+            return True
+        return self._policy is not None and self.access(user).may("kill", Object("user", (of,)))
+
+    def _kill(self, statement: Statement, asked: kinds.KillQuery) -> None:
+        user = statement.user
+
+        def may_end(by: str, of: str) -> bool:
+            return self.may_end(statement.principal, user, by=by, of=of)
+
+        def told(allowed: bool) -> None:
+            whose = f"statement {asked.id}"
+            self.decided(user.name, statement.address, "kill", whose, allowed=allowed)
+
+        self._ending.end(asked.id, asked.message, may_end, told)
+        statement.update_type, statement.columns = "CALL", columns(_RESULT)
 
     def _change(self, statement: Statement, asked: kinds.OfSession) -> None:
         if isinstance(asked, kinds.SetAuthorization) and asked.user is not None:

@@ -173,12 +173,15 @@ class Server:
     async def _kill(self, asked: web.Request) -> web.StreamResponse:
         """Go's and JavaScript's clients end statements so, by their ids alone, ended ones too.
 
-        Of a statement that somebody else began nothing is told, nor does it end.
+        Of a statement that they may not end nothing is told, nor does it end.
         """
         principal = await self.principal(asked)
         found = self._gateway.statements.get(asked.match_info["id"])
-        if found is not None and found.is_begun_by(principal.name):
-            self._gateway.forget(found)
+        gateway = self._gateway
+        if found is not None and gateway.may_end(
+            principal.name, principal, by=found.principal, of=found.user.name
+        ):
+            gateway.forget(found)
         return web.Response(status=204)
 
     async def _info(self, _asked: web.Request) -> web.StreamResponse:

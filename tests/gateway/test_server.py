@@ -212,6 +212,31 @@ def test_cancelling_ends_the_statement_and_its_pages(gateway, client):
     assert client.rows("SELECT 1") == [[1]]
 
 
+def test_a_statement_is_killed_by_its_id(gateway, client):
+    found, _ = client.post(LONG)
+    id = found["id"]
+    kill = f"CALL system.runtime.kill_query(query_id => '{id}', message => 'too long')"
+    assert client.error(kill, **{"X-Trino-User": "other"})["errorName"] == "NOT_FOUND"
+    *_, (last, _) = client.documents(kill)
+    assert (last["data"], last["updateType"]) == ([[True]], "CALL")
+    while "error" not in found:
+        found = json.loads(client.request("GET", client.path(found["nextUri"]))[2])
+    error = found["error"]
+    assert error["errorName"] == "ADMINISTRATIVELY_KILLED"
+    assert error["message"] == "Query killed. Message: too long"
+    again = client.error(kill)
+    assert (again["errorName"], again["message"]) == (
+        "NOT_SUPPORTED",
+        f"Target query is not running: {id}",
+    )
+    unknown = client.error("CALL system.runtime.kill_query('x')")
+    assert (unknown["errorName"], unknown["message"]) == ("NOT_FOUND", "Target query not found: x")
+    wrong = client.error("CALL system.runtime.kill_query(message => 'x')")
+    assert wrong["errorName"] == "INVALID_ARGUMENTS"
+    while any(state.running for state in gateway.gateway.pool.states()):
+        time.sleep(0.01)
+
+
 def test_a_statement_whose_client_is_gone_ends(warehouse):
     with serving.start(
         Config.load(None, warehouse=str(warehouse)), workers=1, client_timeout_s=0.1
@@ -369,7 +394,7 @@ def secured(warehouse, tmp_path_factory):
         '[[rule]]\nallow = ["read"]\nusers = ["ann"]\ntables = ["lake.shop.sales"]\n'
         '[[rule]]\nallow = ["read", "change", "manage"]\nroles = ["admin"]\ntables = ["*.*.*"]\n'
         'cubes = ["*"]\nindexes = ["*"]\n'
-        '[[rule]]\nallow = ["impersonate"]\nroles = ["admin"]\nwhom = ["*"]\n'
+        '[[rule]]\nallow = ["impersonate", "kill"]\nroles = ["admin"]\nwhom = ["*"]\n'
     )
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     made += ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
@@ -442,6 +467,22 @@ def test_a_page_is_given_to_who_asked_alone(secured):
     assert bob.request("DELETE", path)[0] == 404
     assert ann.request("GET", path, headers={"Authorization": None})[0] == 401
     assert ann.request("DELETE", path)[0] == 204
+
+
+def test_statements_of_others_are_ended_by_who_may(secured):
+    running, *_ = secured
+    ann, bob = known(secured, "ann"), known(secured, "bob")
+    statements = running.gateway.statements
+    ids = [who.post(LONG)[0]["id"] for who in (ann, ann, bob)]
+    for id in (ids[2], "x"):
+        error = ann.error(f"CALL system.runtime.kill_query('{id}')")
+        assert error["message"] == f"Target query not found: {id}"
+    assert ann.request("DELETE", f"/v1/query/{ids[2]}")[0] == 204
+    assert ids[2] in statements and not statements[ids[2]].is_over
+    assert bob.rows(f"CALL system.runtime.kill_query('{ids[0]}')") == [[True]]
+    assert bob.request("DELETE", f"/v1/query/{ids[1]}")[0] == 204
+    assert bob.request("DELETE", f"/v1/query/{ids[2]}")[0] == 204
+    assert ids[1] not in statements and ids[2] not in statements
 
 
 def test_asking_as_another_one_needs_a_right(secured):

@@ -225,6 +225,8 @@ class _Shown:
         relation = self.listing.relation(*full)
         if relation is None:
             raise self._unknown(full)
+        if relation.is_view and what == "SHOW CREATE TABLE":
+            raise _other_sort(full, "a view, not a table", "SHOW CREATE VIEW shows a view")
         sort = "a view" if relation.is_view else "a table of metadata"
         raise UntranslatedError(
             f"{what} isn't answered for {one_line(joined(full))}: it's {sort}",
@@ -236,11 +238,13 @@ class _Shown:
         if relation is None:
             raise self._unknown(full)
         view = self.listing.view(*full) if relation.is_view else None
+        if not relation.is_view:
+            raise _other_sort(full, "a table, not a view", "SHOW CREATE TABLE shows a table")
         if view is None:
-            why = "its SELECT can't be read here" if relation.is_view else "it's a table"
             raise UntranslatedError(
-                f"SHOW CREATE VIEW isn't answered for {one_line(joined(full))}: {why}",
-                hint="SHOW CREATE TABLE shows a table",
+                f"SHOW CREATE VIEW isn't answered for {one_line(joined(full))}:"
+                " its SELECT can't be read here",
+                hint="Spark shows it",
             )
         return create.create_view(full, view.sql)
 
@@ -260,6 +264,11 @@ class _Shown:
             suggestions=near,
             unknown=joined(full),
         )
+
+
+def _other_sort(full: _Full, sort: str, hint: str) -> UntranslatedError:
+    """What Trino says where SHOW CREATE names the other sort of relation."""
+    return UntranslatedError(f"Relation '{one_line('.'.join(full))}' is {sort}", hint=hint)
 
 
 def pinned_name(pinned: PinnedTable) -> _Full:
