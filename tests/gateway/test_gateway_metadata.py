@@ -93,7 +93,7 @@ def test_patterns_with_an_escape(lake: OpenedLake) -> None:
         (kinds.ShowColumns(("nothing",)), UnknownTableError),
         (kinds.ShowColumns(("nothing", "t")), UnknownSchemaError),
         (kinds.ShowColumns(("hive", "a", "b")), UnknownCatalogError),
-        (kinds.ShowColumns(("orders$partitions",)), UntranslatedError),
+        (kinds.ShowColumns(("orders$files",)), UntranslatedError),
         (kinds.ShowColumns(("system", "jdbc", "nothing")), UnknownTableError),
         (kinds.ShowCreate("TABLE", ("counted",)), UntranslatedError),
         (kinds.ShowCreate("VIEW", ("orders",)), UntranslatedError),

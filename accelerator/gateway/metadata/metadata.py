@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from accelerator import table_statistics
 from accelerator.errors import AcceleratorError, UnknownTableError
-from accelerator.gateway.metadata import create
+from accelerator.gateway.access.errors import AccessDeniedError
+from accelerator.gateway.metadata import create, of_table
 from accelerator.gateway.metadata.functions import functions
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.listing import Described, Listing, MaySee
 from accelerator.gateway.metadata.predicate import like
 from accelerator.gateway.metadata.query import Engine, virtual_query
-from accelerator.gateway.metadata.rows import Source
+from accelerator.gateway.metadata.rows import CheckRead, Source
 from accelerator.gateway.metadata.virtual import SYSTEM, is_virtual
 from accelerator.gateway.trino import kinds
 from accelerator.iceberg import Lake, PinnedTable
@@ -34,6 +35,11 @@ _NOTHING = Given()
 _ORDERED = ("tinyint", "smallint", "integer", "bigint", "real", "double", "date")
 _STATS = ("data_size", "distinct_values_count", "nulls_fraction", "row_count")
 _Full = tuple[str, str, str]
+
+
+def _nobody(full: _Full) -> None:
+    """Where nobody says who may read tables."""
+    raise AccessDeniedError(f"there is no table {one_line(joined(full))} that you may read")
 
 
 class UnknownSchemaError(AcceleratorError):
@@ -55,19 +61,22 @@ class Metadata:
         client: kinds.ClientSession,
         may_see: MaySee,
         given: Given = _NOTHING,
+        check_read: CheckRead = _nobody,
     ) -> pa.Table | None:
         """The answer to a SHOW, or to a query of virtual tables; None for any other statement.
 
+        `check_read` raises for tables whose rows may not be read: their metadata isn't told then.
         Columns are named as Trino names them. UnknownCatalogError, UnknownSchemaError and
         UnknownTableError for what isn't there or isn't seen, MissingCatalogError and
         MissingSchemaError for names that the client doesn't complete, UntranslatedError for what
         isn't answered, StatementError for what is wrong, CatalogError where one can't be read.
         """
         listing = Listing(self._lake, may_see)
+        source = Source(listing, given, client.user, check_read)
         if isinstance(request, kinds.Run):
-            return self._queried(request.sql, client, Source(listing, given, client.user))
+            return self._queried(request.sql, client, source)
         rule = _SHOWN.get(type(request))
-        return None if rule is None else rule(_Shown(listing, client, given), request)
+        return None if rule is None else rule(_Shown(source, client), request)
 
     def exists(self, catalog: str, schema: str, may_see: MaySee | None = None) -> bool:
         """Whether there is such a schema, as far as is seen, for USE."""
@@ -98,8 +107,8 @@ def _everything(catalog: str, schema: str | None, table: str | None) -> bool:  #
 class _Shown:
     """What one SHOW is answered from."""
 
-    def __init__(self, listing: Listing, client: kinds.ClientSession, given: Given) -> None:
-        self.listing, self.given = listing, given
+    def __init__(self, source: Source, client: kinds.ClientSession) -> None:
+        self.source, self.listing, self.given = source, source.listing, source.given
         self._client = Client(catalog=client.catalog, schema=client.schema)
 
     def catalogs(self, request: kinds.ShowCatalogs) -> pa.Table:
@@ -115,7 +124,7 @@ class _Shown:
         return _texts("Table", names, request)
 
     def columns(self, request: kinds.ShowColumns) -> pa.Table:
-        found = self._described(self._full(request.table))
+        found = self._described(request.table)
         if request.like is not None:
             fits = like(request.like, request.escape)
             found = tuple(one for one in found if fits(one.name))
@@ -212,7 +221,15 @@ class _Shown:
         check_name(full)
         return full
 
-    def _described(self, full: _Full) -> tuple[Described, ...]:
+    def _described(self, name: kinds.Name) -> tuple[Described, ...]:
+        """The columns of a relation, or of a table of metadata behind a table's name."""
+        parts = of_table.parts_of(name[-1])
+        if parts is not None:
+            own, kind = parts
+            pinned = self.source.read(self._full((*name[:-1], own)))
+            found = of_table.described(kind, pinned)
+            return tuple(Described(*one) for one in found.columns.items())
+        full = self._full(name)
         if self.listing.relation(*full) is None:
             raise self._unknown(full)
         return self.listing.columns(*full)

@@ -27,14 +27,14 @@ from accelerator.gateway.pointers import Name, Readers, Versions, has_view, vers
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.constants import Constant, markers, spliced
 from accelerator.gateway.trino.kinds import ClientSession, Request
-from accelerator.gateway.trino.types import trino_type
+from accelerator.gateway.trino.types import displayed
 from accelerator.gateway.trino.words import words_of
 from accelerator.gateway.workers.lasting import are_lasting, asking_who
 from accelerator.metrics import Metrics
 from accelerator.services import Services
 from accelerator.session import Accelerator
 from accelerator.statements.forms import FORM_OF
-from accelerator.statements.kinds import Query, Statement
+from accelerator.statements.kinds import Query, ShowStatistics, Statement
 from rewrite.client import Client
 from rewrite.dotted import joined
 from rewrite.unnamed import shown_names
@@ -198,6 +198,7 @@ class Asking:
         if metadata is None:
             metadata = Metadata(session.services.lake, version=self._version)
             metadata = self._metadata.setdefault(session, metadata)
+        reads = partial(_check_read, job.access, session.services)
         match asked:
             case kinds.Use(schema, catalog):
                 _check_schema(metadata, catalog or client.catalog, schema, sees)
@@ -209,9 +210,9 @@ class Asking:
             case kinds.Explain():
                 return self._explained(session, job, asked)
             case kinds.Run(sql):
-                known = metadata.answer(asked, client, sees, job.given)
+                known = metadata.answer(asked, client, sees, job.given, reads)
                 return Answer.of(known) if known is not None else self._run(session, job, sql)
-        found = metadata.answer(asked, client, sees, job.given)
+        found = metadata.answer(asked, client, sees, job.given, reads)
         if found is None:
             raise UntranslatedError(f"{type(asked).__name__} isn't answered")
         return Answer.of(found)
@@ -289,7 +290,9 @@ class Asking:
         words = words_of(sql)
         if given := markers(words):
             sql = spliced(sql, words, [Constant("NULL", whole="1")] * len(given))
-        known = metadata.answer(kinds.Run(sql), job.client, job.access.sees, job.given)
+        reads = partial(_check_read, job.access, session.services)
+        asked = kinds.Run(sql)
+        known = metadata.answer(asked, job.client, job.access.sees, job.given, reads)
         if known is not None:
             return Answer.of(_described(known.schema, known.schema.names))
         statement = self._read(session, job, sql)
@@ -350,6 +353,11 @@ def _tables(
     return tables, None if tables is None else versions(readers, tables)
 
 
+def _check_read(access: Access, services: Services, full: tuple[str, str, str]) -> None:
+    """AccessDeniedError where the user may not read the table, or what is under it."""
+    check(ShowStatistics(full), access, services)
+
+
 def _unmoved(readers: Readers, before: Versions) -> Versions | None:
     """The versions under which it was answered, where they are the newest still."""
     return before if versions(readers, before) == before else None
@@ -383,7 +391,7 @@ def _described(schema: pa.Schema, names: Sequence[str]) -> pa.Table:
             "Catalog": "",
             "Schema": "",
             "Table": "",
-            "Type": trino_type(field).text,
+            "Type": displayed(field),
             "Type Size": 0,
             "Aliased": False,
         }

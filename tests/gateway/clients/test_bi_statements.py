@@ -18,7 +18,7 @@ from accelerator.errors import AcceleratorError
 from accelerator.gateway import serving
 from accelerator.gateway.access.access import Access
 from accelerator.gateway.ending import StatementNotFoundError
-from accelerator.gateway.metadata import Metadata
+from accelerator.gateway.metadata import Given, Metadata
 from accelerator.gateway.trino import errors, kinds
 from accelerator.gateway.trino.errors import failure
 from accelerator.gateway.trino.requests import request
@@ -100,10 +100,14 @@ def _understood(session: Accelerator, metadata: Metadata, client: Client, sql: s
         asked = kinds.Run(asked.sql)
     sees = Access.all().sees
     if isinstance(asked, kinds.Run):
-        if metadata.answer(asked, _ASKS, sees) is None:
+        if metadata.answer(asked, _ASKS, sees, Given(), _anybody) is None:
             session.queries.read(asked.sql, "trino", client)
     elif not isinstance(asked, kinds.OfSession):
-        assert metadata.answer(asked, _ASKS, sees) is not None
+        assert metadata.answer(asked, _ASKS, sees, Given(), _anybody) is not None
+
+
+def _anybody(full: tuple[str, str, str]) -> None:
+    """Where there is no policy."""
 
 
 @pytest.mark.spark
