@@ -28,6 +28,7 @@ from accelerator.gateway.access.access import GATEWAY, Access, Object
 from accelerator.gateway.access.audit import Audit, Decision
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.policy import Policy
+from accelerator.gateway.access.roles import SYSTEM, enabled_roles
 from accelerator.gateway.access.tls import Tls
 from accelerator.gateway.access.users import User, Users
 from accelerator.gateway.access.watched import Reloaded, Watched
@@ -96,7 +97,7 @@ class Gateway:
         )
         self.pool = Pool(config, started)
         self._accesses_of: Policy | None = None
-        self._accesses: dict[User, Access] = {}
+        self._accesses: dict[tuple[User, frozenset[str] | None], Access] = {}
         self.answering = Answering(config, settings, self.pool)
         self.admission = Admission(self._limits(), wait_max_s=settings.queue_timeout_s)
         self.maintenance = self._maintenance()
@@ -166,17 +167,21 @@ class Gateway:
 
     # Who asks
 
-    def access(self, user: User) -> Access:
-        """What the user may do."""
+    def access(self, user: User, enabled: frozenset[str] | None = None) -> Access:
+        """What the user may do, with all of their roles or with those that are enabled."""
         policy = self.policy
         if policy is not self._accesses_of:
             self._accesses_of, self._accesses = policy, {}
-        known = self._accesses.get(user)
+        known = self._accesses.get((user, enabled))
         if known is None:
             if len(self._accesses) >= _ACCESSES_MAX:
                 self._accesses.clear()
-            known = self._accesses[user] = policy.access(user)
+            known = self._accesses[user, enabled] = policy.access(user, enabled)
         return known
+
+    def rights(self, statement: Statement) -> Access:
+        """What the statement may do: what its user may with the role that its client has set."""
+        return self.access(statement.user, statement.enabled)
 
     @property
     def policy(self) -> Policy:
@@ -239,19 +244,27 @@ class Gateway:
         return statement
 
     async def _read(self, statement: Statement) -> Read | AcceleratorError:
-        """What the statement asks for, and how; or why that can't be told."""
+        """What the statement asks for, and how; or why that can't be told.
+
+        Rates are asked first: who sends too many isn't worth reading.
+        """
         sql, client = statement.sql, statement.client
         try:
+            self.admission.passing(self._who(statement))
             wishes = Wishes.of(client.properties, self.config.timeout_s)
             if len(sql) + sum(map(len, client.prepared.values())) > LONG:
-                return await asyncio.to_thread(request, sql, client), wishes
-            return request(sql, client), wishes
+                asked = await asyncio.to_thread(request, sql, client)
+            else:
+                asked = request(sql, client)
+            if not isinstance(asked, kinds.SetRole):  # which mends a role that is no more
+                statement.enabled = enabled_roles(statement.user, client.roles)
+            return asked, wishes
         except AcceleratorError as error:
             return error
 
     async def _kept(self, statement: Statement, asked: Request, wishes: Wishes) -> Page | None:
         """The one page of an answer that is kept; None where it has to be made."""
-        key = await self.answering.key(statement, asked, wishes, self.access(statement.user))
+        key = await self.answering.key(statement, asked, wishes, self.rights(statement))
         entry = None if key is None else await self.answering.kept(key, statement)
         if key is None or entry is None:
             return None
@@ -265,10 +278,6 @@ class Gateway:
             data = encode(rows, parametric_datetime=parametric)
             known = entry.made[parametric] = Made(named, data)
             self.answering.cache.grown(key)
-        try:
-            self.admission.passing(self._who(statement))
-        except AcceleratorError:
-            return None  # the same is told where it's asked again
         figures = statement.figures
         figures.cached, figures.metrics = True, entry.metrics
         figures.tables = list(entry.versions)
@@ -388,10 +397,9 @@ class Gateway:
         def told(slot: Slot) -> None:
             figures.activity = f"waits for its turn, {slot.position} in the queue"
 
-        async with self.admission.slot(self._who(statement), told=told):
+        async with self.admission.slot(self._who(statement), told=told, passed=True):
             figures.began, figures.state, figures.activity = time.time(), "PLANNING", ""
-            access = self.access(statement.user)
-            key = await self.answering.key(statement, asked, wishes, access)
+            key = await self.answering.key(statement, asked, wishes, self.rights(statement))
             job = partial(self._job, statement, asked, wishes)
             async with aclosing(self.answering.frames(statement, asked, key, job)) as frames:
                 async for frame in frames:
@@ -430,6 +438,9 @@ class Gateway:
     def _change(self, statement: Statement, asked: kinds.OfSession) -> None:
         if isinstance(asked, kinds.SetAuthorization) and asked.user is not None:
             self.impersonated(statement.user, asked.user)
+        if isinstance(asked, kinds.SetRole):
+            chosen = asked.role if asked.role in ("ALL", "NONE") else f"ROLE{{{asked.role}}}"
+            enabled_roles(statement.user, {asked.catalog or SYSTEM: chosen})
         found = changes(asked, statement.client)
         statement.headers, statement.update_type = found.headers, found.update_type
         statement.columns = columns(_RESULT)
@@ -471,12 +482,15 @@ class Gateway:
             "kind": type(asked).__name__,
             "request": asdict(asked),
             "client": given,
-            "access": self.access(statement.user).to_json(),
+            "access": self.rights(statement).to_json(),
             "timeout_s": wishes.timeout_s,
             "accelerate": wishes.accelerate,
             "facts": {
                 "session": session,
                 "roles": sorted(statement.user.roles),
+                "enabled": sorted(
+                    statement.user.roles if statement.enabled is None else statement.enabled
+                ),
                 "queries": self._runtime(statement, asked),
             },
         }
@@ -486,7 +500,7 @@ class Gateway:
         if not isinstance(asked, kinds.Run) or "runtime" not in asked.sql.lower():
             return []
         user = statement.user
-        of = None if self.access(user).may("metrics", GATEWAY) else user.name
+        of = None if self.rights(statement).may("metrics", GATEWAY) else user.name
         if self.users is not None and self._policy is None:
             of = user.name
         return [

@@ -93,6 +93,8 @@ class Statement:
         self.slug = secrets.token_urlsafe(24)
         self.sql, self.client, self.address = sql, client, address
         self.user, self.principal = user, principal
+        self.enabled: frozenset[str] | None = None
+        """The user's roles that count for it; None: all."""
         self.figures = Figures()
         self.columns: list[dict[str, Any]] | None = None
         self.headers: list[tuple[str, str]] = []

@@ -212,6 +212,22 @@ def test_cancelling_ends_the_statement_and_its_pages(gateway, client):
     assert client.rows("SELECT 1") == [[1]]
 
 
+def test_rates_are_asked_before_a_statement_is_read(warehouse, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        '[[rule]]\nallow = ["read"]\nusers = ["*"]\ntables = ["*.*.*"]\n'
+        '[[limit]]\nname = "slowly"\nper = "user"\nper_minute = 3\n'
+    )
+    config = Config.load(None, warehouse=str(warehouse))
+    with serving.start(config, workers=1, policy=str(policy)) as running:
+        client = Client(running.url)
+        assert client.rows("SELECT 1") == client.rows("SELECT 1") == [[1]]
+        assert client.error("no statement")["errorName"] == "SYNTAX_ERROR"
+        for sql in ("no statement", "SELECT 1", "SET SESSION accelerate = false"):
+            assert client.error(sql)["errorName"] == "GENERIC_INSUFFICIENT_RESOURCES"
+        assert client.rows("SELECT 1", **{"X-Trino-User": "other"}) == [[1]]
+
+
 def test_a_statement_is_killed_by_its_id(gateway, client):
     found, _ = client.post(LONG)
     id = found["id"]
@@ -386,7 +402,7 @@ def secured(warehouse, tmp_path_factory):
     for name in ("ann", "bob"):
         hashed = hash_password(f"{name}'s password")
         lines.append(f'[users.{name}]\npassword = "{hashed}"')
-    lines.append('roles = ["admin"]\n')
+    lines.append('roles = ["admin", "clerk"]\n')
     users.write_text("\n".join(lines))
     users.chmod(0o600)
     policy = folder / "policy.toml"
@@ -394,6 +410,7 @@ def secured(warehouse, tmp_path_factory):
         '[[rule]]\nallow = ["read"]\nusers = ["ann"]\ntables = ["lake.shop.sales"]\n'
         '[[rule]]\nallow = ["read", "change", "manage"]\nroles = ["admin"]\ntables = ["*.*.*"]\n'
         'cubes = ["*"]\nindexes = ["*"]\n'
+        '[[rule]]\nallow = ["read"]\nroles = ["clerk"]\ntables = ["lake.shop.sales"]\n'
         '[[rule]]\nallow = ["impersonate", "kill"]\nroles = ["admin"]\nwhom = ["*"]\n'
     )
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
@@ -450,6 +467,34 @@ def test_a_user_reads_what_the_policy_allows_and_sees_no_more(secured):
     assert ["secret"] in bob.rows("SHOW TABLES") and ["secret"] not in ann.rows("SHOW TABLES")
     shown = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop'"
     assert ["secret"] not in ann.rows(shown)
+
+
+def test_a_role_that_is_set_narrows_what_its_client_may(secured):
+    bob = known(secured, "bob")
+    text = "SELECT count(*) FROM secret"
+    assert bob.rows(text) == bob.rows(text) == [[3]]
+    *_, (last, headers) = bob.documents("SET ROLE clerk")
+    assert (last["updateType"], headers["X-Trino-Set-Role"]) == (
+        "SET ROLE",
+        "system=ROLE%7Bclerk%7D",
+    )
+    clerk = {"X-Trino-Role": headers["X-Trino-Set-Role"]}
+    assert bob.error(text, **clerk)["errorName"] == "PERMISSION_DENIED"
+    assert bob.rows("SELECT count(*) FROM sales", **clerk) == [[ROWS]]
+    assert ["secret"] not in bob.rows("SHOW TABLES", **clerk)
+    assert bob.rows("SHOW CURRENT ROLES", **clerk) == [["clerk"]]
+    assert bob.rows("SHOW ROLES", **clerk) == [["admin"], ["clerk"]]
+    none = {"X-Trino-Role": "system=NONE"}
+    assert bob.error("SELECT count(*) FROM sales", **none)["errorName"] == "PERMISSION_DENIED"
+    assert bob.rows(text, **{"X-Trino-Role": "system=ALL,lake=ALL"}) == [[3]]
+    for role in ("system=ROLE%7Bking%7D", "lake=ROLE%7Badmin%7D"):
+        given = {"X-Trino-Role": role}
+        assert bob.error("SELECT 1", **given)["errorName"] == "ROLE_NOT_FOUND"
+        *_, (_, headers) = bob.documents("SET ROLE ALL", **given)
+        assert headers["X-Trino-Set-Role"] == "system=ALL"
+    for sql in ("SET ROLE king", "SET ROLE admin IN lake"):
+        assert bob.error(sql)["errorName"] == "ROLE_NOT_FOUND"
+    assert known(secured, "ann").error("SET ROLE clerk")["errorName"] == "ROLE_NOT_FOUND"
 
 
 def test_what_one_user_was_answered_is_not_given_to_another(secured):

@@ -185,7 +185,10 @@ class _Shown:
                 ),
                 [],
             )
-        named = self.given.roles if request.what == "ROLES" else self.given.own_roles
+        given = self.given
+        named = {"ROLES": given.roles, "CURRENT ROLES": given.enabled_roles}.get(
+            request.what, given.own_roles
+        )
         title = "Role Grants" if request.what == "ROLE GRANTS" else "Role"
         return _table((title,), [(one,) for one in sorted(named)])
 

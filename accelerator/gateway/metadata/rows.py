@@ -250,8 +250,8 @@ def _roles(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  
     return ((one,) for one in source.given.roles)
 
 
-def _own_roles(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
-    return ((one,) for one in source.given.own_roles)
+def _enabled_roles(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
+    return ((one,) for one in source.given.enabled_roles)
 
 
 def _applicable(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
@@ -261,7 +261,7 @@ def _applicable(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Value
 _INFORMATION: Mapping[str, Callable[[Source, Wanted, str], Iterator[_Values]]] = {
     "applicable_roles": _applicable,
     "columns": _columns,
-    "enabled_roles": _own_roles,
+    "enabled_roles": _enabled_roles,
     "roles": _roles,
     "schemata": _schemata,
     "table_privileges": _nothing,

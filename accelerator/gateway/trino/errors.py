@@ -125,6 +125,7 @@ NAMES: Mapping[str, str] = {
     "refused": "NOT_SUPPORTED",
     "relate_invalid": "INVALID_ARGUMENTS",
     "relate_key_not_unique": "CONSTRAINT_VIOLATION",
+    "role_not_found": "ROLE_NOT_FOUND",
     "rows_need_spark": _INTERNAL,
     "schema_missing": "MISSING_SCHEMA_NAME",
     "schema_unknown": "SCHEMA_NOT_FOUND",

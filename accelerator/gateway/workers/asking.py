@@ -77,6 +77,7 @@ def _given(facts: Mapping[str, Any]) -> Given:
         properties=[tuple(one) for one in facts["session"]],
         roles=facts["roles"],
         own_roles=facts["roles"],
+        enabled_roles=facts.get("enabled", ()),
     )
 
 

@@ -375,7 +375,7 @@ def test_transactions(gateway: serving.Running) -> None:
 
 def test_roles(gateway: serving.Running) -> None:
     """Roles that a client sends are read; those that it sets are told back."""
-    with closing(connected(gateway, roles={"lake": "ALL", "system": "analyst"})) as connection:
+    with closing(connected(gateway, roles={"lake": "ALL", "system": "ALL"})) as connection:
         assert asked(connection, "SELECT 1") == [(1,)]
         asked(connection, "SET ROLE NONE")
         asked(connection, "SET ROLE analyst IN lake")
