@@ -76,6 +76,9 @@ _DONE = b"[[true]]"
 VERSION = "476"
 """The release of Trino's whose protocol this is: clients choose by it what they send."""
 
+NODE = "gateway"
+"""How it's called as the one node of itself."""
+
 Read = tuple[Request, Wishes]
 """What a statement asks for, and how its client wants it."""
 
@@ -102,6 +105,8 @@ class Gateway:
         self.admission = Admission(self._limits(), wait_max_s=settings.queue_timeout_s)
         self.maintenance = self._maintenance()
         self.started = time.time()
+        self.address = ""
+        """Where clients find it, once it listens."""
         self.history = History(settings.history_max)
         self.log = opened(config) if settings.query_log and not config.store_read_only else None
         self.timeline = Timeline()
@@ -492,7 +497,19 @@ class Gateway:
                     statement.user.roles if statement.enabled is None else statement.enabled
                 ),
                 "queries": self._runtime(statement, asked),
+                "nodes": [self._node()],
             },
+        }
+
+    def _node(self) -> dict[str, Any]:
+        """For `system.runtime.nodes`, where there is this one alone."""
+        return {
+            "node_id": NODE,
+            "http_uri": self.address,
+            "node_version": VERSION,
+            "coordinator": True,
+            "state": "active",
+            "node_groups": [],
         }
 
     def _runtime(self, statement: Statement, asked: Request) -> list[dict[str, Any]]:

@@ -99,7 +99,11 @@ class Server:
             self._runner, settings.host, settings.port, ssl_context=self._tls, backlog=1024
         )
         await site.start()
-        return int(self._runner.addresses[0][1])
+        port = int(self._runner.addresses[0][1])
+        scheme = "http" if self._tls is None else "https"
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        self._gateway.address = f"{scheme}://{host}:{port}"
+        return port
 
     def refuse_new(self) -> None:
         """From now on new statements are told to come back."""

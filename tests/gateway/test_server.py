@@ -212,6 +212,25 @@ def test_cancelling_ends_the_statement_and_its_pages(gateway, client):
     assert client.rows("SELECT 1") == [[1]]
 
 
+def test_the_gateway_is_the_one_node(gateway, client):
+    assert client.rows("SELECT * FROM system.runtime.nodes") == [
+        ["gateway", gateway.url, "476", True, "active", []]
+    ]
+    assert client.rows("SELECT node_id, splits FROM system.runtime.tasks") == []
+
+
+def test_a_query_of_metadata_ends_in_time_and_when_nobody_wants_it(gateway, client):
+    tables = ", ".join(f"information_schema.columns c{at}" for at in range(8))
+    text = f"SELECT count(*) FROM {tables}"
+    error = client.error(text, **{"X-Trino-Session": "query_max_run_time=300ms"})
+    assert error["errorName"] == "EXCEEDED_TIME_LIMIT"
+    found, _ = client.post(text)
+    assert client.request("DELETE", client.path(found["nextUri"]))[0] == 204
+    while any(state.running for state in gateway.gateway.pool.states()):
+        time.sleep(0.01)
+    assert client.rows("SELECT count(*) FROM information_schema.schemata") == [[2]]
+
+
 def test_rates_are_asked_before_a_statement_is_read(warehouse, tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text(

@@ -7,6 +7,7 @@ what isn't there; a question about one table reads the metadata of that one alon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from accelerator.gateway.metadata.functions import functions
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.listing import Described, Listing, MaySee
 from accelerator.gateway.metadata.predicate import like
-from accelerator.gateway.metadata.query import Engine, virtual_query
+from accelerator.gateway.metadata.query import Engine, Watch, virtual_query
 from accelerator.gateway.metadata.rows import CheckRead, Source
 from accelerator.gateway.metadata.virtual import SYSTEM, is_virtual
 from accelerator.gateway.trino import kinds
@@ -62,10 +63,12 @@ class Metadata:
         may_see: MaySee,
         given: Given = _NOTHING,
         check_read: CheckRead = _nobody,
+        watch: Watch = nullcontext,
     ) -> pa.Table | None:
         """The answer to a SHOW, or to a query of virtual tables; None for any other statement.
 
         `check_read` raises for tables whose rows may not be read: their metadata isn't told then.
+        Within `watch` a query's connection may be interrupted, which raises CancelledError.
         Columns are named as Trino names them. UnknownCatalogError, UnknownSchemaError and
         UnknownTableError for what isn't there or isn't seen, MissingCatalogError and
         MissingSchemaError for names that the client doesn't complete, UntranslatedError for what
@@ -74,7 +77,7 @@ class Metadata:
         listing = Listing(self._lake, may_see)
         source = Source(listing, given, client.user, check_read)
         if isinstance(request, kinds.Run):
-            return self._queried(request.sql, client, source)
+            return self._queried(request.sql, client, source, watch)
         rule = _SHOWN.get(type(request))
         return None if rule is None else rule(_Shown(source, client), request)
 
@@ -87,7 +90,9 @@ class Metadata:
         """Frees what answers queries."""
         self._engine.close()
 
-    def _queried(self, sql: str, client: kinds.ClientSession, source: Source) -> pa.Table | None:
+    def _queried(
+        self, sql: str, client: kinds.ClientSession, source: Source, watch: Watch
+    ) -> pa.Table | None:
         asking = Client(
             catalog=client.catalog,
             schema=client.schema,
@@ -97,7 +102,7 @@ class Metadata:
         )
         catalogs = [one for one in source.listing.catalogs() if one != SYSTEM]
         query = virtual_query(sql, asking, catalogs)
-        return None if query is None else self._engine.run(query, source)
+        return None if query is None else self._engine.run(query, source, watch)
 
 
 def _everything(catalog: str, schema: str | None, table: str | None) -> bool:  # noqa: ARG001

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +18,7 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.errors import (
+    CancelledError,
     MemoryExceededError,
     StatementError,
     UnknownTableError,
@@ -33,6 +35,7 @@ from accelerator.gateway.metadata.virtual import (
     virtual_schemas,
 )
 from accelerator.iceberg import PinnedTable
+from accelerator.interrupts import look_up
 from rewrite.client import Client
 from rewrite.completed import completed, told
 from rewrite.dotted import joined
@@ -147,6 +150,10 @@ def _is_near(client: Client) -> Callable[[exp.Table], bool]:
     return near
 
 
+Watch = Callable[[duckdb.DuckDBPyConnection], AbstractContextManager[Any]]
+"""Inside, whoever wants a query to end interrupts the connection."""
+
+
 class Engine:
     """A DuckDB that holds nothing; threads may share it. It's made at the first query."""
 
@@ -154,7 +161,7 @@ class Engine:
         self._root: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.Lock()
 
-    def run(self, query: VirtualQuery, source: Source) -> pa.Table:
+    def run(self, query: VirtualQuery, source: Source, watch: Watch = nullcontext) -> pa.Table:
         """The answer; StatementError where it's wrong, UntranslatedError for what isn't run.
 
         MemoryExceededError where the answer takes too much of it.
@@ -178,9 +185,13 @@ class Engine:
                     given = _rows(table, tree, source)
                 connection.register(name, given)
                 _point(table, name)
+            look_up()
             text = _written(tree)
             digits = "us" if any(one.is_timed_otherwise for one in known.values()) else "ms"
-            found = _conformed(connection.sql(text).to_arrow_table(), digits)
+            with watch(connection):
+                found = _conformed(connection.sql(text).to_arrow_table(), digits)
+        except duckdb.InterruptException as error:
+            raise CancelledError("the statement was cancelled") from error
         except duckdb.OutOfMemoryException as error:
             raise MemoryExceededError(
                 f"the query needs more than {_MEMORY}", hint="ask for fewer rows at once"

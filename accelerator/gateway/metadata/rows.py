@@ -25,6 +25,7 @@ from accelerator.gateway.metadata.virtual import (
     virtual_schemas,
 )
 from accelerator.iceberg import CatalogError, PinnedTable
+from accelerator.interrupts import look_up
 from rewrite.dotted import joined
 from rewrite.printable import one_line
 
@@ -176,6 +177,7 @@ def _relations(
             probed = (listing.relation(catalog, schema, one) for one in sorted(names))
             found = tuple(one for one in probed if one is not None)
         for one in found:
+            look_up()
             if wanted.may({**here, keys.name: one.name}):
                 yield schema, one
 
@@ -194,6 +196,7 @@ def _read(
     """
     found = list(_relations(source, wanted, catalog, keys))
     for schema, one in found:
+        look_up()
         try:
             told = read(catalog, schema, one.name)
         except CatalogError as error:

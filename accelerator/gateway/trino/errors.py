@@ -208,6 +208,9 @@ _STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
 _STACK = re.compile(r"\s*at [\w$.<>/]+\(|\s*\.\.\. \d+ more|JVM stacktrace:")
 _MESSAGE_MAX = 8_000
 _WORD_MAX = 256
+_NAME_MAX = 400
+"""Characters of a word in a message: paths of files have as many."""
+_LONG = re.compile(rf"\S{{{_NAME_MAX + 1},}}")
 _PLACE_MAX = 2**31 - 1
 
 
@@ -339,7 +342,9 @@ def _without_stack(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return _shortened(printable(redacted(text, {})), _MESSAGE_MAX)
+    """Without secrets and controls; names that a client has made up aren't repeated at length."""
+    shown = _LONG.sub(lambda found: _shortened(found[0], _NAME_MAX), printable(redacted(text, {})))
+    return _shortened(shown, _MESSAGE_MAX)
 
 
 def _shortened(text: str, most: int) -> str:

@@ -199,7 +199,6 @@ class Asking:
         if metadata is None:
             metadata = Metadata(session.services.lake, version=self._version)
             metadata = self._metadata.setdefault(session, metadata)
-        reads = partial(_check_read, job.access, session.services)
         match asked:
             case kinds.Use(schema, catalog):
                 _check_schema(metadata, catalog or client.catalog, schema, sees)
@@ -211,9 +210,9 @@ class Asking:
             case kinds.Explain():
                 return self._explained(session, job, asked)
             case kinds.Run(sql):
-                known = metadata.answer(asked, client, sees, job.given, reads)
+                known = _told(metadata, asked, job, session.services)
                 return Answer.of(known) if known is not None else self._run(session, job, sql)
-        found = metadata.answer(asked, client, sees, job.given, reads)
+        found = _told(metadata, asked, job, session.services)
         if found is None:
             raise UntranslatedError(f"{type(asked).__name__} isn't answered")
         return Answer.of(found)
@@ -291,9 +290,7 @@ class Asking:
         words = words_of(sql)
         if given := markers(words):
             sql = spliced(sql, words, [Constant("NULL", whole="1")] * len(given))
-        reads = partial(_check_read, job.access, session.services)
-        asked = kinds.Run(sql)
-        known = metadata.answer(asked, job.client, job.access.sees, job.given, reads)
+        known = _told(metadata, kinds.Run(sql), job, session.services)
         if known is not None:
             return Answer.of(_described(known.schema, known.schema.names))
         statement = self._read(session, job, sql)
@@ -352,6 +349,15 @@ def _tables(
             return statement.tables, known
     tables = check(statement, access, services)
     return tables, None if tables is None else versions(readers, tables)
+
+
+def _told(metadata: Metadata, asked: Request, job: Job, services: Services) -> pa.Table | None:
+    """What metadata answers, within the statement's time; None where it answers no such one."""
+    cancellation, engine = services.cancellation, services.duckdb
+    reads = partial(_check_read, job.access, services)
+    with cancellation.within(job.timeout_s), cancellation.tracked(ctrl_c=False) as tag:
+        watch = partial(engine.interrupted_with, tag)
+        return metadata.answer(asked, job.client, job.access.sees, job.given, reads, watch)
 
 
 def _check_read(access: Access, services: Services, full: tuple[str, str, str]) -> None:
