@@ -212,6 +212,27 @@ def test_cancelling_ends_the_statement_and_its_pages(gateway, client):
     assert client.rows("SELECT 1") == [[1]]
 
 
+def test_explain_tells_which_tables_are_read(client):
+    text = "EXPLAIN (TYPE IO, FORMAT JSON) SELECT k, count(*) FROM sales GROUP BY k"
+    ((found,),) = client.rows(text)
+    plan = json.loads(found)
+    (info,) = plan["inputTableColumnInfos"]
+    assert info["table"] == {
+        "catalog": "lake",
+        "schemaTable": {"schema": "shop", "table": "sales"},
+    }
+    assert info["constraint"] == {"none": False, "columnConstraints": []}
+    assert plan["estimate"] == info["estimate"]
+    assert float(plan["estimate"]["outputRowCount"]) != 0
+    assert client.rows("EXPLAIN (TYPE VALIDATE) SELECT k FROM sales") == [[True]]
+    for kind in ("LOGICAL", "DISTRIBUTED"):
+        ((found,),) = client.rows(f"EXPLAIN (TYPE {kind}) SELECT k FROM sales")
+        assert found
+    for kind in ("IO", "VALIDATE"):
+        error = client.error(f"EXPLAIN (TYPE {kind}) SELECT 1 FROM nothing")
+        assert error["errorName"] == "TABLE_NOT_FOUND"
+
+
 def test_the_gateway_is_the_one_node(gateway, client):
     assert client.rows("SELECT * FROM system.runtime.nodes") == [
         ["gateway", gateway.url, "476", True, "active", []]

@@ -23,14 +23,16 @@ from accelerator.gateway.access.check import check
 from accelerator.gateway.access.visible import visible
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.metadata import Metadata, UnknownSchemaError
-from accelerator.gateway.pointers import Name, Readers, Versions, has_view, versions
+from accelerator.gateway.pointers import Name, Readers, Versions, has_view, versions, views_of
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.constants import Constant, markers, spliced
+from accelerator.gateway.trino.io_plan import io_plan
 from accelerator.gateway.trino.kinds import ClientSession, Request
 from accelerator.gateway.trino.types import displayed
 from accelerator.gateway.trino.words import words_of
 from accelerator.gateway.workers.lasting import are_lasting, asking_who
 from accelerator.metrics import Metrics
+from accelerator.plans import PlainPlan
 from accelerator.services import Services
 from accelerator.session import Accelerator
 from accelerator.statements.forms import FORM_OF
@@ -304,14 +306,18 @@ class Asking:
     def _explained(self, session: Accelerator, job: Job, asked: kinds.Explain) -> Answer:
         """EXPLAIN: our own, whatever sort of plan Trino would show."""
         statement = self._read(session, job, asked.sql)
-        check(statement, job.access, session.services)
+        tables = check(statement, job.access, session.services)
+        if asked.kind in ("VALIDATE", "IO") and isinstance(statement, Query):
+            _check_sound(session, statement)
         if asked.kind == "VALIDATE":
             return Answer.of(pa.table({"Valid": pa.array([True])}))
-        if asked.kind == "IO" or asked.format == "GRAPHVIZ":
-            what = asked.format if asked.kind != "IO" else "TYPE IO"
+        if asked.format == "GRAPHVIZ":
             raise UntranslatedError(
-                f"EXPLAIN ({what}) isn't supported", hint="EXPLAIN, or EXPLAIN (FORMAT JSON)"
+                "EXPLAIN (FORMAT GRAPHVIZ) isn't supported",
+                hint="EXPLAIN, or EXPLAIN (FORMAT JSON)",
             )
+        if asked.kind == "IO":
+            return Answer.of(_inputs_read(tables, session.services))
         if not isinstance(statement, Query):
             raise UntranslatedError("EXPLAIN is of queries", hint="EXPLAIN SELECT …")
         explainer = session.queries.explainer
@@ -358,6 +364,22 @@ def _told(metadata: Metadata, asked: Request, job: Job, services: Services) -> p
     with cancellation.within(job.timeout_s), cancellation.tracked(ctrl_c=False) as tag:
         watch = partial(engine.interrupted_with, tag)
         return metadata.answer(asked, job.client, job.access.sees, job.given, reads, watch)
+
+
+def _check_sound(session: Accelerator, statement: Query) -> None:
+    """Raises for a query that can't be run; Spark tells of what it alone would answer."""
+    session.queries.check(statement)
+    if isinstance(session.queries.plan(statement)[0], PlainPlan):
+        session.queries.schema(statement)
+
+
+def _inputs_read(tables: Collection[Name] | None, services: Services) -> pa.Table:
+    """EXPLAIN (TYPE IO): the tables that are read, not the views over them."""
+    known = None if tables is None else versions(services.lake.catalogs, tables)
+    if known is None:
+        raise UntranslatedError("it can't be told which tables are read", hint="EXPLAIN it")
+    text = io_plan(set(known).difference(views_of(known)))
+    return pa.table({"Query Plan": pa.array([text])})
 
 
 def _check_read(access: Access, services: Services, full: tuple[str, str, str]) -> None:
