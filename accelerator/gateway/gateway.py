@@ -418,20 +418,20 @@ class Gateway:
             self._change(statement, asked)
             yield Page(_DONE, 1, is_last=True)
 
-    def may_end(self, principal: str, user: User, *, by: str, of: str) -> bool:
-        """Whether they may end a statement that `by` began in the name of `of`.
+    def may_end(self, principal: str, access: Access, *, by: str, of: str) -> bool:
+        """Whether who has logged in may end a statement that `by` began in the name of `of`.
 
         Their own they may, and those of users whom the policy lets them end.
         """
         if principal and principal == by:
             return True
-        return self._policy is not None and self.access(user).may("kill", Object("user", (of,)))
+        return self._policy is not None and access.may("kill", Object("user", (of,)))
 
     def _kill(self, statement: Statement, asked: kinds.KillQuery) -> None:
         user = statement.user
 
         def may_end(by: str, of: str) -> bool:
-            return self.may_end(statement.principal, user, by=by, of=of)
+            return self.may_end(statement.principal, self.rights(statement), by=by, of=of)
 
         def told(allowed: bool) -> None:
             whose = f"statement {asked.id}"

@@ -183,7 +183,7 @@ class Server:
         found = self._gateway.statements.get(asked.match_info["id"])
         gateway = self._gateway
         if found is not None and gateway.may_end(
-            principal.name, principal, by=found.principal, of=found.user.name
+            principal.name, gateway.access(principal), by=found.principal, of=found.user.name
         ):
             gateway.forget(found)
         return web.Response(status=204)

@@ -509,6 +509,19 @@ def test_a_user_reads_what_the_policy_allows_and_sees_no_more(secured):
     assert ["secret"] not in ann.rows(shown)
 
 
+def test_metadata_of_a_table_is_told_to_who_may_read_it(secured):
+    ann, bob = known(secured, "ann"), known(secured, "bob")
+    for kind in ("snapshots", "partitions", "properties"):
+        text = f'SELECT count(*) FROM "secret${kind}"'
+        assert bob.rows(text)
+        hidden, absent = ann.error(text), ann.error(text.replace("secret", "sekret"))
+        assert hidden["errorName"] == absent["errorName"] == "PERMISSION_DENIED"
+        assert hidden["message"].replace("secret", "sekret") == absent["message"]
+        assert ann.error(f'DESCRIBE "secret${kind}"')["errorName"] == "PERMISSION_DENIED"
+        assert ann.rows(f'SELECT count(*) > 0 AS some FROM "sales${kind}"')
+    assert bob.rows('SELECT record_count FROM "secret$partitions"') == [[3]]
+
+
 def test_a_role_that_is_set_narrows_what_its_client_may(secured):
     bob = known(secured, "bob")
     text = "SELECT count(*) FROM secret"
@@ -564,7 +577,10 @@ def test_statements_of_others_are_ended_by_who_may(secured):
         assert error["message"] == f"Target query not found: {id}"
     assert ann.request("DELETE", f"/v1/query/{ids[2]}")[0] == 204
     assert ids[2] in statements and not statements[ids[2]].is_over
-    assert bob.rows(f"CALL system.runtime.kill_query('{ids[0]}')") == [[True]]
+    kill = f"CALL system.runtime.kill_query('{ids[0]}')"
+    clerk = {"X-Trino-Role": "system=ROLE%7Bclerk%7D"}
+    assert bob.error(kill, **clerk)["errorName"] == "NOT_FOUND"
+    assert bob.rows(kill) == [[True]]
     assert bob.request("DELETE", f"/v1/query/{ids[1]}")[0] == 204
     assert bob.request("DELETE", f"/v1/query/{ids[2]}")[0] == 204
     assert ids[1] not in statements and ids[2] not in statements
