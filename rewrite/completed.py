@@ -45,10 +45,15 @@ _ODD = frozenset("/\\:#")
 
 
 def completed(
-    tree: exp.Expression, dialect: str, client: Client, catalogs: Collection[str]
+    tree: exp.Expression,
+    dialect: str,
+    client: Client,
+    catalogs: Collection[str],
+    answered: Collection[str] = (),
 ) -> tuple[FullName, ...]:
     """The tables of the query by their full names, each once, in the order of the text.
 
+    `answered` are the ends of names of metadata tables that may be named, such as `$snapshots`.
     MissingSchemaError, MissingCatalogError, UnknownCatalogError, StatementError for names;
     UntranslatedError for what isn't a table of a catalog.
     """
@@ -58,7 +63,7 @@ def completed(
         if len(parts) == 1 and parts[0].lower() in visible:
             continue
         full = full_name(parts, client, catalogs)
-        check_name(full)
+        check_name(full, answered)
         found[full] = None
         for key, part in zip(("catalog", "db", "this"), full, strict=True):
             table.set(key, exp.to_identifier(part, quoted=True))
@@ -105,10 +110,11 @@ def known_catalog(name: str | None, catalogs: Collection[str]) -> str:
     return name
 
 
-def check_name(full: tuple[str, ...]) -> None:
-    """UntranslatedError for one of Trino's metadata tables."""
+def check_name(full: tuple[str, ...], answered: Collection[str] = ()) -> None:
+    """UntranslatedError for one of Trino's metadata tables whose end isn't among `answered`."""
     begin, dollar, end = full[-1].rpartition("$")
-    if begin and f"{dollar}{end}".lower() in _METADATA:
+    suffix = f"{dollar}{end}".lower()
+    if begin and suffix in _METADATA and suffix not in answered:
         raise UntranslatedError(
             f"{one_line(joined(full))} isn't answered: it's one of Trino's metadata tables",
             hint=f'"{one_line(begin)}{FILES}" has the files of the table',

@@ -17,7 +17,7 @@ import uuid
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from inspect import Parameter, Signature
 
@@ -234,6 +234,12 @@ class DuckDBEngine:
         with self._lock:
             self._ending = True
         self.close()
+
+    def interrupted_with(
+        self, tag: str, cursor: duckdb.DuckDBPyConnection
+    ) -> AbstractContextManager[None]:
+        """Inside, a connection that isn't this engine's is interrupted as its own are."""
+        return self._tracked(cursor, tag)
 
     @contextmanager
     def _tracked(self, cursor: duckdb.DuckDBPyConnection, tag: str) -> Iterator[None]:

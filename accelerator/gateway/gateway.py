@@ -28,12 +28,14 @@ from accelerator.gateway.access.access import GATEWAY, Access, Object
 from accelerator.gateway.access.audit import Audit, Decision
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.policy import Policy
+from accelerator.gateway.access.roles import SYSTEM, enabled_roles
 from accelerator.gateway.access.tls import Tls
 from accelerator.gateway.access.users import User, Users
 from accelerator.gateway.access.watched import Reloaded, Watched
 from accelerator.gateway.answering import LONG, Answering
 from accelerator.gateway.cache import Made
 from accelerator.gateway.client_sessions import PROPERTIES, Wishes, changes
+from accelerator.gateway.ending import Ending
 from accelerator.gateway.estimates import Estimates
 from accelerator.gateway.history import SHOWN_MAX, History, Record, Wanted, slow_line
 from accelerator.gateway.limits import Admission, Limit, Slot, Who
@@ -75,6 +77,9 @@ _DONE = b"[[true]]"
 VERSION = "476"
 """The release of Trino's whose protocol this is: clients choose by it what they send."""
 
+NODE = "gateway"
+"""How it's called as the one node of itself."""
+
 Read = tuple[Request, Wishes]
 """What a statement asks for, and how its client wants it."""
 
@@ -96,12 +101,14 @@ class Gateway:
         )
         self.pool = Pool(config, started)
         self._accesses_of: Policy | None = None
-        self._accesses: dict[User, Access] = {}
+        self._accesses: dict[tuple[User, frozenset[str] | None], Access] = {}
         self.answering = Answering(config, settings, self.pool)
         self.admission = Admission(self._limits(), wait_max_s=settings.queue_timeout_s)
         self.estimates = Estimates(settings.statement_memory_bytes)
         self.maintenance = self._maintenance()
         self.started = time.time()
+        self.address = ""
+        """Where clients find it, once it listens."""
         self.history = History(settings.history_max)
         self.log = opened(config) if settings.query_log and not config.store_read_only else None
         self.timeline = Timeline()
@@ -120,6 +127,7 @@ class Gateway:
         self.tracing = Tracing.of(settings.tracing_endpoint)
         self._explaining: set[asyncio.Task[Record]] = set()
         self.statements: dict[str, Statement] = {}
+        self._ending = Ending(self.statements, self.history)
         self._numbers = itertools.count()
         self._encoders = ThreadPoolExecutor(2, thread_name_prefix="encoder")
         self._tasks: list[asyncio.Task[None]] = []
@@ -166,17 +174,21 @@ class Gateway:
 
     # Who asks
 
-    def access(self, user: User) -> Access:
-        """What the user may do."""
+    def access(self, user: User, enabled: frozenset[str] | None = None) -> Access:
+        """What the user may do, with all of their roles or with those that are enabled."""
         policy = self.policy
         if policy is not self._accesses_of:
             self._accesses_of, self._accesses = policy, {}
-        known = self._accesses.get(user)
+        known = self._accesses.get((user, enabled))
         if known is None:
             if len(self._accesses) >= _ACCESSES_MAX:
                 self._accesses.clear()
-            known = self._accesses[user] = policy.access(user)
+            known = self._accesses[user, enabled] = policy.access(user, enabled)
         return known
+
+    def rights(self, statement: Statement) -> Access:
+        """What the statement may do: what its user may with the role that its client has set."""
+        return self.access(statement.user, statement.enabled)
 
     @property
     def policy(self) -> Policy:
@@ -239,19 +251,27 @@ class Gateway:
         return statement
 
     async def _read(self, statement: Statement) -> Read | AcceleratorError:
-        """What the statement asks for, and how; or why that can't be told."""
+        """What the statement asks for, and how; or why that can't be told.
+
+        Rates are asked first: who sends too many isn't worth reading.
+        """
         sql, client = statement.sql, statement.client
         try:
+            self.admission.passing(self._who(statement))
             wishes = Wishes.of(client.properties, self.config.timeout_s)
             if len(sql) + sum(map(len, client.prepared.values())) > LONG:
-                return await asyncio.to_thread(request, sql, client), wishes
-            return request(sql, client), wishes
+                asked = await asyncio.to_thread(request, sql, client)
+            else:
+                asked = request(sql, client)
+            if not isinstance(asked, kinds.SetRole):  # which mends a role that is no more
+                statement.enabled = enabled_roles(statement.user, client.roles)
+            return asked, wishes
         except AcceleratorError as error:
             return error
 
     async def _kept(self, statement: Statement, asked: Request, wishes: Wishes) -> Page | None:
         """The one page of an answer that is kept; None where it has to be made."""
-        key = await self.answering.key(statement, asked, wishes, self.access(statement.user))
+        key = await self.answering.key(statement, asked, wishes, self.rights(statement))
         entry = None if key is None else await self.answering.kept(key, statement)
         if key is None or entry is None:
             return None
@@ -265,10 +285,6 @@ class Gateway:
             data = encode(rows, parametric_datetime=parametric)
             known = entry.made[parametric] = Made(named, data)
             self.answering.cache.grown(key)
-        try:
-            self.admission.passing(self._who(statement))
-        except AcceleratorError:
-            return None  # the same is told where it's asked again
         figures = statement.figures
         figures.cached, figures.metrics = True, entry.metrics
         figures.tables = list(entry.versions)
@@ -382,14 +398,19 @@ class Gateway:
             yield Page(_DONE, 1, is_last=True)
             return
 
+        if isinstance(asked, kinds.KillQuery):
+            self._kill(statement, asked)
+            yield Page(_DONE, 1, is_last=True)
+            return
+
         def told(slot: Slot) -> None:
             figures.activity = f"waits for its turn, {slot.position} in the queue"
 
         memory = self.estimates.of(statement) if self.admission.minds_memory else 0
-        async with self.admission.slot(self._who(statement), memory=memory, told=told):
+        who = self._who(statement)
+        async with self.admission.slot(who, memory=memory, told=told, passed=True):
             figures.began, figures.state, figures.activity = time.time(), "PLANNING", ""
-            access = self.access(statement.user)
-            key = await self.answering.key(statement, asked, wishes, access)
+            key = await self.answering.key(statement, asked, wishes, self.rights(statement))
             job = partial(self._job, statement, asked, wishes)
             async with aclosing(self.answering.frames(statement, asked, key, job)) as frames:
                 async for frame in frames:
@@ -403,9 +424,34 @@ class Gateway:
             self._change(statement, asked)
             yield Page(_DONE, 1, is_last=True)
 
+    def may_end(self, principal: str, access: Access, *, by: str, of: str) -> bool:
+        """Whether who has logged in may end a statement that `by` began in the name of `of`.
+
+        Their own they may, and those of users whom the policy lets them end.
+        """
+        if principal and principal == by:
+            return True
+        return self._policy is not None and access.may("kill", Object("user", (of,)))
+
+    def _kill(self, statement: Statement, asked: kinds.KillQuery) -> None:
+        user = statement.user
+
+        def may_end(by: str, of: str) -> bool:
+            return self.may_end(statement.principal, self.rights(statement), by=by, of=of)
+
+        def told(allowed: bool) -> None:
+            whose = f"statement {asked.id}"
+            self.decided(user.name, statement.address, "kill", whose, allowed=allowed)
+
+        self._ending.end(asked.id, asked.message, may_end, told)
+        statement.update_type, statement.columns = "CALL", columns(_RESULT)
+
     def _change(self, statement: Statement, asked: kinds.OfSession) -> None:
         if isinstance(asked, kinds.SetAuthorization) and asked.user is not None:
             self.impersonated(statement.user, asked.user)
+        if isinstance(asked, kinds.SetRole):
+            chosen = asked.role if asked.role in ("ALL", "NONE") else f"ROLE{{{asked.role}}}"
+            enabled_roles(statement.user, {asked.catalog or SYSTEM: chosen})
         found = changes(asked, statement.client)
         statement.headers, statement.update_type = found.headers, found.update_type
         statement.columns = columns(_RESULT)
@@ -447,14 +493,29 @@ class Gateway:
             "kind": type(asked).__name__,
             "request": asdict(asked),
             "client": given,
-            "access": self.access(statement.user).to_json(),
+            "access": self.rights(statement).to_json(),
             "timeout_s": wishes.timeout_s,
             "accelerate": wishes.accelerate,
             "facts": {
                 "session": session,
                 "roles": sorted(statement.user.roles),
+                "enabled": sorted(
+                    statement.user.roles if statement.enabled is None else statement.enabled
+                ),
                 "queries": self._runtime(statement, asked),
+                "nodes": [self._node()],
             },
+        }
+
+    def _node(self) -> dict[str, Any]:
+        """For `system.runtime.nodes`, where there is this one alone."""
+        return {
+            "node_id": NODE,
+            "http_uri": self.address,
+            "node_version": VERSION,
+            "coordinator": True,
+            "state": "active",
+            "node_groups": [],
         }
 
     def _runtime(self, statement: Statement, asked: Request) -> list[dict[str, Any]]:
@@ -462,7 +523,7 @@ class Gateway:
         if not isinstance(asked, kinds.Run) or "runtime" not in asked.sql.lower():
             return []
         user = statement.user
-        of = None if self.access(user).may("metrics", GATEWAY) else user.name
+        of = None if self.rights(statement).may("metrics", GATEWAY) else user.name
         if self.users is not None and self._policy is None:
             of = user.name
         return [

@@ -236,6 +236,7 @@ class Admission:
         memory: int = 0,
         wait_max_s: float | None = None,
         told: Callable[[Slot], None] | None = None,
+        passed: bool = False,
     ) -> AsyncIterator[Slot]:
         """While the context is open, the statement runs; it's entered when its turn comes.
 
@@ -244,12 +245,13 @@ class Admission:
             memory: bytes that it's estimated to take.
             wait_max_s: where it shall wait for less long than others.
             told: is given the slot before it waits, to be asked for its place.
+            passed: its rates were asked before, by `passing`.
 
         Raises:
             RateLimitedError, QueueFullError: at once.
             QueueTimeoutError: where its turn didn't come in time.
         """
-        slot = self._entered(who, memory)
+        slot = self._entered(who, memory, passed=passed)
         try:
             self._admit()
             if not slot.runs:
@@ -262,7 +264,7 @@ class Admission:
             self._leave(slot)
 
     def passing(self, who: Who) -> None:
-        """Counts a statement that takes no place, as one whose answer is at hand.
+        """Counts a statement by the rates alone, before anybody reads it.
 
         RateLimitedError where there are too many of them.
         """
@@ -305,11 +307,12 @@ class Admission:
         own = self._rank(slot)
         return 1 + sum(self._rank(one) < own for one in self._waiting.values())
 
-    def _entered(self, who: Who, memory: int) -> Slot:
+    def _entered(self, who: Who, memory: int, *, passed: bool) -> Slot:
         """The slot, among those that wait, once the rates allow it."""
         limits = [one for one in self._limits if one.holds(who)]
         buckets = self._buckets_of(limits, who)
-        self._take_tokens(buckets)
+        if not passed:
+            self._take_tokens(buckets)
         priority = next((one.priority for one in limits if one.priority is not None), PRIORITY)
         self._number += 1
         turn = asyncio.get_running_loop().create_future()

@@ -99,7 +99,11 @@ class Server:
             self._runner, settings.host, settings.port, ssl_context=self._tls, backlog=1024
         )
         await site.start()
-        return int(self._runner.addresses[0][1])
+        port = int(self._runner.addresses[0][1])
+        scheme = "http" if self._tls is None else "https"
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        self._gateway.address = f"{scheme}://{host}:{port}"
+        return port
 
     def refuse_new(self) -> None:
         """From now on new statements are told to come back."""
@@ -173,12 +177,15 @@ class Server:
     async def _kill(self, asked: web.Request) -> web.StreamResponse:
         """Go's and JavaScript's clients end statements so, by their ids alone, ended ones too.
 
-        Of a statement that somebody else began nothing is told, nor does it end.
+        Of a statement that they may not end nothing is told, nor does it end.
         """
         principal = await self.principal(asked)
         found = self._gateway.statements.get(asked.match_info["id"])
-        if found is not None and found.is_begun_by(principal.name):
-            self._gateway.forget(found)
+        gateway = self._gateway
+        if found is not None and gateway.may_end(
+            principal.name, gateway.access(principal), by=found.principal, of=found.user.name
+        ):
+            gateway.forget(found)
         return web.Response(status=204)
 
     async def _info(self, _asked: web.Request) -> web.StreamResponse:

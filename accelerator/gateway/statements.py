@@ -24,6 +24,7 @@ from accelerator.gateway.trino.results import State
 
 _AHEAD = 2
 """Pages that are made before the client asks for them."""
+_WHY_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ class Statement:
         self.slug = secrets.token_urlsafe(24)
         self.sql, self.client, self.address = sql, client, address
         self.user, self.principal = user, principal
+        self.enabled: frozenset[str] | None = None
+        """The user's roles that count for it; None: all."""
         self.figures = Figures()
         self.columns: list[dict[str, Any]] | None = None
         self.headers: list[tuple[str, str]] = []
@@ -104,6 +107,7 @@ class Statement:
         self._reading = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._finished: list[Callable[[Statement], None]] = []
+        self._killed: KilledError | None = None
 
     def begin(self, pages: Pages, finished: Callable[[Statement], None]) -> None:
         """Starts making its pages; `finished` is told once, when it's over in whatever way."""
@@ -134,7 +138,7 @@ class Statement:
     def _made(self, made: asyncio.Task[None]) -> None:
         """Whatever failed, the client is told, and the gateway goes on."""
         if made.cancelled():
-            self._failed(CancelledError("the statement was cancelled"))
+            self._failed(self._killed or CancelledError("the statement was cancelled"))
             return
         error = made.exception()
         if error is not None:
@@ -165,10 +169,6 @@ class Statement:
             self.figures.worker, self.figures.number = worker, number
             self.figures.state = "RUNNING"
 
-    def is_begun_by(self, principal: str) -> bool:
-        """Whether it's the one who began it."""
-        return bool(principal) and principal == self.principal
-
     @property
     def is_read(self) -> bool:
         """Whether its last page was given away."""
@@ -183,6 +183,14 @@ class Statement:
         """Ends it, if it hasn't."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
+
+    def kill(self, message: str = "") -> bool:
+        """Ends it so that its client is told why; whether it hadn't ended."""
+        if self.is_over or self._task is None or self._task.done():
+            return False
+        self._killed = KilledError(message)
+        self._task.cancel()
+        return True
 
     async def page(self, token: int, wait_s: float) -> tuple[Page | None, int]:
         """The page of that number, and the next one's; None where there is none after that wait.
@@ -224,6 +232,16 @@ class NoSuchPageError(AcceleratorError):
     """A page was asked for that was given before, or would come later."""
 
     code = "page_not_there"
+
+
+class KilledError(AcceleratorError):
+    """Somebody has ended the statement by its id, for a reason that they may have given."""
+
+    code = "killed"
+
+    def __init__(self, message: str = "") -> None:
+        why = f"Message: {message[:_WHY_MAX]}" if message else "No message provided."
+        super().__init__(f"Query killed. {why}")
 
 
 class WorkerError(AcceleratorError):

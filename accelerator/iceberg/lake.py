@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pyiceberg.schema import Schema
@@ -408,6 +408,16 @@ class PinnedTable:
             )
             columns = partial(self._listings.cache.columns, inputs)
             return file_metadata(listed, columns, table, wanted)
+
+    def manifest_summaries(self) -> list[dict[str, Any]]:
+        """What the snapshot's list says of its manifests; CatalogError where it can't be read."""
+        from accelerator.iceberg.manifest_summaries import manifest_summaries
+
+        if self.snapshot is None:
+            return []
+        with self._read_errors():
+            inputs = inputs_for(self.metadata_location, self.io_properties)
+            return manifest_summaries(inputs, self.metadata, self.snapshot)
 
     def held(self, *, without: Collection[int] = ()) -> Iterator[tuple[str, int]]:
         """The keys of all data files that some snapshot of the table holds, the newest first.

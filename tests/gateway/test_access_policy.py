@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from accelerator.errors import ConfigError
 from accelerator.gateway.access.access import ACTIONS, GATEWAY, KINDS_OF, Access, Grant, Object
-from accelerator.gateway.access.policy import Policy, PolicyNotBuiltError
+from accelerator.gateway.access.policy import Policy, PolicyNotBuiltError, Rule
+from accelerator.gateway.access.roles import RoleNotFoundError, enabled_roles
 from accelerator.gateway.access.users import User
 from accelerator.gateway.limits import Limit, Who
 
@@ -266,6 +267,35 @@ def test_no_rule_more_that_denies_ever_allows(grants, name):
     denial = Grant("deny", "read", "table", name)
     if not any("*" in part for part in name):
         assert not Access.of([*grants, denial]).may("read", object)
+
+
+ROLES = st.frozensets(st.sampled_from(["r", "s", "t"]))
+
+
+@given(
+    st.lists(st.builds(Rule, st.lists(_grants(), max_size=3).map(tuple), roles=ROLES.map(tuple))),
+    ROLES,
+    ROLES,
+    st.tuples(PART, PART, PART),
+)
+def test_a_role_that_is_set_never_allows_more(rules, roles, enabled, name):
+    policy, user, object = Policy(tuple(rules)), User("u", roles), Object("table", name)
+    narrowed = policy.access(user, enabled)
+    if narrowed.may("read", object):
+        assert policy.access(user).may("read", object)
+        assert policy.access(User("u", roles & enabled)).may("read", object)
+    assert policy.access(user, roles) == policy.access(user)
+
+
+def test_which_roles_count():
+    user = User("u", frozenset(("a", "B c")))
+    assert enabled_roles(user, {}) is None
+    assert enabled_roles(user, {"system": "ALL", "lake": "NONE"}) is None
+    assert enabled_roles(user, {"system": "NONE"}) == frozenset()
+    assert enabled_roles(user, {"system": "ROLE{B c}"}) == {"B c"}
+    for chosen in ({"system": "ROLE{A}"}, {"system": "ROLE{b c}"}, {"lake": "ROLE{a}"}):
+        with pytest.raises(RoleNotFoundError):
+            enabled_roles(user, chosen)
 
 
 JSON = st.recursive(

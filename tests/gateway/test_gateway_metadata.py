@@ -93,7 +93,7 @@ def test_patterns_with_an_escape(lake: OpenedLake) -> None:
         (kinds.ShowColumns(("nothing",)), UnknownTableError),
         (kinds.ShowColumns(("nothing", "t")), UnknownSchemaError),
         (kinds.ShowColumns(("hive", "a", "b")), UnknownCatalogError),
-        (kinds.ShowColumns(("orders$partitions",)), UntranslatedError),
+        (kinds.ShowColumns(("orders$files",)), UntranslatedError),
         (kinds.ShowColumns(("system", "jdbc", "nothing")), UnknownTableError),
         (kinds.ShowCreate("TABLE", ("counted",)), UntranslatedError),
         (kinds.ShowCreate("VIEW", ("orders",)), UntranslatedError),
@@ -206,7 +206,8 @@ def test_what_the_gateway_tells(lake: OpenedLake) -> None:
         nodes=[{"node_id": "n", "coordinator": True}],
         properties=[("a_b", "1", "0", "integer", "A"), ("axb", "1", "0", "integer", "B")],
         roles=["reader", "admin"],
-        own_roles=["reader"],
+        own_roles=["reader", "writer"],
+        enabled_roles=["reader"],
     )
     session = lake.rows(kinds.ShowSession("a!_%", "!"), given=given)
     assert session == [("a_b", "1", "0", "integer", "A")]
@@ -218,7 +219,10 @@ def test_what_the_gateway_tells(lake: OpenedLake) -> None:
     sql = "SELECT count(*) FROM system.runtime.nodes WHERE coordinator"
     assert lake.rows(sql, given=given) == [(1,)]
     sql = "SELECT * FROM information_schema.applicable_roles"
-    assert lake.rows(sql, given=given) == [("ann", "USER", "reader", "NO")]
+    own = [("ann", "USER", "reader", "NO"), ("ann", "USER", "writer", "NO")]
+    assert lake.rows(sql, given=given) == own
+    sql = "SELECT role_name FROM information_schema.enabled_roles"
+    assert lake.rows(sql, given=given) == [("reader",)]
 
 
 def test_show_functions(lake: OpenedLake) -> None:

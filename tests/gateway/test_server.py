@@ -215,6 +215,87 @@ def test_cancelling_ends_the_statement_and_its_pages(gateway, client):
     assert client.rows("SELECT 1") == [[1]]
 
 
+def test_explain_tells_which_tables_are_read(client):
+    text = "EXPLAIN (TYPE IO, FORMAT JSON) SELECT k, count(*) FROM sales GROUP BY k"
+    ((found,),) = client.rows(text)
+    plan = json.loads(found)
+    (info,) = plan["inputTableColumnInfos"]
+    assert info["table"] == {
+        "catalog": "lake",
+        "schemaTable": {"schema": "shop", "table": "sales"},
+    }
+    assert info["constraint"] == {"none": False, "columnConstraints": []}
+    assert plan["estimate"] == info["estimate"]
+    assert float(plan["estimate"]["outputRowCount"]) != 0
+    assert client.rows("EXPLAIN (TYPE VALIDATE) SELECT k FROM sales") == [[True]]
+    for kind in ("LOGICAL", "DISTRIBUTED"):
+        ((found,),) = client.rows(f"EXPLAIN (TYPE {kind}) SELECT k FROM sales")
+        assert found
+    for kind in ("IO", "VALIDATE"):
+        error = client.error(f"EXPLAIN (TYPE {kind}) SELECT 1 FROM nothing")
+        assert error["errorName"] == "TABLE_NOT_FOUND"
+
+
+def test_the_gateway_is_the_one_node(gateway, client):
+    assert client.rows("SELECT * FROM system.runtime.nodes") == [
+        ["gateway", gateway.url, "476", True, "active", []]
+    ]
+    assert client.rows("SELECT node_id, splits FROM system.runtime.tasks") == []
+
+
+def test_a_query_of_metadata_ends_in_time_and_when_nobody_wants_it(gateway, client):
+    tables = ", ".join(f"information_schema.columns c{at}" for at in range(8))
+    text = f"SELECT count(*) FROM {tables}"
+    error = client.error(text, **{"X-Trino-Session": "query_max_run_time=300ms"})
+    assert error["errorName"] == "EXCEEDED_TIME_LIMIT"
+    found, _ = client.post(text)
+    assert client.request("DELETE", client.path(found["nextUri"]))[0] == 204
+    while any(state.running for state in gateway.gateway.pool.states()):
+        time.sleep(0.01)
+    assert client.rows("SELECT count(*) FROM information_schema.schemata") == [[2]]
+
+
+def test_rates_are_asked_before_a_statement_is_read(warehouse, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        '[[rule]]\nallow = ["read"]\nusers = ["*"]\ntables = ["*.*.*"]\n'
+        '[[limit]]\nname = "slowly"\nper = "user"\nper_minute = 3\n'
+    )
+    config = Config.load(None, warehouse=str(warehouse))
+    with serving.start(config, workers=1, policy=str(policy)) as running:
+        client = Client(running.url)
+        assert client.rows("SELECT 1") == client.rows("SELECT 1") == [[1]]
+        assert client.error("no statement")["errorName"] == "SYNTAX_ERROR"
+        for sql in ("no statement", "SELECT 1", "SET SESSION accelerate = false"):
+            assert client.error(sql)["errorName"] == "GENERIC_INSUFFICIENT_RESOURCES"
+        assert client.rows("SELECT 1", **{"X-Trino-User": "other"}) == [[1]]
+
+
+def test_a_statement_is_killed_by_its_id(gateway, client):
+    found, _ = client.post(LONG)
+    id = found["id"]
+    kill = f"CALL system.runtime.kill_query(query_id => '{id}', message => 'too long')"
+    assert client.error(kill, **{"X-Trino-User": "other"})["errorName"] == "NOT_FOUND"
+    *_, (last, _) = client.documents(kill)
+    assert (last["data"], last["updateType"]) == ([[True]], "CALL")
+    while "error" not in found:
+        found = json.loads(client.request("GET", client.path(found["nextUri"]))[2])
+    error = found["error"]
+    assert error["errorName"] == "ADMINISTRATIVELY_KILLED"
+    assert error["message"] == "Query killed. Message: too long"
+    again = client.error(kill)
+    assert (again["errorName"], again["message"]) == (
+        "NOT_SUPPORTED",
+        f"Target query is not running: {id}",
+    )
+    unknown = client.error("CALL system.runtime.kill_query('x')")
+    assert (unknown["errorName"], unknown["message"]) == ("NOT_FOUND", "Target query not found: x")
+    wrong = client.error("CALL system.runtime.kill_query(message => 'x')")
+    assert wrong["errorName"] == "INVALID_ARGUMENTS"
+    while any(state.running for state in gateway.gateway.pool.states()):
+        time.sleep(0.01)
+
+
 def test_a_statement_whose_client_is_gone_ends(warehouse):
     with serving.start(
         Config.load(None, warehouse=str(warehouse)), workers=1, client_timeout_s=0.1
@@ -364,7 +445,7 @@ def secured(warehouse, tmp_path_factory):
     for name in ("ann", "bob"):
         hashed = hash_password(f"{name}'s password")
         lines.append(f'[users.{name}]\npassword = "{hashed}"')
-    lines.append('roles = ["admin"]\n')
+    lines.append('roles = ["admin", "clerk"]\n')
     users.write_text("\n".join(lines))
     users.chmod(0o600)
     policy = folder / "policy.toml"
@@ -372,7 +453,8 @@ def secured(warehouse, tmp_path_factory):
         '[[rule]]\nallow = ["read"]\nusers = ["ann"]\ntables = ["lake.shop.sales"]\n'
         '[[rule]]\nallow = ["read", "change", "manage"]\nroles = ["admin"]\ntables = ["*.*.*"]\n'
         'cubes = ["*"]\nindexes = ["*"]\n'
-        '[[rule]]\nallow = ["impersonate"]\nroles = ["admin"]\nwhom = ["*"]\n'
+        '[[rule]]\nallow = ["read"]\nroles = ["clerk"]\ntables = ["lake.shop.sales"]\n'
+        '[[rule]]\nallow = ["impersonate", "kill"]\nroles = ["admin"]\nwhom = ["*"]\n'
         '[[limit]]\nname = "memory"\nmemory_mb = 1000\n'
     )
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
@@ -442,6 +524,47 @@ def test_what_a_shape_took_is_what_the_next_one_is_thought_to_take(secured):
     assert gateway.admission.load.memory_bytes == 0
 
 
+def test_metadata_of_a_table_is_told_to_who_may_read_it(secured):
+    ann, bob = known(secured, "ann"), known(secured, "bob")
+    for kind in ("snapshots", "partitions", "properties"):
+        text = f'SELECT count(*) FROM "secret${kind}"'
+        assert bob.rows(text)
+        hidden, absent = ann.error(text), ann.error(text.replace("secret", "sekret"))
+        assert hidden["errorName"] == absent["errorName"] == "PERMISSION_DENIED"
+        assert hidden["message"].replace("secret", "sekret") == absent["message"]
+        assert ann.error(f'DESCRIBE "secret${kind}"')["errorName"] == "PERMISSION_DENIED"
+        assert ann.rows(f'SELECT count(*) > 0 AS some FROM "sales${kind}"')
+    assert bob.rows('SELECT record_count FROM "secret$partitions"') == [[3]]
+
+
+def test_a_role_that_is_set_narrows_what_its_client_may(secured):
+    bob = known(secured, "bob")
+    text = "SELECT count(*) FROM secret"
+    assert bob.rows(text) == bob.rows(text) == [[3]]
+    *_, (last, headers) = bob.documents("SET ROLE clerk")
+    assert (last["updateType"], headers["X-Trino-Set-Role"]) == (
+        "SET ROLE",
+        "system=ROLE%7Bclerk%7D",
+    )
+    clerk = {"X-Trino-Role": headers["X-Trino-Set-Role"]}
+    assert bob.error(text, **clerk)["errorName"] == "PERMISSION_DENIED"
+    assert bob.rows("SELECT count(*) FROM sales", **clerk) == [[ROWS]]
+    assert ["secret"] not in bob.rows("SHOW TABLES", **clerk)
+    assert bob.rows("SHOW CURRENT ROLES", **clerk) == [["clerk"]]
+    assert bob.rows("SHOW ROLES", **clerk) == [["admin"], ["clerk"]]
+    none = {"X-Trino-Role": "system=NONE"}
+    assert bob.error("SELECT count(*) FROM sales", **none)["errorName"] == "PERMISSION_DENIED"
+    assert bob.rows(text, **{"X-Trino-Role": "system=ALL,lake=ALL"}) == [[3]]
+    for role in ("system=ROLE%7Bking%7D", "lake=ROLE%7Badmin%7D"):
+        given = {"X-Trino-Role": role}
+        assert bob.error("SELECT 1", **given)["errorName"] == "ROLE_NOT_FOUND"
+        *_, (_, headers) = bob.documents("SET ROLE ALL", **given)
+        assert headers["X-Trino-Set-Role"] == "system=ALL"
+    for sql in ("SET ROLE king", "SET ROLE admin IN lake"):
+        assert bob.error(sql)["errorName"] == "ROLE_NOT_FOUND"
+    assert known(secured, "ann").error("SET ROLE clerk")["errorName"] == "ROLE_NOT_FOUND"
+
+
 def test_what_one_user_was_answered_is_not_given_to_another(secured):
     ann, bob = known(secured, "ann"), known(secured, "bob")
     text = "SELECT sum(id) FROM secret"
@@ -457,6 +580,25 @@ def test_a_page_is_given_to_who_asked_alone(secured):
     assert bob.request("DELETE", path)[0] == 404
     assert ann.request("GET", path, headers={"Authorization": None})[0] == 401
     assert ann.request("DELETE", path)[0] == 204
+
+
+def test_statements_of_others_are_ended_by_who_may(secured):
+    running, *_ = secured
+    ann, bob = known(secured, "ann"), known(secured, "bob")
+    statements = running.gateway.statements
+    ids = [who.post(LONG)[0]["id"] for who in (ann, ann, bob)]
+    for id in (ids[2], "x"):
+        error = ann.error(f"CALL system.runtime.kill_query('{id}')")
+        assert error["message"] == f"Target query not found: {id}"
+    assert ann.request("DELETE", f"/v1/query/{ids[2]}")[0] == 204
+    assert ids[2] in statements and not statements[ids[2]].is_over
+    kill = f"CALL system.runtime.kill_query('{ids[0]}')"
+    clerk = {"X-Trino-Role": "system=ROLE%7Bclerk%7D"}
+    assert bob.error(kill, **clerk)["errorName"] == "NOT_FOUND"
+    assert bob.rows(kill) == [[True]]
+    assert bob.request("DELETE", f"/v1/query/{ids[1]}")[0] == 204
+    assert bob.request("DELETE", f"/v1/query/{ids[2]}")[0] == 204
+    assert ids[1] not in statements and ids[2] not in statements
 
 
 def test_asking_as_another_one_needs_a_right(secured):

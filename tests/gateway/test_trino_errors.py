@@ -38,6 +38,14 @@ def _codes():
                     yield node.name, line.value.value
 
 
+def test_long_names_are_not_repeated_at_length():
+    message = f"there is no table {'x' * 5000}, or {'y' * 400} and {'z' * 401}"
+    found = told(errors.UnknownTableError(message, hint="a" * 100_000))
+    assert len(found.message) < 1300 and len(found.hint) == 400
+    assert f"{'x' * 399}…" in found.message and f"{'y' * 400} and " in found.message
+    assert found.message.endswith("z…")
+
+
 def test_each_code_of_ours_has_a_name_of_trinos():
     found = dict(_codes())
     assert {"GuardError", "HeaderError", "CatalogError", "NotBuiltError"} <= found.keys()

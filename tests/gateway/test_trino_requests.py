@@ -56,6 +56,14 @@ _CASES = [
     ("SET SESSION AUTHORIZATION Bob", kinds.SetAuthorization("bob")),
     ("SET SESSION AUTHORIZATION 'Bob'", kinds.SetAuthorization("Bob")),
     ("RESET SESSION AUTHORIZATION", kinds.SetAuthorization(None)),
+    ("CALL system.runtime.kill_query(query_id => 'a', message => 'b')", kinds.KillQuery("a", "b")),
+    ("CALL System.Runtime.kill_query('a')", kinds.KillQuery("a")),
+    ("CALL system.runtime.kill_query('a', NULL)", kinds.KillQuery("a")),
+    (
+        "EXECUTE IMMEDIATE 'CALL system.runtime.kill_query(message => ?, query_id => ?)'"
+        " USING 'b', 'a'",
+        kinds.KillQuery("a", "b"),
+    ),
     ("DESCRIBE INPUT q", kinds.DescribeInput("SELECT 1")),
     ("DESCRIBE OUTPUT q", kinds.DescribeOutput("SELECT 1")),
     ("DESCRIBE output", kinds.ShowColumns(("output",))),
@@ -157,7 +165,7 @@ def test_comments_in_comments_are_flat_and_keep_places():
         ("MERGE INTO t USING u ON true WHEN MATCHED THEN DELETE", "MERGE"),
         ("TRUNCATE TABLE t", "TRUNCATE TABLE"),
         ("REFRESH MATERIALIZED VIEW v", "REFRESH MATERIALIZED VIEW"),
-        ("CALL system.runtime.kill_query('x')", "CALL"),
+        ("CALL lake.system.rollback_to_snapshot('shop', 'sales', 1)", "CALL"),
         ("GRANT SELECT ON t TO ann", "GRANT"),
         ("REVOKE SELECT ON t FROM ann", "REVOKE"),
         ("DENY SELECT ON t TO ann", "DENY"),

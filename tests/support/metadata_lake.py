@@ -25,6 +25,7 @@ from pyiceberg.types import (
 )
 from sqlalchemy import text
 
+from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.metadata import Given, Metadata
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.kinds import ClientSession
@@ -93,7 +94,12 @@ class OpenedLake:
     ) -> pa.Table | None:
         """The answer to a request, or to a query."""
         asked = kinds.Run(request) if isinstance(request, str) else request
-        return self.metadata.answer(asked, client, self.may_see, given)
+        return self.metadata.answer(asked, client, self.may_see, given, self.check_read)
+
+    def check_read(self, full: tuple[str, str, str]) -> None:
+        """AccessDeniedError for what is hidden."""
+        if full in self.hidden:
+            raise AccessDeniedError("there is no such table that you may read")
 
     def rows(self, request: kinds.Request | str, **told: Any) -> list[tuple[Any, ...]]:
         """Its rows."""

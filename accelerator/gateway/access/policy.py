@@ -11,7 +11,7 @@ with one is refused as a whole, so that nobody believes in one that isn't applie
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast, get_args
 
@@ -89,11 +89,21 @@ class Policy:
         limits = tuple(_limit(one) for one in _sections(file, "limit", _LIMIT))
         return cls(rules, limits or None)
 
-    def access(self, user: User) -> Access:
-        """What the user may do."""
+    def access(self, user: User, enabled: frozenset[str] | None = None) -> Access:
+        """What the user may do; of their roles only those that are `enabled` allow anything.
+
+        What is denied to another one of their roles is denied.
+        """
         if self.rules is None:
             return Access.all()
-        return Access.of(g for rule in self.rules if rule.holds(user) for g in rule.grants)
+        narrowed = user if enabled is None else replace(user, roles=user.roles & enabled)
+        return Access.of(
+            grant
+            for rule in self.rules
+            if rule.holds(user)
+            for grant in rule.grants
+            if grant.effect == "deny" or rule.holds(narrowed)
+        )
 
 
 def _sections(file: Section, key: str, known: Sequence[str]) -> Iterator[Section]:

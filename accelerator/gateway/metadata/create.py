@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accelerator.gateway.metadata.listing import Described
-from accelerator.gateway.metadata.trino_types import quoted
+from accelerator.gateway.trino.types import quoted
 from accelerator.iceberg import PinnedTable
 
 _TRANSFORMS = {"year": "year", "month": "month", "day": "day", "hour": "hour"}

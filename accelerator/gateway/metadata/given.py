@@ -18,7 +18,7 @@ class Given:
     """Rows of `system.runtime`, settings as SHOW SESSION has them, and roles by name.
 
     `properties` are (name, value, default, type, description). Of `roles` there are those of all
-    users, `own_roles` are those of this one.
+    users, `own_roles` are those of this one, `enabled_roles` those that count for the statement.
     """
 
     queries: Rows = ()
@@ -27,3 +27,4 @@ class Given:
     properties: Sequence[tuple[str, str, str, str, str]] = ()
     roles: Sequence[str] = ()
     own_roles: Sequence[str] = ()
+    enabled_roles: Sequence[str] = ()

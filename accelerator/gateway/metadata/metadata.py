@@ -7,19 +7,21 @@ what isn't there; a question about one table reads the metadata of that one alon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
 
 from accelerator import table_statistics
 from accelerator.errors import AcceleratorError, UnknownTableError
-from accelerator.gateway.metadata import create
+from accelerator.gateway.access.errors import AccessDeniedError
+from accelerator.gateway.metadata import create, of_table
 from accelerator.gateway.metadata.functions import functions
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.listing import Described, Listing, MaySee
 from accelerator.gateway.metadata.predicate import like
-from accelerator.gateway.metadata.query import Engine, virtual_query
-from accelerator.gateway.metadata.rows import Source
+from accelerator.gateway.metadata.query import Engine, Watch, virtual_query
+from accelerator.gateway.metadata.rows import CheckRead, Source
 from accelerator.gateway.metadata.virtual import SYSTEM, is_virtual
 from accelerator.gateway.trino import kinds
 from accelerator.iceberg import Lake, PinnedTable
@@ -34,6 +36,11 @@ _NOTHING = Given()
 _ORDERED = ("tinyint", "smallint", "integer", "bigint", "real", "double", "date")
 _STATS = ("data_size", "distinct_values_count", "nulls_fraction", "row_count")
 _Full = tuple[str, str, str]
+
+
+def _nobody(full: _Full) -> None:
+    """Where nobody says who may read tables."""
+    raise AccessDeniedError(f"there is no table {one_line(joined(full))} that you may read")
 
 
 class UnknownSchemaError(AcceleratorError):
@@ -55,19 +62,24 @@ class Metadata:
         client: kinds.ClientSession,
         may_see: MaySee,
         given: Given = _NOTHING,
+        check_read: CheckRead = _nobody,
+        watch: Watch = nullcontext,
     ) -> pa.Table | None:
         """The answer to a SHOW, or to a query of virtual tables; None for any other statement.
 
+        `check_read` raises for tables whose rows may not be read: their metadata isn't told then.
+        Within `watch` a query's connection may be interrupted, which raises CancelledError.
         Columns are named as Trino names them. UnknownCatalogError, UnknownSchemaError and
         UnknownTableError for what isn't there or isn't seen, MissingCatalogError and
         MissingSchemaError for names that the client doesn't complete, UntranslatedError for what
         isn't answered, StatementError for what is wrong, CatalogError where one can't be read.
         """
         listing = Listing(self._lake, may_see)
+        source = Source(listing, given, client.user, check_read)
         if isinstance(request, kinds.Run):
-            return self._queried(request.sql, client, Source(listing, given, client.user))
+            return self._queried(request.sql, client, source, watch)
         rule = _SHOWN.get(type(request))
-        return None if rule is None else rule(_Shown(listing, client, given), request)
+        return None if rule is None else rule(_Shown(source, client), request)
 
     def exists(self, catalog: str, schema: str, may_see: MaySee | None = None) -> bool:
         """Whether there is such a schema, as far as is seen, for USE."""
@@ -78,7 +90,9 @@ class Metadata:
         """Frees what answers queries."""
         self._engine.close()
 
-    def _queried(self, sql: str, client: kinds.ClientSession, source: Source) -> pa.Table | None:
+    def _queried(
+        self, sql: str, client: kinds.ClientSession, source: Source, watch: Watch
+    ) -> pa.Table | None:
         asking = Client(
             catalog=client.catalog,
             schema=client.schema,
@@ -88,7 +102,7 @@ class Metadata:
         )
         catalogs = [one for one in source.listing.catalogs() if one != SYSTEM]
         query = virtual_query(sql, asking, catalogs)
-        return None if query is None else self._engine.run(query, source)
+        return None if query is None else self._engine.run(query, source, watch)
 
 
 def _everything(catalog: str, schema: str | None, table: str | None) -> bool:  # noqa: ARG001
@@ -98,8 +112,8 @@ def _everything(catalog: str, schema: str | None, table: str | None) -> bool:  #
 class _Shown:
     """What one SHOW is answered from."""
 
-    def __init__(self, listing: Listing, client: kinds.ClientSession, given: Given) -> None:
-        self.listing, self.given = listing, given
+    def __init__(self, source: Source, client: kinds.ClientSession) -> None:
+        self.source, self.listing, self.given = source, source.listing, source.given
         self._client = Client(catalog=client.catalog, schema=client.schema)
 
     def catalogs(self, request: kinds.ShowCatalogs) -> pa.Table:
@@ -115,7 +129,7 @@ class _Shown:
         return _texts("Table", names, request)
 
     def columns(self, request: kinds.ShowColumns) -> pa.Table:
-        found = self._described(self._full(request.table))
+        found = self._described(request.table)
         if request.like is not None:
             fits = like(request.like, request.escape)
             found = tuple(one for one in found if fits(one.name))
@@ -176,7 +190,10 @@ class _Shown:
                 ),
                 [],
             )
-        named = self.given.roles if request.what == "ROLES" else self.given.own_roles
+        given = self.given
+        named = {"ROLES": given.roles, "CURRENT ROLES": given.enabled_roles}.get(
+            request.what, given.own_roles
+        )
         title = "Role Grants" if request.what == "ROLE GRANTS" else "Role"
         return _table((title,), [(one,) for one in sorted(named)])
 
@@ -212,7 +229,15 @@ class _Shown:
         check_name(full)
         return full
 
-    def _described(self, full: _Full) -> tuple[Described, ...]:
+    def _described(self, name: kinds.Name) -> tuple[Described, ...]:
+        """The columns of a relation, or of a table of metadata behind a table's name."""
+        parts = of_table.parts_of(name[-1])
+        if parts is not None:
+            own, kind = parts
+            pinned = self.source.read(self._full((*name[:-1], own)))
+            found = of_table.described(kind, pinned)
+            return tuple(Described(*one) for one in found.columns.items())
+        full = self._full(name)
         if self.listing.relation(*full) is None:
             raise self._unknown(full)
         return self.listing.columns(*full)
@@ -225,6 +250,8 @@ class _Shown:
         relation = self.listing.relation(*full)
         if relation is None:
             raise self._unknown(full)
+        if relation.is_view and what == "SHOW CREATE TABLE":
+            raise _other_sort(full, "a view, not a table", "SHOW CREATE VIEW shows a view")
         sort = "a view" if relation.is_view else "a table of metadata"
         raise UntranslatedError(
             f"{what} isn't answered for {one_line(joined(full))}: it's {sort}",
@@ -236,11 +263,13 @@ class _Shown:
         if relation is None:
             raise self._unknown(full)
         view = self.listing.view(*full) if relation.is_view else None
+        if not relation.is_view:
+            raise _other_sort(full, "a table, not a view", "SHOW CREATE TABLE shows a table")
         if view is None:
-            why = "its SELECT can't be read here" if relation.is_view else "it's a table"
             raise UntranslatedError(
-                f"SHOW CREATE VIEW isn't answered for {one_line(joined(full))}: {why}",
-                hint="SHOW CREATE TABLE shows a table",
+                f"SHOW CREATE VIEW isn't answered for {one_line(joined(full))}:"
+                " its SELECT can't be read here",
+                hint="Spark shows it",
             )
         return create.create_view(full, view.sql)
 
@@ -260,6 +289,11 @@ class _Shown:
             suggestions=near,
             unknown=joined(full),
         )
+
+
+def _other_sort(full: _Full, sort: str, hint: str) -> UntranslatedError:
+    """What Trino says where SHOW CREATE names the other sort of relation."""
+    return UntranslatedError(f"Relation '{one_line('.'.join(full))}' is {sort}", hint=hint)
 
 
 def pinned_name(pinned: PinnedTable) -> _Full:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import duckdb
 import pyarrow as pa
@@ -17,11 +18,13 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.errors import (
+    CancelledError,
     MemoryExceededError,
     StatementError,
     UnknownTableError,
     UntranslatedError,
 )
+from accelerator.gateway.metadata import of_table
 from accelerator.gateway.metadata.predicate import Wanted, conditions_of
 from accelerator.gateway.metadata.rows import Source, arrow_rows, rows_of
 from accelerator.gateway.metadata.virtual import (
@@ -31,6 +34,8 @@ from accelerator.gateway.metadata.virtual import (
     is_virtual,
     virtual_schemas,
 )
+from accelerator.iceberg import PinnedTable
+from accelerator.interrupts import look_up
 from rewrite.client import Client
 from rewrite.completed import completed, told
 from rewrite.dotted import joined
@@ -107,7 +112,7 @@ def virtual_query(sql: str, client: Client, catalogs: list[str]) -> VirtualQuery
     UnknownTableError for a virtual table that there isn't; errors of names as in `completed`.
     """
     lower = sql.lower()
-    near = SYSTEM in lower or INFORMATION_SCHEMA in lower
+    near = SYSTEM in lower or INFORMATION_SCHEMA in lower or "$" in lower
     if not near and client.catalog != SYSTEM and client.schema != INFORMATION_SCHEMA:
         return None
     try:
@@ -116,8 +121,8 @@ def virtual_query(sql: str, client: Client, catalogs: list[str]) -> VirtualQuery
         return None
     if not isinstance(tree, exp.Query) or not any(map(_is_near(client), tree.find_all(exp.Table))):
         return None
-    tables = completed(tree, _DIALECT, client, [*catalogs, SYSTEM])
-    own = [one for one in tables if is_virtual(*one[:2])]
+    tables = completed(tree, _DIALECT, client, [*catalogs, SYSTEM], of_table.SUFFIXES)
+    own = [one for one in tables if is_virtual(*one[:2]) or of_table.parts_of(one[2])]
     if not own:
         return None
     if len(own) < len(tables):
@@ -127,7 +132,8 @@ def virtual_query(sql: str, client: Client, catalogs: list[str]) -> VirtualQuery
             hint="ask for one of them, then for the other",
         )
     for one in tables:
-        _virtual(one)
+        if is_virtual(*one[:2]):
+            _virtual(one)
     return VirtualQuery(told(tree, client), tables)
 
 
@@ -137,9 +143,15 @@ def _is_near(client: Client) -> Callable[[exp.Table], bool]:
 
     def near(table: exp.Table) -> bool:
         schema, catalog = table.db.lower(), table.catalog.lower()
+        if of_table.parts_of(table.name) is not None:
+            return True
         return whole or catalog == SYSTEM or schema == INFORMATION_SCHEMA
 
     return near
+
+
+Watch = Callable[[duckdb.DuckDBPyConnection], AbstractContextManager[Any]]
+"""Inside, whoever wants a query to end interrupts the connection."""
 
 
 class Engine:
@@ -149,7 +161,7 @@ class Engine:
         self._root: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.Lock()
 
-    def run(self, query: VirtualQuery, source: Source) -> pa.Table:
+    def run(self, query: VirtualQuery, source: Source, watch: Watch = nullcontext) -> pa.Table:
         """The answer; StatementError where it's wrong, UntranslatedError for what isn't run.
 
         MemoryExceededError where the answer takes too much of it.
@@ -157,17 +169,29 @@ class Engine:
         tree = query.tree
         for node in tree.walk():
             _check(node)
-        names = output_names(tree, lambda parts: _virtual(_full(parts)).shown)
+        known = {full: _known(full, source) for full in query.tables}
+        _check_times(known)
+        names = output_names(tree, lambda parts: known[_full(parts)].columns.shown)
         if names is None:
             raise _refused(tree, "the order of columns of `*` isn't that of USING")
         connection = self._connection()
         try:
             for place, table in enumerate(_mentioned(tree)):
                 name = f"virtual_{place}"
-                connection.register(name, _rows(table, tree, source))
+                one = known[_full(tuple(part.name for part in table.parts))]
+                if one.pinned is not None:
+                    given = of_table.rows(one.kind, one.pinned, connection)
+                else:
+                    given = _rows(table, tree, source)
+                connection.register(name, given)
                 _point(table, name)
+            look_up()
             text = _written(tree)
-            found = _conformed(connection.sql(text).to_arrow_table())
+            digits = "us" if any(one.is_timed_otherwise for one in known.values()) else "ms"
+            with watch(connection):
+                found = _conformed(connection.sql(text).to_arrow_table(), digits)
+        except duckdb.InterruptException as error:
+            raise CancelledError("the statement was cancelled") from error
         except duckdb.OutOfMemoryException as error:
             raise MemoryExceededError(
                 f"the query needs more than {_MEMORY}", hint="ask for fewer rows at once"
@@ -194,6 +218,7 @@ class Engine:
                 root = duckdb.connect(":memory:", config={"threads": 1})
                 for setting in (
                     "SET python_enable_replacements = false",
+                    "SET TimeZone = 'UTC'",
                     f"SET memory_limit = '{_MEMORY}'",
                     "SET temp_directory = ''",
                     "SET enable_external_access = false",
@@ -202,6 +227,47 @@ class Engine:
                     root.execute(setting)
                 self._root = root
             return self._root.cursor()
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A table that is named; `pinned` is the one that it tells of, where it's `of_table.py`'s."""
+
+    columns: VirtualTable
+    kind: str = ""
+    pinned: PinnedTable | None = None
+
+    @property
+    def is_timed_otherwise(self) -> bool:
+        """Whether times within it are the table's own, and not to the millisecond."""
+        return self.kind == of_table.PARTITIONS
+
+
+def _known(full: tuple[str, str, str], source: Source) -> _Known:
+    """AccessDeniedError and UnknownTableError where what it tells of may not be read."""
+    catalog, schema, name = full
+    parts = None if is_virtual(catalog, schema) else of_table.parts_of(name)
+    if parts is None:
+        return _Known(_virtual(full))
+    own, kind = parts
+    pinned = source.read((catalog, schema, own))
+    return _Known(of_table.described(kind, pinned), kind, pinned)
+
+
+def _check_times(known: Mapping[tuple[str, str, str], _Known]) -> None:
+    """Refuses tables whose times differ in their digits: none could be told for an output."""
+    partitions = [full for full, one in known.items() if one.is_timed_otherwise]
+    others = [
+        full
+        for full, one in known.items()
+        if not one.is_timed_otherwise
+        and any("timestamp" in t for t in one.columns.columns.values())
+    ]
+    if partitions and others:
+        raise UntranslatedError(
+            f"{one_line(joined(partitions[0]))} can't be queried beside {joined(others[0])}",
+            hint="ask for one of them, then for the other",
+        )
 
 
 def _full(parts: tuple[str, ...]) -> tuple[str, str, str]:
@@ -270,11 +336,11 @@ def _written(tree: exp.Expression) -> str:
         raise UntranslatedError(f"the query isn't translated: {error}", hint=_HINT) from error
 
 
-def _conformed(found: pa.Table) -> pa.Table:
-    """Times to the millisecond, as the tables have them."""
+def _conformed(found: pa.Table, digits: str) -> pa.Table:
+    """Times to the millisecond, or whatever else the tables have."""
     for place, field in enumerate(found.schema):
         if pa.types.is_timestamp(field.type):
-            wanted = pa.timestamp("ms", tz="UTC" if field.type.tz else None)
+            wanted = pa.timestamp(digits, tz="UTC" if field.type.tz else None)
             found = found.set_column(place, field.name, found.column(place).cast(wanted))
     return found
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from accelerator.errors import UnknownTableError
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.listing import Described, Listing, Relation
 from accelerator.gateway.metadata.predicate import Row, Wanted
@@ -23,7 +24,9 @@ from accelerator.gateway.metadata.virtual import (
     VirtualTable,
     virtual_schemas,
 )
-from accelerator.iceberg import CatalogError
+from accelerator.iceberg import CatalogError, PinnedTable
+from accelerator.interrupts import look_up
+from rewrite.dotted import joined
 from rewrite.printable import one_line
 
 _log = logging.getLogger("accelerator")
@@ -50,16 +53,34 @@ TABLE_PROPERTIES = (
     ("sorted_by", "[]", "array(varchar)", "Columns that new data files are sorted by"),
 )
 _Values = tuple[Any, ...]
+CheckRead = Callable[[tuple[str, str, str]], None]
+"""Raises what tells the user that there is no such table that they may read."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What rows come from: a user's look at the lake, what the gateway has given, who asks."""
+    """What rows come from: a user's look at the lake, what the gateway has given, who asks.
+
+    `check_read` raises for a table whose rows the user may not read.
+    """
 
     listing: Listing
     given: Given
     user: str
+    check_read: CheckRead
+
+    def read(self, full: tuple[str, str, str]) -> PinnedTable:
+        """The table of that full name, whose rows the user may read; UnknownTableError."""
+        self.check_read(full)
+        pinned = self.listing.table(*full)
+        if pinned is None:
+            raise UnknownTableError(
+                f"there is no table {one_line(joined(full))}",
+                hint="SHOW TABLES lists those of a schema",
+                unknown=joined(full),
+            )
+        return pinned
 
 
 def arrow_rows(table: VirtualTable, rows: Iterator[_Values], *, hidden: bool) -> pa.Table:
@@ -156,6 +177,7 @@ def _relations(
             probed = (listing.relation(catalog, schema, one) for one in sorted(names))
             found = tuple(one for one in probed if one is not None)
         for one in found:
+            look_up()
             if wanted.may({**here, keys.name: one.name}):
                 yield schema, one
 
@@ -174,6 +196,7 @@ def _read(
     """
     found = list(_relations(source, wanted, catalog, keys))
     for schema, one in found:
+        look_up()
         try:
             told = read(catalog, schema, one.name)
         except CatalogError as error:
@@ -230,8 +253,8 @@ def _roles(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  
     return ((one,) for one in source.given.roles)
 
 
-def _own_roles(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
-    return ((one,) for one in source.given.own_roles)
+def _enabled_roles(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
+    return ((one,) for one in source.given.enabled_roles)
 
 
 def _applicable(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Values]:  # noqa: ARG001
@@ -241,7 +264,7 @@ def _applicable(source: Source, wanted: Wanted, catalog: str) -> Iterator[_Value
 _INFORMATION: Mapping[str, Callable[[Source, Wanted, str], Iterator[_Values]]] = {
     "applicable_roles": _applicable,
     "columns": _columns,
-    "enabled_roles": _own_roles,
+    "enabled_roles": _enabled_roles,
     "roles": _roles,
     "schemata": _schemata,
     "table_privileges": _nothing,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from accelerator.gateway.trino.types import quoted
+
 _PLAIN = {
     "boolean": "boolean",
     "tinyint": "tinyint",
@@ -26,7 +28,6 @@ _PLAIN = {
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _WORD = re.compile(r"[a-z_]+(?:\(\d+,\s*\d+\))?")
-_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _DEPTH_MAX = 64
 
 
@@ -41,11 +42,6 @@ def trino_type(spark: str) -> str:
     except ValueError:
         return spark
     return found if end == len(spark) else spark
-
-
-def quoted(name: str) -> str:
-    """A name as SQL of Trino's has it, in quotes where it needs them."""
-    return name if _NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def _read(text: str, at: int, depth: int) -> tuple[str, int]:

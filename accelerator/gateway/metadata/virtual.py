@@ -147,6 +147,15 @@ _RUNTIME = {
         f"created {_TIME}, started {_TIME}, last_heartbeat {_TIME}, end {_TIME},"
         "error_type, error_code"
     ),
+    "tasks": _table(
+        "node_id, task_id, stage_id, query_id, state, splits bigint, queued_splits bigint,"
+        "running_splits bigint, completed_splits bigint, split_scheduled_time_ms bigint,"
+        "split_cpu_time_ms bigint, split_blocked_time_ms bigint, raw_input_bytes bigint,"
+        "raw_input_rows bigint, processed_input_bytes bigint, processed_input_rows bigint,"
+        "output_bytes bigint, output_rows bigint, physical_input_bytes bigint,"
+        f"physical_written_bytes bigint, created {_TIME}, start {_TIME}, last_heartbeat {_TIME},"
+        f"end {_TIME}"
+    ),
     "transactions": _table(
         "transaction_id, isolation_level, read_only boolean, auto_commit_context boolean,"
         f"create_time {_TIME}, idle_time_secs bigint, written_catalog, catalogs array(varchar)"

@@ -77,6 +77,7 @@ NAMES: Mapping[str, str] = {
     "access_denied": "PERMISSION_DENIED",
     "build_failed": _INTERNAL,
     "cancelled": "USER_CANCELED",
+    "call_arguments": "INVALID_ARGUMENTS",
     "catalog_missing": "MISSING_CATALOG_NAME",
     "catalog_read_only": "NOT_SUPPORTED",
     "catalog_unavailable": "CONFIGURATION_UNAVAILABLE",
@@ -107,6 +108,7 @@ NAMES: Mapping[str, str] = {
     "index_invalid": "INVALID_ARGUMENTS",
     "index_not_found": "NOT_FOUND",
     "internal": _INTERNAL,
+    "killed": "ADMINISTRATIVELY_KILLED",
     "manifest_unreadable": _INTERNAL,
     "may_raise": _INTERNAL,
     "memory_exceeded": "EXCEEDED_LOCAL_MEMORY_LIMIT",
@@ -123,6 +125,7 @@ NAMES: Mapping[str, str] = {
     "refused": "NOT_SUPPORTED",
     "relate_invalid": "INVALID_ARGUMENTS",
     "relate_key_not_unique": "CONSTRAINT_VIOLATION",
+    "role_not_found": "ROLE_NOT_FOUND",
     "rows_need_spark": _INTERNAL,
     "schema_missing": "MISSING_SCHEMA_NAME",
     "schema_unknown": "SCHEMA_NOT_FOUND",
@@ -131,7 +134,9 @@ NAMES: Mapping[str, str] = {
     "session_closed": "SERVER_SHUTTING_DOWN",
     "session_property_invalid": "INVALID_SESSION_PROPERTY",
     "spark_elsewhere": _INTERNAL,
+    "statement_ended": "NOT_SUPPORTED",
     "statement_invalid": "SYNTAX_ERROR",
+    "statement_not_found": "NOT_FOUND",
     "statement_timeout": "EXCEEDED_TIME_LIMIT",
     "store_conflict": "TRANSACTION_CONFLICT",
     "store_unavailable": _INTERNAL,
@@ -203,6 +208,9 @@ _STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
 _STACK = re.compile(r"\s*at [\w$.<>/]+\(|\s*\.\.\. \d+ more|JVM stacktrace:")
 _MESSAGE_MAX = 8_000
 _WORD_MAX = 256
+_NAME_MAX = 400
+"""Characters of a word in a message: paths of files have as many."""
+_LONG = re.compile(rf"\S{{{_NAME_MAX + 1},}}")
 _PLACE_MAX = 2**31 - 1
 
 
@@ -334,7 +342,9 @@ def _without_stack(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return _shortened(printable(redacted(text, {})), _MESSAGE_MAX)
+    """Without secrets and controls; names that a client has made up aren't repeated at length."""
+    shown = _LONG.sub(lambda found: _shortened(found[0], _NAME_MAX), printable(redacted(text, {})))
+    return _shortened(shown, _MESSAGE_MAX)
 
 
 def _shortened(text: str, most: int) -> str:

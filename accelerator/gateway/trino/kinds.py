@@ -117,6 +117,14 @@ class SetAuthorization:
 
 
 @dataclass(frozen=True, slots=True)
+class KillQuery:
+    """CALL system.runtime.kill_query: the statement's id, and what its client is told."""
+
+    id: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DescribeInput:
     """DESCRIBE INPUT of a prepared statement, whose text is here."""
 
@@ -259,4 +267,4 @@ Shown = (
     | ShowSession
     | ShowRoles
 )
-Request = OfSession | Shown | DescribeInput | DescribeOutput | Explain | Run | Refused
+Request = OfSession | KillQuery | Shown | DescribeInput | DescribeOutput | Explain | Run | Refused

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from accelerator.errors import AcceleratorError, StatementError
-from accelerator.gateway.trino import kinds, shows
+from accelerator.gateway.trino import calls, kinds, shows
 from accelerator.gateway.trino.constants import Constant, constants, markers, scalar, spliced
 from accelerator.gateway.trino.headers import HeaderError, time_zone
 from accelerator.gateway.trino.kinds import ClientSession, Request
@@ -332,6 +332,15 @@ def _rollback(context: _Context) -> Request:
     return kinds.Rollback()
 
 
+def _call(context: _Context) -> Request | None:
+    cursor, client = context.cursor, context.client
+    first = cursor.next
+    found = calls.called(cursor, client.catalog, client.schema)
+    if found is None:
+        cursor.next = first
+    return found
+
+
 def _describe(context: _Context) -> Request:
     cursor = context.cursor
     following = cursor.peek(1)
@@ -398,6 +407,7 @@ def _explain_options(cursor: Cursor, options: kinds.Explain) -> kinds.Explain:
 
 
 _GRAMMARS: dict[str, Callable[[_Context], Request | None]] = {
+    "CALL": _call,
     "COMMIT": _commit,
     "DEALLOCATE": _deallocate,
     "DESC": _describe,

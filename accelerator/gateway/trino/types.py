@@ -6,6 +6,7 @@ type without such a one raises `UnrepresentableError` with the column's name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from accelerator.errors import UnrepresentableError
 
 PRECISIONS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Digits behind a second, by Arrow's unit."""
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _VARCHAR_MAX = 2_147_483_647
 _DIGITS_MAX = 38
 _DEPTH_MAX = 64
@@ -71,6 +73,39 @@ def trino_type(
     if t.is_struct(type_) and type_.num_fields:
         return _row(type_, inner)
     raise unknown(type_)
+
+
+def displayed(type_: pa.DataType | pa.Field) -> str:
+    """Trino's text of the type as its listings of columns have it; see `trino_type`.
+
+    >>> displayed(pa.list_(pa.decimal128(12, 2)))
+    'array(decimal(12,2))'
+    """
+    return _displayed(trino_type(type_).signature)
+
+
+def _displayed(signature: dict[str, Any]) -> str:
+    raw, arguments = str(signature["rawType"]), signature["arguments"]
+    if raw == "varchar" or not arguments:
+        return raw
+    if arguments[0]["kind"] == "LONG":
+        numbers = ",".join(str(one["value"]) for one in arguments)
+        first, blank, rest = raw.partition(" ")
+        return f"{first}({numbers}){blank}{rest}"
+    inner = ", ".join(map(_displayed_argument, arguments))
+    return f"{raw}({inner})"
+
+
+def _displayed_argument(argument: dict[str, Any]) -> str:
+    value = argument["value"]
+    if argument["kind"] == "TYPE":
+        return _displayed(value)
+    return f"{quoted(value['fieldName']['name'])} {_displayed(value['typeSignature'])}"
+
+
+def quoted(name: str) -> str:
+    """A name as SQL of Trino's has it, in quotes where it needs them."""
+    return name if _NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def is_list(type_: pa.DataType) -> bool:

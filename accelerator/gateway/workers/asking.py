@@ -23,19 +23,21 @@ from accelerator.gateway.access.check import check
 from accelerator.gateway.access.visible import visible
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.metadata import Metadata, UnknownSchemaError
-from accelerator.gateway.pointers import Name, Readers, Versions, has_view, versions
+from accelerator.gateway.pointers import Name, Readers, Versions, has_view, versions, views_of
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.constants import Constant, markers, spliced
+from accelerator.gateway.trino.io_plan import io_plan
 from accelerator.gateway.trino.kinds import ClientSession, Request
-from accelerator.gateway.trino.types import trino_type
+from accelerator.gateway.trino.types import displayed
 from accelerator.gateway.trino.words import words_of
 from accelerator.gateway.workers.lasting import are_lasting, asking_who
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
+from accelerator.plans import PlainPlan
 from accelerator.services import Services
 from accelerator.session import Accelerator
 from accelerator.statements.forms import FORM_OF
-from accelerator.statements.kinds import Query, Statement
+from accelerator.statements.kinds import Query, ShowStatistics, Statement
 from rewrite.client import Client
 from rewrite.dotted import joined
 from rewrite.unnamed import shown_names
@@ -78,6 +80,7 @@ def _given(facts: Mapping[str, Any]) -> Given:
         properties=[tuple(one) for one in facts["session"]],
         roles=facts["roles"],
         own_roles=facts["roles"],
+        enabled_roles=facts.get("enabled", ()),
     )
 
 
@@ -210,9 +213,9 @@ class Asking:
             case kinds.Explain():
                 return self._explained(session, job, asked)
             case kinds.Run(sql):
-                known = metadata.answer(asked, client, sees, job.given)
+                known = _told(metadata, asked, job, session.services)
                 return Answer.of(known) if known is not None else self._run(session, job, sql)
-        found = metadata.answer(asked, client, sees, job.given)
+        found = _told(metadata, asked, job, session.services)
         if found is None:
             raise UntranslatedError(f"{type(asked).__name__} isn't answered")
         return Answer.of(found)
@@ -289,7 +292,7 @@ class Asking:
         words = words_of(sql)
         if given := markers(words):
             sql = spliced(sql, words, [Constant("NULL", whole="1")] * len(given))
-        known = metadata.answer(kinds.Run(sql), job.client, job.access.sees, job.given)
+        known = _told(metadata, kinds.Run(sql), job, session.services)
         if known is not None:
             return Answer.of(_described(known.schema, known.schema.names))
         statement = self._read(session, job, sql)
@@ -303,14 +306,18 @@ class Asking:
     def _explained(self, session: Accelerator, job: Job, asked: kinds.Explain) -> Answer:
         """EXPLAIN: our own, whatever sort of plan Trino would show."""
         statement = self._read(session, job, asked.sql)
-        check(statement, job.access, session.services)
+        tables = check(statement, job.access, session.services)
+        if asked.kind in ("VALIDATE", "IO") and isinstance(statement, Query):
+            _check_sound(session, statement)
         if asked.kind == "VALIDATE":
             return Answer.of(pa.table({"Valid": pa.array([True])}))
-        if asked.kind == "IO" or asked.format == "GRAPHVIZ":
-            what = asked.format if asked.kind != "IO" else "TYPE IO"
+        if asked.format == "GRAPHVIZ":
             raise UntranslatedError(
-                f"EXPLAIN ({what}) isn't supported", hint="EXPLAIN, or EXPLAIN (FORMAT JSON)"
+                "EXPLAIN (FORMAT GRAPHVIZ) isn't supported",
+                hint="EXPLAIN, or EXPLAIN (FORMAT JSON)",
             )
+        if asked.kind == "IO":
+            return Answer.of(_inputs_read(tables, session.services))
         if not isinstance(statement, Query):
             raise UntranslatedError("EXPLAIN is of queries", hint="EXPLAIN SELECT …")
         explainer = session.queries.explainer
@@ -350,6 +357,36 @@ def _tables(
     return tables, None if tables is None else versions(readers, tables)
 
 
+def _told(metadata: Metadata, asked: Request, job: Job, services: Services) -> pa.Table | None:
+    """What metadata answers, within the statement's time; None where it answers no such one."""
+    cancellation, engine = services.cancellation, services.duckdb
+    reads = partial(_check_read, job.access, services)
+    with cancellation.within(job.timeout_s), cancellation.tracked(ctrl_c=False) as tag:
+        watch = partial(engine.interrupted_with, tag)
+        return metadata.answer(asked, job.client, job.access.sees, job.given, reads, watch)
+
+
+def _check_sound(session: Accelerator, statement: Query) -> None:
+    """Raises for a query that can't be run; Spark tells of what it alone would answer."""
+    session.queries.check(statement)
+    if isinstance(session.queries.plan(statement)[0], PlainPlan):
+        session.queries.schema(statement)
+
+
+def _inputs_read(tables: Collection[Name] | None, services: Services) -> pa.Table:
+    """EXPLAIN (TYPE IO): the tables that are read, not the views over them."""
+    known = None if tables is None else versions(services.lake.catalogs, tables)
+    if known is None:
+        raise UntranslatedError("it can't be told which tables are read", hint="EXPLAIN it")
+    text = io_plan(set(known).difference(views_of(known)))
+    return pa.table({"Query Plan": pa.array([text])})
+
+
+def _check_read(access: Access, services: Services, full: tuple[str, str, str]) -> None:
+    """AccessDeniedError where the user may not read the table, or what is under it."""
+    check(ShowStatistics(full), access, services)
+
+
 def _unmoved(readers: Readers, before: Versions) -> Versions | None:
     """The versions under which it was answered, where they are the newest still."""
     return before if versions(readers, before) == before else None
@@ -383,7 +420,7 @@ def _described(schema: pa.Schema, names: Sequence[str]) -> pa.Table:
             "Catalog": "",
             "Schema": "",
             "Table": "",
-            "Type": trino_type(field).text,
+            "Type": displayed(field),
             "Type Size": 0,
             "Aliased": False,
         }
