@@ -7,11 +7,13 @@ session's zone matters. Steps of hours are of elapsed time to Trino, intervals o
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from rewrite import dialect_times as times
 from rewrite.dialect_rule import Context, UnsureMeaningError, spark, told
-from rewrite.dialect_zones import UTC, known_zone
+from rewrite.dialect_zones import UTC, has_midnight_twice, is_steady, known_zone
 
 _EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _DAY = 86_400_000_000
@@ -25,6 +27,8 @@ _MICROS = {
 }
 _MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 _MOST = 1_000_000
+_FIRST_KNOWN = 1970
+_RECENT = re.compile(r"TIMESTAMP '(?:20[0-9]{2}|19[89][0-9])-")
 
 
 def zone_of(node: exp.Expr, context: Context) -> str:
@@ -82,7 +86,7 @@ def of_session(clock: exp.Expr, context: Context) -> exp.Expression:
     session = context.zones.session
     if session is None:
         raise UnsureMeaningError("which time zone the session has isn't known")
-    if _is_steady(session):
+    if is_steady(session):
         return spark("CAST(:w AS TIMESTAMP)", "moment", session, w=clock)
     later = f"TIMESTAMP_MICROS(UNIX_MICROS(CAST(:w + INTERVAL '1' DAY AS TIMESTAMP)) - {_DAY}L)"
     return spark(
@@ -94,11 +98,6 @@ def of_session(clock: exp.Expr, context: Context) -> exp.Expression:
     )
 
 
-def _is_steady(zone: str) -> bool:
-    """Whether its clocks are never put forward or back."""
-    return zone == UTC or zone[0] in "+-"
-
-
 def compared(node: exp.Expr, context: Context) -> exp.Expression | None:
     """A moment beside a time without a zone, which is one of the session's; None of others."""
     parts = ("this", "expression", "low", "high")
@@ -106,7 +105,7 @@ def compared(node: exp.Expr, context: Context) -> exp.Expression | None:
     sides |= {str(at): one for at, one in enumerate(node.args.get("expressions") or ())}
     kinds = {part: context.of(one) for part, one in sides.items()}
     session = context.zones.session
-    if session is None or _is_steady(session) or not {"moment", "local"} <= {*kinds.values()}:
+    if session is None or is_steady(session) or not {"moment", "local"} <= {*kinds.values()}:
         return None
     if not isinstance(node, exp.Binary):
         raise UnsureMeaningError("times with and without a zone are compared", "CAST them alike")
@@ -124,6 +123,9 @@ def is_sparks(node: exp.Expr, context: Context) -> bool:
 def truncated(node: exp.Expr, unit: str, context: Context) -> exp.Expression | None:
     """`date_trunc`; None where Spark's own means the same."""
     zone = zone_of(node, context)
+    own = zone or context.zones.session or UTC
+    if unit in _DATES and has_midnight_twice(own, _FIRST_KNOWN if _is_recent(node) else 1850):
+        return _begun_alike(node, unit, zone, context)
     if not zone:
         return None
     clock = wall(node, context)
@@ -136,6 +138,39 @@ def truncated(node: exp.Expr, unit: str, context: Context) -> exp.Expression | N
     seconds = "EXTRACT(SECOND FROM :w)" + (" % 1" if unit == "SECOND" else "")
     return spark(
         f":m - MAKE_DT_INTERVAL(0, 0, {minutes}, {seconds})", "moment", zone, m=node, w=clock
+    )
+
+
+def _is_recent(node: exp.Expr) -> bool:
+    """Whether it's made of a constant of the last decades and of intervals alone."""
+    constants = [one.name for one in node.find_all(exp.Var) if one.name.startswith("TIMESTAMP '")]
+    others = node.find(exp.Column, exp.Anonymous, exp.Subquery)
+    return others is None and bool(constants) and all(map(_RECENT.match, constants))
+
+
+def _begun_alike(node: exp.Expr, unit: str, zone: str, context: Context) -> exp.Expression | None:
+    """Of a midnight that clocks show twice it's the one with the moment's own offset to UTC."""
+    clock = wall(node, context)
+    begun = times.truncated(clock, "local", unit)
+    if begun is None:
+        return None
+    same = spark(
+        "TIMESTAMP_MICROS(UNIX_MICROS(:m) - CAST(CAST(CAST((:w - :b) AS INTERVAL SECOND)"
+        " AS DECIMAL(20, 6)) * 1000000 AS BIGINT))",
+        "moment",
+        context.zones.of(node),
+        m=node,
+        w=clock,
+        b=begun,
+    )
+    return spark(
+        "CASE WHEN :v = :b THEN :s ELSE :f END",
+        "moment",
+        context.zones.of(node),
+        v=wall(same, context),
+        b=begun,
+        s=same,
+        f=moment(begun, zone, context),
     )
 
 
@@ -173,7 +208,12 @@ def elapsed_micros(node: exp.Expr, micros: int, context: Context) -> exp.Express
 
 
 def _by_clock(node: exp.Expr, unit: str, count: int, context: Context) -> exp.Expression:
+    """Where clocks show a time twice, Spark takes the one with the same offset, as Trino does."""
     zone = zone_of(node, context)
+    if zone and not is_steady(zone):
+        raise UnsureMeaningError(
+            f"days of {zone} may have other hours", "CAST it AS TIMESTAMP before, or add hours"
+        )
     clock = wall(node, context) if zone else node.copy()
     if unit in _MONTHS:
         number, own = count * _MONTHS[unit], "MONTH"

@@ -7,6 +7,8 @@ made by it, and what AT TIME ZONE says. Spark's have none, and go by the session
 from __future__ import annotations
 
 import re
+from datetime import date, datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from sqlglot import exp
@@ -115,6 +117,34 @@ def known_zone(name: str) -> str | None:
         return ZoneInfo(name).key
     except (KeyError, ValueError, OSError):
         return None
+
+
+def is_steady(zone: str) -> bool:
+    """Whether its clocks are never put forward or back."""
+    return zone == UTC or zone[:1] in ("+", "-")
+
+
+@lru_cache(64)
+def has_midnight_twice(zone: str, first: int = 1850) -> bool:
+    """Whether from that year on a day begins twice by its clocks; takes tens of milliseconds.
+
+    >>> has_midnight_twice("Europe/Berlin", 1970), has_midnight_twice("Europe/Berlin")
+    (False, True)
+    """
+    if is_steady(zone):
+        return False
+    known = ZoneInfo(zone)
+    days = range(date(first, 1, 1).toordinal(), date(_END_YEAR, 1, 1).toordinal())
+    for day in days:
+        midnight = datetime.fromordinal(day).replace(tzinfo=known)
+        earlier, later = midnight.utcoffset(), midnight.replace(fold=1).utcoffset()
+        if earlier is not None and later is not None and earlier > later:
+            return True
+    return False
+
+
+_END_YEAR = 2040
+"""From here on clocks are put back as in the years before."""
 
 
 def _is_itself(output: exp.Expr, node: exp.Column) -> bool:
