@@ -132,25 +132,37 @@ def written_by_letters(time: exp.Expr, format_: str) -> exp.Expression:
 
 
 def read(text: exp.Expr, format_: str) -> exp.Expression:
-    """`date_parse` of a date, or of a date and a time, to the second."""
+    """`date_parse` of a date, or of a date and a time, to the second.
+
+    Spark reads any number of digits where Trino reads two at most: a longer text is made to fail.
+    """
     pieces = list(_specifiers(format_))
-    pattern, parts = "", list[str]()
+    pattern, shape, parts, is_loose = "", "", list[str](), False
     for at, (specifier, between) in enumerate(pieces):
-        if specifier is None:
-            pattern += _pattern_text(between)
+        if specifier is None or specifier == "%":
+            constant = between if specifier is None else "%"
+            pattern += _pattern_text(constant)
+            shape += "".join(one if one.isalnum() else f"\\{one}" for one in constant)
             continue
-        if specifier == "%":
-            letters = "'%'"
-        elif specifier in _READ:
-            alone, beside = _READ[specifier]
-            near = _is_digits(pieces, at - 1) or _is_digits(pieces, at + 1)
-            letters = beside if near else alone
-            parts.append(alone)
-        else:
+        if specifier not in _READ:
             raise UnsureMeaningError("a specifier of the format isn't known")
-        pattern += letters
+        alone, beside = _READ[specifier]
+        near = _is_digits(pieces, at - 1) or _is_digits(pieces, at + 1)
+        pattern += beside if near else alone
+        width = f"{{{len(beside)}}}" if near else "{1,2}"
+        shape += "-?[0-9]{1,4}" if alone == "y" and not near else f"[0-9]{width}"
+        is_loose = is_loose or not near
+        parts.append(alone)
     _check_parts(parts)
-    return spark("TO_TIMESTAMP_NTZ(:s, :f)", "local", s=text, f=pattern)
+    if not is_loose:
+        return spark("TO_TIMESTAMP_NTZ(:s, :f)", "local", s=text, f=pattern)
+    return spark(
+        "TO_TIMESTAMP_NTZ(CASE WHEN :s RLIKE :p THEN :s ELSE CONCAT(:s, '?') END, :f)",
+        "local",
+        s=text,
+        f=pattern,
+        p=f"^{shape}\\z",
+    )
 
 
 def _check_parts(parts: Sequence[str]) -> None:

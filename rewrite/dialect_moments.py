@@ -116,6 +116,11 @@ def compared(node: exp.Expr, context: Context) -> exp.Expression | None:
 
 
 def is_sparks(node: exp.Expr, context: Context) -> bool:
+    """Whether it goes by the session's zone: its own, or where nobody has told one, a table's."""
+    return is_untold(node, context) or not zone_of(node, context)
+
+
+def is_untold(node: exp.Expr, context: Context) -> bool:
     """Whether nobody has told the session's zone, by which a table's moments go then."""
     return context.zones.session is None and context.zones.of(node) in (None, UTC)
 

@@ -101,8 +101,6 @@ def _round(node: exp.Expr, context: Context) -> exp.Expression | None:
     if all(context.of(one) in _EXACT for one in node.args["this"].find_all(*_VALUED)):
         return None
     number = 0 if digits is None else int(digits.name)
-    if context.of(node.args["this"]) in _EXACT:
-        return None
     if context.of(node.args["this"]) != "double" or number > _DIGITS_MAX:
         raise UnsureMeaningError(
             "only decimals and doubles are surely rounded alike",

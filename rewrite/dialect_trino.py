@@ -91,7 +91,7 @@ def _cast(node: exp.Expr, context: Context) -> exp.Expression | None:
 
 
 def _as_date(operand: exp.Expr, context: Context) -> exp.Expression:
-    """The day of a moment in its zone; without a told session it's Spark's own."""
+    """The day of a moment in its zone."""
     if moments.is_sparks(operand, context):
         return exp.cast(operand.copy(), "DATE", dialect="spark")
     return times.as_date(moments.wall(operand, context))
@@ -181,7 +181,7 @@ def _trunc(node: exp.Expr, context: Context) -> exp.Expression | None:
     kind = context.of(operand)
     if unit is None:
         return None
-    if kind == "moment" and not moments.is_sparks(operand, context):
+    if kind == "moment" and not moments.is_untold(operand, context):
         return moments.truncated(operand, unit.name.upper(), context)
     if not times.is_timed(kind):
         return None
