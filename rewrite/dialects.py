@@ -261,14 +261,15 @@ class _Translation:
 
     def text(self) -> str:
         nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
+        zoned = self._dialect == TRINO and any(isinstance(one, _ZONED) for one in nodes)
+        written = [one.copy() for one in _outputs(self._tree)] if zoned else []
         for node in nodes:
             self._check_parts(node)
         for node in reversed(nodes):  # operands before what stands over them
             found = self._translated(node)
             if found is not None and found is not node:
                 node.replace(found)
-        if self._dialect == TRINO:
-            self._check_shown()
+        self._check_shown(written)
         for name in self._tree.find_all(exp.Identifier):
             if not name.this.isascii():  # Spark takes such letters only in backticks
                 name.set("quoted", True)
@@ -276,14 +277,15 @@ class _Translation:
             dialect=SPARK, unsupported_level=ErrorLevel.RAISE, comments=False, copy=False
         )
 
-    def _check_shown(self) -> None:
+    def _check_shown(self, written: Sequence[exp.Expression]) -> None:
         """Moments of the answer are shown in UTC."""
         zones = self._context.zones
-        for output in _outputs(self._tree) if zones.foreign else ():
+        outputs = list(_outputs(self._tree)) if zones.foreign else []
+        for output, original in zip(outputs, written, strict=True) if outputs else ():
             zone = zones.of(output) if self._kinds.of(output) == "moment" else None
             if zone in zones.foreign:
                 raise self._refused(
-                    output, f"it's shown in {zone}, and Spark's times have no zone", _UNZONED
+                    original, f"it's shown in {zone}, and Spark's times have no zone", _UNZONED
                 )
 
     def _translated(self, node: exp.Expression) -> exp.Expression | None:
@@ -633,6 +635,8 @@ _TIMES = {
     exp.DataType.Type.TIMESTAMPTZ: "TIMESTAMP",
 }
 _NUMBERS = frozenset({"whole", "decimal", "double"})
+_ZONED = (exp.AtTimeZone, exp.UnixToTime, exp.Anonymous)
+"""What may show a moment in another zone."""
 _SHOWN = 80
 _UNZONED = "CAST it AS TIMESTAMP to show that zone's clock"
 _HINT = (
