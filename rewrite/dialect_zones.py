@@ -16,6 +16,7 @@ from sqlglot import exp
 from rewrite.dialect_kinds import Kinds
 
 UTC = "UTC"
+_ITSELF = ""
 ZONE = "zone"
 """Under this name a node may tell its moments' time zone, in `meta`."""
 _SAME = (
@@ -38,7 +39,7 @@ class Zones:
         self._kinds = kinds
         self.session = None if session is None else known_zone(session) or session
         self.foreign: set[str] = set()
-        self._asked: set[str] = set()
+        self._asked: set[int] = set()
 
     def note(self, zone: str) -> None:
         """A moment is shown in that zone: one that is neither UTC nor the session's is foreign."""
@@ -46,6 +47,10 @@ class Zones:
 
     def of(self, node: exp.Expr | None) -> str | None:
         """The zone that its moments are shown in; None where that isn't known."""
+        return self._found(node) or None
+
+    def _found(self, node: exp.Expr | None) -> str | None:
+        """The same; `_ITSELF` for an output that is made of itself."""
         if node is None:
             return None
         told = node.meta_get(ZONE)
@@ -67,7 +72,7 @@ class Zones:
             return self.session if of_local else None
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
             shown = node.this.expressions
-            return self.of(shown[0]) if len(shown) == 1 else None
+            return self._found(shown[0]) if len(shown) == 1 else None
         return self._of_operands(node)
 
     def _of_operands(self, node: exp.Expr) -> str | None:
@@ -82,23 +87,28 @@ class Zones:
             operands = [one.args.get("true") for one in node.args.get("ifs") or ()]
             operands.append(node.args.get("default"))
         given = [one for one in operands if one is not None and not isinstance(one, exp.Null)]
-        found = {self.of(one) for one in given}
-        return found.pop() if len(found) == 1 else None
+        return _one({self._found(one) for one in given})
 
     def _of_column(self, node: exp.Column) -> str | None:
         """A table's is in UTC; an output of that name has the zone of what it's made of."""
-        name = node.name.lower()
-        if name in self._asked:
-            return None
-        found = set[str | None]({UTC} if self._kinds.is_table_column(name) else ())
-        self._asked.add(name)
+        if id(node) in self._asked:
+            return _ITSELF
+        known = self._kinds.is_table_column(node.name.lower())
+        found = set[str | None]({UTC} if known else ())
+        self._asked.add(id(node))
         found |= {
-            self.of(output)
+            self._found(output)
             for output in self._kinds.visible_outputs(node)
             if not _is_itself(output, node)
         }
-        self._asked.remove(name)
-        return found.pop() if len(found) == 1 else None
+        self._asked.remove(id(node))
+        return _one(found)
+
+
+def _one(found: set[str | None]) -> str | None:
+    """The one zone of all."""
+    found = found - {_ITSELF} or found
+    return found.pop() if len(found) == 1 else None
 
 
 def known_zone(name: str) -> str | None:

@@ -154,6 +154,28 @@ def test_tables_moments_are_in_utc() -> None:
     assert "UNIX_MICROS(m)" in _asked("hour(m)", "Asia/Tokyo", "m")
 
 
+@pytest.mark.parametrize(
+    ("sql", "wanted"),
+    [
+        ("SELECT hour(m) AS r FROM (SELECT date_trunc('day', m) AS m FROM m) AS q", True),
+        (
+            "SELECT hour(q.m) AS r FROM (SELECT date_trunc('day', m) AS m FROM m) AS q,"
+            " (SELECT date_trunc('year', m) AS m FROM m) AS p",
+            True,
+        ),
+        ("SELECT hour(m) AS r FROM (SELECT m AT TIME ZONE 'Asia/Tokyo' AS m FROM m) AS q", False),
+    ],
+)
+def test_zones_of_names(sql: str, wanted: bool) -> None:
+    """A name that tables and outputs have is of one zone where all of these are."""
+    client = Client(catalog="c", schema="s", time_zone="UTC")
+    if wanted:
+        assert translated_for(client, sql, "trino", columns, ["c"]).text.startswith("SELECT HOUR(")
+        return
+    with pytest.raises(UntranslatedError, match="in which time zone"):
+        translated_for(client, sql, "trino", columns, ["c"])
+
+
 @given(st.text(string.printable + "é😀\u2028", max_size=24))
 def test_any_pattern_is_read_or_refused(pattern: str) -> None:
     found = java_pattern(pattern)
