@@ -42,8 +42,8 @@ class Zones:
         self._asked: set[int] = set()
 
     def note(self, zone: str) -> None:
-        """A moment is shown in that zone: one that is neither UTC nor the session's is foreign."""
-        self.foreign |= {zone} - {UTC, self.session}
+        """A moment is shown in that zone, as the statement says; but UTC it's foreign."""
+        self.foreign |= {zone} - {UTC}
 
     def of(self, node: exp.Expr | None) -> str | None:
         """The zone that its moments are shown in; None where that isn't known."""
