@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from rewrite.client import Client
 from rewrite.closest import closest, did_you_mean
+from rewrite.dialect_zones import ZONE
 from rewrite.dotted import joined
 from rewrite.errors import (
     MissingCatalogError,
@@ -200,7 +201,7 @@ def _constant(node: exp.Expr, client: Client) -> exp.Expression | None:
     if isinstance(node, exp.CurrentVersion):
         return _text(client.version)
     local = client.local() if isinstance(node, _TIMES) and not node.args.get("this") else None
-    return None if local is None else _time(node, local)
+    return None if local is None else _time(node, local, client.time_zone)
 
 
 _TIMES = (exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp)
@@ -224,11 +225,14 @@ def _text(value: str | None) -> exp.Expression:
     return exp.Nullif(this=empty, expression=empty.copy())
 
 
-def _time(node: exp.Expr, local: datetime) -> exp.Expression:
+def _time(node: exp.Expr, local: datetime, zone: str) -> exp.Expression:
     """The moment as a constant of Spark's, times to the millisecond."""
     if isinstance(node, exp.CurrentDate):
         return exp.Var(this=f"DATE '{local.date().isoformat()}'")
     zoned = isinstance(node, exp.CurrentTimestamp)
     shown = local if zoned else local.replace(tzinfo=None)
     text = shown.isoformat(sep=" ", timespec="milliseconds")
-    return exp.Var(this=f"{'TIMESTAMP' if zoned else 'TIMESTAMP_NTZ'} '{text}'")
+    found = exp.Var(this=f"{'TIMESTAMP' if zoned else 'TIMESTAMP_NTZ'} '{text}'")
+    if zoned:
+        found.meta[ZONE] = zone
+    return found

@@ -13,7 +13,9 @@ from typing import Literal
 
 from sqlglot import exp
 
-Kind = Literal["whole", "decimal", "double", "string", "date", "local", "other", "nothing"]
+Kind = Literal[
+    "whole", "decimal", "double", "string", "date", "local", "moment", "other", "nothing"
+]
 """`local` is a time without a zone, `nothing` what isn't told yet: an output made of itself."""
 Columns = Callable[[tuple[str, ...]], Mapping[str, str] | None]
 """The columns of a table with their Spark types; None where there is no such table."""
@@ -29,30 +31,54 @@ _OF_TYPES: dict[str, Kind] = {
     "string": "string",
     "date": "date",
     "timestamp_ntz": "local",
+    "timestamp": "moment",
 }
 _COUNTS = (
     *(exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RowNumber, exp.Rank, exp.DenseRank),
     *(exp.Ntile, exp.Length, exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear),
     *(exp.Quarter, exp.Hour, exp.Minute, exp.Extract, exp.Grouping, exp.IntDiv),
-    *(exp.DateDiff, exp.DayOfWeekIso, exp.WeekOfYear),
+    *(exp.DateDiff, exp.DayOfWeekIso, exp.WeekOfYear, exp.Second, exp.YearOfWeek),
+    *(exp.StrPosition, exp.ArraySize),
 )
 _SPREADS = (
     *(exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop),
-    *(exp.PercentRank, exp.CumeDist),
+    *(exp.PercentRank, exp.CumeDist, exp.Corr, exp.CovarSamp, exp.CovarPop),
+    *(exp.Log, exp.Ln, exp.Pow, exp.Sqrt, exp.Cbrt, exp.Exp, exp.Pi, exp.TimeToUnix),
+    *(exp.Sin, exp.Cos, exp.Tan, exp.Asin, exp.Acos, exp.Atan, exp.Atan2),
+    *(exp.Degrees, exp.Radians),
 )
-_TEXTS = (exp.DPipe, exp.Concat, exp.Lower, exp.Upper, exp.Substring)
+_TEXTS = (
+    *(exp.DPipe, exp.Concat, exp.Lower, exp.Upper, exp.Substring, exp.TimeToStr, exp.Trim),
+    *(exp.RegexpExtract, exp.RegexpReplace, exp.Replace, exp.Reverse, exp.SplitPart, exp.Pad),
+    *(exp.Hex, exp.LowerHex, exp.GroupConcat, exp.ArrayToString, exp.ConcatWs),
+)
 _KINDS: tuple[tuple[tuple[type[exp.Expr], ...], Kind], ...] = (
     (_COUNTS, "whole"),
     (_SPREADS, "double"),
     (_TEXTS, "string"),
+    ((exp.StrToTime,), "local"),
+    ((exp.UnixToTime, exp.AtTimeZone), "moment"),
+    ((exp.LastDay, exp.Date), "date"),
 )
+_OF_CALLS: dict[str, Kind] = {
+    **dict.fromkeys(("nan", "infinity", "e"), "double"),
+    **dict.fromkeys(("at_timezone", "with_timezone"), "moment"),
+    **dict.fromkeys(("day_of_week", "yow"), "whole"),
+    "format_datetime": "string",
+}
+"""Of functions that the parser doesn't know."""
 _SAME = (
     *(exp.Sum, exp.Min, exp.Max, exp.Abs, exp.Neg, exp.Paren, exp.Filter, exp.Window, exp.Distinct),
     *(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.Nullif, exp.Alias),
+    *(exp.Round, exp.AnyValue, exp.ArgMax, exp.ArgMin, exp.Greatest, exp.Least),
 )
 """Those of the kind of their first operand."""
 _WHOLE_DAYS = frozenset({"DAY", "WEEK", "MONTH", "YEAR"})
-_OF_CONSTANTS: dict[str, Kind] = {"DATE": "date", "TIMESTAMP_NTZ": "local"}
+_OF_CONSTANTS: dict[str, Kind] = {
+    "DATE": "date",
+    "TIMESTAMP_NTZ": "local",
+    "TIMESTAMP": "moment",
+}
 """By the type in front of a constant."""
 
 
@@ -83,6 +109,7 @@ class Kinds:
         self._names: dict[str, Kind | None] | None = None
         self._short: set[str] = set()
         self._columns: set[str] | None = None
+        self._real = False
         self._inputs: Mapping[str, Kind | None] = {}
         self._outputs: list[tuple[str, exp.Expression, exp.Expr | None]] = []
         self._asked: set[str] = set()
@@ -115,6 +142,27 @@ class Kinds:
         self._named()
         outputs = [one for one in self._tree.find_all(exp.Alias) if one.alias.lower() == name]
         return len(outputs) > 1 or self._columns is None or name in self._columns
+
+    def is_table_column(self, name: str) -> bool:
+        """Whether a table of the statement has a column of that name in lower case."""
+        self._named()
+        return name in (self._columns or ())
+
+    def visible_outputs(self, node: exp.Column) -> list[exp.Expression]:
+        """What the column is made of, where it's an output of a SELECT that it can be one of."""
+        self._named()
+        name, hidden = node.name.lower(), _hiding(node)
+        return [
+            output
+            for own, output, select in self._outputs
+            if own == name and id(select) not in hidden
+        ]
+
+    def may_be_real(self) -> bool:
+        """Whether the statement may have a number of 32 bits with a point."""
+        self._named()
+        casts = self._tree.find_all(exp.Cast)
+        return self._real or any(one.to.is_type(exp.DataType.Type.FLOAT) for one in casts)
 
     def _of_column(self, node: exp.Column) -> Kind | None:
         """None for a field of a struct, which may have the name of a column."""
@@ -162,11 +210,14 @@ class Kinds:
             return self._of_type(node.to)
         if isinstance(node, exp.Avg):
             return _mean(self.of(node.this))
+        if isinstance(node, exp.ApproxQuantile):
+            kind = self.of(node.this)
+            return "other" if isinstance(node.args.get("quantile"), exp.Array) else kind
+        if isinstance(node, exp.Anonymous):
+            return _OF_CALLS.get(str(node.this).lower()) if self._local else None
         if isinstance(node, (exp.DateAdd, exp.TimestampTrunc)):
             kind = self.of(node.this)
-            return kind if self._local and kind in ("date", "local") else None
-        if isinstance(node, exp.Date):
-            return "date"
+            return kind if self._local and kind in ("date", "local", "moment") else None
         if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Mod)):
             return self._computed(node)
         if isinstance(node, exp.Div):
@@ -205,6 +256,8 @@ class Kinds:
             return "double"
         if type_.this is exp.DataType.Type.TIMESTAMPNTZ:
             return "local"
+        if type_.this is exp.DataType.Type.TIMESTAMPTZ:
+            return "moment"
         if self._local and type_.this is exp.DataType.Type.TIMESTAMP:
             return "local"
         return "date" if type_.is_type(exp.DataType.Type.DATE) else "other"
@@ -239,7 +292,7 @@ class Kinds:
         kind = self.of(node.this)
         unit = node.expression.args.get("unit")
         timely = unit is not None and unit.name.upper().removesuffix("S") in _WHOLE_DAYS
-        return kind if kind == "local" or (kind == "date" and timely) else None
+        return kind if kind in ("local", "moment") or (kind == "date" and timely) else None
 
     def _named(self) -> Mapping[str, Kind | None]:
         """The one kind of all that has a name; a least fixed point, since outputs name others."""
@@ -289,6 +342,7 @@ class Kinds:
                 kind = kind_of_type(type_)
                 found[name.lower()] = _united(found.get(name.lower(), "nothing"), kind)
                 (short if type_ in _SHORT else long).add(name.lower())
+                self._real = self._real or type_ == "float"
         self._columns, self._short = {*found}, short - long
         return found
 

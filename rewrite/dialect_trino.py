@@ -7,47 +7,39 @@ raises `UnsureMeaningError` for what isn't surely the same in Spark.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import cast
 
 from sqlglot import Token, TokenType, exp
 
+from rewrite import dialect_aggregates as aggregates
+from rewrite import dialect_formats as formats
+from rewrite import dialect_moments as moments
+from rewrite import dialect_numbers as numbers
+from rewrite import dialect_texts as texts
 from rewrite import dialect_times as times
-from rewrite.dialect_kinds import KIND, Kind, Kinds
+from rewrite.dialect_kinds import KIND, Kind
+from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, constant_text, spark
 
 _BINARY = ("this", "expression")
+_OF_TIMES = (exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear, exp.Quarter)
+_OF_CLOCKS = (exp.Hour, exp.Minute)
+_COMPARED = (
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ),
+    *(exp.Between, exp.In),
+)
 PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys((exp.DateAdd, exp.DateDiff), (*_BINARY, "unit")),
     **dict.fromkeys((exp.DayOfWeekIso, exp.WeekOfYear, exp.Date, exp.HexString), ("this",)),
-    exp.Round: ("this", "decimals"),
+    **dict.fromkeys((exp.Second, exp.YearOfWeek, exp.LastDay, exp.TimeToUnix), ("this",)),
+    **dict.fromkeys((exp.AtTimeZone, exp.UnixToTime), ("this", "zone")),
+    **dict.fromkeys((exp.TimeToStr, exp.StrToTime), ("this", "format")),
     exp.Anonymous: ("this", "expressions"),
+    **numbers.PARTS,
+    **texts.PARTS,
+    **aggregates.PARTS,
 }
 """What may stand in a statement beside what may in those of every dialect."""
-
-
-class UnsureMeaningError(ValueError):
-    """Why something isn't surely the same in Spark, and how else it can be written."""
-
-    def __init__(self, why: str, hint: str = "") -> None:
-        super().__init__(why)
-        self.hint = hint
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a rule may ask: kinds of expressions, and `decimals`, where constants of DECIMAL stand.
-
-    The parser takes `DECIMAL '1.5'` for a cast to decimal(38, 0), which would be rounded.
-    """
-
-    kinds: Kinds
-    decimals: Collection[int]
-
-    def of(self, node: exp.Expr | None) -> Kind | None:
-        """The kind of an expression."""
-        return self.kinds.of(cast(exp.Expression | None, node))
 
 
 def decimals(tokens: Sequence[Token]) -> frozenset[int]:
@@ -82,14 +74,39 @@ def _cast(node: exp.Expr, context: Context) -> exp.Expression | None:
     if type_ is exp.DataType.Type.DECIMAL and not digits and isinstance(operand, exp.Literal):
         constant = operand.meta_get("start") in context.decimals
         return _decimal(operand.name) if constant else None
+    kind = context.of(operand)
+    if type_ is exp.DataType.Type.DATE and kind == "moment":
+        return _as_date(operand, context)
+    if type_ is exp.DataType.Type.TIMESTAMPTZ and times.is_timed(kind):
+        return _zoned(operand, kind, digits, context)
     if type_ not in _LOCAL:
         return None
-    kind = context.of(operand)
+    if kind == "moment":
+        operand, kind = moments.wall(operand, context), "local"
     if kind == "date":
         return times.local(operand)
     if kind != "local" or not all(one.isdigit() for one in digits):
         return None
     return times.rounded(operand, int(digits[0]) if digits else None)
+
+
+def _as_date(operand: exp.Expr, context: Context) -> exp.Expression:
+    """The day of a moment in its zone."""
+    if moments.is_sparks(operand, context):
+        return exp.cast(operand.copy(), "DATE", dialect="spark")
+    return times.as_date(moments.wall(operand, context))
+
+
+def _zoned(
+    operand: exp.Expr, kind: Kind | None, digits: Sequence[str], context: Context
+) -> exp.Expression | None:
+    """A moment of the session's zone, to so many digits of a second, three where none are said."""
+    if kind == "date":
+        return moments.of_session(times.local(operand), context)
+    if not all(one.isdigit() for one in digits):
+        return None
+    clock = times.rounded(operand, int(digits[0]) if digits else None)
+    return moments.of_session(clock, context)
 
 
 def _number(text: str, type_: object) -> exp.Expression | None:
@@ -135,30 +152,87 @@ def _like(node: exp.Expr, _: Context) -> None:
             node.set("expression", exp.Literal.string(changed))
 
 
+def _timed(node: exp.Expr, context: Context) -> tuple[exp.Expr, Kind | None]:
+    """A time, and its kind; of a moment what a clock in its zone shows."""
+    kind = context.of(node)
+    return (moments.wall(node, context), "local") if kind == "moment" else (node, kind)
+
+
 def _extract(node: exp.Expr, context: Context) -> exp.Expression | None:
-    rule = _WEEKS.get(node.name.upper())
-    operand = node.args["expression"]
-    return None if rule is None else _known(rule(operand, context.of(operand)))
+    operand, part = node.args["expression"], node.name.upper()
+    rule = _PARTS_OF_TIMES.get(part)
+    if rule is not None:
+        return _known(rule(*_timed(operand, context)))
+    if context.of(operand) == "moment" and not moments.is_sparks(operand, context):
+        node.set("expression", moments.wall(operand, context))
+    return None
+
+
+def _part(node: exp.Expr, context: Context) -> None:
+    """Parts of moments are those of the clock of their zone."""
+    operand = node.args["this"]
+    if context.of(operand) == "moment" and not moments.is_sparks(operand, context):
+        node.set("this", moments.wall(operand, context))
 
 
 def _trunc(node: exp.Expr, context: Context) -> exp.Expression | None:
-    """Of a moment, and of what isn't known, it's Spark's own."""
-    kind, unit = context.of(node.args["this"]), node.args.get("unit")
-    if unit is None or not times.is_timed(kind):
+    """Of what isn't known, and of a moment where nobody tells a zone, it's Spark's own."""
+    operand, unit = node.args["this"], node.args.get("unit")
+    kind = context.of(operand)
+    if unit is None:
         return None
-    return _known(times.truncated(node.args["this"], kind, unit.name.upper()))
+    if kind == "moment" and not moments.is_untold(operand, context):
+        return moments.truncated(operand, unit.name.upper(), context)
+    if not times.is_timed(kind):
+        return None
+    return _known(times.truncated(operand, kind, unit.name.upper()))
+
+
+def _moved(node: exp.Expr, context: Context) -> exp.Expression | None:
+    """A moment and an interval: days of it are of elapsed time, months of its zone's calendar."""
+    left, right = node.args["this"], node.args["expression"]
+    if isinstance(left, exp.Interval) and isinstance(node, exp.Add):
+        left, right = right, left
+    if not isinstance(right, exp.Interval) or context.of(left) != "moment":
+        return None
+    unit = right.args.get("unit")
+    count = times.whole(right.this if right.this.is_string is False else _plain(right.this))
+    if context.zones.session is None or unit is None or count is None:
+        return None
+    count = -count if isinstance(node, exp.Sub) else count
+    return moments.moved(left, unit.name.upper().removesuffix("S"), count, context)
+
+
+def _plain(number: exp.Expr) -> exp.Expr:
+    """A text of digits, with a sign or without, as a constant number."""
+    text = number.name
+    digits = exp.Literal.number(text.removeprefix("-"))
+    return exp.Neg(this=digits) if text.startswith("-") else digits
 
 
 def _date_add(node: exp.Expr, context: Context) -> exp.Expression:
     operand, number = node.args["this"], node.args["expression"]
+    if context.of(operand) == "moment":
+        return moments.added(operand, _unit(node), number, context)
     return _known(times.added(operand, context.of(operand), _unit(node), number))
 
 
 def _date_diff(node: exp.Expr, context: Context) -> exp.Expression:
+    """Whole days between dates, or whole hours, minutes and seconds between times."""
     later, earlier = node.args["this"], node.args["expression"]
-    if _unit(node) != "DAY" or {context.of(later), context.of(earlier)} != {"date"}:
-        raise UnsureMeaningError("only days between dates are", "CAST both AS DATE")
-    return times.days_between(later, earlier)
+    kinds, unit = {context.of(later), context.of(earlier)}, _unit(node)
+    if kinds == {"date"} and unit in ("DAY", "WEEK"):
+        days = times.days_between(later, earlier)
+        return days if unit == "DAY" else spark("(:d DIV 7)", "whole", d=days)
+    ends = [moments.milliseconds(one, context.of(one)) for one in (later, earlier)]
+    length = _ELAPSED.get(unit)
+    if unit == "DAY" and kinds == {"local"}:
+        length = 24 * _ELAPSED["HOUR"]
+    if length is None or len(kinds) > 1 or None in ends:
+        raise UnsureMeaningError(
+            "only days between dates, and hours to seconds between times, are", "CAST both AS DATE"
+        )
+    return spark(f"((:b - :a) DIV {length})", "whole", b=ends[0], a=ends[1])  # type: ignore[arg-type]
 
 
 def _unit(node: exp.Expr) -> str:
@@ -166,42 +240,123 @@ def _unit(node: exp.Expr) -> str:
     return "" if unit is None else str(unit.name).upper()
 
 
-def _weekday(node: exp.Expr, context: Context) -> exp.Expression:
-    return _known(times.day_of_week(node.args["this"], context.of(node.args["this"])))
+def _of_time(rule: Callable[[exp.Expr, Kind | None], exp.Expression | None]) -> Rule:
+    def found(node: exp.Expr, context: Context) -> exp.Expression:
+        return _known(rule(*_timed(node.args["this"], context)))
 
-
-def _week(node: exp.Expr, context: Context) -> exp.Expression:
-    return _known(times.week(node.args["this"], context.of(node.args["this"])))
+    return found
 
 
 def _date(node: exp.Expr, context: Context) -> exp.Expression:
-    operand = node.args["this"]
-    if not times.is_timed(context.of(operand)):
+    operand, kind = _timed(node.args["this"], context)
+    if not times.is_timed(kind):
         raise UnsureMeaningError("whether it's of a time isn't known", "CAST it AS DATE")
     return times.as_date(operand)
 
 
-def _round(node: exp.Expr, context: Context) -> None:
-    """Doubles are rounded in other ways; of decimals the value is the same."""
-    digits = node.args.get("decimals")
-    if digits is not None and not (isinstance(digits, exp.Literal) and digits.name.isdigit()):
-        raise UnsureMeaningError("only constant numbers of digits are")
-    for one in node.args["this"].find_all(*_VALUED):
-        if context.of(one) not in ("whole", "decimal"):
-            raise UnsureMeaningError(
-                "only decimals are surely rounded alike", "CAST it AS DECIMAL(p, s)"
-            )
+def _shown(node: exp.Expr, context: Context) -> exp.Expr:
+    """The clock that a format shows: of a date its beginning, of others to the millisecond.
+
+    Half of one goes up, of a moment before its zone's clock is looked at.
+    """
+    kind = context.of(node)
+    if kind == "date":
+        return times.local(node)
+    if kind == "local":
+        return spark("(:t + INTERVAL '0.0005' SECOND)", "local", t=node)
+    if kind != "moment":
+        raise UnsureMeaningError("whether it's of a time isn't known", "CAST it AS TIMESTAMP")
+    return moments.wall(moments.elapsed_micros(node, 500, context), context)
 
 
-def _function(node: exp.Expr, _: Context) -> exp.Expression:
-    """Functions that the parser doesn't know; of them two are constants."""
-    value = _CONSTANTS.get(str(node.this).lower())
-    if value is None or node.expressions:
+def _date_format(node: exp.Expr, context: Context) -> exp.Expression:
+    _check_written(node, "date_format")
+    time = _shown(node.args["this"], context)
+    return formats.written(time, constant_text(node.args["format"], "format"))
+
+
+def _date_parse(node: exp.Expr, context: Context) -> exp.Expression:
+    _check_written(node, "date_parse")
+    text = node.args["this"]
+    if context.of(text) != "string":
+        raise UnsureMeaningError("whether it's of a text isn't known", "CAST it AS VARCHAR")
+    return formats.read(text, constant_text(node.args["format"], "format"))
+
+
+def _check_written(node: exp.Expr, name: str) -> None:
+    """The parser has one node for functions whose formats are written otherwise."""
+    if node.meta_get("written") != name:
+        raise UnsureMeaningError(f"{type(node).__name__} isn't known to be the same in Spark")
+
+
+def _at_time_zone(node: exp.Expr, context: Context) -> exp.Expression:
+    return moments.at_zone(node.args["this"], node.args.get("zone"), context)
+
+
+def _from_unixtime(node: exp.Expr, context: Context) -> exp.Expression:
+    return moments.from_unix(node.args["this"], node.args.get("zone"), context)
+
+
+def _to_unixtime(node: exp.Expr, context: Context) -> exp.Expression:
+    return moments.to_unix(node.args["this"], context)
+
+
+def _last_day(node: exp.Expr, context: Context) -> exp.Expression:
+    operand, kind = _timed(node.args["this"], context)
+    if not times.is_timed(kind):
+        raise UnsureMeaningError("whether it's of a time isn't known", "CAST it AS DATE")
+    return spark("LAST_DAY(:d)", "date", d=times.as_date(operand) if kind == "local" else operand)
+
+
+def _function(node: exp.Expr, context: Context) -> exp.Expression:
+    """Functions that the parser doesn't know, by name and number of operands."""
+    name, operands = str(node.this).lower(), node.expressions
+    value = _CONSTANTS.get(name)
+    if value is not None and not operands:
+        return exp.cast(exp.Literal.string(value), "DOUBLE", dialect="spark")
+    number, rule = _FUNCTIONS.get(name, (0, None))
+    if rule is None or len(operands) != number:
         raise UnsureMeaningError("Anonymous isn't known to be the same in Spark")
-    return exp.cast(exp.Literal.string(value), "DOUBLE", dialect="spark")
+    return rule(node, context)
 
 
-Rule = Callable[[exp.Expr, Context], exp.Expression | None]
+def _format_datetime(node: exp.Expr, context: Context) -> exp.Expression:
+    time, format_ = node.expressions
+    return formats.written_by_letters(_shown(time, context), constant_text(format_, "format"))
+
+
+def _at_timezone(node: exp.Expr, context: Context) -> exp.Expression:
+    operand, zone = node.expressions
+    if context.of(operand) != "moment":
+        raise UnsureMeaningError("it's known of moments alone", "write AT TIME ZONE")
+    return moments.at_zone(operand, zone, context)
+
+
+def _second(node: exp.Expr, kind: Kind | None) -> exp.Expression | None:
+    return spark("SECOND(:t)", "whole", t=node) if kind == "local" else None
+
+
+def _year_of_week(node: exp.Expr, kind: Kind | None) -> exp.Expression | None:
+    known = times.is_timed(kind)
+    return spark("EXTRACT(YEAROFWEEK FROM :t)", "whole", t=node) if known else None
+
+
+def _yow(node: exp.Expr, context: Context) -> exp.Expression:
+    return _known(_year_of_week(*_timed(node.expressions[0], context)))
+
+
+def _day_of_week(node: exp.Expr, context: Context) -> exp.Expression:
+    return _known(times.day_of_week(*_timed(node.expressions[0], context)))
+
+
+_FUNCTIONS: Mapping[str, tuple[int, Callable[[exp.Expr, Context], exp.Expression]]] = {
+    "format_datetime": (2, _format_datetime),
+    "at_timezone": (2, _at_timezone),
+    "is_finite": (1, numbers.finite),
+    "is_infinite": (1, numbers.infinite),
+    "yow": (1, _yow),
+    "dow": (1, _day_of_week),
+}
 RULES: Mapping[type[exp.Expr], Rule] = {
     exp.Cast: _cast,
     exp.Like: _like,
@@ -210,17 +365,35 @@ RULES: Mapping[type[exp.Expr], Rule] = {
     exp.DateTrunc: _trunc,
     exp.DateAdd: _date_add,
     exp.DateDiff: _date_diff,
-    exp.DayOfWeekIso: _weekday,
-    exp.WeekOfYear: _week,
+    exp.Add: _moved,
+    exp.Sub: _moved,
+    exp.DayOfWeekIso: _of_time(times.day_of_week),
+    exp.WeekOfYear: _of_time(times.week),
+    exp.Second: _of_time(_second),
+    exp.YearOfWeek: _of_time(_year_of_week),
+    exp.LastDay: _last_day,
     exp.Date: _date,
-    exp.Round: _round,
+    exp.AtTimeZone: _at_time_zone,
+    exp.UnixToTime: _from_unixtime,
+    exp.TimeToUnix: _to_unixtime,
+    exp.TimeToStr: _date_format,
+    exp.StrToTime: _date_parse,
     exp.Anonymous: _function,
+    **dict.fromkeys((*_OF_TIMES, *_OF_CLOCKS), _part),
+    **dict.fromkeys(_COMPARED, moments.compared),
+    **numbers.RULES,
+    **texts.RULES,
+    **aggregates.RULES,
 }
-_WEEKS: Mapping[str, Callable[[exp.Expr, Kind | None], exp.Expression | None]] = {
+_PARTS_OF_TIMES: Mapping[str, Callable[[exp.Expr, Kind | None], exp.Expression | None]] = {
     **dict.fromkeys(("DOW", "DAY_OF_WEEK"), times.day_of_week),
     "WEEK": times.week,
+    "SECOND": _second,
+    **dict.fromkeys(("YEAR_OF_WEEK", "YOW"), _year_of_week),
 }
-_CONSTANTS = {"nan": "NaN", "infinity": "Infinity"}
+_ELAPSED = {"HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1_000}
+"""In milliseconds."""
+_CONSTANTS = {"nan": "NaN", "infinity": "Infinity", "e": "2.718281828459045"}
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _DIGITS_MAX = 38
 _TYPED: Mapping[object, int] = {
@@ -232,8 +405,6 @@ _TYPED: Mapping[object, int] = {
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _DOUBLE = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,3})?")
 _REAL = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|Infinity)|NaN")
-_VALUED = (exp.Column, exp.Literal, exp.Func, exp.Binary, exp.Subquery)
-"""What has a kind of its own, so that all of an expression is a decimal where all of these are."""
 _LOCAL = (exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPNTZ)
 _OF_NULL = {
     exp.DataType.Type.BOOLEAN: "BOOLEAN",

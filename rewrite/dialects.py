@@ -10,7 +10,7 @@ decimals, what an average is. The page is `docs/reference/dialects.md`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -23,6 +23,8 @@ from rewrite import dialect_trino
 from rewrite.client import Client
 from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
+from rewrite.dialect_rule import Context, Rule, UnsureMeaningError
+from rewrite.dialect_zones import Zones
 from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
 from rewrite.unnamed import Names, output_names
@@ -171,7 +173,7 @@ def translated_for(
         timed = is_timed(tree)
         tree = told(tree, client)
         names = output_names(tree, columns)
-        text = _Translation(tree, dialect, columns, _checked(sql, dialect)).text()
+        text = _Translation(tree, dialect, columns, _checked(sql, dialect), client.time_zone).text()
         return Translated(text, tables, names, timed)
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise UntranslatedError(f"{refused}: {error}", hint=_HINT) from error
@@ -194,7 +196,12 @@ def _checked(sql: str, dialect: str) -> list[Token]:
 
 class _Translation:
     def __init__(
-        self, tree: exp.Expression, dialect: str, columns: Columns, tokens: Sequence[Token]
+        self,
+        tree: exp.Expression,
+        dialect: str,
+        columns: Columns,
+        tokens: Sequence[Token],
+        zone: str | None = None,
     ) -> None:
         self._tree, self._dialect = tree, dialect
         self._kinds = Kinds(
@@ -206,10 +213,10 @@ class _Translation:
         )
         is_trino = dialect == TRINO
         self._parts = {**_PARTS, **dialect_trino.PARTS} if is_trino else _PARTS
-        self._own: Mapping[type[exp.Expr], dialect_trino.Rule] = (
-            dialect_trino.RULES if is_trino else {}
+        self._own: Mapping[type[exp.Expr], Rule] = dialect_trino.RULES if is_trino else {}
+        self._context = Context(
+            self._kinds, Zones(self._kinds, zone), dialect_trino.decimals(tokens)
         )
-        self._context = dialect_trino.Context(self._kinds, dialect_trino.decimals(tokens))
         self._rules: Mapping[type[exp.Expr], Callable[[exp.Expression], exp.Expression | None]] = {
             exp.Join: self._join,
             exp.Fetch: self._fetch,
@@ -254,12 +261,15 @@ class _Translation:
 
     def text(self) -> str:
         nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
+        zoned = self._dialect == TRINO and any(isinstance(one, _ZONED) for one in nodes)
+        written = [one.copy() for one in _outputs(self._tree)] if zoned else []
         for node in nodes:
             self._check_parts(node)
         for node in reversed(nodes):  # operands before what stands over them
             found = self._translated(node)
             if found is not None and found is not node:
                 node.replace(found)
+        self._check_shown(written)
         for name in self._tree.find_all(exp.Identifier):
             if not name.this.isascii():  # Spark takes such letters only in backticks
                 name.set("quoted", True)
@@ -267,12 +277,23 @@ class _Translation:
             dialect=SPARK, unsupported_level=ErrorLevel.RAISE, comments=False, copy=False
         )
 
+    def _check_shown(self, written: Sequence[exp.Expression]) -> None:
+        """Moments of the answer are shown in UTC."""
+        zones = self._context.zones
+        outputs = list(_outputs(self._tree)) if zones.foreign else []
+        for output, original in zip(outputs, written, strict=True) if outputs else ():
+            zone = zones.of(output) if self._kinds.of(output) == "moment" else None
+            if zone in zones.foreign:
+                raise self._refused(
+                    original, f"it's shown in {zone}, and Spark's times have no zone", _UNZONED
+                )
+
     def _translated(self, node: exp.Expression) -> exp.Expression | None:
         """What stands in its place, by a rule of the dialect's own or the one of all."""
         own, rule = self._own.get(type(node)), self._rules.get(type(node))
         try:
             found = None if own is None else own(node, self._context)
-        except dialect_trino.UnsureMeaningError as error:
+        except UnsureMeaningError as error:
             raise self._refused(node, str(error), error.hint) from error
         return rule(node) if found is None and rule is not None else found
 
@@ -568,6 +589,17 @@ class _Translation:
             raise self._refused(node, "NULL is passed over there")
 
 
+def _outputs(tree: exp.Expr | None) -> Iterator[exp.Expression]:
+    """What stands in the columns of a query's answer; of set operations in all branches."""
+    while isinstance(tree, exp.Subquery):
+        tree = tree.this
+    if isinstance(tree, exp.SetOperation):
+        yield from _outputs(tree.this)
+        yield from _outputs(tree.expression)
+    elif isinstance(tree, exp.Select):
+        yield from tree.expressions
+
+
 def _typed(word: str, literal: exp.Expression) -> exp.Expression:
     """A constant with its type in front, as Spark's own."""
     return exp.Var(this=f"{word} {literal.sql(dialect=SPARK)}")
@@ -603,7 +635,10 @@ _TIMES = {
     exp.DataType.Type.TIMESTAMPTZ: "TIMESTAMP",
 }
 _NUMBERS = frozenset({"whole", "decimal", "double"})
+_ZONED = (exp.AtTimeZone, exp.UnixToTime, exp.Anonymous)
+"""What may show a moment in another zone."""
 _SHOWN = 80
+_UNZONED = "CAST it AS TIMESTAMP to show that zone's clock"
 _HINT = (
     "write it in another way, or in Spark's own SQL: set the dialect of the statement to 'spark'"
 )

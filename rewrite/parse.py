@@ -35,6 +35,7 @@ here looks into them."""
 _OF_ONE = re.compile(r"\s*\(\s*(?:'[^'\\]*'|[\w.`]+)\s*\)")
 _UNKNOWN = re.compile(r"\b(?:convert|safe_cast)\s*\(", re.IGNORECASE)
 _ZONED = re.compile(r"\bwith(?:out)?\s+(?:local\s+)?time\s+zone\b", re.IGNORECASE)
+_ZONELESS = re.compile(r"\bwithout\s+time\s+zone\b|\blocal\s+time\s+zone\b", re.IGNORECASE)
 # Behind such a test Spark's grammar has no further operator; the parser puts parentheses around it.
 _TESTED = re.compile(
     r"\bis\s+(?:not\s+)?(?:null|true|false|unknown)\s*(?:[=<>!+*%&|^]|-(?!-)|/(?!\*)|(?:not\s+)?"
@@ -65,7 +66,7 @@ def parse(sql: str, dialect: str = "spark") -> exp.Expression:
     >>> parse("SELECT var_samp(x) FROM t").expressions[0].meta["written"]
     'var_samp'
     """
-    check_text(sql)
+    check_text(sql, dialect)
     try:
         tree = _of_tokens(sql, dialect)
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # `date_trunc()`
@@ -101,7 +102,8 @@ def _of_tokens(sql: str, dialect: str) -> exp.Expression:
             raise UnsureError(f"To Spark this is no hint: {token.text[:40]}")
         word = token.text.lower()
         called = token.token_type is TokenType.VAR and behind.token_type is TokenType.L_PAREN
-        if (word == "match" and token.token_type.name in _WORDS) or (called and word in _KEPT):
+        kept = called and word in _KEPT and dialect != "trino"
+        if (word == "match" and token.token_type.name in _WORDS) or kept:
             token.text, marked = _MARK + token.text, True
     spelled = dialect == "spark" and mark(tokens)
     trees: list[exp.Expression | None] = list(parser.parser().parse(tokens, sql))
@@ -132,7 +134,7 @@ class UnsureError(ParseError):
     """A text that the parser may read, but otherwise than Spark."""
 
 
-def check_text(sql: str) -> None:
+def check_text(sql: str, dialect: str = "spark") -> None:
     """UnsureError for what Spark reads otherwise, and what is too long, before there are tokens.
 
     A pattern takes a while; most texts lack a word of it.
@@ -146,7 +148,7 @@ def check_text(sql: str) -> None:
         raise UnsureError("Spark puts a setting's value in place of ${…}, also inside quotes.")
     if ("convert" in lower or "safe_cast" in lower) and _UNKNOWN.search(sql):
         raise UnsureError("To Spark CONVERT and SAFE_CAST are no casts.")
-    if "zone" in lower and _ZONED.search(sql):
+    if "zone" in lower and (_ZONELESS if dialect == "trino" else _ZONED).search(sql):
         raise UnsureError("The parser takes TIMESTAMP WITHOUT TIME ZONE for an instant.")
     if any(word in lower for word in _TESTS) and _TESTED.search(sql):
         raise UnsureError("Spark takes no operator behind IS NULL without parentheses.")

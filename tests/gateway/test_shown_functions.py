@@ -15,6 +15,7 @@ _COLUMNS = {
     "s": "string",
     "d": "date",
     "u": "timestamp_ntz",
+    "m": "timestamp",
 }
 _VALUES = {
     "T": "a",
@@ -25,8 +26,19 @@ _VALUES = {
     "date": "d",
     "timestamp(p)": "u",
     "boolean": "(a = 1)",
+    "varbinary": "X'41'",
+    "timestamp(p) with time zone": "m",
 }
-_CONSTANTS = {"substr": "1", "substring": "1", "ntile": "4"}
+_CONSTANTS = {"substr": "1", "substring": "1", "ntile": "4", "split_part": "1", "round": "1"}
+_LATER = {
+    "approx_percentile": "0.5",
+    "date_format": "'%Y'",
+    "date_parse": "'%Y-%m-%d'",
+    "format_datetime": "'yyyy'",
+    **dict.fromkeys(("regexp_extract", "regexp_like", "regexp_replace", "replace"), "'b'"),
+    **dict.fromkeys(("split", "split_part"), "'-'"),
+}
+"""What the second argument is."""
 
 
 def _call(one: Function) -> str:
@@ -34,6 +46,10 @@ def _call(one: Function) -> str:
     arguments = [_VALUES[type_] for type_ in types.split(", ") if type_]
     if name in _CONSTANTS:
         arguments = [_CONSTANTS[name] if value == "a" else value for value in arguments]
+    if name in _CONSTANTS and name == "round":
+        arguments[0] = "x"
+    if name in _LATER:
+        arguments[1] = _LATER[name]
     if name == "date_trunc":
         arguments[0] = "'day'"
     given = "*" if name == "count" and not types else ", ".join(arguments)

@@ -27,6 +27,10 @@ def _spark(expression: str, dialect: str = "trino") -> str:
 
 _DAY = "CAST(TRUNC(CAST(z AS DATE), 'MONTH') AS TIMESTAMP_NTZ)"
 _INTERVAL = "MAKE_DT_INTERVAL(0, 0, "
+_LOG = (
+    "COALESCE(LOG10(CAST(c AS DOUBLE)), CASE WHEN c = 0 THEN CAST('-Infinity' AS DOUBLE)"
+    " WHEN c < 0 THEN CAST('NaN' AS DOUBLE) END)"
+)
 _HALF = "(z + INTERVAL '0.0005' SECOND)"
 _MILLIS = f"({_HALF} - MAKE_DT_INTERVAL(0, 0, 0, EXTRACT(SECOND FROM {_HALF}) % 0.001))"
 
@@ -75,6 +79,18 @@ _MILLIS = f"({_HALF} - MAKE_DT_INTERVAL(0, 0, 0, EXTRACT(SECOND FROM {_HALF}) % 
         ("nan()", "CAST('NaN' AS DOUBLE)"),
         ("-infinity()", "-CAST('Infinity' AS DOUBLE)"),
         ("X'00ff'", "X'00ff'"),
+        ("hour(m)", "HOUR(m)"),
+        (
+            "day(m AT TIME ZONE '+01:00')",
+            "DAY(CONVERT_TIMEZONE('UTC', '+01:00', CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
+            " + MAKE_DT_INTERVAL(0, 0, 0, CAST(UNIX_MICROS((m)) AS DECIMAL(20, 0)) / 1000000)))",
+        ),
+        ("log10(c)", _LOG),
+        ("array_agg(a)", "NULLIF(COLLECT_LIST(NAMED_STRUCT('v', a)), ARRAY()).v"),
+        ("strpos(s, 'x')", "LOCATE('x', s)"),
+        ("regexp_like(s, 'a.b$')", "s RLIKE 'a[^\\\\n]b(?=\\\\n?\\\\z)'"),
+        ("date_parse(s, '%Y%m%d')", "TO_TIMESTAMP_NTZ(s, 'yyyyMMdd')"),
+        ("from_utf8(from_hex('414952'))", "VALIDATE_UTF8(CAST(X'414952' AS STRING))"),
         ("INTEGER '5'", "5"),
         ("INTEGER '-2147483648'", "CAST('-2147483648' AS INT)"),
         ("BIGINT '9223372036854775807'", "9223372036854775807L"),
@@ -118,8 +134,8 @@ def test_what_is_written_out(trino: str, spark: str) -> None:
         f"DECIMAL '{'9' * 39}'",
         "REAL 'abc'",
         "CAST(s AS real)",
-        "round(x)",
-        "round(c * x, 1)",
+        "round(x, a)",
+        "round(c * s, 1)",
         "round(c, a)",
         "round(c, -1)",
         "nan(1)",
