@@ -12,7 +12,7 @@ from rewrite.errors import UntranslatedError
 from rewrite.shape import Shape, shape_of
 from rewrite.translated_shape import TranslatedShape, fixed, translated_shape
 
-_CLIENT = Client(catalog="lake", schema="s")
+_CLIENT = Client(catalog="lake", schema="s", time_zone="Europe/Berlin")
 _T = {"d": "date", "z": "timestamp_ntz", "m": "timestamp", "c": "decimal(9,2)", "a": "int"}
 _T |= {"x": "double", "s": "string", "A b": "string"}
 
@@ -44,6 +44,13 @@ _CONDITIONS = [
     "a + {whole} > {whole} AND {whole} <> a",
     "s || {text} = {text} OR CASE WHEN s = {text} THEN a ELSE {whole} END = {whole}",
     "CAST(z AS timestamp) < TIMESTAMP {date}",
+    "regexp_extract(s, 'a(.)', 1) = {text} AND a = {whole}",
+    "round(x, 1) = {decimal} AND log10(x) > {decimal}",
+    "date_format(z, '%Y') = {text} AND year(m) IN ({whole}, {whole})",
+    "m > {text} AND m < from_unixtime(a) AND s = {text}",
+    "date_parse(s, '%Y-%m-%d') > z AND a <> {whole}",
+    "regexp_like(s, {text}) AND split_part(s, {text}, {whole}) = {text}",
+    "date_add('day', {whole}, d) = DATE {date} AND x = {whole}",
 ]
 _OUTPUTS = ["count(*)", "sum(c), {whole}", 'max(s) AS "x y", {text}', "d, round(c, 1) AS r"]
 _texts = st.text(st.sampled_from('abAB %_-é"`;:/1?😀'), max_size=8).map(lambda t: f"'{t}'")
