@@ -38,7 +38,8 @@ def truncated(node: exp.Expr, kind: Kind | None, unit: str) -> exp.Expression | 
     if kind == "local" and unit in _DATES:
         return local(_day(as_date(node), unit))
     if kind == "local" and unit in _CLOCK:
-        return _floored(node, unit)
+        # The beginning of a day is that of an hour as well.
+        return exp.paren(node.copy()) if node.meta_get(_OF_DATE) else _floored(node, unit)
     return None
 
 

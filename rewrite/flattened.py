@@ -66,7 +66,8 @@ def _once(tree: exp.Expression) -> exp.Select | None:
     if inner.args.get("from_") is None or names_in(inner) & {i.alias.lower() for i in visible}:
         return None
     if _is_all(inner.expressions):
-        return _over_table(tree, inner, relation)
+        over = _over_join if inner.args.get("joins") else _over_table
+        return over(tree, inner, relation)
     named = _named(inner)
     if named is None or _has_subquery(tree):
         return None
@@ -84,9 +85,9 @@ def _over_table(tree: exp.Select, inner: exp.Select, relation: exp.Expression) -
 
     None where that isn't clear.
     """
-    (table, *joined), where = relations(inner), inner.args.get("where")
+    (table,), where = relations(inner), inner.args.get("where")
     own = table.args.get("alias")
-    if joined or not isinstance(table, exp.Table) or (own is not None and own.args.get("columns")):
+    if not isinstance(table, exp.Table) or (own is not None and own.args.get("columns")):
         return None
     if _has_subquery(tree) or (where is not None and where.find(exp.Query) is not None):
         return None
@@ -100,12 +101,59 @@ def _over_table(tree: exp.Select, inner: exp.Select, relation: exp.Expression) -
     named.set("alias", exp.TableAlias(this=alias))
     made = copied(tree, {id(relation): named, id(tree.args.get("with_")): None})
     if where is not None:
-        condition: exp.Expression = exp.Paren(this=copied(where.this, instead))
-        outer = made.args.get("where")
-        if outer is not None:
-            condition = exp.And(this=condition, expression=exp.Paren(this=outer.this))
-        made.set("where", exp.Where(this=condition))
+        _filter(made, copied(where.this, instead))
     return made
+
+
+def _over_join(tree: exp.Select, inner: exp.Select, relation: exp.Expression) -> exp.Select | None:
+    """The statement over the join of which the derived table is all columns.
+
+    Its columns have no table's name then: each is that of one of the tables, or Spark finds it
+    ambiguous in both. None where that isn't clear.
+    """
+    where, alias = inner.args.get("where"), relation.alias_or_name.lower()
+    if not all(isinstance(one, exp.Table) for one in relations(inner)) or _has_subquery(tree):
+        return None
+    if any(join.args.get("method") or join.find(exp.Query) for join in inner.args["joins"]):
+        return None
+    if where is not None and where.find(exp.Query) is not None:
+        return None
+    own = [
+        node
+        for key, value in tree.args.items()
+        if key not in ("from_", "with_")
+        for one in _values(value)
+        for node in one.find_all(exp.Column, exp.Star)
+    ]
+    instead: dict[int, exp.Expression | None] = {}
+    for column in own:
+        if not isinstance(column, exp.Column):
+            if isinstance(column.parent, exp.Count):
+                continue
+            return None
+        if (
+            isinstance(column.this, exp.Star)
+            or column.args.get("db")
+            or column.table.lower() not in ("", alias)
+        ):
+            return None
+        instead[id(column)] = exp.Column(this=copied(column.this, {}))
+    instead[id(relation)] = copied(inner.args["from_"].this, {})
+    instead[id(tree.args.get("with_"))] = None
+    made = copied(tree, instead)
+    made.set("joins", [copied(one, {}) for one in inner.args["joins"]])
+    if where is not None:
+        _filter(made, copied(where.this, {}))
+    return made
+
+
+def _filter(made: exp.Select, condition: exp.Expression) -> None:
+    """Adds what the derived table's rows pass before the statement's own."""
+    condition = exp.Paren(this=condition)
+    outer = made.args.get("where")
+    if outer is not None:
+        condition = exp.And(this=condition, expression=exp.Paren(this=outer.this))
+    made.set("where", exp.Where(this=condition))
 
 
 def _has_subquery(tree: exp.Select) -> bool:

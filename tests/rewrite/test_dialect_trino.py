@@ -48,6 +48,7 @@ _MILLIS = f"({_HALF} - MAKE_DT_INTERVAL(0, 0, 0, EXTRACT(SECOND FROM {_HALF}) % 
         ("date_trunc('second', z)", "(z - MAKE_DT_INTERVAL(0, 0, 0, EXTRACT(SECOND FROM z) % 1))"),
         ("date_trunc('month', m)", "DATE_TRUNC('MONTH', m)"),
         ("date_trunc('month', CAST(d AS timestamp))", "CAST(TRUNC(d, 'MONTH') AS TIMESTAMP_NTZ)"),
+        ("date_trunc('second', CAST(d AS timestamp))", "(CAST(d AS TIMESTAMP_NTZ))"),
         ("CAST(d AS timestamp(6))", "CAST(d AS TIMESTAMP_NTZ)"),
         ("CAST(z AS timestamp(6))", "(z)"),
         ("CAST(z AS timestamp)", _MILLIS),

@@ -56,6 +56,16 @@ from rewrite.reason import DeclinedError
             " AND (n < 9 OR x.n > 20) GROUP BY x.y",
         ),
         (
+            "SELECT x.y, count(*) AS n FROM (SELECT * FROM t JOIN u AS o ON k = o.j LEFT JOIN v"
+            " USING (i) WHERE t.p > 1) AS x WHERE b < 9 GROUP BY x.y ORDER BY n LIMIT 3",
+            "SELECT y, COUNT(*) AS n FROM t JOIN u AS o ON k = o.j LEFT JOIN v USING (i)"
+            " WHERE (t.p > 1) AND (b < 9) GROUP BY y ORDER BY n LIMIT 3",
+        ),
+        (
+            "WITH w AS (SELECT * FROM t, u) SELECT max(a) FROM w",
+            "SELECT MAX(a) FROM t CROSS JOIN u",
+        ),
+        (
             "WITH w AS (SELECT * FROM t VERSION AS OF 3 a WHERE a.k > 1) SELECT max(k) FROM w",
             "SELECT MAX(k) FROM t VERSION AS OF 3 AS `w` WHERE (`w`.k > 1)",
         ),
@@ -82,7 +92,12 @@ def test_what_is_flattened(sql: str, wanted: str) -> None:
         "SELECT y, count(*) AS n FROM (SELECT (SELECT max(a) FROM u) AS y FROM t) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT *, 1 AS one FROM t) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT * EXCEPT (x) FROM t) GROUP BY y",
-        "SELECT y, count(*) AS n FROM (SELECT * FROM t JOIN u ON i = k) GROUP BY y",
+        "SELECT t.y, count(*) AS n FROM (SELECT * FROM t JOIN u ON i = k) GROUP BY t.y",
+        "SELECT * FROM (SELECT * FROM t JOIN u ON i = k)",
+        "SELECT x.* FROM (SELECT * FROM t JOIN u ON i = k) x",
+        "SELECT y, count(*) AS n FROM (SELECT * FROM t NATURAL JOIN u) GROUP BY y",
+        "SELECT y FROM (SELECT * FROM t JOIN (SELECT * FROM u) v ON i = k) GROUP BY y",
+        "SELECT y, count(*) AS n FROM (SELECT * FROM t JOIN u ON i IN (SELECT 1)) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT * FROM t WHERE y IN (SELECT k FROM u)) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT * FROM t WHERE y.f > 1) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT * FROM t AS a (y, z)) GROUP BY y",
