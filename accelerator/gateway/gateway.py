@@ -103,7 +103,7 @@ class Gateway:
         self.maintenance = self._maintenance()
         self.started = time.time()
         self.history = History(settings.history_max)
-        self.log = opened(config) if settings.query_log and not config.store_read_only else None
+        self.log = opened(config) if config.query_log and not config.store_read_only else None
         self.timeline = Timeline()
         self.monitoring = Monitoring(
             Parts(

@@ -1,0 +1,51 @@
+"""The query log of one session: opened with it, written to by it, closed with it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+from accelerator.query_log.asked import UNLOGGED, Asked, Unlogged
+from accelerator.query_log.writer import Limits, QueryLog
+
+if TYPE_CHECKING:
+    from accelerator.config import Config
+    from accelerator.query_log.record import Record
+    from accelerator.store.files import Files
+
+_FLUSH_S = 2.0
+_CLOSE_S = 2.0
+
+
+class SessionLog:
+    """Threads share it. Nothing is written where the settings, or a read-only store, say so.
+
+    `source` is the application by which statements come, where that is known.
+    """
+
+    def __init__(self, config: Config, files: Files) -> None:
+        self._config, self.source = config, config.source
+        self._log: QueryLog | None = None
+        if config.query_log and not config.store_read_only:
+            self._log = QueryLog(files, Limits.of(config))
+            # A session that nobody closes any more ends its thread.
+            weakref.finalize(self, self._log.leave).atexit = False
+
+    def asked(self, sql: object, user: str | None, dialect: str | None) -> Asked | Unlogged:
+        """A statement that begins now; one that isn't a text isn't logged."""
+        log, config = self._log, self._config
+        if log is None or not isinstance(sql, str):
+            return UNLOGGED
+        name = user or config.user
+        return Asked(log.add, sql, dialect or config.dialect, name, self.source)
+
+    def unwritten(self) -> list[Record]:
+        """What couldn't be written yet, once it was tried, within some seconds."""
+        if self._log is None or self._log.flush(_FLUSH_S):
+            return []
+        return self._log.waiting()
+
+    def close(self) -> None:
+        """Writes what waits; a store that doesn't answer holds that up for some seconds only."""
+        if self._log is not None:
+            self._log.close(_CLOSE_S)
