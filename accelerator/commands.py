@@ -442,7 +442,10 @@ def vacuum(statement: VacuumTable, services: Services) -> Report:
         raise no_such_table(services, joined(statement.table))
     services.frames.sweep()  # what nobody reads any more holds nothing back
     scope = Scope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
-    return vacuuming.vacuum(services, table, scope)
+    report = vacuuming.vacuum(services, table, scope)
+    if not scope.dry_run:
+        services.log.tidy()
+    return report
 
 
 def _vacuum(statement: VacuumTable, services: Services) -> Rows:

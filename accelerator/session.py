@@ -425,8 +425,10 @@ class Accelerator:
                 from accelerator.maintenance.exporter import served  # imports an HTTP server
 
                 watch = ends.enter_context(served(metrics))
-            store = self.services.store
-            maintain(store, vacuum, schedule, tell, stop=stop, rounds=rounds, watch=watch)
+            store, tidy = self.services.store, self._log.tidy
+            maintain(
+                store, vacuum, schedule, tell, stop=stop, rounds=rounds, watch=watch, tidy=tidy
+            )
 
     def undrop(self, name: str, *, as_: str | None = None) -> str:
         """Brings a dropped cube back from the recycle bin, built as it was; its name now.

@@ -62,7 +62,7 @@ class Decoded:
 
     def parts_of(self, id: str) -> tuple[Part, ...]:
         """Its parts; the file itself, of that `id`, where it wasn't merged."""
-        return self.parts or (Part(id, self.rows.num_rows),)
+        return self.parts or (Part(id, self.rows.num_rows, self.lost),)
 
 
 def decoded(data: bytes, names: Collection[str] | None = None) -> Decoded:

@@ -64,7 +64,8 @@ class _Stored:
         """Whether it may have been made of that file."""
         if not self.file.is_merged or other.modified_us > self.modified_us:
             return False
-        return self.file.oldest_us <= other.file.newest_us <= self.file.newest_us
+        inside = self.file.oldest_us <= other.file.newest_us <= self.file.newest_us
+        return inside and other is not self
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,12 @@ def merge(files: Files, *, now_us: int, files_max: int = _FILES_MAX) -> Merged:
     for day, stored in sorted(days.items()):
         few = 2 if day < day_of(now_us - _AGE_US) else _FEW
         small = [one for one in stored if one.is_small and one.modified_us <= now_us - _AGE_US]
-        if len(small) < few or left <= 0:
+        holders = [one for one in stored if any(map(one.may_hold, small))]
+        if (len(small) < few and not holders) or left <= 0:
             continue
         small = small[:left]
         left -= len(small)
-        large = [one for one in stored if one not in small and any(map(one.may_hold, small))]
+        large = [one for one in holders if one not in small]
         known = list(_known(files, [*small, *large]))
         for group in _groups(_uncovered(files, known, now_us, done)):
             if len(group) >= few:
@@ -172,7 +174,7 @@ def _write(files: Files, group: Sequence[_Known], done: Merged) -> None:
     tables: list[pa.Table] = []
     parts: dict[str, Part] = {}
     inputs: list[LogFile] = []
-    lost = size = 0
+    size = 0
     for one in group:
         found = _read(files, one.stored.file)
         if found is None:
@@ -181,15 +183,13 @@ def _write(files: Files, group: Sequence[_Known], done: Merged) -> None:
         if size > _EXPANDED_MAX:
             break
         inputs.append(one.stored.file)
-        own = begins(found.parts_of(one.stored.file.id))
-        if parts.keys().isdisjoint(part.id for part, _ in own):
-            lost += found.lost
-        for part, row in own:
+        for part, row in begins(found.parts_of(one.stored.file.id)):
             if part.id not in parts:
                 tables.append(found.rows.slice(row, part.rows))
                 parts[part.id] = part
     if len(inputs) < 2 or len(parts) < 2:
         return
+    lost = sum(part.lost for part in parts.values())
     data = file_of(pa.concat_tables(tables).combine_chunks(), lost, list(parts.values()))
     newest, oldest = max(one.newest_us for one in inputs), min(one.oldest_us for one in inputs)
     name = hashlib.sha256(",".join(sorted(parts)).encode()).hexdigest()[:32]

@@ -137,7 +137,9 @@ class _Looking:
         for day in sorted(days, reverse=True):
             if day < oldest:
                 return
-            yield from sorted(self._of_day(day), key=lambda one: one.newest_us, reverse=True)
+            # A merged file comes before those that it was made of, which then aren't opened.
+            key = lambda one: (one.newest_us, one.is_merged)  # noqa: E731
+            yield from sorted(self._of_day(day), key=key, reverse=True)
 
     def _of_day(self, day: str) -> Iterator[LogFile]:
         for entry in self._files.entries(f"{FOLDER}/{day}"):
@@ -170,8 +172,8 @@ class _Looking:
             own = begins(part.parts_of(file.id))
             new = [(one, row) for one, row in own if one.id not in self._taken]
             self._taken.update(one.id for one, _ in new)
+            self._lost += sum(one.lost for one, _ in new)
             if len(new) == len(own):
-                self._lost += part.lost
                 self._take(part.rows)
                 return
             for one, row in new:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import time
 import weakref
 from typing import TYPE_CHECKING
 
+from accelerator.errors import UNFIT, AcceleratorError
 from accelerator.query_log.asked import UNLOGGED, Asked, Unlogged
-from accelerator.query_log.writer import Limits, QueryLog
+from accelerator.query_log.writer import Limits, QueryLog, tidy
 
 if TYPE_CHECKING:
     from accelerator.config import Config
     from accelerator.query_log.record import Record
     from accelerator.store.files import Files
 
+_log = logging.getLogger("accelerator")
 _FLUSH_S = 2.0
 _CLOSE_S = 2.0
 
@@ -24,7 +28,7 @@ class SessionLog:
     """
 
     def __init__(self, config: Config, files: Files) -> None:
-        self._config, self.source = config, config.source
+        self._config, self._files, self.source = config, files, config.source
         self._log: QueryLog | None = None
         if config.query_log and not config.store_read_only:
             self._log = QueryLog(files, Limits.of(config))
@@ -44,6 +48,16 @@ class SessionLog:
         if self._log is None or self._log.flush(_FLUSH_S):
             return []
         return self._log.waiting()
+
+    def tidy(self) -> None:
+        """Keeps the whole log within its bounds and merges its small files; raises nothing.
+
+        Whoever looks after the store does so, whether its own statements are logged or not.
+        """
+        try:
+            tidy(self._files, Limits.of(self._config), now_us=time.time_ns() // 1000)
+        except (AcceleratorError, OSError, MemoryError, *UNFIT) as error:
+            _log.warning("the query log couldn't be tidied up: %s", error)
 
     def close(self) -> None:
         """Writes what waits; a store that doesn't answer holds that up for some seconds only."""

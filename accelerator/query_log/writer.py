@@ -119,6 +119,7 @@ class QueryLog:
         self._wake, self._starting = threading.Event(), threading.Lock()
         self._answered = threading.Condition()
         self._asked = self._done = 0
+        self._is_through = True
         self._thread: threading.Thread | None = None
 
     # Hot path
@@ -135,7 +136,7 @@ class QueryLog:
         except UNFIT:  # a field of another type
             self._backlog.lose(1)
             return
-        if waiting >= self._file_records:
+        if waiting % self._file_records == 0:
             self._wake.set()
         if self._thread is None:
             self._start()
@@ -163,7 +164,8 @@ class QueryLog:
             asked = self._asked
             self._wake.set()
             self._answered.wait_for(lambda: self._done >= asked, timeout_s)
-            return self._done >= asked and not self._is_behind
+            ended = self._thread is None or not self._thread.is_alive()
+            return self._done >= asked and (not self._is_behind if ended else self._is_through)
 
     def close(self, timeout_s: float = 5.0) -> bool:
         """Writes what waits and ends the thread; False where that took longer, or failed.
@@ -217,7 +219,7 @@ class QueryLog:
         self._wake.clear()
         closed, asked = self._closed, self._asked
         try:
-            self._write(forced=closed or asked > self._done)
+            self._is_through = self._write(forced=closed or asked > self._done)
         finally:
             with self._answered:
                 self._done = asked
@@ -226,18 +228,26 @@ class QueryLog:
             self._trim()
         return not closed
 
-    def _write(self, *, forced: bool) -> None:
-        """Writes all that waits, file after file, until one fails."""
-        if not forced and self._clock() < self._retry_s:
-            return
-        while self._pending is not None or len(self._backlog):
-            if self._pending is None and not self._take():
-                continue
-            if not self._put():
-                return
+    def _write(self, *, forced: bool) -> bool:
+        """Writes all that waits now, file after file, until one fails; whether none did.
 
-    def _take(self) -> bool:
-        """Makes the next file's bytes; they and their name stay the same until they're written."""
+        What comes meanwhile waits for the next round, or each file would be smaller than the last.
+        """
+        if not forced and self._clock() < self._retry_s:
+            return False
+        left = len(self._backlog)
+        while self._pending is not None or left > 0:
+            if self._pending is None:
+                left -= self._take()
+            if self._pending is not None and not self._put():
+                return False
+        return True
+
+    def _take(self) -> int:
+        """Makes the next file's bytes, of so many records.
+
+        They and their name stay the same until they're written.
+        """
         from accelerator.query_log.encoding import encoded  # imports parts of Arrow
 
         limits = self._limits
@@ -247,14 +257,13 @@ class QueryLog:
         except (AcceleratorError, OSError, MemoryError, *UNFIT) as error:
             self._backlog.lose(len(records), untold=len(records) + lost)
             self._fail(error)
-            return False
+            return max(1, len(records))
         if made.refused:
             _log.warning("the query log: %d records have values of other types", made.refused)
             self._backlog.lose(made.refused, untold=0 if made.rows else made.refused + lost)
-        if not made.rows:
-            return False
-        self._pending, self._writing = (self._named(made), made), records
-        return True
+        if made.rows:
+            self._pending, self._writing = (self._named(made), made), records
+        return max(1, len(records))
 
     def _named(self, made: Encoded) -> str:
         """The file's name, not before the last one's, unless that was far ahead of the clock."""
