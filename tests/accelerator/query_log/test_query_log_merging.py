@@ -1,4 +1,4 @@
-"""Small files of the log become few, and no row is shown twice or never, whoever dies or hurries."""
+"""Small files of the log become few; no row is shown twice or never, whoever dies or hurries."""
 
 from __future__ import annotations
 

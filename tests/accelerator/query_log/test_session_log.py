@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pyarrow as pa
@@ -23,11 +24,15 @@ from accelerator.errors import (
     StoreError,
     UnknownColumnError,
 )
+from accelerator.maintenance.daemon import Schedule
+from accelerator.query_log import session_log
 from accelerator.query_log.asked import _outcome
 from accelerator.query_log.decoding import decoded
-from accelerator.query_log.paths import FOLDER
+from accelerator.query_log.encoding import encoded
+from accelerator.query_log.paths import FOLDER, log_file, path_of
 from accelerator.query_log.reader import look
 from accelerator.store.files import open_files
+from tests.accelerator.query_log.log_samples import record
 
 TOTALS = "SELECT k, sum(v) AS total FROM d.t GROUP BY k"
 
@@ -192,10 +197,6 @@ def test_a_store_that_fails_costs_the_records_alone(folder, monkeypatch, caplog)
 
 
 def test_the_exit_does_not_wait_for_a_store_that_does_not_answer(folder, monkeypatch):
-    import threading
-
-    from accelerator.query_log import session_log
-
     monkeypatch.setattr(session_log, "_CLOSE_S", 0.05)
     hangs = threading.Event()
     with accelerator.open(folder) as acc:
@@ -241,7 +242,7 @@ def test_a_fork_writes_its_own(folder):
     end = """acc.query_log()
     if os.fork() == 0:
         acc.query("SHOW QUERIES LIMIT 3")
-        acc.close()
+        acc.query_log()
         os._exit(0)
     os.wait()"""
     assert _process(folder, end).wait(60) == 0
@@ -318,3 +319,46 @@ def test_the_statement_s_time_is_of_this_day(folder):
         acc.query(TOTALS)
     (found,) = logged(folder)
     assert before - 1 <= found["started"].timestamp() <= time.time() + 1
+
+
+def _old_files(folder):
+    """A dozen files of yesterday, of other processes, as the storage has them too."""
+    then = time.time() - 26 * 3600
+    for number in range(12):
+        made = encoded([record(number, started_us=int(then * 1e6) + number)], 0)
+        path = path_of(made.newest_us, made.oldest_us, f"{number:032x}", 1)
+        store(folder).create(path, made.data)
+        os.utime(folder / ".accelerator" / path, (then, then))
+
+
+def _merged(folder):
+    return [one for one in store(folder).list(FOLDER) if log_file(one).is_merged]
+
+
+@pytest.mark.parametrize("logs", [True, False])
+def test_a_vacuum_and_the_daemon_merge_small_files(folder, logs):
+    with accelerator.open(folder, query_log=logs) as acc:
+        acc.query(f"CREATE CUBE c AS {TOTALS}")
+        _old_files(folder)
+        make = encoded([record(1)], 0)  # the storage's newest file tells its clock
+        store(folder).create(path_of(make.newest_us, make.oldest_us, "e" * 32, 1), make.data)
+        acc.query("VACUUM d.t DRY RUN")
+        assert not _merged(folder)
+        acc.query("VACUUM d.t")
+        assert len(_merged(folder)) == 1
+        for path in _merged(folder):
+            store(folder).delete([path])
+        acc.maintain(Schedule(), lambda _done: None, stop=threading.Event(), rounds=1)
+        assert len(_merged(folder)) == 1
+
+
+def test_a_log_that_cannot_be_tidied_up_fails_no_vacuum(folder, monkeypatch, caplog):
+    with accelerator.open(folder) as acc:
+        acc.query(f"CREATE CUBE c AS {TOTALS}")
+
+        def fails(*_, **__):
+            raise StoreError("gone")
+
+        monkeypatch.setattr(session_log, "tidy", fails)
+        assert acc.query("VACUUM d.t").metrics.engine == "none"
+    assert "couldn't be tidied up" in caplog.text
