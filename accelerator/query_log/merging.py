@@ -37,7 +37,6 @@ _GROUP_BYTES = 4 * 1024**2
 _EXPANDED_MAX = 64 * 1024**2
 _FEW = 8
 """Fewer files of a day are merged only once the day is over."""
-_FILES_MAX = 1000
 
 
 @dataclass(slots=True)
@@ -61,8 +60,8 @@ class _Stored:
         return self.file.bytes <= _SMALL_BYTES
 
     def may_hold(self, other: _Stored) -> bool:
-        """Whether it may have been made of that file."""
-        if not self.file.is_merged or other.modified_us > self.modified_us:
+        """Whether it, a merged file, may have been made of that file."""
+        if other.modified_us > self.modified_us:
             return False
         inside = self.file.oldest_us <= other.file.newest_us <= self.file.newest_us
         return inside and other is not self
@@ -77,7 +76,7 @@ class _Known:
     parts: frozenset[str]
 
 
-def merge(files: Files, *, now_us: int, files_max: int = _FILES_MAX) -> Merged:
+def merge(files: Files, *, now_us: int, files_max: int = 1000) -> Merged:
     """One round over at most so many files, the oldest days first; StoreError as of the store.
 
     Ages are told by the storage's times, counted from its newest file where the clock here is
@@ -89,7 +88,8 @@ def merge(files: Files, *, now_us: int, files_max: int = _FILES_MAX) -> Merged:
     for day, stored in sorted(days.items()):
         few = 2 if day < day_of(now_us - _AGE_US) else _FEW
         small = [one for one in stored if one.is_small and one.modified_us <= now_us - _AGE_US]
-        holders = [one for one in stored if any(map(one.may_hold, small))]
+        made = [one for one in stored if one.file.is_merged]
+        holders = [one for one in made if any(map(one.may_hold, small))]
         if (len(small) < few and not holders) or left <= 0:
             continue
         small = small[:left]

@@ -37,6 +37,8 @@ _RETRY_MAX_S = 600.0
 _TRIM_S = 3600.0
 _INTERVAL_MIN_S = 0.1
 _EXIT_S = 2.0
+_MERGED_MAX = 200
+"""Files that a writer merges at once: it has others to answer."""
 _MIB = 1024**2
 
 
@@ -77,12 +79,15 @@ class Written:
     failure: str | None
 
 
-def tidy(files: Files, limits: Limits, *, now_us: int) -> None:
-    """Deletes what is beyond the bounds and merges small files; StoreError as of the store."""
+def tidy(files: Files, limits: Limits, *, now_us: int, files_max: int = 5000) -> None:
+    """Deletes what is beyond the bounds and merges at most so many small files.
+
+    StoreError where the store can't be used.
+    """
     from accelerator.query_log.merging import merge  # imports parts of Arrow
 
     trim(files, days=limits.log_days, bytes_max=limits.log_bytes_max, now_us=now_us)
-    merge(files, now_us=now_us)
+    merge(files, now_us=now_us, files_max=files_max)
 
 
 class QueryLog:
@@ -308,7 +313,7 @@ class QueryLog:
             return
         self._trim_s = self._clock() + _TRIM_S
         try:
-            tidy(self._files, self._limits, now_us=self._now_us())
+            tidy(self._files, self._limits, now_us=self._now_us(), files_max=_MERGED_MAX)
         except (AcceleratorError, OSError, MemoryError, *UNFIT) as error:
             _log.info("old files of the query log are left: %s", error)
 

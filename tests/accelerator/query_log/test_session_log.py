@@ -340,7 +340,9 @@ def test_a_vacuum_and_the_daemon_merge_small_files(folder, logs):
     with accelerator.open(folder, query_log=logs) as acc:
         acc.query(f"CREATE CUBE c AS {TOTALS}")
         _old_files(folder)
-        make = encoded([record(1)], 0)  # the storage's newest file tells its clock
+        make = encoded(
+            [record(1, started_us=time.time_ns() // 1000)], 0
+        )  # the storage's newest file tells its clock
         store(folder).create(path_of(make.newest_us, make.oldest_us, "e" * 32, 1), make.data)
         acc.query("VACUUM d.t DRY RUN")
         assert not _merged(folder)
