@@ -341,13 +341,15 @@ def _show_statistics(statement: ShowStatistics, services: Services) -> Rows:
 def _show_queries(statement: ShowQueries, services: Services) -> Rows:
     from accelerator.query_log.shown import shown  # imports Arrow's compute module
 
+    services.log.unwritten()
     return shown(statement, services.store.files)
 
 
 def _show_cubes(statement: ShowCubes, services: Services) -> Rows:
     wanted = _table_uuid(services, statement.table)
+    uses = services.uses.known()
     return [
-        _cube_row(services, record)
+        _cube_row(services, record) | uses.of_cube(record.name, record.created_ms).columns()
         for name, record in sorted(services.store.registry().cubes.items())
         if wanted in (None, record.table_uuid)
     ]
@@ -358,10 +360,6 @@ def _cube_row(services: Services, record: CubeRecord) -> dict[str, Any]:
         "cube": record.name,
         "table": record.table,
         "created": record.created_ms,
-        "hits": services.uses.hits.get(record.id, 0),
-        "last_use": int(services.uses.last[record.id] * 1000)
-        if record.id in services.uses.last
-        else None,
         "published": record.published,
         "definition": record.sql,
     }
@@ -444,7 +442,10 @@ def vacuum(statement: VacuumTable, services: Services) -> Report:
         raise no_such_table(services, joined(statement.table))
     services.frames.sweep()  # what nobody reads any more holds nothing back
     scope = Scope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
-    return vacuuming.vacuum(services, table, scope)
+    report = vacuuming.vacuum(services, table, scope)
+    if not scope.dry_run:
+        services.log.tidy()
+    return report
 
 
 def _vacuum(statement: VacuumTable, services: Services) -> Rows:

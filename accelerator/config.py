@@ -258,6 +258,12 @@ class Config:
         "Who asks, for the exemptions of guards; `query` and `sql` may name another.",
         kind="text or none",
     )
+    source: str | None = setting(
+        None,
+        "The application that asks, as the query log names it; by default `accelerator cli`, or the"
+        " like, of those that come with the package.",
+        kind="text or none",
+    )
     guard_cross_joins: bool = setting(
         False, "Refuse queries that join relations without a predicate.", kind="switch"
     )
@@ -313,6 +319,12 @@ class Config:
         kind="whole number",
     )
 
+    query_log: bool = setting(
+        True,
+        "Write each statement to the query log in the store (`SHOW QUERIES`), where the store isn't"
+        " read-only.",
+        kind="switch",
+    )
     query_log_days: float = setting(
         14.0,
         "Days for which the query log is kept; 0: however old it gets.",

@@ -127,7 +127,9 @@ def connect(
             raise InterfaceError("a session that is open has its settings already")
         return Connection(session, owned=False)
     with _errors():
-        return Connection(accelerator.open(warehouse, **settings), owned=True)
+        opened = accelerator.open(warehouse, **settings)
+        opened.source = opened.source or "accelerator dbapi"
+        return Connection(opened, owned=True)
 
 
 class Connection:

@@ -101,6 +101,7 @@ class _Magic:
             raise ConfigError(f"one path is wanted, not {len(paths)}", hint=_USAGE)
         where = Path(paths[0]).expanduser() if paths else None
         opened = open_warehouse(where, **settings)
+        opened.source = opened.source or "accelerator ipython"
         self.close()
         self._opened = opened
         return opened

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -20,6 +21,16 @@ from accelerator.metrics import Metrics
 from rewrite.printable import some_of
 
 Batches = Generator[pa.RecordBatch, None, None]
+
+
+class Watch(Protocol):
+    """Who is told what becomes of a reader; it raises nothing, and is told of one end."""
+
+    def gave(self, batch: pa.RecordBatch, seconds: float) -> None:
+        """The next batch, and how long it was worked on."""
+
+    def ended(self, error: BaseException | None, *, whole: bool) -> None:
+        """Why no batch comes any more; `whole`: the last one was given."""
 
 
 class BatchReader:
@@ -57,6 +68,10 @@ class BatchReader:
         """All that haven't been read yet."""
         return pa.Table.from_batches(list(self), schema=self._schema)
 
+    def watched_by(self, watch: Watch) -> None:
+        """Tells it from now on; once, before a batch is asked for."""
+        self._running.watch = watch
+
     def close(self) -> None:
         """Ends the statement, once a batch that another thread waits for has come."""
         self._running.close("the reader was closed")
@@ -83,30 +98,41 @@ class _Running:
         self._batches, self._lock = batches, threading.Lock()
         self._error: Exception | None = None
         self.ended = False
+        self.watch: Watch | None = None
 
     def next(self) -> pa.RecordBatch | None:
         with self._lock:
             if self._error is not None:
                 raise self._error
+            began = time.perf_counter()
             try:
-                return next(self._batches)
+                batch = next(self._batches)
             except StopIteration:
-                self.ended = True
+                self._end(None, whole=True)
                 return None
             except BaseException as error:
                 if isinstance(error, Exception):
                     self._error = error
                 else:
                     self._error = CancelledError("the reading was interrupted")
-                self.ended = True
+                self._end(error)
                 raise
+            if self.watch is not None:
+                self.watch.gave(batch, time.perf_counter() - began)
+            return batch
+
+    def _end(self, error: BaseException | None, *, whole: bool = False) -> None:
+        """Nothing more comes; the end is told once."""
+        watch, self.watch, self.ended = self.watch, None, True
+        if watch is not None:
+            watch.ended(error, whole=whole)
 
     def close(self, why: str) -> None:
         with self._lock:
             self._batches.close()
             if not self.ended:
                 self._error = EngineError(why, hint="open another stream")
-                self.ended = True
+                self._end(None)
 
 
 class OpenStreams:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,3 +34,21 @@ def told_to(watch: Watch) -> Iterator[None]:
         yield
     finally:
         _WATCH.reset(token)
+
+
+def also_told_to(watch: Watch) -> Token[Watch | None]:
+    """As `told_to`, until `no_longer` is called, for who is told beside those that were before."""
+    outer = _WATCH.get()
+    if outer is None:
+        return _WATCH.set(watch)
+
+    def both(sql: str, plan: Plan) -> None:
+        outer(sql, plan)
+        watch(sql, plan)
+
+    return _WATCH.set(both)
+
+
+def no_longer(token: Token[Watch | None]) -> None:
+    """Ends what `also_told_to` began, in the same thread."""
+    _WATCH.reset(token)

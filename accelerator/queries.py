@@ -182,7 +182,6 @@ class Queries:
             if frame is None:
                 return session.sql(statement.bare)
             services.frames.hold(services.engine, frame, leases.pop_all())
-        services.uses.record(plan)
         return frame
 
     @cached_property
@@ -276,7 +275,6 @@ class Queries:
             metrics = Metrics(planning_ms=planned, fallback=found.line)
             return self._plain_query(statement, plan.figures_of(metrics, cached), plan)
         table, engine, counted = found
-        self.services.uses.record(plan)
         metrics = replace(
             plan.figures(counted),
             engine=engine,
@@ -394,7 +392,6 @@ class Queries:
             with services.duckdb.held.holding(tag):
                 declined = yield from self._computed(statement, rows, budget, tag)
             if declined is None:
-                services.uses.record(rows.plan)
                 return
             with budget.spent():
                 metrics = Metrics(fallback=declined.line)

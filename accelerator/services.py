@@ -23,10 +23,10 @@ from accelerator.iceberg import Lake
 from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
 from accelerator.open_streams import OpenStreams
 from accelerator.planner import Planner
+from accelerator.query_log.session_log import SessionLog
 from accelerator.scene import Parts
 from accelerator.stages import staged
 from accelerator.store import Store, local_folders
-from accelerator.uses import Uses
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
     from accelerator.indexing.builder import IndexBuilder
     from accelerator.indexing.probing import Indexes
+    from accelerator.query_log.uses import Uses
     from accelerator.relate.dimensions import Dimensions
 
 
@@ -50,7 +51,6 @@ class Services:
     duckdb: DuckDBEngine
     cancellation: Cancellation
     failures: Failures = field(default_factory=Failures)
-    uses: Uses = field(default_factory=Uses)
     frames: HeldFrames = field(default_factory=HeldFrames)
     streams: OpenStreams = field(default_factory=OpenStreams)
 
@@ -78,6 +78,18 @@ class Services:
     def engine(self) -> SparkEngine:
         """The Spark engine; its session starts when that is asked for."""
         return self.spark_source.engine()
+
+    @cached_property
+    def log(self) -> SessionLog:
+        """The query log, as far as the session writes it."""
+        return SessionLog(self.config, self.store.files)
+
+    @cached_property
+    def uses(self) -> Uses:
+        """Which cubes and indexes have answered, by the query log."""
+        from accelerator.query_log.uses import Uses  # imports Arrow's compute module
+
+        return Uses(self.store.files, self.log.unwritten)
 
     @cached_property
     def choice(self) -> EngineChoice:

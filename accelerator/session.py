@@ -68,6 +68,7 @@ class Accelerator:
     ) -> None:
         self._services = Services.of(config, lake, store, spark, context)
         self._queries = Queries(self._services)
+        self._log = self._services.log
         self._closed = False
         self.sampling = Sampling(self._queries, config.verify_sample)
 
@@ -98,6 +99,15 @@ class Accelerator:
     def config(self) -> Config:
         """The settings that it was opened with."""
         return self._services.config
+
+    @property
+    def source(self) -> str | None:
+        """The application that asks, as the query log names it; by default the setting."""
+        return self._log.source
+
+    @source.setter
+    def source(self, name: str | None) -> None:
+        self._log.source = name
 
     @property
     def spark(self) -> SparkSession:
@@ -141,10 +151,12 @@ class Accelerator:
         that takes longer than `timeout_s`, by default the setting, is stopped:
         StatementTimeoutError.
         """
-        sql = self._bound(sql, params, dialect)
-        statement = self.queries.guarded(sql, user, dialect, client)
-        with placed(sql):
-            return self.answered(statement, sql, self._limit(timeout_s))
+        self._check()
+        with self._log.asked(sql, user, dialect) as asked:
+            sql = self._bound(sql, params, dialect)
+            statement = self.queries.guarded(sql, user, dialect, client)
+            with placed(sql):
+                return asked.answered(self.answered(statement, sql, self._limit(timeout_s)))
 
     def stream(
         self,
@@ -166,14 +178,16 @@ class Accelerator:
         the time that you take between pieces. `user`, `dialect`, `client` and errors of guards as
         in `query`.
         """
-        sql = self._bound(sql, params, dialect)
-        statement = self.queries.guarded(sql, user, dialect, client)
-        limit = self._limit(timeout_s)
-        with placed(sql):
-            answer = self.opened(statement, sql, limit)
-        if isinstance(answer, BatchReader):
-            return answer
-        table = answer.arrow()
+        self._check()
+        with self._log.asked(sql, user, dialect) as asked:
+            sql = self._bound(sql, params, dialect)
+            statement = self.queries.guarded(sql, user, dialect, client)
+            limit = self._limit(timeout_s)
+            with placed(sql):
+                answer = self.opened(statement, sql, limit)
+            if isinstance(answer, BatchReader):
+                return asked.streamed(answer)
+            table = asked.answered(answer).arrow()
         batches = (one for one in table.to_batches())
         return self.services.streams.reader(table.schema, answer.metrics, batches)
 
@@ -190,20 +204,25 @@ class Accelerator:
         A query's frame is lazy: what it reads stays while it, or one derived from it, may be.
         `params`, `user`, `dialect` and errors of guards as in `query`.
         """
-        sql = self._bound(sql, params, dialect)
-        statement = self.queries.guarded(sql, user, dialect)
-        if isinstance(statement, Query):
-            return self.queries.frame(statement)
-        if isinstance(statement, Other) or not self._is_ours(statement):
-            self.queries.check(statement)
-            return self.spark.sql(sql)
-        with placed(sql):
-            rows = self._run(statement, self._limit(None))
-        return self.spark.createDataFrame(rows)
+        self._check()
+        with self._log.asked(sql, user, dialect) as asked:
+            sql = self._bound(sql, params, dialect)
+            statement = self.queries.guarded(sql, user, dialect)
+            if isinstance(statement, Query):
+                frame = self.queries.frame(statement)
+                asked.framed()
+                return frame
+            if isinstance(statement, Other) or not self._is_ours(statement):
+                self.queries.check(statement)
+                return self.spark.sql(sql)
+            with placed(sql):
+                rows = self._run(statement, self._limit(None))
+            return self.spark.createDataFrame(rows)
 
     def execute(self, sql: str, *, dialect: str | None = None) -> pa.Table:
         """Runs a statement of our own; its answer as rows."""
-        with placed(sql):
+        self._check()
+        with self._log.asked(sql, None, dialect), placed(sql):
             return self._run(self.queries.guarded(sql, None, dialect), self._limit(None))
 
     def _bound(self, sql: str, params: Parameters | None, dialect: str | None) -> str:
@@ -341,7 +360,9 @@ class Accelerator:
         """
         from accelerator.query_log.reader import read  # imports Arrow's compute module
 
-        return read(self.services.store.files, since, until, limit)
+        files = self.services.store.files
+        self._log.unwritten()
+        return read(files, since, until, limit)
 
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""
@@ -404,8 +425,10 @@ class Accelerator:
                 from accelerator.maintenance.exporter import served  # imports an HTTP server
 
                 watch = ends.enter_context(served(metrics))
-            store = self.services.store
-            maintain(store, vacuum, schedule, tell, stop=stop, rounds=rounds, watch=watch)
+            store, tidy = self.services.store, self._log.tidy
+            maintain(
+                store, vacuum, schedule, tell, stop=stop, rounds=rounds, watch=watch, tidy=tidy
+            )
 
     def undrop(self, name: str, *, as_: str | None = None) -> str:
         """Brings a dropped cube back from the recycle bin, built as it was; its name now.
@@ -430,7 +453,10 @@ class Accelerator:
             return
         self.sampling.close(self.cancel)
         self._closed = True
-        self._services.close()
+        try:
+            self._services.close()
+        finally:
+            self._log.close()  # streams that were open have ended
 
     def __repr__(self) -> str:
         if self._closed:

@@ -142,7 +142,9 @@ def open_session(
 def _opened(config: Config, create: bool) -> Session:
     from accelerator.opening import open_loaded
 
-    return open_loaded(config, create=create)
+    opened = open_loaded(config, create=create)
+    opened.source = opened.source or "accelerator cli"
+    return opened
 
 
 def settings_of(

@@ -110,7 +110,7 @@ class Gateway:
         self.address = ""
         """Where clients find it, once it listens."""
         self.history = History(settings.history_max)
-        self.log = opened(config) if settings.query_log and not config.store_read_only else None
+        self.log = opened(config) if config.query_log and not config.store_read_only else None
         self.timeline = Timeline()
         self.monitoring = Monitoring(
             Parts(

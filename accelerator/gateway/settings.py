@@ -106,9 +106,6 @@ class GatewaySettings:
     maintenance_snapshots: bool = setting(
         False, "Expire the tables' own old snapshots too, for which Spark starts.", kind="switch"
     )
-    query_log: bool = setting(
-        True, "Write each statement to the query log in the store (`SHOW QUERIES`).", kind="switch"
-    )
     statement_memory_bytes: int = setting(
         256 * 1024**2,
         "What a statement is thought to take, for limits of memory, while none of its shape ended.",

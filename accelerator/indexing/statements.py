@@ -151,8 +151,9 @@ def show(services: Services, table_uuid: str | None) -> list[dict[str, Any]]:
     filters of ranges the build did it, by ranges without a value.
     """
     registry = services.store.registry(fresh=True)
+    uses = services.uses.known()
     return [
-        _row(services, record)
+        _row(services, record) | uses.of_index(record.name, record.created_ms).columns()
         for _, record in sorted(registry.indexes.items())
         if table_uuid in (None, record.table_uuid)
     ]

@@ -104,10 +104,12 @@ def maintain(
     rounds: int | None = None,
     watch: Watch | None = None,
     chance: random.Random | None = None,
+    tidy: Callable[[], None] | None = None,
 ) -> None:
     """Runs rounds until `stop` is set, or so many; `tell` hears of each table's vacuum.
 
-    `watch` hears of them before, and of the rounds.
+    `watch` hears of them before, and of the rounds. Each round ends with `tidy`, which raises
+    nothing.
     """
     chance = chance or random.Random()
     number = 0
@@ -120,6 +122,8 @@ def maintain(
             tell(done)
             if stop.is_set():
                 return
+        if tidy is not None:
+            tidy()
         if watch is not None:
             watch.ended(_ended(store, time.perf_counter() - began, failed=failed))
         number += 1

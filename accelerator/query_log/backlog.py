@@ -53,6 +53,11 @@ class Backlog:
                 lost, self._lost = self._lost, 0
             return found, lost
 
+    def all(self) -> list[Record]:
+        """Those that wait, the oldest first."""
+        with self._lock:
+            return [record for _, record in self._waiting]
+
     def lose(self, records: int, untold: int | None = None) -> None:
         """So many can't be written; `untold`, by default these, the next file has to tell of."""
         with self._lock:

@@ -14,6 +14,8 @@ from datetime import UTC, datetime, timedelta
 from accelerator.query_log.record import TIME_MAX
 
 FOLDER = "log/v1"
+MERGED = 0
+"""The number of files that were merged; a process counts its own from 1."""
 _FORMAT = "%Y%m%dT%H%M%S%f"
 _TIME = r"(\d{8}T\d{12})"
 _PATH = re.compile(
@@ -27,12 +29,25 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file of the log by its name; times are Unix time in microseconds."""
+    """A file of the log by its name; times are Unix time in microseconds.
+
+    `id` is its process and number: no other file has it.
+    """
 
     path: str
     newest_us: int
     oldest_us: int
     bytes: int = 0
+
+    @property
+    def id(self) -> str:
+        """Behind the times in its name."""
+        return self.path.rpartition("/")[2].split("-", 2)[2].removesuffix(".parquet")
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether its name says that it was merged."""
+        return int(self.id.partition("-")[2]) == MERGED
 
 
 def path_of(newest_us: int, oldest_us: int, process: str, number: int) -> str:

@@ -18,13 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from accelerator.errors import QueryLogError, StoreError
-from accelerator.query_log.encoding import FILE_BYTES_MAX, DamagedError, NewerError, decoded
+from accelerator.query_log.decoding import FILE_BYTES_MAX, DamagedError, NewerError, decoded
+from accelerator.query_log.parts import begins
 from accelerator.query_log.paths import FOLDER, LogFile, day_of, is_day, log_file, micros_of
 from accelerator.query_log.record import TIME_MAX, arrow_schema
 from accelerator.store.entries import is_draft
 from accelerator.store.files import Files
 
 LIMIT_MAX = 100_000
+_LOOKS = 3
+"""So often it's begun anew where a file that was listed is gone: its rows may stand in another."""
 BYTES_MAX = 1024**3
 """So much of rows is held at most; older ones are left out."""
 _log = logging.getLogger("accelerator")
@@ -71,8 +74,12 @@ def look(
         raise QueryLogError(
             f"{limit} rows of the query log can't be read", hint=f"give 0 to {LIMIT_MAX:,}"
         )
-    looking = _Looking(files, _micros(since, 0), _micros(until, TIME_MAX + 1), limit)
-    found = looking.found()
+    bounds = _micros(since, 0), _micros(until, TIME_MAX + 1)
+    for _ in range(_LOOKS):
+        looking = _Looking(files, *bounds, limit)
+        found = looking.found()
+        if not looking.is_gone:
+            break
     if found.skipped:
         told = ", ".join(f"{count} {why}" for why, count in sorted(found.skipped.items()))
         _log.warning("files of the query log were passed over: %s", told)
@@ -91,7 +98,11 @@ def _micros(time: datetime | None, otherwise: int) -> int:
 
 
 class _Looking:
-    """One reading. `_starts` are the beginnings of the newest rows so far, the oldest on top."""
+    """One reading. `_starts` are the beginnings of the newest rows so far, the oldest on top.
+
+    `_taken` are the parts whose rows were looked at: a merged file may stand beside those that it
+    was made of, or beside another of the same.
+    """
 
     def __init__(self, files: Files, since_us: int, until_us: int, limit: int) -> None:
         self._files, self._since_us, self._until_us = files, since_us, until_us
@@ -100,7 +111,8 @@ class _Looking:
         self._starts: list[int] = []
         self._parts: list[pa.Table] = []
         self._bytes = self._opened = self._lost = 0
-        self._is_cut = False
+        self._taken: set[str] = set()
+        self._is_cut = self.is_gone = False
 
     def found(self) -> Found:
         """The rows, of as few files as may have them."""
@@ -125,7 +137,9 @@ class _Looking:
         for day in sorted(days, reverse=True):
             if day < oldest:
                 return
-            yield from sorted(self._of_day(day), key=lambda one: one.newest_us, reverse=True)
+            # A merged file comes before those that it was made of, which then aren't opened.
+            key = lambda one: (one.newest_us, one.is_merged)  # noqa: E731
+            yield from sorted(self._of_day(day), key=key, reverse=True)
 
     def _of_day(self, day: str) -> Iterator[LogFile]:
         for entry in self._files.entries(f"{FOLDER}/{day}"):
@@ -137,6 +151,8 @@ class _Looking:
                 yield one
 
     def _read(self, file: LogFile) -> None:
+        if file.id in self._taken:
+            return
         self._opened += 1
         if file.bytes > FILE_BYTES_MAX:
             self._skip("damaged", file, f"it has {file.bytes} bytes")
@@ -144,8 +160,8 @@ class _Looking:
         try:
             data = self._files.read_range(file.path, 0, file.bytes)
             part = decoded(data)
-        except FileNotFoundError:  # a writer has deleted it meanwhile
-            return
+        except FileNotFoundError:  # a writer has deleted it meanwhile, or merged it
+            self.is_gone = True
         except StoreError as error:
             self._skip("unreadable", file, error.message)
         except NewerError as error:
@@ -153,8 +169,15 @@ class _Looking:
         except DamagedError as error:
             self._skip("damaged", file, str(error))
         else:
-            self._lost += part.lost
-            self._take(part.rows)
+            own = begins(part.parts_of(file.id))
+            new = [(one, row) for one, row in own if one.id not in self._taken]
+            self._taken.update(one.id for one, _ in new)
+            self._lost += sum(one.lost for one, _ in new)
+            if len(new) == len(own):
+                self._take(part.rows)
+                return
+            for one, row in new:
+                self._take(part.rows.slice(row, one.rows))
 
     def _skip(self, why: str, file: LogFile, told: str) -> None:
         self._skipped[why] += 1

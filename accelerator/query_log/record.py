@@ -21,6 +21,10 @@ Process = Literal["gateway", "session"]
 
 LIST_MAX = 32
 """Of a column of lists each has at most so many elements; the first ones are kept."""
+READ_MAX = 20_000
+"""Characters of a statement that are looked at; more than a record keeps."""
+ROWS_MAX = 20_000
+"""Rows of a file that readers take; processes write a tenth of it at most, merges the rest."""
 TIME_MAX = 253_402_300_799_999_999
 """The last microsecond of the year 9999."""
 _REASON = re.compile(r"([a-z][a-z0-9_]*): ")

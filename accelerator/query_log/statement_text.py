@@ -17,13 +17,12 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from accelerator.errors import UNFIT
-from accelerator.query_log.record import COLUMN_OF, bounded
+from accelerator.query_log.alike import without_constants
+from accelerator.query_log.record import COLUMN_OF, READ_MAX, bounded
 from accelerator.redaction import is_secret
 from accelerator.statements.reader import QUERY_WORDS
 from accelerator.statements.text import first_word
 
-READ_MAX = 20_000
-"""Characters of a statement that are looked at; more than a record keeps."""
 _MESSAGE_MAX = 8192
 _SECRET_MIN = 4
 """Shorter ones stand in other words as well."""
@@ -77,16 +76,38 @@ class Told:
 
 @lru_cache(256)
 def told(sql: str, dialect: str) -> Told:
-    """What the log keeps of a statement; of a long one the beginning, and no shape."""
+    """What the log keeps of a statement; of a long one the beginning, and no shape.
+
+    Statements that differ in constants alone are cut into words once.
+    """
+    bare = without_constants(sql, dialect) if len(sql) < READ_MAX else None
+    if bare is None:
+        return read(sql, dialect)
+    alike = _alike(bare, dialect)
+    if alike is None:
+        return read(sql, dialect)
+    return Told(bounded(sql, COLUMN_OF["sql"].most), alike.shape, alike.shape_text, alike.secrets)
+
+
+@lru_cache(512)
+def _alike(bare: str, dialect: str) -> Told | None:
+    """What holds for all statements of which that is left; None where each has to be read."""
+    found = read(bare, dialect)
+    whole = found.text == bounded(bare, COLUMN_OF["sql"].most)
+    return found if whole and found.shape is not None and found.secrets == frozenset() else None
+
+
+def read(sql: str, dialect: str) -> Told:
+    """The same by the statement's own words."""
     most = COLUMN_OF["sql"].most
-    read = sql[:READ_MAX]
-    first = first_word(read)
-    tokens = _tokens(read, first.end, dialect, is_cut=len(sql) >= READ_MAX)
+    begun = sql[:READ_MAX]
+    first = first_word(begun)
+    tokens = _tokens(begun, first.end, dialect, is_cut=len(sql) >= READ_MAX)
     if tokens is None:
-        return Told(bounded(_logins(_before_secrets(read, set())), most), None, None, None)
+        return Told(bounded(_logins(_before_secrets(begun, set())), most), None, None, None)
     is_query = first.text in _QUERIES
     found: set[str] = set()
-    text = bounded(_logins(_without_secrets(read, first.end, tokens, is_query, found)), most)
+    text = bounded(_logins(_without_secrets(begun, first.end, tokens, is_query, found)), most)
     secrets = frozenset(one for one in found if len(one) >= _SECRET_MIN)
     if not is_query or len(sql) > READ_MAX:
         return Told(text, None, None, secrets)

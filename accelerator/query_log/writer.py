@@ -8,6 +8,7 @@ kept, and how many were lost stands in the next file.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import threading
@@ -16,16 +17,18 @@ import uuid
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from accelerator.config import Config
 from accelerator.errors import UNFIT, AcceleratorError
 from accelerator.query_log.backlog import Backlog
 from accelerator.query_log.bounds import trim
-from accelerator.query_log.encoding import ROWS_MAX, Encoded, encoded
 from accelerator.query_log.paths import path_of
-from accelerator.query_log.record import Record
-from accelerator.query_log.statement_text import READ_MAX
+from accelerator.query_log.record import READ_MAX, ROWS_MAX, Record
 from accelerator.store.files import Files
+
+if TYPE_CHECKING:
+    from accelerator.query_log.encoding import Encoded
 
 _log = logging.getLogger("accelerator")
 _AHEAD_US = 3_600_000_000
@@ -33,6 +36,9 @@ _AHEAD_US = 3_600_000_000
 _RETRY_MAX_S = 600.0
 _TRIM_S = 3600.0
 _INTERVAL_MIN_S = 0.1
+_EXIT_S = 2.0
+_MERGED_MAX = 200
+"""Files that a writer merges at once: it has others to answer."""
 _MIB = 1024**2
 
 
@@ -73,6 +79,17 @@ class Written:
     failure: str | None
 
 
+def tidy(files: Files, limits: Limits, *, now_us: int, files_max: int = 5000) -> None:
+    """Deletes what is beyond the bounds and merges at most so many small files.
+
+    StoreError where the store can't be used.
+    """
+    from accelerator.query_log.merging import merge  # imports parts of Arrow
+
+    trim(files, days=limits.log_days, bytes_max=limits.log_bytes_max, now_us=now_us)
+    merge(files, now_us=now_us, files_max=files_max)
+
+
 class QueryLog:
     """The log of one process in one store; threads share it. Its own thread starts with `add`.
 
@@ -90,7 +107,7 @@ class QueryLog:
     ) -> None:
         self._files, self._limits = files, limits or Limits()
         self._clock, self._now_us = clock, now_us
-        self._file_records = max(1, min(self._limits.file_records, ROWS_MAX))
+        self._file_records = max(1, min(self._limits.file_records, ROWS_MAX // 10))
         self._closed = False
         self._begin()
         _logs.add(self)
@@ -100,12 +117,14 @@ class QueryLog:
         self._process, self._number, self._last_us = uuid.uuid4().hex, 0, 0
         self._backlog = Backlog(self._limits.backlog_records, self._limits.backlog_chars)
         self._pending: tuple[str, Encoded] | None = None
+        self._writing: list[Record] = []
         self._records = self._files_written = self._failures = 0
         self._failure: str | None = None
         self._retry_s = self._trim_s = -float("inf")
         self._wake, self._starting = threading.Event(), threading.Lock()
         self._answered = threading.Condition()
         self._asked = self._done = 0
+        self._is_through = True
         self._thread: threading.Thread | None = None
 
     # Hot path
@@ -122,7 +141,7 @@ class QueryLog:
         except UNFIT:  # a field of another type
             self._backlog.lose(1)
             return
-        if waiting >= self._file_records:
+        if waiting % self._file_records == 0:
             self._wake.set()
         if self._thread is None:
             self._start()
@@ -150,20 +169,31 @@ class QueryLog:
             asked = self._asked
             self._wake.set()
             self._answered.wait_for(lambda: self._done >= asked, timeout_s)
-            return self._done >= asked and not self._is_behind
+            ended = self._thread is None or not self._thread.is_alive()
+            return self._done >= asked and (not self._is_behind if ended else self._is_through)
 
     def close(self, timeout_s: float = 5.0) -> bool:
         """Writes what waits and ends the thread; False where that took longer, or failed.
 
         What is added later is lost.
         """
+        ends = time.monotonic() + timeout_s
         self.flush(timeout_s)
-        self._closed = True
+        self.leave()
         thread = self._thread
-        self._wake.set()
-        if thread is not None:
-            thread.join(timeout_s)
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(max(0.0, ends - time.monotonic()))
         return not self._is_behind
+
+    def leave(self) -> None:
+        """As `close`, but nobody waits."""
+        self._closed = True
+        self._wake.set()
+
+    def waiting(self) -> list[Record]:
+        """What isn't in the store yet."""
+        writing = self._writing
+        return [*writing, *self._backlog.all()]
 
     def written(self) -> Written:
         """What it has done so far."""
@@ -184,6 +214,9 @@ class QueryLog:
         finally:
             if not self._closed:  # by a fault that nobody foresaw: the next record starts another
                 self._thread = None
+            with self._answered:
+                self._done = self._asked
+                self._answered.notify_all()
 
     def _round(self) -> bool:
         """One interval, or less where somebody waits; whether there's another one."""
@@ -191,7 +224,7 @@ class QueryLog:
         self._wake.clear()
         closed, asked = self._closed, self._asked
         try:
-            self._write(forced=closed or asked > self._done)
+            self._is_through = self._write(forced=closed or asked > self._done)
         finally:
             with self._answered:
                 self._done = asked
@@ -200,18 +233,28 @@ class QueryLog:
             self._trim()
         return not closed
 
-    def _write(self, *, forced: bool) -> None:
-        """Writes all that waits, file after file, until one fails."""
-        if not forced and self._clock() < self._retry_s:
-            return
-        while self._pending is not None or len(self._backlog):
-            if self._pending is None and not self._take():
-                continue
-            if not self._put():
-                return
+    def _write(self, *, forced: bool) -> bool:
+        """Writes all that waits now, file after file, until one fails; whether none did.
 
-    def _take(self) -> bool:
-        """Makes the next file's bytes; they and their name stay the same until they're written."""
+        What comes meanwhile waits for the next round, or each file would be smaller than the last.
+        """
+        if not forced and self._clock() < self._retry_s:
+            return False
+        left = len(self._backlog)
+        while self._pending is not None or left > 0:
+            if self._pending is None:
+                left -= self._take()
+            if self._pending is not None and not self._put():
+                return False
+        return True
+
+    def _take(self) -> int:
+        """Makes the next file's bytes, of so many records.
+
+        They and their name stay the same until they're written.
+        """
+        from accelerator.query_log.encoding import encoded  # imports parts of Arrow
+
         limits = self._limits
         records, lost = self._backlog.take(self._file_records, limits.file_chars)
         try:
@@ -219,14 +262,13 @@ class QueryLog:
         except (AcceleratorError, OSError, MemoryError, *UNFIT) as error:
             self._backlog.lose(len(records), untold=len(records) + lost)
             self._fail(error)
-            return False
+            return max(1, len(records))
         if made.refused:
             _log.warning("the query log: %d records have values of other types", made.refused)
             self._backlog.lose(made.refused, untold=0 if made.rows else made.refused + lost)
-        if not made.rows:
-            return False
-        self._pending = (self._named(made), made)
-        return True
+        if made.rows:
+            self._pending, self._writing = (self._named(made), made), records
+        return max(1, len(records))
 
     def _named(self, made: Encoded) -> str:
         """The file's name, not before the last one's, unless that was far ahead of the clock."""
@@ -249,7 +291,7 @@ class QueryLog:
         except (AcceleratorError, OSError, MemoryError, *UNFIT) as error:
             self._fail(error)
             return False
-        self._pending = None
+        self._pending, self._writing = None, []
         self._records += made.rows
         self._files_written += 1
         if self._failures:
@@ -270,15 +312,9 @@ class QueryLog:
         if self._clock() < self._trim_s or not self._files_written:
             return
         self._trim_s = self._clock() + _TRIM_S
-        limits = self._limits
         try:
-            trim(
-                self._files,
-                days=limits.log_days,
-                bytes_max=limits.log_bytes_max,
-                now_us=self._now_us(),
-            )
-        except (AcceleratorError, OSError, *UNFIT) as error:
+            tidy(self._files, self._limits, now_us=self._now_us(), files_max=_MERGED_MAX)
+        except (AcceleratorError, OSError, MemoryError, *UNFIT) as error:
             _log.info("old files of the query log are left: %s", error)
 
     def _forked(self) -> None:
@@ -293,5 +329,17 @@ def _after_fork() -> None:
         one._forked()
 
 
+def _at_exit() -> None:
+    """What sessions that nobody has closed were asked is written, if that takes no long time."""
+    open_logs = [one for one in list(_logs) if not one._closed]
+    for one in open_logs:
+        one.leave()
+    ends = time.monotonic() + _EXIT_S
+    for thread in [one._thread for one in open_logs]:
+        if thread is not None:
+            thread.join(max(0.0, ends - time.monotonic()))
+
+
+atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

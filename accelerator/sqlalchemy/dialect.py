@@ -79,6 +79,8 @@ class AcceleratorDialect(default.DefaultDialect):
         """A connection whose statements are in Spark's dialect, as they're compiled."""
         made = dbapi.connect(*cargs, **cparams)
         made.dialect = "spark"
+        if "session" not in cparams and made.session.config.source is None:
+            made.session.source = "accelerator sqlalchemy"
         return made
 
     def do_rollback(self, dbapi_connection: Any) -> None:

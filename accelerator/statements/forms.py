@@ -95,7 +95,7 @@ FORMS = (
         kinds.ShowIndexes,
         "index string, table string, kind string, column string, files_covered bigint,"
         " files_total bigint, bytes bigint, bits_per_row double, false_positive_rate double,"
-        " modes string, options string, created time, status string",
+        " modes string, options string, created time, hits bigint, last_use time, status string",
         "SHOW INDEXES ON orders",
         always=True,
     ),

@@ -99,6 +99,7 @@ def said(mistake: Mistake, at: Places, root: Path) -> str:
     called = [filled(one) for one in mistake.run]
     command = ["-c", script] if mistake.python else ["-m", "accelerator", *called]
     given = {name: filled(value) for name, value in mistake.environment.items()}
+    given.setdefault("ACCELERATOR_QUERY_LOG", "false")  # a mistake leaves nothing else
     search = os.pathsep.join(filter(None, [given.pop("PYTHONPATH", ""), str(_HOUSE)]))
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", *command],

@@ -33,7 +33,9 @@ class Sessions:
 
     def __init__(self, config: Config, *, spark: bool, zones_max: int) -> None:
         """Without `spark` none of them starts one."""
-        self._config, self._spark, self._max = config, spark, max(1, zones_max)
+        # What they are asked is for the gateway to log: it knows who has asked, and for how long.
+        self._config = replace(config, query_log=False)
+        self._spark, self._max = spark, max(1, zones_max)
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._lock = threading.Lock()
         self.zone = time_zone(config)

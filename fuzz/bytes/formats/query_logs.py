@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from accelerator.query_log.encoding import DamagedError, NewerError, decoded, encoded
+from accelerator.query_log.decoding import DamagedError, NewerError, decoded
+from accelerator.query_log.encoding import encoded
 from accelerator.query_log.record import COLUMN_OF, LIST_MAX, Record, arrow_schema
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelerator.metrics import Metrics
-from accelerator.query_log import encoding
-from accelerator.query_log.encoding import DamagedError, NewerError, decoded, encoded
+from accelerator.query_log import decoding
+from accelerator.query_log.decoding import DamagedError, NewerError, decoded
+from accelerator.query_log.encoding import encoded
 from accelerator.query_log.page_sizes import MAGIC, sizes_of
 from accelerator.query_log.record import COLUMN_OF, LIST_MAX, TIME_MAX, arrow_schema, figures
 from tests.accelerator.query_log.log_samples import NOW_US, record
@@ -215,7 +216,7 @@ LONG = "x" * (16 * 1024 + 1)
         _written(_table(started=pa.array([0, 1], pa.timestamp("us")))),
         _written(_table(sql=pa.array([b"\xff\xfe", b"a"]).view(pa.string()))),
         _written(_table().append_column("id", pa.array(["a", "b"]))),
-        _written(pa.concat_tables([_table()] * 1001)),
+        _written(pa.concat_tables([_table()] * 10_001)),
         _written(_table(), row_group_size=1, compression="none")[:-20],
         _written(_table(), use_dictionary=False, column_encoding={"sql": "DELTA_BYTE_ARRAY"}),
         _written(_table()).replace(b"parquet-cpp-arrow", b"parquet-mr version"[:17]),
@@ -229,7 +230,7 @@ def test_what_is_no_file_of_the_log_is_damaged(data):
 
 def test_files_that_expand_are_refused_before_they_do(monkeypatch):
     """A text of 30 MB takes some KB; a row that is there again and again some bytes."""
-    monkeypatch.setattr(encoding, "EXPANDED_BYTES_MAX", 20_000_000)
+    monkeypatch.setattr(decoding, "EXPANDED_BYTES_MAX", 20_000_000)
     before = pa.total_allocated_bytes()
     bombs = [
         _written(_table(sql=pa.array(["x" * 30_000_000, "a"])), compression="zstd"),
@@ -302,7 +303,7 @@ def test_a_file_that_cannot_be_held_in_memory_is_damaged(monkeypatch):
     def full(*_args, **_more):
         raise pa.ArrowMemoryError("malloc of size 9 failed")
 
-    monkeypatch.setattr(encoding.pq, "ParquetFile", full)
+    monkeypatch.setattr(decoding.pq, "ParquetFile", full)
     with pytest.raises(DamagedError, match="malloc"):
         decoded(BYTES)
 

@@ -24,7 +24,7 @@ def folder(pristine):
 
 @pytest.fixture
 def acc(folder):
-    with accelerator.open(folder) as session:
+    with accelerator.open(folder, query_log=False) as session:
         yield session
         assert not session.spark_started
 
