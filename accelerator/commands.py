@@ -32,6 +32,7 @@ from accelerator.errors import (
 from accelerator.indexing import statements as indexing
 from accelerator.maintenance import recycle_bin, vacuuming
 from accelerator.maintenance.vacuuming import Scope
+from accelerator.refresh import statements as refreshing
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import (
     AddConstraint,
@@ -50,6 +51,8 @@ from accelerator.statements.kinds import (
     NotBuilt,
     OptimizeTable,
     PublishCube,
+    RefreshCube,
+    RefreshIndex,
     ShowConstraints,
     ShowCubes,
     ShowIndexes,
@@ -346,14 +349,15 @@ def _show_queries(statement: ShowQueries, services: Services) -> Rows:
 
 def _show_cubes(statement: ShowCubes, services: Services) -> Rows:
     wanted = _table_uuid(services, statement.table)
+    followed = refreshing.Shown(services)
     return [
-        _cube_row(services, record)
+        _cube_row(services, record, followed)
         for name, record in sorted(services.store.registry().cubes.items())
         if wanted in (None, record.table_uuid)
     ]
 
 
-def _cube_row(services: Services, record: CubeRecord) -> dict[str, Any]:
+def _cube_row(services: Services, record: CubeRecord, followed: refreshing.Shown) -> dict[str, Any]:
     row: dict[str, Any] = {
         "cube": record.name,
         "table": record.table,
@@ -364,6 +368,7 @@ def _cube_row(services: Services, record: CubeRecord) -> dict[str, Any]:
         else None,
         "published": record.published,
         "definition": record.sql,
+        **followed.of(record),
     }
     try:
         target = services.builder.target(record)
@@ -378,6 +383,7 @@ def _cube_row(services: Services, record: CubeRecord) -> dict[str, Any]:
         "segments": len(coverage.segments),
         "rows": sum(s.rows for s in coverage.segments),
         "bytes": sum(s.bytes for s in coverage.segments),
+        "lag_s": followed.lag_of_cube(target),
         "status": status if record.disabled is None else f"disabled: {record.disabled}",
     }
 
@@ -463,6 +469,8 @@ _RUN: Mapping[type, Run] = {
     CreateIndex: _create_index,
     BuildIndex: indexing.build_named,
     DropIndex: _drop_index,
+    RefreshCube: refreshing.set_cube,
+    RefreshIndex: refreshing.set_index,
     ShowIndexes: _show_indexes,
     UndropCube: _undrop,
     ShowCubes: _show_cubes,

@@ -106,6 +106,11 @@ class GatewaySettings:
     maintenance_snapshots: bool = setting(
         False, "Expire the tables' own old snapshots too, for which Spark starts.", kind="switch"
     )
+    maintenance_refresh: bool = setting(
+        True,
+        "Bring cubes and indexes up to date, as `SET REFRESH` says, with `maintenance`.",
+        kind="switch",
+    )
     query_log: bool = setting(
         True, "Write each statement to the query log in the store (`SHOW QUERIES`).", kind="switch"
     )

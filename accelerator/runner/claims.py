@@ -139,7 +139,7 @@ class Claims:
         """Whether a `claim` of the key could succeed, by what was just seen of it."""
         return seen is None or self._is_over(key, seen, self._now_ms(), self._clock())
 
-    def keys(self) -> tuple[str, ...]:
+    def known_keys(self) -> tuple[str, ...]:
         """All keys that there are claims of."""
         return self._files.folders(FOLDER)
 
