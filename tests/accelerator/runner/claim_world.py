@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 
+from accelerator.errors import StoreError
 from accelerator.runner.claims import Claims, Progress
 
 KEY = "refresh-x"
@@ -150,7 +151,7 @@ class Process:
             order()
         except Killed:
             pass
-        except Exception as error:
+        except (StoreError, ValueError) as error:
             self.error = error
         finally:
             thread, self._thread = self._thread, None
