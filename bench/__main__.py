@@ -7,7 +7,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import demo, first_minutes, house, indexes, metadata, planner, relate, store, suite
+from bench import (
+    demo,
+    first_minutes,
+    house,
+    indexes,
+    metadata,
+    planner,
+    relate,
+    services_daemon,
+    store,
+    suite,
+)
 from bench.gateway import run as gateway
 from bench.ssb import run as ssb
 from bench.tpc import run as tpc
@@ -29,6 +40,9 @@ BENCHES: dict[str, Entry] = {
     ),
     "suite": Entry("the tests: how long, how many, which faults", suite.add_arguments, suite.run),
     "gateway": Entry("Trino's protocol: speed, tools", gateway.add_arguments, gateway.run),
+    "services": Entry(
+        "daemons: lag, built twice, lost", services_daemon.add_arguments, services_daemon.run
+    ),
     "house": Entry("our own code: rooms, imports, walks", house.add_arguments, house.run),
     "store": Entry("the store at size: vacuum, commits", store.add_arguments, store.run),
     "metadata": Entry("answers from manifests at size", metadata.add_arguments, metadata.run),
