@@ -37,7 +37,7 @@ MARGIN_MS = 120_000
 """What the wall clocks of two machines may differ by."""
 _FUTURE_MS = 86_400_000
 """No clock is wrong by so much: what ends later is no claim."""
-_BYTES_MAX = 65_536
+_BYTES_MAX, _LAST_MAX = 65_536, 32_768
 _TRIES = 5
 _FORMAT = 1
 _log = logging.getLogger("accelerator")
@@ -202,13 +202,13 @@ class Claims:
             token = text_of(claim["token"])
             mark = f"{mark} {token}"
             expires, progress = whole_of(claim["expires_ms"]), Progress()
-            last = _object_or_none(claim["last"])
+            last = _last(claim["last"])
             if number:
                 told = self._json(path_of(key, epoch, str(number)))
                 expires = max(expires, whole_of(told["expires_ms"]))
                 progress = Progress(whole_of(told["done"]), whole_of(told["total"]))
             if ended:
-                last = _object_or_none(self._json(path_of(key, epoch, "end"))["last"])
+                last = _last(self._json(path_of(key, epoch, "end"))["last"])
             return Seen(
                 epoch,
                 mark,
@@ -349,6 +349,12 @@ def path_of(key: str, epoch: int, part: str = "") -> str:
 
 def _folder(key: str) -> str:
     return f"{FOLDER}/{name_of(key)}"
+
+
+def _last(value: object) -> Json | None:
+    """What an end says; what is longer than any end is nothing, since the next claim keeps it."""
+    found = _object_or_none(value)
+    return None if len(json.dumps(found)) > _LAST_MAX else found
 
 
 def _object_or_none(value: object) -> Json | None:
