@@ -138,7 +138,7 @@ def killed(options: argparse.Namespace, report: Report) -> None:
     """`lost`: cubes and indexes that don't cover all after daemons were killed at random."""
     root = _emptied("services-killed")
     made(root)
-    found = killed_at_random(root, options.minutes * 60, options.seed)
+    found = killed_at_random(root, options.seed, seconds=options.minutes * 60)
     report.details["killed"] = found
     report.figures["lost"] = found["lost"]
 

@@ -74,7 +74,8 @@ class _Followed:
 
     `looked` is the state, and the version of the table's store, that `lacks` is of; None there: it
     can't be told what it lacks, so that a build is to say why. `checked` is the state for which
-    `not_before`, by the monotonic clock, is when it may be run.
+    `not_before`, by the monotonic clock, is when its runs are looked at again; `clear`: they don't
+    delay it, and whoever claims it looks once more.
     """
 
     looked: tuple[str, int] | None = None
@@ -82,6 +83,7 @@ class _Followed:
     since: float = 0.0
     checked: str = ""
     not_before: float = 0.0
+    clear: bool = False
 
 
 class Refresh:
@@ -160,11 +162,11 @@ class Refresh:
             one.since = one.since if was_due else now
         if one.lacks is not None and not one.lacks.files:
             return False
-        if one.checked != state or now >= one.not_before:
+        if one.checked != state or (not one.clear and now >= one.not_before):
             told = known(self._claims, artifact.key)
             wait = self.wait_s(artifact, told, state)
-            one.checked, one.not_before = state, now + wait
-        return now >= one.not_before
+            one.checked, one.not_before, one.clear = state, now + wait, wait <= 0
+        return one.clear
 
     def _lacks(self, artifact: Artifact) -> Lacks | None:
         try:
@@ -219,7 +221,8 @@ class Refresh:
         with self._lock:
             self._running.discard(artifact.record.id)
             one = self._followed.get(artifact.record.id, _Followed())
-            one.looked, one.since, one.checked = None, self._clock(), ""
+            one.looked, one.since = None, self._clock()
+            one.checked, one.clear = "", False
             if done is None:
                 one.checked, one.not_before = self._state(artifact), self._clock() + _ELSEWHERE_S
         if done is not None:

@@ -2,8 +2,8 @@
 
 Promises: of all processes with the same claims one does a task at a time; a task is asked once more
 whether it's due after it was claimed; one that fails stops no other; once told to stop, no task
-begins, those that run are told, and it ends when they have. What a service tells others is told
-from one thread at a time.
+begins, those that run are told, and it ends when they have. The ends of tasks are told to services
+one at a time.
 """
 
 from __future__ import annotations

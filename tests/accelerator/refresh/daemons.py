@@ -204,16 +204,19 @@ def answers_equal(acc: Accelerator, tables: int) -> None:
         )
 
 
-def killed_at_random(root: Path, seconds: float, seed: int, tables: int = 2) -> dict[str, int]:
+def killed_at_random(
+    root: Path, seed: int, *, seconds: float = 0, least: int = 2, tables: int = 2
+) -> dict[str, int]:
     """Kills daemons at random moments while another process commits; all is covered in the end.
 
+    For so many seconds, and `least` so many.
     Gives how many commits, kills and files built twice there were, and files `lost`: not covered.
     """
     chance = random.Random(seed)
     number = kills = twice = 0
     end = time.monotonic() + seconds
     with committer(root) as process, accelerator.open(root) as acc:
-        while time.monotonic() < end:
+        while kills < least or time.monotonic() < end:
             daemon = Daemon(root)
             began, until = time.monotonic(), 0.0
             while not until or time.monotonic() < until:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,10 +24,13 @@ from accelerator.errors import (
     StoreError,
 )
 from accelerator.maintenance.daemon import Schedule
+from accelerator.refresh.artifacts import Artifact
 from accelerator.refresh.figures import ARTIFACTS_MAX, RefreshFigures
 from accelerator.refresh.service import Refreshed
-from accelerator.runner.claims import Claims
+from accelerator.runner.claims import Claims, Progress
+from accelerator.runner.runner import Outcome, Reported
 from accelerator.runner.runs import known
+from accelerator.services import Services
 from accelerator.store import Store
 from tests.support.pristine import Pristine, catalog_of
 
@@ -242,6 +247,40 @@ def test_a_commit_during_a_run_is_followed(
     assert [one.files for one in refreshed(acc)] == [1, 1]
 
 
+def test_told_to_stop_within_a_job_it_leaves_nothing_half_done(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    stop, told, real = threading.Event(), list[Refreshed](), InProcess.write
+    ending: list[threading.Event] = []
+    build = Artifact.build
+
+    def noted(
+        self: Artifact, services: Services, report: Reported, end: threading.Event
+    ) -> Outcome:
+        ending.append(end)
+        return build(self, services, report, end)
+
+    def write(self: InProcess, *args: Any) -> None:
+        real(self, *args)
+        stop.set()
+        assert ending[0].wait(30)
+
+    monkeypatch.setattr(Artifact, "build", noted)
+    monkeypatch.setattr(InProcess, "write", write)
+    acc.maintain(ONCE, lambda _: None, stop=stop, tell_refresh=told.append)
+    (done,) = told
+    assert (done.files, done.left, done.error) == (0, True, None)
+    record = acc.services.store.registry().cubes["c"]
+    assert acc.services.store.jobs(record.table_uuid) == ()
+    root = Path(acc.config.warehouse) / ".accelerator" / "tables"
+    assert len(list(root.rglob("*.parquet"))) == 1
+    monkeypatch.undo()
+    assert [one.files for one in refreshed(acc)] == [1]
+
+
 def test_what_another_process_does_is_left_to_it(acc: Accelerator) -> None:
     acc.query(CUBE)
     acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
@@ -249,8 +288,6 @@ def test_what_another_process_does_is_left_to_it(acc: Accelerator) -> None:
     other = Claims(acc.services.store.files).claim(key(acc))
     assert other is not None
     assert refreshed(acc) == []
-    from accelerator.runner.claims import Progress
-
     other.prolong(Progress(3, 12))
     assert shown(acc)["progress"] == "3/12"
     other.end(None)
@@ -347,6 +384,11 @@ def test_figures_are_few() -> None:
     (lag,) = (one for one in registry.collect() if one.name == "accelerator_refresh_lag_seconds")
     assert len(lag.samples) == ARTIFACTS_MAX
     assert value("lag_seconds", artifact="cube c399") == 399
+    page = (Path(__file__).parents[3] / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^\| `(accelerator_refresh_\w+)` \|", page, re.MULTILINE))
+    assert {one.removesuffix("_total") for one in documented} == {
+        one.name for one in registry.collect()
+    }
     figures.refreshed(Refreshed("cube", "c", "t", files=3, twice=2))
     figures.refreshed(Refreshed("cube", "c", "t", error="no", code="build_failed"))
     assert value("runs_total", outcome="good") == 1 == value("runs_total", outcome="failed")
