@@ -32,6 +32,7 @@ from accelerator.errors import (
 from accelerator.indexing import statements as indexing
 from accelerator.maintenance import recycle_bin, vacuuming
 from accelerator.maintenance.vacuuming import Scope
+from accelerator.refresh import statements as refreshing
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import (
     AddConstraint,
@@ -50,6 +51,8 @@ from accelerator.statements.kinds import (
     NotBuilt,
     OptimizeTable,
     PublishCube,
+    RefreshCube,
+    RefreshIndex,
     ShowConstraints,
     ShowCubes,
     ShowIndexes,
@@ -347,21 +350,23 @@ def _show_queries(statement: ShowQueries, services: Services) -> Rows:
 
 def _show_cubes(statement: ShowCubes, services: Services) -> Rows:
     wanted = _table_uuid(services, statement.table)
-    uses = services.uses.known()
+    uses, followed = services.uses.known(), refreshing.Shown(services)
     return [
-        _cube_row(services, record) | uses.of_cube(record.name, record.created_ms).columns()
+        _cube_row(services, record, followed)
+        | uses.of_cube(record.name, record.created_ms).columns()
         for name, record in sorted(services.store.registry().cubes.items())
         if wanted in (None, record.table_uuid)
     ]
 
 
-def _cube_row(services: Services, record: CubeRecord) -> dict[str, Any]:
+def _cube_row(services: Services, record: CubeRecord, followed: refreshing.Shown) -> dict[str, Any]:
     row: dict[str, Any] = {
         "cube": record.name,
         "table": record.table,
         "created": record.created_ms,
         "published": record.published,
         "definition": record.sql,
+        **followed.of(record),
     }
     try:
         target = services.builder.target(record)
@@ -376,6 +381,7 @@ def _cube_row(services: Services, record: CubeRecord) -> dict[str, Any]:
         "segments": len(coverage.segments),
         "rows": sum(s.rows for s in coverage.segments),
         "bytes": sum(s.bytes for s in coverage.segments),
+        "lag_s": followed.lag_of_cube(target),
         "status": status if record.disabled is None else f"disabled: {record.disabled}",
     }
 
@@ -464,6 +470,8 @@ _RUN: Mapping[type, Run] = {
     CreateIndex: _create_index,
     BuildIndex: indexing.build_named,
     DropIndex: _drop_index,
+    RefreshCube: refreshing.set_cube,
+    RefreshIndex: refreshing.set_index,
     ShowIndexes: _show_indexes,
     UndropCube: _undrop,
     ShowCubes: _show_cubes,

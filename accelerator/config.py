@@ -342,6 +342,23 @@ class Config:
         " killed loses those.",
         kind="seconds",
     )
+    refresh: str = setting(
+        "manual",
+        "When a cube or index without `SET REFRESH` is brought up to date by itself: `manual`,"
+        " `on_commit`, or so long after the last time, e.g. `10 minutes`.",
+        kind="refresh",
+    )
+    refresh_poll_s: float = setting(
+        2.0,
+        "Seconds from one look at the tables that are followed to the next.",
+        kind="seconds",
+    )
+    refresh_bytes_max: int = setting(
+        _GIB // 4,
+        "A refresh builds at most so many bytes of data files, or one file, the newest first;"
+        " others have their turn before it goes on.",
+        kind="bytes",
+    )
 
     def __post_init__(self) -> None:
         """Checks every value, so that no Config with a wrong one exists."""

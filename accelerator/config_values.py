@@ -12,6 +12,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from accelerator.errors import StatementError
+from accelerator.refresh import when
+
 _GIB = 1024**3
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 1024, "mib": 1024**2, "gib": _GIB, "tib": 1024**4, "k": 1024, "m": 1024**2}
@@ -41,6 +44,7 @@ KINDS = {
     "threads or none": "a whole number from 0 to 1024",
     "bytes": "bytes, or a size such as 512MB or 2GiB",
     "memory or none": "a size such as 512MB or 2GiB, 16 MiB or more, or nothing",
+    "refresh": "`manual`, `on_commit`, or an interval such as `10 minutes`",
     "texts": "a list of texts (in the environment: separated by commas)",
     "mapping": "a table of texts (in the environment: a JSON object)",
     "mappings": "a table of tables of texts (in the environment: a JSON object)",
@@ -153,6 +157,13 @@ def _texts(value: Any, _: Mapping[str, Any]) -> tuple[str, ...]:
     return listed
 
 
+def _refresh(value: Any, metadata: Mapping[str, Any]) -> str:
+    try:
+        return when.parsed(_text(value, metadata)).text
+    except StatementError as error:
+        raise ValueError(error.message) from error
+
+
 def _conf_text(value: Any) -> str:
     """Spark and obstore take text only, and write truth in small letters."""
     if isinstance(value, bool):
@@ -182,4 +193,5 @@ PARSERS: dict[str, Parser] = {
     "mapping": _mapping,
     "mappings": _mappings,
     "choice or none": _text_or_none,
+    "refresh": _refresh,
 }

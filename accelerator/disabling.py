@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -159,6 +159,6 @@ def switched_off(services: Services, found: Culprits, why: str) -> Culprits:
 
 def _switch_off(services: Services, artifact: Artifact, why: str) -> None:
     if isinstance(artifact, CubeRecord):
-        services.store.update_cube(replace(artifact, disabled=why))
+        services.store.change_cube(artifact.name, artifact.id, disabled=why)
     else:
-        services.store.update_index(replace(artifact, disabled=why))
+        services.store.change_index(artifact.name, artifact.id, disabled=why)

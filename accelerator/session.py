@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from accelerator.explain import Explained
     from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch
     from accelerator.progress import Progress
+    from accelerator.refresh.service import Refreshed, RefreshWatch
     from accelerator.store import Report
     from accelerator.verification import Verification
 
@@ -407,15 +408,25 @@ class Accelerator:
         rounds: int | None = None,
         metrics: str | None = None,
         watch: Watch | None = None,
+        tell_refresh: Callable[[Refreshed], None] = lambda _: None,
+        watch_refresh: RefreshWatch | None = None,
     ) -> None:
         """Vacuums all tables of the store round by round, until `stop` is set or after so many.
 
-        `tell` is given the outcome of each table's vacuum. Several processes may do so at once.
+        Meanwhile cubes and indexes are brought up to date as `SET REFRESH` says, unless the
+        schedule leaves that out; with `rounds`, those that are due by then. `tell` is given the
+        outcome of each table's vacuum, `tell_refresh` that of each refresh, from other threads, one
+        at a time. Several processes may do so at once: each task is done by one of them.
         `metrics`, `[HOST:]PORT`, serves figures for Prometheus meanwhile; ConfigError where that
-        can't be listened at, before the first round. A `watch` hears what these are made of.
+        can't be listened at, before the first round. `watch` and `watch_refresh` hear what these
+        are made of.
         """
         from accelerator.maintenance.daemon import maintain
         from accelerator.maintenance.vacuuming import Scope, vacuum_stored
+        from accelerator.query_log.tidying import Tidying
+        from accelerator.refresh.service import Refresh
+        from accelerator.runner.claims import Claims
+        from accelerator.runner.runner import Service
 
         def vacuum(table_uuid: str, parts: tuple[str, ...], full: bool) -> Report:
             return vacuum_stored(self.services, table_uuid, parts, Scope(full, schedule.snapshots))
@@ -423,11 +434,30 @@ class Accelerator:
         with ExitStack() as ends:
             if metrics is not None:
                 from accelerator.maintenance.exporter import served  # imports an HTTP server
+                from accelerator.refresh.figures import RefreshFigures
 
                 watch = ends.enter_context(served(metrics))
-            store, tidy = self.services.store, self._log.tidy
+                watch_refresh = RefreshFigures(watch.registry)
+            store, writable = self.services.store, not self.config.store_read_only
+            claims, once = Claims(store.files), rounds is not None
+            beside: list[Service] = []
+            if writable:
+                beside.append(Tidying(self._log.tidy, schedule.interval_s, once=once))
+            if writable and schedule.refresh:
+                beside.append(
+                    Refresh(self.services, claims, tell_refresh, watch=watch_refresh, once=once)
+                )
             maintain(
-                store, vacuum, schedule, tell, stop=stop, rounds=rounds, watch=watch, tidy=tidy
+                store,
+                vacuum,
+                schedule,
+                tell,
+                stop=stop,
+                rounds=rounds,
+                watch=watch,
+                beside=beside,
+                claims=claims if writable else None,
+                abort=self.cancel,
             )
 
     def undrop(self, name: str, *, as_: str | None = None) -> str:

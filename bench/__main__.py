@@ -41,7 +41,7 @@ BENCHES: dict[str, Entry] = {
     "suite": Entry("the tests: how long, how many, which faults", suite.add_arguments, suite.run),
     "gateway": Entry("Trino's protocol: speed, tools", gateway.add_arguments, gateway.run),
     "house": Entry("our own code: rooms, imports, walks", house.add_arguments, house.run),
-    "services": Entry("what looks after itself costs", services.add_arguments, services.run),
+    "services": Entry("what looks after itself: lag, loss", services.add_arguments, services.run),
     "store": Entry("the store at size: vacuum, commits", store.add_arguments, store.run),
     "metadata": Entry("answers from manifests at size", metadata.add_arguments, metadata.run),
     "indexes": Entry("indexes: builds, filters, searches", indexes.add_arguments, indexes.run),

@@ -1,102 +1,44 @@
-"""What looks after itself costs: the query log beside the statements that it keeps.
-
-Two sessions over one small cube answer the same statements, each with a constant of its own, in
-turns; one of them writes the log. What the log takes is the difference in the CPU time of the whole
-process, the thread that writes included.
-"""
+"""What looks after itself: what its log costs, how far it's behind, what it does twice or loses."""
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import tempfile
-import time
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from rich.console import Console
 
-import accelerator
-from accelerator.query_log.paths import FOLDER
-from accelerator.store.files import open_files
+from bench import services_daemon, services_log
 from bench.report import Report
+from bench.steps import Steps
 
-_PARTS = ("log",)
-_ASKED, _TURN = 10_000, 1_000
-_STORES = 500
-_CUBE = "SELECT store, sum(amount) AS total, count(*) AS n FROM shop.sales GROUP BY store"
+_PARTS: dict[str, Callable[[argparse.Namespace, Report], None]] = {
+    "log": services_log.log,
+    "lag": services_daemon.lag,
+    "daemons": services_daemon.daemons,
+    "killed": services_daemon.killed,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
-    parser.add_argument("--only", choices=_PARTS, help="this part alone")
+    """The options of `python -m bench services`."""
     parser.add_argument("--json", type=Path, default=Path("build/services.json"))
-    parser.add_argument("--asked", type=int, default=_ASKED, help="statements of each session")
+    parser.add_argument("--only", help=f"parts, with commas: {','.join(_PARTS)}")
+    services_log.add_arguments(parser)
+    services_daemon.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measures, and writes the report."""
-    report = Report("services", options.json, {"asked": options.asked})
-    with tempfile.TemporaryDirectory() as folder:
-        _measure_log(Path(folder), options.asked, report)
-    report.complete = True
+    """Measures, and writes the report; 1 where anything was lost or built twice."""
+    names = ("asked", "scale", "minutes", "commits", "seed")
+    settings = {name: getattr(options, name) for name in names}
+    report, steps = Report("services", options.json, settings), Steps(Console())
+    for name in options.only.split(",") if options.only else _PARTS:
+        with steps.step(f"Measure: {name}"):
+            _PARTS[name](options, report)
+        report.save()
+    report.complete = not options.only
     report.save()
     for name, value in report.figures.items():
-        print(f"{name}: {value:.4f}")
-    return 0
-
-
-def _measure_log(folder: Path, asked: int, report: Report) -> None:
-    _fill(folder)
-    numbers = count()
-    with (
-        accelerator.open(folder) as on,
-        accelerator.open(folder, query_log=False) as off,
-    ):
-        for session in (on, off):
-            _ask(session, numbers, _TURN)
-        spent: dict[str, list[float]] = {"on": [], "off": []}
-        turns = max(1, asked // _TURN)
-        for turn in range(turns):
-            pair = [("on", on), ("off", off)]
-            for name, session in pair if turn % 2 else reversed(pair):
-                began = time.process_time()
-                _ask(session, numbers, _TURN)
-                if name == "on":
-                    on.query_log(limit=0)  # what waits is written within its own turn
-                spent[name].append((time.process_time() - began) * 1000 / _TURN)
-    log = open_files(str(folder / ".accelerator"))
-    sizes = [one.bytes for one in log.entries(FOLDER)]
-    differences = [a - b for a, b in zip(spent["on"], spent["off"], strict=True)]
-    report.figures |= {
-        "log_ms_per_query": statistics.median(differences),
-        "log_ms_per_query_mean": statistics.fmean(differences),
-        "query_ms": statistics.median(spent["off"]),
-        "log_bytes_per_query": sum(sizes) / (turns * _TURN + _TURN),
-        "log_files": len(sizes),
-    }
-    report.details["log"] = spent
-
-
-def _ask(session: accelerator.Accelerator, numbers: count[int], times: int) -> None:
-    for _ in range(times):
-        number = next(numbers)
-        sql = (
-            "SELECT store, sum(amount) AS total FROM shop.sales"
-            f" WHERE store >= {number % _STORES} AND store <> {number + _STORES} GROUP BY store"
-        )
-        if not session.query(sql).metrics.cubes:
-            raise SystemExit("not answered from the cube")
-
-
-def _fill(folder: Path) -> None:
-    with accelerator.open(folder, create=True):
-        pass
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
-    catalog.create_namespace("shop")
-    stores = [number % _STORES for number in range(20 * _STORES)]
-    rows = pa.table({"store": stores, "amount": list(range(len(stores)))})
-    catalog.create_table("shop.sales", rows.schema).append(rows)
-    with accelerator.open(folder, query_log=False) as session:
-        session.query(f"CREATE CUBE totals AS {_CUBE}")
+        print(f"{name}\t{value:g}")
+    return int(bool(report.figures.get("lost") or report.figures.get("built_twice")))

@@ -29,6 +29,8 @@ from accelerator.statements.kinds import (
     ExplainAccelerate,
     ExplainWhyNot,
     PublishCube,
+    RefreshCube,
+    RefreshIndex,
     Statement,
 )
 from rewrite.dialects import SPARK
@@ -37,8 +39,8 @@ from rewrite.unknown import unknown_name
 if TYPE_CHECKING:
     from accelerator.config import Config
 
-_OF_CUBES = (BuildCube, CompactCube, DropCube, PublishCube)
-_OF_INDEXES = (BuildIndex, DropIndex)
+_OF_CUBES = (BuildCube, CompactCube, DropCube, PublishCube, RefreshCube)
+_OF_INDEXES = (BuildIndex, DropIndex, RefreshIndex)
 _ANSWERED = (ExplainAccelerate, ExplainWhyNot, PublishCube)
 """What has no error for a name in a query, or names a table that is to be made."""
 

@@ -21,7 +21,7 @@ from accelerator.builds.checksums import altered, check
 from accelerator.builds.from_cubes import Source, definitions, finer, sources
 from accelerator.builds.in_process import InProcess
 from accelerator.builds.inspection import inspect
-from accelerator.builds.loop import Loop, OpenJob, parts
+from accelerator.builds.loop import Loop, OpenJob, newest, parts
 from accelerator.builds.repair import broken_segments, unreadable_segments
 from accelerator.builds.segment_records import (
     DERIVED_FROM,
@@ -212,8 +212,12 @@ class Builder:
         progress: Progress | None = None,
         cancelled: threading.Event | None = None,
         tag: str = "",
+        bytes_max: int | None = None,
     ) -> Built:
-        """Builds what is missing; a rerun goes on where another stopped."""
+        """Builds what is missing; a rerun goes on where another stopped.
+
+        With `bytes_max` the newest data files alone, of so many bytes or one file.
+        """
         loop = Loop(
             self._store,
             record.name,
@@ -223,7 +227,7 @@ class Builder:
             cancelled or threading.Event(),
         )
         with self._store.reading():  # no vacuum takes the build for dead while it runs
-            return self._build(record, loop)
+            return self._build(record, loop, bytes_max)
 
     def _check_settings(self, record: CubeRecord) -> None:
         """BuildError where Spark would compute other segments than those that answers rest on."""
@@ -234,12 +238,12 @@ class Builder:
                 hint="set it back to Spark's default, or build in another session",
             )
 
-    def _build(self, record: CubeRecord, loop: Loop) -> Built:
+    def _build(self, record: CubeRecord, loop: Loop, bytes_max: int | None) -> Built:
         self._check_settings(record)
         target = self.target(record)
         loop.pin(target.pinned)
         self._repair(target)
-        files = self.missing(target)
+        files = tuple(newest(self.missing(target), bytes_max))
         done = Built(record.name)
         with loop.running(len(files)):
             for source in self._sources(target, files):

@@ -168,6 +168,19 @@ class OpenJob:
         self._store.finish_job(self.job)
 
 
+def newest(files: Sequence[LiveFile], bytes_max: int | None) -> list[LiveFile]:
+    """Those that came last, of so many bytes together, or one; None: all, in their order."""
+    if bytes_max is None:
+        return list(files)
+    found, left = list[LiveFile](), bytes_max
+    for file in sorted(files, key=lambda one: one.sequence_number, reverse=True):
+        if found and file.size_bytes > left:
+            break
+        found.append(file)
+        left -= file.size_bytes
+    return found
+
+
 def parts(
     files: Iterable[LiveFile], *, files_max: int, weigh: Callable[[LiveFile], int], most: int
 ) -> Iterator[list[LiveFile]]:

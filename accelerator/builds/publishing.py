@@ -8,7 +8,6 @@ A table that isn't this cube's is never replaced or dropped.
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accelerator.covers.duckdb_text import segment_condition
@@ -48,7 +47,7 @@ def publish(services: Services, record: CubeRecord, table: tuple[str, ...] | Non
         _write(services, target, parts)
     name = ".".join(parts)
     if record.published != name:
-        services.store.update_cube(replace(record, published=name))
+        services.store.change_cube(record.name, record.id, published=name)
         drop_published(services, record)  # where it was before
     return name
 

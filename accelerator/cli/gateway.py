@@ -17,9 +17,15 @@ from accelerator.cli.terminal import say
 @click.option("--host", metavar="ADDRESS", help="Listen there instead of at the setting's.")
 @click.option("--port", type=click.IntRange(0, 65535), help="The same of the port; 0: a free one.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes that run statements.")
+@click.option("--no-refresh", is_flag=True, help="Leave cubes and indexes as they are.")
 @common
 def serve_command(
-    host: str | None, port: int | None, workers: int | None, *, options: Options
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    no_refresh: bool,
+    *,
+    options: Options,
 ) -> None:
     """Serve Trino's protocol, for BI tools: they connect to it as to Trino.
 
@@ -32,7 +38,13 @@ def serve_command(
         from accelerator.gateway.settings import GatewaySettings, check_place, named_file
 
         config = settings_of(options.warehouse, options.config)
-        settings = GatewaySettings.load(options.config, host=host, port=port, workers=workers)
+        settings = GatewaySettings.load(
+            options.config,
+            host=host,
+            port=port,
+            workers=workers,
+            maintenance_refresh=False if no_refresh else None,
+        )
         file = named_file(options.config)
         if file is not None:
             check_place(file, config)

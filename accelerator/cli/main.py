@@ -450,7 +450,12 @@ def vacuum_command(
     metavar="[HOST:]PORT",
     help="Serve figures for Prometheus at /metrics; without HOST for this machine only.",
 )
-@click.option("--once", is_flag=True, help="One round, then leave; exit code 1 if a table failed.")
+@click.option("--no-refresh", is_flag=True, help="Leave cubes and indexes as they are.")
+@click.option(
+    "--once",
+    is_flag=True,
+    help="One round, and the builds that are due; then leave, with exit code 1 if one failed.",
+)
 @common
 def serve_maintenance_command(
     interval_minutes: float,
@@ -458,18 +463,22 @@ def serve_maintenance_command(
     full_every: int,
     snapshots: bool,
     metrics: str | None,
+    no_refresh: bool,
     once: bool,
     *,
     options: Options,
 ) -> None:
-    """Vacuum every table of the store, round by round, until SIGTERM or Ctrl-C.
+    """Look after the store until SIGTERM or Ctrl-C: vacuum its tables, round by round.
 
+    Cubes and indexes are brought up to date, as ALTER CUBE or ALTER INDEX … SET REFRESH says.
     Several of these may run over one store.
     """
     from accelerator.cli.serving import serve
     from accelerator.maintenance.daemon import Schedule
 
-    schedule = Schedule(interval_minutes * 60, jitter, full_every, snapshots)
+    schedule = Schedule(
+        interval_minutes * 60, jitter, full_every, snapshots, refresh=not no_refresh
+    )
     with options.session(spin=False) as session:
         rounds = 1 if once else None
         sound = serve(session, schedule, rounds=rounds, metrics=metrics, as_json=options.json)

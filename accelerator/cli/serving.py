@@ -1,7 +1,7 @@
-"""The daemon's face: a line for each table that had garbage or failed, and an orderly end.
+"""The daemon's face: a line for each table that had garbage or failed, and for each refresh.
 
-The first SIGTERM or Ctrl-C lets the running vacuum end; a second Ctrl-C ends it where it is, which
-does no harm either.
+The first SIGTERM or Ctrl-C lets the running vacuum end, and a build soon, with what it had
+finished; a second Ctrl-C ends both where they are, which does no harm either.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from accelerator.cli.terminal import say
 if TYPE_CHECKING:
     from accelerator.cli.session import Session
     from accelerator.maintenance.daemon import Schedule, Vacuumed
+    from accelerator.refresh.service import Refreshed
 
 
 def serve(
@@ -29,7 +30,7 @@ def serve(
     metrics: str | None,
     as_json: bool,
 ) -> bool:
-    """Runs until it's told to stop, or so many rounds; whether no vacuum failed."""
+    """Runs until it's told to stop, or so many rounds; whether no vacuum and no build failed."""
     failed = False
 
     def tell(done: Vacuumed) -> None:
@@ -42,9 +43,26 @@ def serve(
         elif done.files or rounds is not None:
             say(_line(done))
 
+    def tell_refresh(done: Refreshed) -> None:
+        nonlocal failed
+        failed |= done.error is not None
+        if as_json:
+            say(json.dumps(done.to_dict(), ensure_ascii=False))
+        elif done.error is not None:
+            say(f"{done.kind} {done.artifact}: {done.error}", err=True)
+        else:
+            say(_refreshed(done))
+
     stop = threading.Event()
     with _stopped_by_signals(stop):
-        session.maintain(schedule, tell, stop=stop, rounds=rounds, metrics=metrics)
+        session.maintain(
+            schedule,
+            tell,
+            stop=stop,
+            rounds=rounds,
+            metrics=metrics,
+            tell_refresh=tell_refresh,
+        )
     return not failed
 
 
@@ -52,6 +70,12 @@ def _line(done: Vacuumed) -> str:
     size = f", {done.bytes:,} bytes" if done.bytes else ""
     kind = "full vacuum" if done.full else "vacuum"
     return f"{done.table}: {done.files:,} files deleted{size} ({kind}, {done.requests} requests)"
+
+
+def _refreshed(done: Refreshed) -> str:
+    twice = f", {done.twice:,} in vain" if done.twice else ""
+    left = ", more to come" if done.left else ""
+    return f"{done.kind} {done.artifact}: {done.files:,} data files built{twice}{left}"
 
 
 @contextmanager

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from accelerator.config import Config
     from accelerator.maintenance.daemon import Schedule, Vacuumed
     from accelerator.progress import Progress
+    from accelerator.refresh.service import Refreshed
     from accelerator.verification import Verification
 
 EXIT_CANCELLED = 130
@@ -110,8 +111,9 @@ class Session(Protocol):
         stop: threading.Event,
         rounds: int | None = None,
         metrics: str | None = None,
+        tell_refresh: Callable[[Refreshed], None] = lambda _: None,
     ) -> None:
-        """Vacuums all tables round by round."""
+        """Vacuums all tables round by round, and refreshes what is to be."""
         ...
 
     def cancel(self) -> None:

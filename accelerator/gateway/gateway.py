@@ -169,6 +169,7 @@ class Gateway:
             settings.maintenance_interval_s,
             full_every=settings.maintenance_full_every,
             snapshots=settings.maintenance_snapshots,
+            refresh=settings.maintenance_refresh,
         )
         return Maintenance(self.pool, schedule)
 

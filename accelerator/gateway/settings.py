@@ -106,6 +106,11 @@ class GatewaySettings:
     maintenance_snapshots: bool = setting(
         False, "Expire the tables' own old snapshots too, for which Spark starts.", kind="switch"
     )
+    maintenance_refresh: bool = setting(
+        True,
+        "Bring cubes and indexes up to date, as `SET REFRESH` says, with `maintenance`.",
+        kind="switch",
+    )
     statement_memory_bytes: int = setting(
         256 * 1024**2,
         "What a statement is thought to take, for limits of memory, while none of its shape ended.",

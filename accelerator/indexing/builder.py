@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accelerator.builds.loop import Loop, Offer, OpenJob, parts
+from accelerator.builds.loop import Loop, Offer, OpenJob, newest, parts
 from accelerator.config import Config
 from accelerator.errors import (
     UNFIT,
@@ -64,13 +64,17 @@ FileKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class BuiltIndex:
-    """What a build did for one index. `skipped` files can't be indexed: they are always read."""
+    """What a build did for one index. `skipped` files can't be indexed: they are always read.
+
+    `lost` files had been brought by another builder first.
+    """
 
     index: str
     files: int = 0
     rows: int = 0
     bytes: int = 0
     skipped: int = 0
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +267,12 @@ class IndexBuilder:
         progress: Progress | None = None,
         cancelled: threading.Event | None = None,
         tag: str = "build",
+        bytes_max: int | None = None,
     ) -> list[BuiltIndex]:
-        """Builds what indexes of one table lack; a rerun goes on where another stopped."""
+        """Builds what indexes of one table lack; a rerun goes on where another stopped.
+
+        With `bytes_max` of the newest data files alone, of so many bytes or one file.
+        """
         self._check_session(wanted)
         loop = Loop(
             self._store,
@@ -281,7 +289,8 @@ class IndexBuilder:
             due = {t.record.id: self.due(t) for t in targets}
             opened = frozenset[FileKey]().union(*(one.files for one in due.values()))
             live = targets[0].pinned.live_files() if targets else ()
-            files = list({f.key: f for f in live if f.key in opened}.values())
+            lacking = list({f.key: f for f in live if f.key in opened}.values())
+            files = newest(lacking, bytes_max)
             done = {t.record.id: BuiltIndex(t.record.name) for t in targets}
             with loop.running(len(files)):
                 here = self._in_process(targets, files)
@@ -365,6 +374,7 @@ class IndexBuilder:
                     before.rows + built.rows,
                     before.bytes + built.bytes,
                     before.skipped + built.skipped,
+                    before.lost + built.lost,
                 )
 
     def _run(
@@ -532,6 +542,7 @@ class IndexBuilder:
             sum(f.record_count for f in made.files) if files else 0,
             sum(s.bytes for s in kept),
             sum(not one.light and one.sidecar is None for one in made.indexed) if files else 0,
+            len(made.files) - files,
         )
 
 

@@ -30,6 +30,7 @@ from accelerator.indexing.builder import BuiltIndex, Target
 from accelerator.indexing.pieces import Filters, Piece, Ranges
 from accelerator.interrupts import interruptible
 from accelerator.progress import Progress
+from accelerator.refresh.lag import lag_s, of_index
 from accelerator.statements.kinds import BuildIndex, CreateIndex, DropIndex
 from accelerator.store import IndexRecord, SegmentRecord
 
@@ -150,10 +151,14 @@ def show(services: Services, table_uuid: str | None) -> list[dict[str, Any]]:
     The false-positive rate is measured: so many random hashes are looked up in every filter; of
     filters of ranges the build did it, by ranges without a value.
     """
-    registry = services.store.registry(fresh=True)
+    from accelerator.refresh.statements import Shown
+
+    registry, followed = services.store.registry(fresh=True), Shown(services)
     uses = services.uses.known()
     return [
-        _row(services, record) | uses.of_index(record.name, record.created_ms).columns()
+        _row(services, record)
+        | followed.of(record)
+        | uses.of_index(record.name, record.created_ms).columns()
         for _, record in sorted(registry.indexes.items())
         if table_uuid in (None, record.table_uuid)
     ]
@@ -183,7 +188,8 @@ def _state(services: Services, target: Target) -> dict[str, Any]:
     built = services.store.table(target.record.table_uuid).of(target.record.id)
     usable = [s for s in built if records.answers_for(s, target.type)]
     total = {f.key for f in target.pinned.live_files()}
-    found = total - services.index_builder.due(target).files
+    due = services.index_builder.due(target)
+    found = total - due.files
     size, rows = sum(s.bytes for s in usable), sum(s.rows for s in usable if s.is_bundle)
     return {
         "column": target.column.name,
@@ -193,6 +199,7 @@ def _state(services: Services, target: Target) -> dict[str, Any]:
         "bits_per_row": 8 * size / rows if rows else None,
         "false_positive_rate": _measured(services, usable),
         "modes": _modes(usable),
+        "lag_s": lag_s(of_index(target, due), time.time_ns() // 1_000_000),
         "status": "complete" if len(found) == len(total) else "partial",
     }
 

@@ -20,6 +20,8 @@ from accelerator.indexing.statements import end_left
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
+from accelerator.refresh.artifacts import REFRESH
+from accelerator.runner.claims import Claims
 from accelerator.store import Report, Retention, SegmentRecord
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ def vacuum(services: Services, table: PinnedTable, scope: Scope, *, ctrl_c: bool
         check = partial(services.cancellation.check, tag)
         if not scope.dry_run:
             end_left(services, table.facts.uuid)
+        gone_keys = _forget(services) if scope.full and not scope.dry_run else 0
         damaged = _damaged(services, table.facts.uuid, scope, check) if scope.full else 0
         report = services.store.vacuum(
             table.facts.uuid,
@@ -77,8 +80,20 @@ def vacuum(services: Services, table: PinnedTable, scope: Scope, *, ctrl_c: bool
             check=check,
         )
     served.tell(report)
+    report.deleted("claim", "its cube or index is gone", gone_keys)
     report.deleted("segment", "its file isn't what was written", damaged)
     return report
+
+
+def _forget(services: Services) -> int:
+    """Deletes what the store says of refreshes of cubes and indexes that are gone; how many files.
+
+    Those in the recycle bin may come back.
+    """
+    claims = Claims(services.store.files)
+    keys = [key for key in claims.known_keys() if key.startswith(REFRESH)]
+    owned = services.store.registry(fresh=True).owned if keys else frozenset()
+    return claims.forget(key for key in keys if key.removeprefix(REFRESH) not in owned)
 
 
 def _damaged(services: Services, table_uuid: str, scope: Scope, check: Callable[[], None]) -> int:

@@ -1,4 +1,4 @@
-"""The grammar of our ALTER TABLE statements: constraints and relate columns.
+"""The grammar of our ALTER statements: constraints and relate columns of tables, and SET REFRESH.
 
 Spark 4.1 has the same words for constraints. CHECK stays Spark's; the session gives the others to
 Spark too where the table isn't an Iceberg table of its own.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from accelerator.constraints.property import Constraint, Kind
 from accelerator.errors import StatementError
+from accelerator.refresh import when
 from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.kinds import (
     AddConstraint,
     AddRelateColumn,
     DropConstraint,
     DropRelateColumn,
+    RefreshCube,
+    RefreshIndex,
     Statement,
     ValidateConstraint,
 )
@@ -21,7 +24,16 @@ from accelerator.statements.reader import Reader
 
 
 def alter(reader: Reader) -> Statement | None:
-    """ALTER TABLE, behind ALTER: ours where it's about constraints that are hints."""
+    """Behind ALTER. Of tables ours where it's about constraints that are hints, or relate columns.
+
+    No statement of Spark's is about a cube or an index.
+    """
+    if reader.take("CUBE"):
+        reader.meant(EXAMPLES["ALTER CUBE"])
+        return RefreshCube(reader.cube(), _refresh(reader))
+    if reader.take("INDEX"):
+        reader.meant(EXAMPLES["ALTER INDEX"])
+        return RefreshIndex(reader.name("the index's name"), _refresh(reader))
     if not reader.take("TABLE"):
         return None
     try:
@@ -44,6 +56,24 @@ def alter(reader: Reader) -> Statement | None:
         name = reader.name("the relate column's name")
         return reader.ended(DropRelateColumn(table, name, if_exists))
     return None
+
+
+def _refresh(reader: Reader) -> str:
+    """SET REFRESH = …, up to the end; as the store's records have it."""
+    reader.expect("SET", "REFRESH", "=")
+    if reader.take("ON"):
+        reader.expect("COMMIT")
+        return reader.ended(when.ON_COMMIT.text)
+    if reader.take("MANUAL"):
+        return reader.ended(when.MANUAL.text)
+    if not reader.take("EVERY"):
+        raise reader.error("ON COMMIT, EVERY and an interval in quotes, or MANUAL")
+    text = reader.quoted("an interval in quotes, '10 minutes'")
+    try:
+        found = when.every(text)
+    except StatementError as error:
+        raise reader.wrong(error) from error
+    return reader.ended(found.text)
 
 
 def _add_relate(reader: Reader, table: tuple[str, ...]) -> AddRelateColumn:

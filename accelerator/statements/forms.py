@@ -21,6 +21,8 @@ _CUBES_BUILT = (
 )
 _INDEXES_BUILT = "index string, files bigint, rows bigint, bytes bigint, files_skipped bigint"
 
+_FOLLOWED = " refresh string, lag_s double, last_run time, last_error string, progress string"
+
 
 @dataclass(frozen=True)
 class Form:
@@ -95,8 +97,23 @@ FORMS = (
         kinds.ShowIndexes,
         "index string, table string, kind string, column string, files_covered bigint,"
         " files_total bigint, bytes bigint, bits_per_row double, false_positive_rate double,"
-        " modes string, options string, created time, hits bigint, last_use time, status string",
+        " modes string, options string, created time, hits bigint, last_use time, status string,"
+        + _FOLLOWED,
         "SHOW INDEXES ON orders",
+        always=True,
+    ),
+    Form(
+        "ALTER CUBE",
+        kinds.RefreshCube,
+        "cube string, refresh string",
+        "ALTER CUBE sales SET REFRESH = ON COMMIT",
+        always=True,
+    ),
+    Form(
+        "ALTER INDEX",
+        kinds.RefreshIndex,
+        "index string, refresh string",
+        "ALTER INDEX needle SET REFRESH = EVERY '10 minutes'",
         always=True,
     ),
     Form("UNDROP CUBE", kinds.UndropCube, "cube string", "UNDROP CUBE sales AS sales_before"),
@@ -113,7 +130,7 @@ FORMS = (
         kinds.ShowCubes,
         "cube string, table string, files_covered bigint, files_total bigint, segments bigint,"
         " rows bigint, bytes bigint, created time, hits bigint, last_use time, published string,"
-        " status string, definition string",
+        " status string, definition string," + _FOLLOWED,
         "SHOW CUBES ON orders",
         always=True,
     ),

@@ -64,6 +64,22 @@ class DropIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshCube:
+    """ALTER CUBE … SET REFRESH; `when` as the store's records have it."""
+
+    name: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshIndex:
+    """ALTER INDEX … SET REFRESH; `when` as the store's records have it."""
+
+    name: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShowIndexes:
     """SHOW INDEXES, of all tables or of one."""
 
@@ -312,6 +328,8 @@ Statement = (
     | CreateIndex
     | BuildIndex
     | DropIndex
+    | RefreshCube
+    | RefreshIndex
     | ShowIndexes
     | BuildCube
     | BuildAll

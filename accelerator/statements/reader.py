@@ -203,6 +203,15 @@ class Reader:
         self._previous_end = word.end
         return word.text
 
+    def quoted(self, what: str) -> str:
+        """A text in quotes."""
+        word = self._words[self._next] if self._next < len(self._words) else None
+        if word is None or word.key or word.is_name:
+            raise self.error(what)
+        self._next += 1
+        self._previous_end = word.end
+        return word.text
+
     def columns(self) -> tuple[str, ...]:
         """Column names in parentheses."""
         self.expect("(")
@@ -251,6 +260,15 @@ class Reader:
             hint=f"{meant}for example: {self._example}",
             at=place_of(self._sql, position, end),
             suggestions=near,
+        )
+
+    def wrong(self, error: StatementError) -> StatementError:
+        """That error, of the last word: with its place."""
+        word = self._words[self._next - 1]
+        return StatementError(
+            f"{place(self._sql, word.start)}: {error.message}",
+            hint=error.hint,
+            at=place_of(self._sql, word.start, word.end),
         )
 
     def unknown(self, message: str, name: str, known: Iterable[str]) -> StatementError:

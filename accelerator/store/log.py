@@ -70,7 +70,11 @@ class Codec(Protocol[S]):
 
     @property
     def format(self) -> int:
-        """The format that is written, and the newest that is read."""
+        """The newest format that is read."""
+        ...
+
+    def format_of(self, state: S, /) -> int:
+        """The format that a state is written in: the oldest that loses nothing of it."""
         ...
 
     def decode(self, number: int, format: int, raw: dict[str, Any], /) -> S:
@@ -306,7 +310,7 @@ class VersionedLog(Generic[S]):
         body = state.to_text().encode()
         digest = hashlib.sha256(body).hexdigest()
         head = (
-            f'{{"format":{self._codec.format},"kind":"{self._codec.kind}","number":{number},'
+            f'{{"format":{self._codec.format_of(state)},"kind":"{self._codec.kind}","number":{number},'
             f'"commit":"{token}","sha256":"{digest}","state":'
         )
         return head.encode() + body + b"}\n"

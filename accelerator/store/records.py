@@ -26,6 +26,7 @@ class CubeRecord:
 
     `sql` is the defining SELECT as given, in `dialect`; `published` names the Iceberg table that
     PUBLISH CUBE keeps for other engines; `disabled` says why no query is answered from it.
+    `refresh` says when it's brought up to date (`refresh/when.py`); None: as the setting says.
     """
 
     id: str
@@ -39,6 +40,7 @@ class CubeRecord:
     definition: Mapping[str, Any] = field(default_factory=dict)
     published: str | None = None
     disabled: str | None = None
+    refresh: str | None = None
 
     def to_json(self) -> Json:
         """The record as JSON values."""
@@ -54,7 +56,7 @@ class CubeRecord:
             "definition": dict(self.definition),
             "published": self.published,
         }
-        return written if self.disabled is None else written | {"disabled": self.disabled}
+        return written | _given(disabled=self.disabled, refresh=self.refresh)
 
     @classmethod
     def from_json(cls, raw: Json) -> CubeRecord:
@@ -71,6 +73,7 @@ class CubeRecord:
             definition=dict(raw["definition"]),
             published=_text_or_none(raw["published"]),
             disabled=_text_or_none(raw.get("disabled")),
+            refresh=_text_or_none(raw.get("refresh")),
         )
 
 
@@ -105,7 +108,7 @@ class IndexRecord:
     """A registered index over one column of a table; `options` are JSON values by their names.
 
     `column` is the name when it was made: what counts is the field id. `disabled` says why nothing
-    is asked of it.
+    is asked of it, `refresh` when it's brought up to date, as of a cube.
     """
 
     id: str
@@ -118,6 +121,7 @@ class IndexRecord:
     created_ms: int
     options: Mapping[str, Any] = field(default_factory=dict)
     disabled: str | None = None
+    refresh: str | None = None
 
     def to_json(self) -> Json:
         """The record as JSON values."""
@@ -132,7 +136,7 @@ class IndexRecord:
             "created_ms": self.created_ms,
             "options": dict(self.options),
         }
-        return written if self.disabled is None else written | {"disabled": self.disabled}
+        return written | _given(disabled=self.disabled, refresh=self.refresh)
 
     @classmethod
     def from_json(cls, raw: Json) -> IndexRecord:
@@ -148,6 +152,7 @@ class IndexRecord:
             created_ms=whole_of(raw["created_ms"]),
             options=dict(raw["options"]),
             disabled=_text_or_none(raw.get("disabled")),
+            refresh=_text_or_none(raw.get("refresh")),
         )
 
 
@@ -326,6 +331,11 @@ def whole_of(value: object) -> int:
     if not -_WHOLE_MAX <= value < _WHOLE_MAX:
         raise ValueError("a number of more than 64 bits")
     return value
+
+
+def _given(**values: str | None) -> Json:
+    """Those that are there."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _text_or_none(value: object) -> str | None:

@@ -89,6 +89,19 @@ class RegistryVersion:
             )
         return self._with({**self.cubes, record.name: record})
 
+    def with_cube_change(self, name: str, cube_id: str, **changes: str | None) -> RegistryVersion:
+        """The cube of that name with other facts, which others may have changed otherwise since.
+
+        With an id, the one of that id alone.
+        """
+        cube = self.named(name)
+        return self.with_update(replace(cube, id=cube_id or cube.id, **changes))  # type: ignore[arg-type]
+
+    def with_index_change(self, name: str, index_id: str, **changes: str | None) -> RegistryVersion:
+        """The same of an index."""
+        index = self.index(name)
+        return self.with_index_update(replace(index, id=index_id or index.id, **changes))  # type: ignore[arg-type]
+
     def without_cube(self, name: str) -> RegistryVersion:
         """One cube fewer."""
         self.named(name)
@@ -203,12 +216,20 @@ def _told(what: str, name: str, known: Collection[str]) -> tuple[tuple[str, ...]
 class RegistryCodec:
     """Reads registries of all formats and writes whole ones: there are few cubes.
 
-    Format 1 has no recycle bin, format 2 no indexes. A release that knows an older one refuses the
-    newer; it would lose the bin, or the indexes, by its next commit.
+    Format 1 has no recycle bin, format 2 no indexes, format 3 nothing that refreshes by itself. A
+    release that knows an older one refuses the newer; it would lose the bin, the indexes, or when
+    they're refreshed, by its next commit. So format 4 is written only where a record says that.
     """
 
     kind = "registry"
-    format = 3
+    format = 4
+
+    def format_of(self, state: RegistryVersion) -> int:
+        """See `Codec.format_of`."""
+        said = [one.refresh for one in state.cubes.values()]
+        said += (one.cube.refresh for one in state.bin)
+        said += (one.refresh for one in state.indexes.values())
+        return 3 if all(one is None for one in said) else 4
 
     def decode(self, number: int, format: int, raw: Json) -> RegistryVersion:
         """See `Codec.decode`."""

@@ -183,6 +183,14 @@ class Store:
         self.check_writable()
         return self._registry.commit(lambda registry: registry.with_update(record))
 
+    def change_cube(self, name: str, cube_id: str = "", **changes: str | None) -> RegistryVersion:
+        """Changes only these facts of a cube, whatever others have changed; see `update_cube`.
+
+        With an id, of the cube of that id alone.
+        """
+        self.check_writable()
+        return self._registry.commit(lambda one: one.with_cube_change(name, cube_id, **changes))
+
     def drop_cube(self, name: str) -> CubeRecord:
         """Removes a cube and forgets its segments; the artifacts are left for running queries.
 
@@ -233,6 +241,11 @@ class Store:
         """Changes a registered index; IndexNotFoundError if it was dropped or replaced."""
         self.check_writable()
         return self._registry.commit(lambda registry: registry.with_index_update(record))
+
+    def change_index(self, name: str, index_id: str = "", **changes: str | None) -> RegistryVersion:
+        """Changes only these facts of an index, whatever others have changed; as of a cube."""
+        self.check_writable()
+        return self._registry.commit(lambda one: one.with_index_change(name, index_id, **changes))
 
     def rename_index(self, name: str, new_name: str) -> RegistryVersion:
         """Puts an index in the place of another, by one commit; the other's artifacts are garbage.

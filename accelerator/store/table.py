@@ -134,6 +134,10 @@ class TableCodec:
         self.chunks, self.loader = chunks, Loader(chunks)
         self._now_ms, self._relative = now_ms, relative
 
+    def format_of(self, _state: TableVersion) -> int:
+        """See `Codec.format_of`."""
+        return self.format
+
     def decode(self, number: int, format: int, raw: Json) -> TableVersion:
         """The state of a version file."""
         if format == 1:

@@ -77,13 +77,18 @@ def test_a_plan_without_any_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_store_that_can_t_be_written_is_said() -> None:
-    def refuse(_record: object) -> None:
+    def refuse(_name: str, _id: str, **_changes: str) -> None:
         raise StoreError("the store is read-only")
 
-    written: list[IndexRecord] = []
-    store = SimpleNamespace(update_cube=refuse, update_index=written.append)
+    written: list[tuple[str, str, dict[str, str]]] = []
+
+    def change(name: str, id: str, **changes: str) -> None:
+        written.append((name, id, changes))
+
+    store = SimpleNamespace(change_cube=refuse, change_index=change)
     services: Any = SimpleNamespace(store=store)
     done = switched_off(services, Culprits((A, B)), "3 rows for 4")
     assert list(map(titled, done.found)) == ["index b"]
     assert done.unknown == "The cube a can't be switched off: the store is read-only"
-    assert written[0].disabled == "An answer differed from plain Spark's: 3 rows for 4"
+    why = "An answer differed from plain Spark's: 3 rows for 4"
+    assert written == [(B.name, B.id, {"disabled": why})]

@@ -48,7 +48,7 @@ class Index:
             record_count=7,
             size_bytes=512,
         )
-        done = {INDEX: SimpleNamespace(index="i", files=0, rows=0, bytes=0, skipped=0)}
+        done = {INDEX: SimpleNamespace(index="i", files=0, rows=0, bytes=0, skipped=0, lost=0)}
         self.builder._job([TARGET], {INDEX: Due(frozenset([file.key]))}, [file], done, "")
 
     def is_whole(self):

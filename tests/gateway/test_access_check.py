@@ -253,6 +253,9 @@ ATTACKS = [
     "BUILD ALL ON lake.d.dim",  # joined
     "CREATE INDEX i ON lake.d.secret USING BLOOM (k)",
     "BUILD INDEX i_secret",
+    "ALTER CUBE hidden SET REFRESH = ON COMMIT",
+    "ALTER CUBE joined SET REFRESH = MANUAL",
+    "ALTER INDEX i_secret SET REFRESH = ON COMMIT",
     "DROP INDEX i_secret",
     "SHOW CUBES ON lake.d.secret",
     "SHOW INDEXES ON lake.d.secret",
@@ -362,6 +365,8 @@ def test_cubes_and_indexes_need_a_rule_to_be_managed(acc):
     for sql in (
         "BUILD CUBE plain",
         "DROP INDEX i_ok",
+        "ALTER CUBE plain SET REFRESH = ON COMMIT",
+        "ALTER INDEX i_ok SET REFRESH = ON COMMIT",
         "CREATE CUBE n AS SELECT 1",
         "UNDROP CUBE x",
     ):
@@ -380,6 +385,8 @@ def test_cubes_and_indexes_need_a_rule_to_be_managed(acc):
         ("OPTIMIZE lake.d.{} SORT BY (k)", "secret"),
         ("BUILD CUBE {}", "hidden"),
         ("DROP INDEX {}", "i_secret"),
+        ("ALTER CUBE {} SET REFRESH = MANUAL", "hidden"),
+        ("ALTER INDEX {} SET REFRESH = MANUAL", "i_secret"),
         ("UNDROP CUBE {}", "gone"),
     ],
 )
@@ -542,6 +549,7 @@ def _statements():
         "order": "sort",
         "keys": (("k", False),),
         "what": "COMPACT",
+        "when": "manual",
     }
     for kind in get_args(kinds.Statement):
         names = kind.__dataclass_fields__

@@ -8,12 +8,13 @@ import signal
 
 import pytest
 
+import accelerator
 from accelerator.config import Config
 from accelerator.gateway import maintenance
 from accelerator.gateway.maintenance import Maintenance
-from accelerator.gateway.workers.pool import Pool, PoolSettings
+from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
-from tests.gateway.support import made_warehouse
+from tests.gateway.support import catalog_of, made_warehouse, sales
 
 pytestmark = pytest.mark.served
 
@@ -56,3 +57,59 @@ def test_a_worker_of_its_own_maintains_the_store_and_is_followed_by_another(tmp_
             await pool.close()
 
     asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_cubes_follow_their_tables_and_it_is_told(tmp_path):
+    warehouse = made_warehouse(tmp_path / "warehouse")
+    with accelerator.open(warehouse) as acc:
+        acc.query("CREATE CUBE c AS SELECT city, count(*) AS n FROM shop.sales GROUP BY city")
+        acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    catalog = catalog_of(warehouse)
+    catalog.load_table("shop.sales").append(sales(10))
+    catalog.engine.dispose()
+
+    async def run():
+        config = Config.load(None, warehouse=str(warehouse), refresh_poll_s=0.05)
+        pool = Pool(config, PoolSettings(workers=1, gateway={"version": "476"}))
+        await pool.start()
+        kept = Maintenance(pool, Schedule())
+        value = kept.exporter.registry.get_sample_value
+        task = asyncio.create_task(kept.run())
+        try:
+            while not value("accelerator_refresh_files_total"):
+                await asyncio.sleep(0.01)
+            while value("accelerator_refresh_lag_seconds", {"artifact": "cube c"}) != 0:
+                await asyncio.sleep(0.01)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await pool.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+    with accelerator.open(warehouse) as acc:
+        (row,) = acc.query("SHOW CUBES").arrow().to_pylist()
+        assert (row["status"], row["lag_s"]) == ("complete", 0)
+
+
+def test_a_build_that_needs_spark_is_given_a_worker_that_has_it(monkeypatch):
+    monkeypatch.setattr(maintenance, "_PAUSE_S", 0.01)
+    asked = []
+
+    class Workers:
+        async def maintained(self, _schedule, *, spark=False):
+            asked.append(spark)
+            if not spark:
+                error = {"kind": "SparkElsewhereError", "code": "spark_elsewhere", "message": "m"}
+                yield Frame("error", {"kind": "error", "error": error}, b"")
+            else:
+                await asyncio.Event().wait()
+
+    async def run():
+        task = asyncio.create_task(Maintenance(Workers(), Schedule()).run())
+        while len(asked) < 2:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+    assert asked == [False, True]

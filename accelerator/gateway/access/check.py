@@ -129,7 +129,7 @@ class _Asking:
                 self._query(statement.select_sql)
             case kinds.EstimateCube():
                 self._query(statement.cube.select_sql)
-            case kinds.BuildCube() | kinds.CompactCube() | kinds.DropCube():
+            case kinds.BuildCube() | kinds.CompactCube() | kinds.DropCube() | kinds.RefreshCube():
                 self._manage_cube(statement.name)
             case kinds.PublishCube():
                 self._publish(statement)
@@ -137,7 +137,7 @@ class _Asking:
                 self._undrop(statement)
             case kinds.CreateIndex():
                 self._create_index(statement)
-            case kinds.BuildIndex() | kinds.DropIndex():
+            case kinds.BuildIndex() | kinds.DropIndex() | kinds.RefreshIndex():
                 self._manage_index(statement.name)
             case kinds.BuildAll():
                 self._build_all(statement.table)

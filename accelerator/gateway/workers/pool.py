@@ -347,12 +347,15 @@ class Pool:
                 async with self._free:
                     self._free.notify()
 
-    async def maintained(self, schedule: Schedule) -> AsyncGenerator[Frame, None]:
+    async def maintained(
+        self, schedule: Schedule, *, spark: bool = False
+    ) -> AsyncGenerator[Frame, None]:
         """What a worker of its own tells of the store's maintenance; without an end.
 
-        WorkerLostError, NoWorkerError where there is none, or none any more.
+        It has a Spark where one is asked for. WorkerLostError, NoWorkerError where there is none,
+        or none any more.
         """
-        worker = await self._made(spark=schedule.snapshots)
+        worker = await self._made(spark=spark or schedule.snapshots)
         try:
             self._number += 1
             order = {"op": "maintain", "schedule": asdict(schedule)}

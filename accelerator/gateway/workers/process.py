@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -30,6 +30,7 @@ from accelerator.gateway.workers.sessions import Sessions
 from accelerator.maintenance.daemon import Round, Schedule, Vacuumed
 from accelerator.planned import told_to
 from accelerator.plans import Plan
+from accelerator.refresh.service import Refreshed
 from accelerator.session import Accelerator
 from accelerator.store import Line
 
@@ -105,6 +106,7 @@ class _Watch:
 
     def __init__(self, tell: Callable[[Header], None]) -> None:
         self._tell = tell
+        self._lags: Mapping[str, float] = {}
 
     def vacuumed(self, done: Vacuumed, lines: tuple[Line, ...]) -> None:
         """See `maintenance.daemon.Watch`."""
@@ -113,6 +115,16 @@ class _Watch:
     def ended(self, done: Round) -> None:
         """See `maintenance.daemon.Watch`."""
         self._tell({"ended": asdict(done)})
+
+    def refreshed(self, done: Refreshed) -> None:
+        """See `refresh.service.RefreshWatch`."""
+        self._tell({"refreshed": done.to_dict()})
+
+    def lags(self, lags: Mapping[str, float]) -> None:
+        """See `refresh.service.RefreshWatch`; told where anything is behind, or was."""
+        if lags != self._lags:
+            self._lags = lags
+            self._tell({"lags": dict(lags)})
 
 
 class _Worker:
@@ -200,11 +212,14 @@ class _Worker:
             self._statements.pop(number, None)
 
     def _maintain(self, number: int, schedule: Schedule) -> None:
-        """Vacuums round by round, as long as the process lives."""
+        """Vacuums round by round, and refreshes, as long as the process lives."""
         try:
             with self._sessions.using() as session:
                 watch = _Watch(lambda told: self._send({"kind": "told", "id": number, **told}))
-                session.maintain(schedule, lambda _done: None, stop=threading.Event(), watch=watch)
+                stop = threading.Event()
+                session.maintain(
+                    schedule, lambda _done: None, stop=stop, watch=watch, watch_refresh=watch
+                )
         except (AcceleratorError, OSError) as error:
             self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from fuzz.bytes.formats import (
     bundles,
+    claims,
     data_files,
     heavy,
     iceberg,
@@ -29,6 +30,7 @@ FORMATS: Mapping[str, Format] = {
         properties,
         data_files,
         query_logs,
+        claims,
     )
     for one in module.FORMATS
 }

@@ -375,6 +375,32 @@ def test_golden_bytes_of_the_registry(tmp_path):
     assert shapes(GOLDEN / "registry_v3") == shapes(tmp_path), "changed bytes need format 4"
 
 
+def test_golden_bytes_of_a_registry_with_refreshes(tmp_path):
+    """Renewed alike; format 4 is written only where a record says when it's refreshed."""
+    store = Store.open(str(tmp_path), now_ms=lambda: 1_750_000_000_000)
+    store.create_cube(cube())
+    store.create_index(index())
+    store.change_cube("sales", refresh="on_commit")
+    store.change_index("needle", refresh="10 minutes")
+    store.recycle_cube("sales", DAY)
+    registry = Store.open(str(GOLDEN / "registry_v4")).registry()
+    assert registry.indexes == {"needle": replace(index(), refresh="10 minutes")}
+    assert registry.bin[0].cube == replace(cube(), refresh="on_commit")
+    heads = [text[:11] for text in shapes(GOLDEN / "registry_v4")]
+    assert heads == [b'{"format":3'] * 2 + [b'{"format":4'] * 3
+    assert shapes(GOLDEN / "registry_v4") == shapes(tmp_path), "changed bytes need format 5"
+
+
+def test_a_registry_that_says_nothing_of_refreshes_any_more_is_of_format_3_again(tmp_path):
+    store = Store.open(str(tmp_path), now_ms=lambda: 1_750_000_000_000)
+    store.create_cube(cube(refresh="manual"))
+    store.recycle_cube("sales", DAY)
+    store.undrop_cube("sales", "again")
+    store.drop_cube("again")
+    heads = [text[:11] for text in shapes(tmp_path / "registry")]
+    assert heads == [b'{"format":4'] * 3 + [b'{"format":3']
+
+
 def shapes(root):
     tokens = re.compile(rb'"commit":"\w+"')
     return [tokens.sub(b"", path.read_bytes()) for path in sorted(root.rglob("v*.json"))]

@@ -165,7 +165,7 @@ class Meanwhile(Door):
 def test_nothing_is_deleted_while_the_newest_is_damaged(old, when, hurt):
     path = f"registry/v{VERSIONS:020d}.json"
     data = old.world.files.read(path)
-    wrong = data[:-9] if hurt == "torn" else data.replace(b'"format":3', b'"format":4')
+    wrong = data[:-9] if hurt == "torn" else data.replace(b'"format":3', b'"format":5')
 
     def damage():
         old.world.files.delete([path])
@@ -174,7 +174,7 @@ def test_nothing_is_deleted_while_the_newest_is_damaged(old, when, hurt):
     if when == "before":
         damage()
     door = Door(old.world) if when == "before" else Meanwhile(old.world, damage)
-    with pytest.raises(StoreError, match="nothing is deleted" if hurt == "torn" else "format 4"):
+    with pytest.raises(StoreError, match="nothing is deleted" if hurt == "torn" else "format 5"):
         old.vacuum(door=door)
     assert old.numbers == list(range(1, VERSIONS + 1)) and not old.floors
 

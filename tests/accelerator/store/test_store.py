@@ -289,10 +289,10 @@ def test_a_version_under_the_wrong_name_is_damage(tmp_path):
 def test_a_newer_format_is_refused_with_a_hint(tmp_path):
     path = tmp_path / "registry" / f"v{1:020d}.json"
     path.parent.mkdir(parents=True)
-    path.write_bytes(b'{"format":4,"anything":"else"}')
+    path.write_bytes(b'{"format":5,"anything":"else"}')
     store = Store.open(str(tmp_path))
     for call in (store.registry, lambda: store.create_cube(cube())):
-        with pytest.raises(StoreError, match="format 4") as caught:
+        with pytest.raises(StoreError, match="format 5") as caught:
             call()
         assert "upgrade" in caught.value.hint
     assert len(list(path.parent.iterdir())) == 1

@@ -1,0 +1,1 @@
+"""Cubes and indexes that follow their tables: when, by whom, how far behind they are."""

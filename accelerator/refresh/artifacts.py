@@ -1,0 +1,169 @@
+"""The cubes and indexes of a store as things that are refreshed: what they lack, and its build."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accelerator.builds import publishing
+from accelerator.errors import UNFIT, BuildError
+from accelerator.iceberg import Pin
+from accelerator.refresh import lag, when
+from accelerator.refresh.when import When
+from accelerator.relate.property import relate_columns
+from accelerator.runner.runner import Outcome, Reported
+from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
+from cubes.definition import from_dict
+from rewrite.dotted import joined, parts_of
+
+if TYPE_CHECKING:
+    from accelerator.services import Services
+
+REFRESH = "refresh-"
+"""What keys of claims begin with."""
+_BESIDE = "#new"
+Name = tuple[str, ...]
+FileKey = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lacks:
+    """Data files that an artifact lacks, and when the oldest commit of them was, in Unix ms."""
+
+    files: frozenset[FileKey] = frozenset()
+    behind_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A cube or an index, by its record, and when it's refreshed."""
+
+    record: CubeRecord | IndexRecord
+    when: When
+
+    @property
+    def kind(self) -> str:
+        """`cube` or `index`."""
+        return "cube" if isinstance(self.record, CubeRecord) else "index"
+
+    @property
+    def title(self) -> str:
+        """The kind and the name, as people are told."""
+        return f"{self.kind} {self.record.name}"
+
+    @property
+    def key(self) -> str:
+        """That of its claims."""
+        return key_of(self.record)
+
+    def names(self, pin: Pin) -> list[Name]:
+        """The full names of its tables, as far as they can be told."""
+        record = self.record
+        if isinstance(record, CubeRecord):
+            try:
+                return [parts_of(one.name) for one in from_dict(dict(record.definition)).tables]
+            except UNFIT:
+                return [parts_of(record.table)]
+        names = [parts_of(record.table)]
+        pinned = pin.pinned(names[0]) if record.field_id < 0 else None
+        for one in () if pinned is None else relate_columns(pinned.properties):
+            if one.id == record.field_id:
+                names += (join.table for join in one.path)
+        return names
+
+    def state(self, pin: Pin) -> str:
+        """What it would be built from now, and when it's to be, as one short text.
+
+        Any commit to one of its tables gives it another. CatalogError where one can't be asked.
+        """
+        told = [self.record.id, self.when.text]
+        for name in self.names(pin):
+            pinned = pin.pinned(name)
+            told += (joined(name), *(("",) if pinned is None else pinned.version))
+        return hashlib.blake2b("\0".join(told).encode(), digest_size=16).hexdigest()
+
+    def lacks(self, services: Services) -> Lacks:
+        """What it lacks of the newest snapshot; the errors of a build that can't begin."""
+        record = self.record
+        if isinstance(record, CubeRecord):
+            target = services.builder.target(record)
+            missing = services.builder.missing(target)
+            built = services.store.table(record.table_uuid).of(record.id) if missing else ()
+            keys = frozenset(one.key for one in missing)
+            return Lacks(keys, lag.of_cube(target, missing, built))
+        found = services.index_builder.target(record)
+        due = services.index_builder.due(found)
+        return Lacks(frozenset(due.files), lag.of_index(found, due))
+
+    def build(self, services: Services, report: Reported, stop: threading.Event) -> Outcome:
+        """Builds a portion of what it lacks, the newest first.
+
+        CancelledError once `stop` is set; what was finished stays. BuildError where nothing of what
+        it lacks could be built.
+        """
+        before = self.lacks(services).files
+        files, twice = self._built(services, _Told(report), stop)
+        after = self.lacks(services).files
+        if not files and not twice and before & after:
+            raise BuildError(
+                f"nothing of what {self.title} lacks could be built",
+                hint=f"BUILD {self.kind.upper()} {self.record.name} by hand says more",
+            )
+        if not after and isinstance(self.record, CubeRecord):
+            publishing.refresh(services, self.record.name)
+        return Outcome(files, twice, more=bool(before & after))
+
+    def _built(self, services: Services, told: _Told, stop: threading.Event) -> tuple[int, int]:
+        """Data files that were built, and those that another process had built first."""
+        most = services.config.refresh_bytes_max
+        with services.cancellation.tracked(ctrl_c=False) as tag:
+            if isinstance(self.record, CubeRecord):
+                made = services.builder.build(
+                    self.record, progress=told, cancelled=stop, tag=tag, bytes_max=most
+                )
+                return made.files, made.lost
+            (index,) = services.index_builder.build(
+                [self.record], progress=told, cancelled=stop, tag=tag, bytes_max=most
+            )
+            return index.files, index.lost
+
+
+class _Told:
+    """A build's progress, as the runner wants it."""
+
+    def __init__(self, report: Reported) -> None:
+        self._report, self._done, self._total = report, 0, 0
+
+    def start(self, total: int, what: str) -> None:  # noqa: ARG002 - the Protocol's
+        """See `Progress.start`."""
+        self._done, self._total = 0, total
+        self._report(0, total)
+
+    def advance(self, n: int = 1) -> None:
+        """See `Progress.advance`."""
+        self._done += n
+        self._report(self._done, self._total)
+
+    def finish(self) -> None:
+        """See `Progress.finish`."""
+
+
+def key_of(record: CubeRecord | IndexRecord) -> str:
+    """The key of an artifact's claims."""
+    return f"{REFRESH}{record.id}"
+
+
+def followed(registry: RegistryVersion, otherwise: str) -> Iterable[Artifact]:
+    """The artifacts that are refreshed by themselves; `otherwise` is the setting.
+
+    One that was switched off isn't, nor an index that is built beside the one that it replaces.
+    """
+    every: list[CubeRecord | IndexRecord] = [*registry.cubes.values(), *registry.indexes.values()]
+    for record in every:
+        found = when.of(record.refresh, otherwise)
+        beside = isinstance(record, IndexRecord) and record.name.endswith(_BESIDE)
+        if found.automatic and record.disabled is None and not beside:
+            yield Artifact(record, found)

@@ -1,0 +1,70 @@
+"""ALTER CUBE and ALTER INDEX … SET REFRESH, and what SHOW CUBES and SHOW INDEXES tell of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from accelerator.builds.builder import Target
+from accelerator.errors import StoreError
+from accelerator.refresh import lag, when
+from accelerator.refresh.artifacts import key_of
+from accelerator.runner.claims import Claims
+from accelerator.runner.runs import known
+from accelerator.statements.kinds import RefreshCube, RefreshIndex
+from accelerator.store import CubeRecord, IndexRecord
+
+if TYPE_CHECKING:
+    from accelerator.services import Services
+
+
+def set_cube(statement: RefreshCube, services: Services) -> list[dict[str, Any]]:
+    """Says when the cube is refreshed. CubeNotFoundError; StoreError where it's read-only."""
+    services.store.change_cube(statement.name, refresh=statement.when)
+    return [{"cube": statement.name, "refresh": statement.when}]
+
+
+def set_index(statement: RefreshIndex, services: Services) -> list[dict[str, Any]]:
+    """Says when the index is refreshed. IndexNotFoundError; StoreError where it's read-only."""
+    services.store.change_index(statement.name, refresh=statement.when)
+    return [{"index": statement.name, "refresh": statement.when}]
+
+
+class Shown:
+    """What the store tells of refreshes, for one statement."""
+
+    def __init__(self, services: Services) -> None:
+        self._services, self._claims = services, Claims(services.store.files)
+        try:
+            self._keys = frozenset(self._claims.known_keys())
+        except StoreError:
+            self._keys = frozenset()
+
+    def of(self, record: CubeRecord | IndexRecord) -> dict[str, Any]:
+        """When it's refreshed, its last run, and how far a run is that goes on."""
+        row: dict[str, Any] = {
+            "refresh": when.of(record.refresh, self._services.config.refresh).text
+        }
+        key = key_of(record)
+        if key not in self._keys:
+            return row
+        try:
+            found = known(self._claims, key)
+        except StoreError:
+            return row
+        if found.last is not None:
+            row |= {"last_run": found.last.ended_ms, "last_error": found.last.error}
+        if found.running is not None:
+            row["progress"] = f"{found.running.done}/{found.running.total or '?'}"
+        return row
+
+    def lag_of_cube(self, target: Target) -> float:
+        """Seconds by which it's behind."""
+        builder = self._services.builder
+        missing, record = builder.missing(target), target.record
+        built = self._services.store.table(record.table_uuid).of(record.id) if missing else ()
+        return lag.lag_s(lag.of_cube(target, missing, built), _now_ms())
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,1 @@
+"""What works by itself: services, their tasks, who does one, and what was done."""

@@ -1,0 +1,136 @@
+"""What was run of a task, and how far a run that goes on is, as the store has it.
+
+Daemons, `SHOW CUBES` and whoever else asks read the same: the newest claim of the task's key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from accelerator.errors import UNFIT, StoreError
+from accelerator.runner.claims import Claims, Progress, Seen
+from accelerator.store.records import text_of, whole_of
+
+Json = dict[str, Any]
+_ERROR_MAX = 2_000
+_WAIT_S, _WAIT_MAX_S = 10.0, 3600.0
+_DEATHS = 2
+"""So many processes may die over a task before the next one waits: most are killed by others."""
+AHEAD_MS = 120_000
+"""An end that lies further ahead was told by a clock that's wrong, and delays nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run that came to its end; times are Unix time in milliseconds, by its process's clock.
+
+    `failures` counts runs that failed in a row, this one among them; `state` names what it worked
+    on, so that a later one knows whether anything has changed. `done` are its units, data files
+    for one; `twice` those of them that another process had been first with. `more`: it stopped at
+    its budget, and goes on in another run.
+    """
+
+    began_ms: int
+    ended_ms: int
+    state: str = ""
+    done: int = 0
+    twice: int = 0
+    more: bool = False
+    failures: int = 0
+    error: str | None = None
+    code: str | None = None
+
+    def to_json(self) -> Json:
+        """The fields as JSON values; a long error is cut."""
+        found = asdict(self)
+        if self.error is not None:
+            found["error"] = self.error[:_ERROR_MAX]
+        return found
+
+    @classmethod
+    def from_json(cls, raw: Json | None) -> Run | None:
+        """The inverse; None for what is none."""
+        if raw is None:
+            return None
+        try:
+            error, code = raw["error"], raw["code"]
+            return cls(
+                began_ms=whole_of(raw["began_ms"]),
+                ended_ms=whole_of(raw["ended_ms"]),
+                state=text_of(raw["state"]),
+                done=whole_of(raw["done"]),
+                twice=whole_of(raw["twice"]),
+                more=raw["more"] is True,
+                failures=max(0, whole_of(raw["failures"])),
+                error=None if error is None else text_of(error),
+                code=None if code is None else text_of(code),
+            )
+        except UNFIT:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a task: its last run, and the one that goes on.
+
+    `deaths`: processes in a row that have died over it. `running` is None where none does; None
+    too where its process has died or hasn't been heard of.
+    """
+
+    last: Run | None = None
+    running: Progress | None = None
+    deaths: int = 0
+
+    def wait_s(self, state: str, now_ms: int) -> float:
+        """Seconds until it may be tried again, after failures; 0: at once.
+
+        It's twice as long after each run that failed on the same state, up to an hour.
+        """
+        wait = 0.0
+        if self.last is not None and self.last.failures:
+            times = self.last.failures - 1 if self.last.state == state else 0
+            wait = _wait_s(times)
+        elif self.deaths > _DEATHS:
+            wait = _wait_s(self.deaths - _DEATHS - 1)
+        return until_s(self.last, wait, now_ms)
+
+
+def until_s(last: Run | None, pause_s: float, now_ms: int, *, since_began: bool = False) -> float:
+    """Seconds until so long has passed since a run ended, or began; 0: it has.
+
+    Clocks that went back don't make it longer than that, but for what they may differ by.
+    """
+    if last is None:
+        return 0.0
+    at_ms = last.began_ms if since_began else last.ended_ms
+    if at_ms > now_ms + AHEAD_MS:
+        return 0.0
+    return max(0.0, (at_ms - now_ms) / 1000 + pause_s)
+
+
+def _wait_s(times: int) -> float:
+    return float(min(_WAIT_S * 2 ** min(times, 20), _WAIT_MAX_S))
+
+
+def known(claims: Claims, key: str) -> Known:
+    """What the store has of a key. StoreError where it can't be read."""
+    return of_seen(claims, key, claims.seen(key))
+
+
+def of_seen(claims: Claims, key: str, seen: Seen | None) -> Known:
+    """The same, of what was read of it."""
+    if seen is None:
+        return Known()
+    over = claims.may_begin(key, seen)
+    deaths = seen.deaths + (0 if seen.ended else 1) if over else 0
+    return Known(Run.from_json(seen.last), None if over else seen.progress, deaths)
+
+
+def every(claims: Claims, prefix: str) -> dict[str, Known]:
+    """What the store has of all keys that begin so; none of a store that can't be read."""
+    try:
+        keys = [key for key in claims.known_keys() if key.startswith(prefix)]
+        return {key: known(claims, key) for key in keys}
+    except (StoreError, ValueError):
+        return {}

@@ -1,0 +1,396 @@
+"""Refreshes by one process: what is due, in which order, how far behind, and what goes wrong."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import accelerator
+from accelerator import Accelerator
+from accelerator.builds.in_process import InProcess
+from accelerator.errors import (
+    CubeNotFoundError,
+    EngineError,
+    IndexNotFoundError,
+    SparkElsewhereError,
+    StoreError,
+)
+from accelerator.maintenance.daemon import Schedule
+from accelerator.refresh.artifacts import Artifact
+from accelerator.refresh.figures import ARTIFACTS_MAX, RefreshFigures
+from accelerator.refresh.service import Refreshed
+from accelerator.runner.claims import Claims, Progress
+from accelerator.runner.runner import Outcome, Reported
+from accelerator.runner.runs import known
+from accelerator.services import Services
+from accelerator.store import Store
+from tests.support.pristine import Pristine, catalog_of
+
+SCHEMA = pa.schema([("k", pa.int64()), ("g", pa.string())])
+CUBE = "CREATE CUBE c AS SELECT g, count(*) AS n, sum(k) AS s FROM d.f GROUP BY g"
+ONCE = Schedule(3600, 0, 0)
+
+
+def rows(number: int, count: int = 10) -> pa.Table:
+    table = {"k": range(number, number + count), "g": [f"g{i % 3}" for i in range(count)]}
+    return pa.table(table, schema=SCHEMA)
+
+
+def fill(catalog) -> None:
+    catalog.create_namespace("d")
+    catalog.create_table("d.f", SCHEMA).append(rows(0))
+    catalog.create_table("d.other", SCHEMA).append(rows(0))
+
+
+def append(acc: Accelerator, *numbers: int, table: str = "d.f") -> None:
+    catalog = catalog_of(Path(acc.config.warehouse))
+    for number in numbers:
+        catalog.load_table(table).append(rows(number))
+    catalog.engine.dispose()
+
+
+@pytest.fixture
+def acc(pristine: Pristine, no_java: None) -> Iterator[Accelerator]:
+    with accelerator.open(pristine.lake(fill), refresh_poll_s=0.05) as session:
+        yield session
+        assert not session.spark_started
+
+
+def refreshed(acc: Accelerator, schedule: Schedule = ONCE) -> list[Refreshed]:
+    """What one pass does."""
+    told: list[Refreshed] = []
+    acc.maintain(
+        schedule, lambda _: None, stop=threading.Event(), rounds=1, tell_refresh=told.append
+    )
+    return told
+
+
+def shown(acc: Accelerator, kind: str = "CUBES") -> dict[str, object]:
+    (row,) = acc.query(f"SHOW {kind}").arrow().to_pylist()
+    return row
+
+
+def age(acc: Accelerator, seconds: float, key: str) -> None:
+    """Makes the last run of a key look so much older."""
+    files = acc.services.store.files
+    later = Claims(files, now_ms=lambda: time.time_ns() // 1_000_000)
+    claim = later.claim(key)
+    assert claim is not None and claim.last is not None
+    moved = {name: claim.last[name] - int(seconds * 1000) for name in ("began_ms", "ended_ms")}
+    claim.end(claim.last | moved)
+
+
+def key(acc: Accelerator) -> str:
+    return f"refresh-{acc.services.store.registry(fresh=True).cubes['c'].id}"
+
+
+def test_only_what_is_to_be_refreshed_is(acc: Accelerator) -> None:
+    acc.query(CUBE)
+    append(acc, 100)
+    assert refreshed(acc) == []
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    assert refreshed(acc, replace(ONCE, refresh=False)) == []
+    (done,) = refreshed(acc)
+    assert (done.kind, done.artifact, done.files, done.error) == ("cube", "c", 1, None)
+    assert (done.left, done.twice, done.lag_s) == (False, 0, 0)
+    assert refreshed(acc) == []
+    acc.query("ALTER CUBE c SET REFRESH = MANUAL")
+    append(acc, 200)
+    assert refreshed(acc) == []
+
+
+def test_an_index_follows_too(acc: Accelerator) -> None:
+    acc.query("CREATE INDEX i ON d.f USING BLOOM (k)")
+    answer = acc.query("ALTER INDEX i SET REFRESH = ON COMMIT").arrow().to_pylist()
+    assert answer == [{"index": "i", "refresh": "on_commit"}]
+    append(acc, 100)
+    before = shown(acc, "INDEXES")
+    assert before["lag_s"] > 0 and before["refresh"] == "on_commit"
+    (done,) = refreshed(acc)
+    assert (done.kind, done.files) == ("index", 1)
+    after = shown(acc, "INDEXES")
+    assert (after["lag_s"], after["status"]) == (0, "complete") and after["last_run"]
+
+
+def test_the_setting_counts_for_all_others(pristine: Pristine, no_java: None) -> None:
+    with accelerator.open(pristine.lake(fill), refresh="on_commit") as acc:
+        acc.query(CUBE)
+        append(acc, 100)
+        assert [one.files for one in refreshed(acc)] == [1]
+
+
+def test_an_interval_is_waited_for(acc: Accelerator) -> None:
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = EVERY '10 minutes'")
+    append(acc, 100)
+    assert [one.files for one in refreshed(acc)] == [1]
+    append(acc, 200)
+    assert refreshed(acc) == []
+    age(acc, 590, key(acc))
+    assert refreshed(acc) == []
+    age(acc, 11, key(acc))
+    assert [one.files for one in refreshed(acc)] == [1]
+
+
+def test_a_clock_that_went_back_delays_nothing_for_long(acc: Accelerator) -> None:
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = EVERY '10 minutes'")
+    append(acc, 100)
+    refreshed(acc)
+    append(acc, 200)
+    age(acc, -86_400, key(acc))  # it ended tomorrow
+    assert [one.files for one in refreshed(acc)] == [1]
+
+
+def test_portions_are_the_newest_first(pristine: Pristine, no_java: None) -> None:
+    with accelerator.open(pristine.lake(fill), refresh_bytes_max=1) as acc:
+        acc.query(CUBE.replace(" AS SELECT", " DEFERRED AS SELECT"))
+        acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+        append(acc, 100, 200)
+        told = refreshed(acc)
+        assert [(one.files, one.left) for one in told] == [(1, True), (1, True), (1, False)]
+        assert told[0].lag_s and told[1].lag_s and told[2].lag_s == 0
+        record = acc.services.store.registry().cubes["c"]
+        built = acc.services.store.table(record.table_uuid).of(record.id)
+        assert len(built) == 3
+
+
+def test_rows_that_are_deleted_and_dimensions_that_change_are_followed(acc: Accelerator) -> None:
+    dim = pa.table({"id": pa.array([0, 1, 2], pa.int64()), "name": ["a", "b", "c"]})
+    catalog = catalog_of(Path(acc.config.warehouse))
+    catalog.create_table("d.dim", dim.schema).append(dim)
+    acc.query(
+        "CREATE CUBE c AS SELECT name, count(*) AS n FROM d.f JOIN d.dim ON k = id GROUP BY name"
+    )
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    assert refreshed(acc) == []
+    changed = dim.set_column(1, "name", pa.array(["x", "y", "z"]))
+    catalog.load_table("d.dim").overwrite(changed)
+    assert shown(acc)["lag_s"] > 0
+    assert [one.files for one in refreshed(acc)] == [1]
+    catalog.load_table("d.f").delete("k = 1")
+    assert [one.files for one in refreshed(acc)] == [1]
+    assert shown(acc)["lag_s"] == 0
+    found = acc.query("SELECT name, count(*) AS n FROM d.f JOIN d.dim ON k = id GROUP BY name")
+    assert found.metrics.cubes == ("c",)
+    assert sorted(row["name"] for row in found.arrow().to_pylist()) == ["x", "z"]
+    catalog.engine.dispose()
+
+
+def test_a_failure_is_told_and_waits_longer_each_time(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+
+    def fail(*_: object, **__: object) -> None:
+        raise EngineError("the disk is full")
+
+    monkeypatch.setattr("accelerator.builds.builder.Builder._job", fail)
+    (done,) = refreshed(acc)
+    assert "the disk is full" in str(done.error) and done.code == "build_failed"
+    row = shown(acc)
+    assert "the disk is full" in row["last_error"] and row["lag_s"] > 0 and row["progress"] is None
+    waits = []
+    for _ in range(3):
+        last = known(Claims(acc.services.store.files), key(acc))
+        assert last.last is not None
+        waits.append(round(last.wait_s(last.last.state, last.last.ended_ms)))
+        assert refreshed(acc) == []
+        age(acc, 3600, key(acc))
+        assert len(refreshed(acc)) == 1
+    assert waits == [10, 20, 40]
+    monkeypatch.undo()
+    append(acc, 200)  # another state, which waits the shortest time
+    age(acc, 11, key(acc))
+    assert [one.files for one in refreshed(acc)] == [2]
+    assert shown(acc)["last_error"] is None
+
+
+def test_a_table_that_is_gone_is_an_error_of_its_cube_alone(acc: Accelerator) -> None:
+    acc.query(CUBE)
+    acc.query("CREATE CUBE o AS SELECT g, count(*) AS n FROM d.other GROUP BY g")
+    for name in "co":
+        acc.query(f"ALTER CUBE {name} SET REFRESH = ON COMMIT")
+    append(acc, 100, table="d.other")
+    catalog = catalog_of(Path(acc.config.warehouse))
+    catalog.drop_table("d.f")
+    told = {one.artifact: one for one in refreshed(acc)}
+    assert told["o"].files == 1 and told["o"].error is None
+    assert told["c"].code == "table_unknown"
+    catalog.engine.dispose()
+
+
+def test_a_commit_during_a_run_is_followed(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    more, real = [200], InProcess.write
+
+    def write(self: InProcess, *args: object) -> None:
+        if more:
+            append(acc, more.pop())
+        real(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(InProcess, "write", write)
+    assert [one.files for one in refreshed(acc)] == [1, 1]
+
+
+def test_told_to_stop_within_a_job_it_leaves_nothing_half_done(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    stop, told, real = threading.Event(), list[Refreshed](), InProcess.write
+    ending: list[threading.Event] = []
+    build = Artifact.build
+
+    def noted(
+        self: Artifact, services: Services, report: Reported, end: threading.Event
+    ) -> Outcome:
+        ending.append(end)
+        return build(self, services, report, end)
+
+    def write(self: InProcess, *args: Any) -> None:
+        real(self, *args)
+        stop.set()
+        assert ending[0].wait(30)
+
+    monkeypatch.setattr(Artifact, "build", noted)
+    monkeypatch.setattr(InProcess, "write", write)
+    acc.maintain(ONCE, lambda _: None, stop=stop, tell_refresh=told.append)
+    (done,) = told
+    assert (done.files, done.left, done.error) == (0, True, None)
+    record = acc.services.store.registry().cubes["c"]
+    assert acc.services.store.jobs(record.table_uuid) == ()
+    root = Path(acc.config.warehouse) / ".accelerator" / "tables"
+    assert len(list(root.rglob("*.parquet"))) == 1
+    monkeypatch.undo()
+    assert [one.files for one in refreshed(acc)] == [1]
+
+
+def test_what_another_process_does_is_left_to_it(acc: Accelerator) -> None:
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    other = Claims(acc.services.store.files).claim(key(acc))
+    assert other is not None
+    assert refreshed(acc) == []
+    other.prolong(Progress(3, 12))
+    assert shown(acc)["progress"] == "3/12"
+    other.end(None)
+    assert shown(acc)["progress"] is None
+    assert [one.files for one in refreshed(acc)] == [1]
+
+
+def test_a_dropped_cube_leaves_no_claims(acc: Accelerator) -> None:
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    refreshed(acc)
+    kept = Claims(acc.services.store.files)
+    name = key(acc)
+    assert name in kept.known_keys()
+    acc.query("VACUUM d.f FULL")
+    assert kept.seen(name) is not None
+    acc.query("DROP CUBE c FORCE")
+    acc.query("VACUUM d.f FULL")
+    assert kept.seen(name) is None
+
+
+def test_an_unknown_name_and_a_store_that_is_read_only(acc: Accelerator) -> None:
+    with pytest.raises(CubeNotFoundError, match="no cube named x"):
+        acc.query("ALTER CUBE x SET REFRESH = ON COMMIT")
+    with pytest.raises(IndexNotFoundError, match="no index named x"):
+        acc.query("ALTER INDEX x SET REFRESH = ON COMMIT")
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    with accelerator.open(acc.config.warehouse, store_read_only=True) as reader:
+        with pytest.raises(StoreError, match="read-only"):
+            reader.query("ALTER CUBE c SET REFRESH = MANUAL")
+        assert refreshed(reader) == []
+        assert shown(reader)["refresh"] == "on_commit"
+    assert not (Path(acc.config.warehouse) / ".accelerator" / "services").exists()
+
+
+def test_where_spark_is_needed_but_not_here_it_is_said(
+    acc: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker without Spark is followed by one that has it; nothing is said to have failed."""
+    acc.query(CUBE)
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+
+    def nowhere(*_: object, **__: object) -> None:
+        raise SparkElsewhereError("the statement needs Spark")
+
+    monkeypatch.setattr("accelerator.builds.builder.Builder._job", nowhere)
+    with pytest.raises(SparkElsewhereError):
+        refreshed(acc)
+    monkeypatch.undo()
+    assert shown(acc)["last_error"] is None
+    assert [one.files for one in refreshed(acc)] == [1]
+
+
+def test_the_setting_survives_what_others_change_and_older_releases_refuse(
+    acc: Accelerator,
+) -> None:
+    acc.query(CUBE)
+    root = Path(acc.config.warehouse) / ".accelerator" / "registry"
+    assert {text[:11] for text in map(_read, root.glob("v*.json"))} == {'{"format":3'}
+    acc.query("ALTER CUBE c SET REFRESH = EVERY '1 hour'")
+    assert _read(max(root.glob("v*.json"))).startswith('{"format":4')
+    store: Store = acc.services.store
+    old = store.registry().cubes["c"]
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    store.change_cube("c", old.id, disabled="wrong")  # by who had read it before
+    assert store.registry().cubes["c"].refresh == "on_commit"
+    with pytest.raises(CubeNotFoundError):
+        store.change_cube("c", "f" * 32, disabled="wrong")
+    acc.query("DROP CUBE c")
+    acc.query("UNDROP CUBE c")
+    assert store.registry().cubes["c"].refresh == "on_commit"
+    assert refreshed(acc) == []  # it's switched off
+
+
+def _read(path: Path) -> str:
+    return path.read_text()
+
+
+def test_figures_are_few() -> None:
+    from prometheus_client import CollectorRegistry
+
+    registry = CollectorRegistry()
+    figures = RefreshFigures(registry)
+    figures.lags({f"cube c{number}": float(number) for number in range(3 * ARTIFACTS_MAX)})
+    figures.lags({f"cube c{number}": float(number) for number in range(2 * ARTIFACTS_MAX)})
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"accelerator_refresh_{name}", labels)
+
+    (lag,) = (one for one in registry.collect() if one.name == "accelerator_refresh_lag_seconds")
+    assert len(lag.samples) == ARTIFACTS_MAX
+    assert value("lag_seconds", artifact="cube c399") == 399
+    page = (Path(__file__).parents[3] / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^\| `(accelerator_refresh_\w+)` \|", page, re.MULTILINE))
+    assert {one.removesuffix("_total") for one in documented} == {
+        one.name for one in registry.collect()
+    }
+    figures.refreshed(Refreshed("cube", "c", "t", files=3, twice=2))
+    figures.refreshed(Refreshed("cube", "c", "t", error="no", code="build_failed"))
+    assert value("runs_total", outcome="good") == 1 == value("runs_total", outcome="failed")
+    assert value("files_total") == 3 and value("built_twice_total") == 2
+    assert value("failures_total", code="build_failed") == 1
