@@ -448,10 +448,7 @@ def vacuum(statement: VacuumTable, services: Services) -> Report:
         raise no_such_table(services, joined(statement.table))
     services.frames.sweep()  # what nobody reads any more holds nothing back
     scope = Scope(statement.full, statement.snapshots, statement.hours, statement.dry_run)
-    report = vacuuming.vacuum(services, table, scope)
-    if not scope.dry_run:
-        services.log.tidy()
-    return report
+    return vacuuming.vacuum(services, table, scope, then=services.log.tidy)
 
 
 def _vacuum(statement: VacuumTable, services: Services) -> Rows:

@@ -50,10 +50,18 @@ def retention_of(config: Config, hours: float | None = None) -> Retention:
     )
 
 
-def vacuum(services: Services, table: PinnedTable, scope: Scope, *, ctrl_c: bool = True) -> Report:
+def vacuum(
+    services: Services,
+    table: PinnedTable,
+    scope: Scope,
+    *,
+    ctrl_c: bool = True,
+    then: Callable[[], None] | None = None,
+) -> Report:
     """Vacuums a table that is there; CancelledError where it's cancelled meanwhile.
 
-    `ctrl_c`: Ctrl-C cancels it too, and is raised once it has stopped.
+    `ctrl_c`: Ctrl-C cancels it too, and is raised once it has stopped. `then` is done last, unless
+    it was cancelled or only asked what it would do.
     """
     if not scope.dry_run:
         services.store.check_writable()  # before a snapshot has gone
@@ -79,6 +87,9 @@ def vacuum(services: Services, table: PinnedTable, scope: Scope, *, ctrl_c: bool
             ).unusable,
             check=check,
         )
+        if then is not None and not scope.dry_run:
+            check()
+            then()
     served.tell(report)
     report.deleted("claim", "its cube or index is gone", gone_keys)
     report.deleted("segment", "its file isn't what was written", damaged)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from accelerator.errors import UNFIT
+from accelerator.query_log.arrays import array
 from accelerator.query_log.parts import Part, parts_text
 from accelerator.query_log.record import (
     COLUMNS,
@@ -26,7 +27,6 @@ from accelerator.query_log.record import (
     Column,
     Record,
     arrow_schema,
-    arrow_type,
     bounded,
 )
 from accelerator.query_log.statement_text import told
@@ -128,10 +128,10 @@ def _of_text(record: Record) -> dict[str, Any]:
 
 def _column(column: Column, values: list[Any]) -> pa.Array:
     """The column of these values, which are of its type; TypeError or ValueError otherwise."""
-    kind, type_ = column.kind, arrow_type(column.kind)
+    kind = column.kind
     if kind in ("texts", "counts"):
         if not any(values):
-            return pa.array([()] * len(values), type_)
+            return array(kind, [()] * len(values))
         element = str if kind == "texts" else int
         found = set(map(type, values)), set(map(type, chain.from_iterable(values)))
         plain = found[0] <= {tuple, list} and found[1] <= {element}
@@ -141,9 +141,9 @@ def _column(column: Column, values: list[Any]) -> pa.Array:
             plain = not column.required
         else:
             plain = types <= {_SCALARS[kind], *(() if column.required else (type(None),))}
-    made = pa.array(values, type_) if plain else None
+    made = array(kind, values) if plain else None
     if made is None or not _is_within(column, made):
-        return pa.array([_checked(column, one) for one in values], type_)
+        return array(kind, [_checked(column, one) for one in values])
     return made
 
 
