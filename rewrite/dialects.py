@@ -191,6 +191,13 @@ def _checked(sql: str, dialect: str) -> list[Token]:
     if dialect == "mysql" and "/*!" in sql:
         raise UntranslatedError("a comment that is run isn't translated from mysql", hint=_HINT)
     tokens: list[Token] = Dialect.get_or_raise(dialect).tokenize(sql)
+    for one in tokens:
+        is_hex = one.token_type == TokenType.HEX_STRING and dialect == TRINO
+        if is_hex and sql[one.start] == "0":
+            raise UntranslatedError(
+                f"`0x{one.text}` isn't translated from {dialect}: it's a number there",
+                hint="write it in decimal digits; X'…' is one of bytes",
+            )
     for one, other in pairwise(tokens):
         number = one.token_type == TokenType.NUMBER and other.token_type == TokenType.VAR
         if number and one.end + 1 == other.start:  # 1_000 and 0b11, to the parser with an alias
