@@ -143,6 +143,13 @@ class Kinds:
         outputs = [one for one in self._tree.find_all(exp.Alias) if one.alias.lower() == name]
         return len(outputs) > 1 or self._columns is None or name in self._columns
 
+    def is_nobodys(self, name: str) -> bool:
+        """Whether surely no column and no output of the statement has that name in lower case."""
+        self._named()
+        aliases = self._tree.find_all(exp.Alias)
+        known = self._columns is not None and name not in self._columns
+        return known and all(one.alias.lower() != name for one in aliases)
+
     def is_table_column(self, name: str) -> bool:
         """Whether a table of the statement has a column of that name in lower case."""
         self._named()

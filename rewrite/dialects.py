@@ -27,6 +27,7 @@ from rewrite.dialect_rule import Context, Rule, UnsureMeaningError
 from rewrite.dialect_zones import Zones
 from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
+from rewrite.spark_words import words
 from rewrite.unnamed import Names, output_names
 
 SPARK = "spark"
@@ -96,6 +97,11 @@ _PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
 _UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
 _EXTRACTED = frozenset({"YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "DOY"})
 _INTERVALS = frozenset({"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
+_OF_SESSIONS = words("""
+    current_catalog current_database current_date current_time current_timestamp current_user
+    grouping__id localtimestamp session_user user
+""")
+"""What Spark takes for a function, in quotes as well, where there is no such column."""
 _OF_ALL = frozenset({"mysql", "clickhouse", "starrocks"})
 """To these STDDEV and VARIANCE are those of a whole population."""
 _WITHOUT_ZONE = frozenset({"trino", "duckdb", "postgres"})
@@ -173,8 +179,9 @@ def translated_for(
         timed = is_timed(tree)
         tree = told(tree, client)
         names = output_names(tree, columns)
-        text = _Translation(tree, dialect, columns, _checked(sql, dialect), client.time_zone).text()
-        return Translated(text, tables, names, timed)
+        made = _Translation(tree, dialect, columns, _checked(sql, dialect), client.time_zone)
+        made.check_names()
+        return Translated(made.text(), tables, names, timed)
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise UntranslatedError(f"{refused}: {error}", hint=_HINT) from error
 
@@ -184,6 +191,13 @@ def _checked(sql: str, dialect: str) -> list[Token]:
     if dialect == "mysql" and "/*!" in sql:
         raise UntranslatedError("a comment that is run isn't translated from mysql", hint=_HINT)
     tokens: list[Token] = Dialect.get_or_raise(dialect).tokenize(sql)
+    for one in tokens:
+        is_hex = one.token_type == TokenType.HEX_STRING and dialect == TRINO
+        if is_hex and sql[one.start] == "0":
+            raise UntranslatedError(
+                f"`0x{one.text}` isn't translated from {dialect}: it's a number there",
+                hint="write it in decimal digits; X'…' is one of bytes",
+            )
     for one, other in pairwise(tokens):
         number = one.token_type == TokenType.NUMBER and other.token_type == TokenType.VAR
         if number and one.end + 1 == other.start:  # 1_000 and 0b11, to the parser with an alias
@@ -258,6 +272,13 @@ class _Translation:
             **dict.fromkeys((exp.Lower, exp.Upper), self._letters),
             **dict.fromkeys((exp.FirstValue, exp.LastValue), self._first_value),
         }
+
+    def check_names(self) -> None:
+        """UntranslatedError for a name that is nobody's, and to Spark a function of its session."""
+        for node in self._tree.find_all(exp.Column):
+            name = node.name.lower()
+            if len(node.parts) == 1 and name in _OF_SESSIONS and self._kinds.is_nobodys(name):
+                raise self._refused(node, "no column has that name, and to Spark it's a function")
 
     def text(self) -> str:
         nodes = [cast(exp.Expression, node) for node in self._tree.walk()]

@@ -109,7 +109,7 @@ def _over_join(tree: exp.Select, inner: exp.Select, relation: exp.Expression) ->
     """The statement over the join of which the derived table is all columns.
 
     Its columns have no table's name then: each is that of one of the tables, or Spark finds it
-    ambiguous in both. None where that isn't clear.
+    ambiguous in both. None where that isn't clear: without its table a name may be an output's.
     """
     where, alias = inner.args.get("where"), relation.alias_or_name.lower()
     if not all(isinstance(one, exp.Table) for one in relations(inner)) or _has_subquery(tree):
@@ -125,6 +125,7 @@ def _over_join(tree: exp.Select, inner: exp.Select, relation: exp.Expression) ->
         for one in _values(value)
         for node in one.find_all(exp.Column, exp.Star)
     ]
+    outputs = {item.alias.lower() for item in tree.expressions if isinstance(item, exp.Alias)}
     instead: dict[int, exp.Expression | None] = {}
     for column in own:
         if not isinstance(column, exp.Column):
@@ -135,6 +136,7 @@ def _over_join(tree: exp.Select, inner: exp.Select, relation: exp.Expression) ->
             isinstance(column.this, exp.Star)
             or column.args.get("db")
             or column.table.lower() not in ("", alias)
+            or (column.table and column.name.lower() in outputs)
         ):
             return None
         instead[id(column)] = exp.Column(this=copied(column.this, {}))

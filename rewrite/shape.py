@@ -27,7 +27,7 @@ def _pieces(quote: str) -> re.Pattern[str]:
         rf"(?P<text>(?:[^\W\d]\w*+|{quote}[^{quote}\x00-\x1f]*+{quote}"
         r"|[^\w'\"`\\$\x00-\x08])++)"
         r"|(?<!\w)'(?P<string>[^'\\$(\x00-\x1f]*+)'(?!['\w])"
-        r"|(?<![\w.])(?P<number>\d++(?:\.\d++)?)(?![\w.])"
+        r"|(?<![\w.])(?P<number>[0-9]++(?:\.[0-9]++)?)(?![\w.])"
     )
 
 

@@ -6,6 +6,8 @@ took is what it read and gave, in bytes; of a shape that wasn't seen yet it's a 
 
 from __future__ import annotations
 
+import hashlib
+
 from accelerator.gateway.statements import Statement
 from accelerator.query_log.statement_text import told
 from accelerator.recent import Recent
@@ -36,6 +38,8 @@ class Estimates:
         self._taken.put(key, max(taken, faded, 1))
 
 
-def _key(statement: Statement) -> tuple[str | None, str | None, str]:
+def _key(statement: Statement) -> bytes:
+    """Few bytes, however long a statement is; of one without a shape they go by its text."""
     client, sql = statement.client, statement.sql
-    return client.catalog, client.schema, told(sql, "trino").shape or sql
+    parts = client.catalog, client.schema, told(sql, "trino").shape or sql
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from accelerator.gateway.access.users import User
 from accelerator.gateway.estimates import Estimates
 from accelerator.gateway.statements import Statement
 from accelerator.gateway.trino.kinds import ClientSession
+from accelerator.query_log.statement_text import told
 
 
 def _asked(sql: str, schema: str = "s") -> Statement:
@@ -41,3 +44,21 @@ def test_nothing_takes_nothing() -> None:
     known = Estimates(7)
     known.learn(_asked("SELECT 1"), 0)
     assert known.of(_asked("SELECT 1")) == 1
+
+
+def test_a_long_statement_is_known_by_few_bytes() -> None:
+    """4096 of some megabytes each would be all the memory that there is."""
+    known = Estimates(7)
+    tracemalloc.start()
+    one, other = (_asked(f"SELECT {n}{' ' * 5_000_000}") for n in (1, 2))
+    known.learn(one, 80)
+    known.learn(other, 90)
+    one_sql, other_sql = one.sql, other.sql
+    del one, other
+    assert known.of(_asked(one_sql)) == 80
+    assert known.of(_asked(other_sql)) == 90
+    told.cache_clear()
+    del one_sql, other_sql
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000

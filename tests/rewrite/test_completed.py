@@ -169,6 +169,42 @@ def test_session_functions_are_constants(sql: str, spark: str) -> None:
     assert found.names == (None,) * (spark.count("',") + 1)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT user",
+        "SELECT a FROM t WHERE b <> session_user",
+        'SELECT "current_date"',
+        'SELECT a FROM t ORDER BY "CURRENT_USER"',
+        "SELECT a FROM (SELECT a, b FROM t) x WHERE b = user",
+        "SELECT count(*) FROM t GROUP BY a, b HAVING grouping__id = 0",
+    ],
+)
+def test_no_name_is_a_function_of_sparks_session(sql: str) -> None:
+    with pytest.raises(UntranslatedError, match="no column has that name"):
+        _translated(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT b AS user FROM t ORDER BY user",
+        "SELECT user FROM (SELECT b AS user FROM t) x",
+        "WITH w (user) AS (SELECT b FROM t) SELECT user FROM w",
+        "SELECT x.user FROM (SELECT b AS user FROM t) x",
+    ],
+)
+def test_an_output_may_have_such_a_name(sql: str) -> None:
+    assert "user" in _translated(sql).text
+
+
+def test_a_column_may_have_such_a_name() -> None:
+    for columns in ({"User": "string"}, None):
+        sql, made = "SELECT user FROM t WHERE user = 'a'", columns
+        found = translated_for(_CLIENT, sql, "trino", lambda _, made=made: made, _CATALOGS)
+        assert found.text == "SELECT user FROM `lake`.`d`.`t` WHERE user = 'a'"
+
+
 def test_what_isnt_set_is_null() -> None:
     assert _translated("SELECT current_schema", Client()).text == "SELECT NULLIF('', '')"
 

@@ -231,6 +231,8 @@ def test_what_is_written_out(dialect: str, sql: str, wanted: str) -> None:
         ("postgres", "/* c */ (SELECT 7 / 2, x IS NULL = true FROM t)", "parentheses"),
         ("trino", "SELECT 1_000", "may be a number"),
         ("trino", "SELECT 0b11", "may be a number"),
+        ("trino", "SELECT 0x1F", "a number"),
+        ("trino", "SELECT 'é😀', X'1F', 0XfF", "a number"),
         ("mysql", "SELECT a /*! + 1 */ FROM t", "comment"),
         ("postgres", "SELECT a = b IN (1, 2) FROM t", "what is first"),
         ("postgres", "SELECT (a, b) = (1, 2) FROM t", "rows as values"),

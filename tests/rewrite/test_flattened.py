@@ -95,6 +95,8 @@ def test_what_is_flattened(sql: str, wanted: str) -> None:
         "SELECT t.y, count(*) AS n FROM (SELECT * FROM t JOIN u ON i = k) GROUP BY t.y",
         "SELECT * FROM (SELECT * FROM t JOIN u ON i = k)",
         "SELECT x.* FROM (SELECT * FROM t JOIN u ON i = k) x",
+        "SELECT a AS y, count(*) AS n FROM (SELECT * FROM t JOIN u ON i = k) x GROUP BY x.y",
+        "SELECT a AS Y FROM (SELECT * FROM t JOIN u ON i = k) x ORDER BY x.y",
         "SELECT y, count(*) AS n FROM (SELECT * FROM t NATURAL JOIN u) GROUP BY y",
         "SELECT y FROM (SELECT * FROM t JOIN (SELECT * FROM u) v ON i = k) GROUP BY y",
         "SELECT y, count(*) AS n FROM (SELECT * FROM t JOIN u ON i IN (SELECT 1)) GROUP BY y",

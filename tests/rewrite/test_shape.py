@@ -66,6 +66,9 @@ def test_constants_are_told_apart_by_type(condition: str, kinds: tuple[str, ...]
         "h = 'a\nb'",
         "h = 'open",
         "w = 99999999999999999999999999999999999999999999",
+        "i = \uff17",
+        "i = 1\u0665",
+        "c > 1.\u0967",
     ],
 )
 def test_a_text_that_is_read_in_more_than_one_way_has_no_shape(condition: str) -> None:
