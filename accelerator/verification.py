@@ -34,6 +34,7 @@ from rewrite.parse import parse
 from rewrite.reason import DeclinedError
 from rewrite.row_block import RowBlock
 from rewrite.rows_sql import renderer
+from rewrite.written import spark_text
 
 if TYPE_CHECKING:
     from accelerator.queries import Queries
@@ -395,7 +396,7 @@ def _with_sort_keys(sql: str, block: RowBlock) -> str:
     for number, key in enumerate(block.order):
         item = f"{renderer('spark').text(key.expr)} AS acc_key_{number}"
         tree.append("expressions", parse_one(item, read="spark"))
-    return tree.sql(dialect=SPARK)
+    return spark_text(tree)
 
 
 def _rows(table: pa.Table, places: Sequence[int]) -> list[tuple[Any, ...]]:

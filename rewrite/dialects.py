@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
-from sqlglot import ErrorLevel, Token, TokenType, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects import Dialect
 from sqlglot.errors import SqlglotError
 
@@ -29,6 +29,7 @@ from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
 from rewrite.spark_words import words
 from rewrite.unnamed import Names, output_names
+from rewrite.written import spark_text
 
 SPARK = "spark"
 TRINO = "trino"
@@ -294,9 +295,7 @@ class _Translation:
         for name in self._tree.find_all(exp.Identifier):
             if not name.this.isascii():  # Spark takes such letters only in backticks
                 name.set("quoted", True)
-        return self._tree.sql(
-            dialect=SPARK, unsupported_level=ErrorLevel.RAISE, comments=False, copy=False
-        )
+        return spark_text(self._tree)
 
     def _check_shown(self, written: Sequence[exp.Expression]) -> None:
         """Moments of the answer are shown in UTC."""

@@ -363,3 +363,10 @@ def test_without_a_say_nobody_may_read(asked: Asked) -> None:
 def test_a_name_of_with_is_no_table(asked: Asked) -> None:
     text = 'WITH "a$refs" AS (SELECT 1 AS x) SELECT * FROM "a$refs"'
     assert asked.request(kinds.Run(text)) is None
+
+
+def test_a_name_of_with_hides_no_table(asked: Asked) -> None:
+    _appended(asked.made(), [_sale(1, "Köln", 1)])
+    for name in ("virtual_0", "VIRTUAL_0", "virtual__0", "virtual_"):
+        text = f"WITH {name} AS (SELECT 'x' AS name) SELECT r.name FROM \"sales$refs\" r, {name}"
+        assert asked.rows(text) == [{"name": "main"}]

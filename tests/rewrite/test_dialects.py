@@ -172,6 +172,18 @@ def _spark(sql: str, dialect: str) -> str:
             "WITH w AS MATERIALIZED (SELECT a FROM t) SELECT a FROM w GROUP BY ()",
             "WITH w AS (SELECT a FROM t) SELECT a FROM w GROUP BY ()",
         ),
+        (
+            "trino",
+            "SELECT count(*) FROM t WHERE a < (WITH t AS (SELECT 9 AS a) SELECT max(a) FROM t)",
+            "SELECT COUNT(*) FROM t WHERE a < (WITH t AS (SELECT 9 AS a) SELECT MAX(a) FROM t)",
+        ),
+        (
+            "duckdb",
+            "WITH o AS (WITH i AS (SELECT 1 AS a) SELECT a FROM i), i AS (SELECT 5 AS a)"
+            " SELECT o.a FROM o JOIN i ON o.a = i.a",
+            "WITH o AS (WITH i AS (SELECT 1 AS a) SELECT a FROM i), i AS (SELECT 5 AS a)"
+            " SELECT o.a FROM o JOIN i ON o.a = i.a",
+        ),
     ],
 )
 def test_what_is_written_out(dialect: str, sql: str, wanted: str) -> None:

@@ -174,10 +174,10 @@ class Engine:
         names = output_names(tree, lambda parts: known[_full(parts)].columns.shown)
         if names is None:
             raise _refused(tree, "the order of columns of `*` isn't that of USING")
-        connection = self._connection()
+        connection, free = self._connection(), _free_name(tree)
         try:
             for place, table in enumerate(_mentioned(tree)):
-                name = f"virtual_{place}"
+                name = f"{free}{place}"
                 one = known[_full(tuple(part.name for part in table.parts))]
                 if one.pinned is not None:
                     given = of_table.rows(one.kind, one.pinned, connection)
@@ -317,6 +317,15 @@ def _is_hidden_named(tree: exp.Expression, virtual: VirtualTable) -> bool:
             hint="name all the columns that you want",
         )
     return bool(named)
+
+
+def _free_name(tree: exp.Expression) -> str:
+    """How no name of WITH begins, which would hide a table of that name."""
+    taken = [one.alias.lower() for one in tree.find_all(exp.CTE)]
+    name = "virtual_"
+    while any(one.startswith(name) for one in taken):
+        name += "_"
+    return name
 
 
 def _point(table: exp.Table, name: str) -> None:
