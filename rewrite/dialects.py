@@ -331,6 +331,11 @@ class _Translation:
         for name, value in node.args.items():
             if value and name not in parts:
                 raise self._refused(node, f"it has {name.rstrip('_')}")
+        if isinstance(node, exp.SetOperation):
+            for part in _BINARY:
+                branch = node.args[part]
+                if not isinstance(branch, exp.Subquery) and branch.args.get("with_"):
+                    raise self._refused(branch, "it's a branch with WITH", "put parentheses")
         if isinstance(node, _TESTS):
             for part in ("this", "expression", "low", "high"):
                 if isinstance(node.args.get(part), (*_TESTS, exp.Connector, exp.Not)):

@@ -74,12 +74,17 @@ class Told:
         return _logins(message)
 
 
-@lru_cache(256)
 def told(sql: str, dialect: str) -> Told:
     """What the log keeps of a statement; of a long one the beginning, and no shape.
 
     Statements that differ in constants alone are cut into words once.
     """
+    return _told(sql[: READ_MAX + 1], dialect)
+
+
+@lru_cache(256)
+def _told(sql: str, dialect: str) -> Told:
+    """The same of a text that is at most one letter longer than what is looked at."""
     bare = without_constants(sql, dialect) if len(sql) < READ_MAX else None
     if bare is None:
         return read(sql, dialect)

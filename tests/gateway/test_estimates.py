@@ -8,7 +8,7 @@ from accelerator.gateway.access.users import User
 from accelerator.gateway.estimates import Estimates
 from accelerator.gateway.statements import Statement
 from accelerator.gateway.trino.kinds import ClientSession
-from accelerator.query_log.statement_text import told
+from accelerator.query_log.statement_text import _told
 
 
 def _asked(sql: str, schema: str = "s") -> Statement:
@@ -57,7 +57,7 @@ def test_a_long_statement_is_known_by_few_bytes() -> None:
     del one, other
     assert known.of(_asked(one_sql)) == 80
     assert known.of(_asked(other_sql)) == 90
-    told.cache_clear()
+    _told.cache_clear()
     del one_sql, other_sql
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -214,6 +214,7 @@ def test_what_is_written_out(dialect: str, sql: str, wanted: str) -> None:
         ("trino", "SELECT substr(s, 0) FROM t", "places from 1"),
         ("trino", "SELECT a FROM t FETCH FIRST 3 ROWS WITH TIES", "with_ties"),
         ("trino", "WITH RECURSIVE w AS (SELECT 1 AS n) SELECT n FROM w", "recursive"),
+        ("trino", "SELECT a FROM t UNION WITH w AS (SELECT a FROM t) SELECT a FROM w", "branch"),
         ("trino", "SELECT grouping(a, b) FROM t GROUP BY CUBE (a, b)", "one key"),
         ("trino", "SELECT a FROM t TABLESAMPLE BERNOULLI (10)", "sample"),
         ("trino", "SELECT a FROM t NATURAL JOIN u", "method"),
