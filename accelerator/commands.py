@@ -54,6 +54,7 @@ from accelerator.statements.kinds import (
     RefreshCube,
     RefreshIndex,
     ShowConstraints,
+    ShowCoverage,
     ShowCubes,
     ShowIndexes,
     ShowQueries,
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
 __all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build", "vacuum"]
 
 Rows = Iterable[Mapping[str, Any]]
-Run = Callable[[Any, "Services"], Rows]
+Run = Callable[[Any, "Services"], Rows | pa.Table]
 _UNKNOWN = "table_unknown"
 
 
@@ -104,7 +105,7 @@ def execute(
     if form is None:
         raise StatementError(f"{type(statement).__name__} isn't a statement of ours")
     rows = own[form.kind](statement) if run is None else run(statement, services)
-    return form.table(rows)
+    return rows if isinstance(rows, pa.Table) else form.table(rows)
 
 
 def start_build(services: Services, name: str, *, wait: bool, progress: Any) -> Build:
@@ -386,6 +387,17 @@ def _cube_row(services: Services, record: CubeRecord, followed: refreshing.Shown
     }
 
 
+def _show_coverage(statement: ShowCoverage, services: Services) -> pa.Table:
+    from accelerator.coverage.shown import shown  # imports Arrow's compute module
+
+    pinned = None
+    if statement.table is not None:
+        pinned = services.lake.pin().pinned(statement.table)
+        if pinned is None:
+            raise no_such_table(services, joined(statement.table))
+    return shown(statement, services, pinned)
+
+
 def _built_rows(*built: Built) -> Rows:
     return [asdict(one) for one in built]
 
@@ -472,6 +484,7 @@ _RUN: Mapping[type, Run] = {
     ShowIndexes: _show_indexes,
     UndropCube: _undrop,
     ShowCubes: _show_cubes,
+    ShowCoverage: _show_coverage,
     ShowRecycleBin: _show_bin,
     ShowStatistics: _show_statistics,
     ShowQueries: _show_queries,

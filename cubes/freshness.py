@@ -73,11 +73,15 @@ class Holds(Protocol):
 
 @dataclass(frozen=True)
 class Coverage:
-    """Chosen segments and uncovered files of one pin, and why others weren't chosen."""
+    """Chosen segments and uncovered files of one pin, and why others weren't chosen.
+
+    `refused` counts reasons; `reasons` are those of each segment, by its id.
+    """
 
     segments: tuple[Any, ...]
     uncovered: tuple[Any, ...]
     refused: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
 
 def cover(
@@ -98,7 +102,7 @@ def cover(
     live = {(f.path, f.sequence_number): (f.deletes_key, f.size_bytes) for f in files}
     # A path that stands twice can't be told apart by what a reader calls its file: raw rows.
     live = {key: state for key, state in live.items() if times[key[0]] == 1}
-    refused: Counter[str] = Counter()
+    reasons = dict[int, str]()
     chosen: list[Segment] = []
     taken: set[tuple[str, int]] = set()
     fields = _fields(pinned.values())
@@ -111,12 +115,13 @@ def cover(
         if reason is None and keys & taken:
             continue
         if reason is not None:
-            refused[reason] += 1
+            reasons[segment.id] = reason
             continue
         chosen.append(segment)
         taken |= keys
     uncovered = tuple(f for f in files if (f.path, f.sequence_number) not in taken)
-    return Coverage(tuple(chosen), uncovered, dict(refused))
+    refused = Counter(reasons.values())
+    return Coverage(tuple(chosen), uncovered, dict(refused), reasons)
 
 
 def _fields(

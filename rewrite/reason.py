@@ -51,6 +51,8 @@ REASONS: dict[str, str] = {
     "limit_unordered": "LIMIT has no ORDER BY of its own, and a SELECT below it has one.",
     "no_aggregate": "The statement has neither aggregates nor GROUP BY, nor is it of one table.",
     "not_a_query": "The statement is no SELECT.",
+    "not_built": "No build has covered the file.",
+    "not_indexable": "The index could keep nothing of the file, which is always read.",
     "parse_failed": "The statement couldn't be parsed here; Spark takes it as it is.",
     "plain_pruning": "What plain Spark answers depends on how Iceberg leaves out its files.",
     "planning_failed": "The layer failed while planning; the plain query answered.",

@@ -11,7 +11,7 @@ import logging
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -183,10 +183,13 @@ class Builder:
         times = Counter(f.path for f in target.pinned[0].live_files())
         return tuple(f for f in self.coverage(target).uncovered if times[f.path] == 1)
 
-    def coverage(self, target: Target, *, exactly: bool = False) -> Coverage:
+    def coverage(
+        self, target: Target, *, exactly: bool = False, without: Collection[int] = frozenset()
+    ) -> Coverage:
         """What is up to date: every dimension at its pinned snapshot.
 
         Or, but `exactly`, at an earlier one from which on nothing has changed that the files have.
+        Segments of the ids `without` are as if they weren't there.
         """
         holds = None
         if not exactly:
@@ -195,15 +198,29 @@ class Builder:
 
             pinned = dict(enumerate(target.pinned))
             holds = SegmentsThatHold(target.cube, pinned, self._dimensions(), lambda: None)
+        built = self._store.table(target.record.table_uuid).of(target.record.id)
         return cover(
             target.cube,
-            self._store.table(target.record.table_uuid).of(target.record.id),
+            [one for one in built if one.id not in without] if without else built,
             target.pinned[0].live_files(),
             {o: p.facts for o, p in enumerate(target.pinned)},
             target.needs,
             self._settings(),
             holds,
         )
+
+    def sound_coverage(self, target: Target) -> tuple[Coverage, frozenset[int]]:
+        """What is up to date and has its artifact, and the ids of segments whose artifact hasn't.
+
+        Such ones are missing or of another size than was recorded; nothing is forgotten of them.
+        """
+        lost = frozenset[int]()
+        while True:
+            found = self.coverage(target, without=lost)
+            broken = broken_segments(self._store, found.segments)
+            if not broken:
+                return found, lost
+            lost |= set(broken)
 
     def build(
         self,

@@ -254,6 +254,12 @@ class ColumnarFiles:
         paths = _concatenated([one.path for one in columns], pa.string())
         return paths, _numbers([one.sequence_number for one in columns])
 
+    def snapshots(self) -> Sequence[int | None]:
+        """See `Source.snapshots`."""
+        ids = _concatenated([one.snapshot_id for one in self._columns()], pa.int64())
+        found: list[int | None] = ids.to_pylist()
+        return found
+
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """See `Source.live`."""
         found: list[LiveFile] = []

@@ -117,6 +117,10 @@ class Source(Protocol):
         """What artifacts know the files by: paths and data sequence numbers."""
         ...
 
+    def snapshots(self) -> Sequence[int | None]:
+        """Ids of the snapshots that added them; None where the manifest doesn't say."""
+        ...
+
     def live(self, chosen: Flags) -> tuple[LiveFile, ...]:
         """The files themselves."""
         ...

@@ -135,6 +135,14 @@ FORMS = (
         always=True,
     ),
     Form(
+        "SHOW COVERAGE",
+        kinds.ShowCoverage,
+        "artifact string, kind string, file string, rows bigint, bytes bigint, added time,"
+        " covered boolean, segment string, reason string",
+        "SHOW COVERAGE OF CUBE sales",
+        always=True,
+    ),
+    Form(
         "SHOW STATISTICS",
         kinds.ShowStatistics,
         "column string, type string, distinct_values bigint, distinct_snapshot_id bigint,"

@@ -38,6 +38,7 @@ from accelerator.statements.kinds import (
     PublishCube,
     Query,
     ShowConstraints,
+    ShowCoverage,
     ShowCubes,
     ShowIndexes,
     ShowQueries,
@@ -210,6 +211,9 @@ def _show(reader: Reader) -> Statement | None:
     if reader.take("CUBES"):
         reader.meant(EXAMPLES["SHOW CUBES"])
         return ShowCubes(_shown_table(reader))
+    if reader.take("COVERAGE"):
+        reader.meant(EXAMPLES["SHOW COVERAGE"])
+        return reader.ended(_show_coverage(reader))
     if reader.take("CONSTRAINTS"):
         reader.meant(EXAMPLES["SHOW CONSTRAINTS"])
         return ShowConstraints(_shown_table(reader))
@@ -231,6 +235,18 @@ def _show(reader: Reader) -> Statement | None:
         reader.meant(EXAMPLES["SHOW RELATE COLUMNS"])
         return ShowRelateColumns(_shown_table(reader))
     return None
+
+
+def _show_coverage(reader: Reader) -> ShowCoverage:
+    if reader.take("OF", "CUBE"):
+        return ShowCoverage("cube", reader.cube())
+    if reader.take("OF"):
+        if not reader.take("INDEX"):
+            raise reader.error("CUBE or INDEX")
+        return ShowCoverage("index", reader.name("the index's name"))
+    if not (reader.take("IN") or reader.take("FROM") or reader.take("ON")):
+        raise reader.error("OF CUBE, OF INDEX or ON")
+    return ShowCoverage(table=reader.table())
 
 
 def _show_queries(reader: Reader) -> ShowQueries:

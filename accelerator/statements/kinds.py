@@ -87,6 +87,15 @@ class ShowIndexes:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowCoverage:
+    """SHOW COVERAGE of the cube or index `of` that has the name, or of all of a table's."""
+
+    of: Literal["cube", "index"] | None = None
+    name: str = ""
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BuildCube:
     """BUILD CUBE."""
 
@@ -331,6 +340,7 @@ Statement = (
     | RefreshCube
     | RefreshIndex
     | ShowIndexes
+    | ShowCoverage
     | BuildCube
     | BuildAll
     | CompactCube

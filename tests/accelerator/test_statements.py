@@ -38,6 +38,7 @@ from accelerator.statements.kinds import (
     PublishCube,
     Query,
     ShowConstraints,
+    ShowCoverage,
     ShowCubes,
     ShowIndexes,
     ShowQueries,
@@ -78,6 +79,10 @@ OURS = [
     ("SHOW CUBES ON d.`o.x`", ShowCubes(("d", "o.x"))),
     ("show cubes in 2020_orders", ShowCubes(("2020_orders",))),
     ("SHOW STATISTICS ON d.orders", ShowStatistics(("d", "orders"))),
+    ("SHOW COVERAGE OF CUBE `a.b`", ShowCoverage("cube", "a.b")),
+    ("show coverage of index i;", ShowCoverage("index", "i")),
+    ("SHOW COVERAGE ON d.`o.x`", ShowCoverage(table=("d", "o.x"))),
+    ("SHOW COVERAGE FROM t", ShowCoverage(table=("t",))),
     ("SHOW QUERIES", ShowQueries()),
     ("show queries since 1.5 hours limit 0;", ShowQueries(1.5, 0)),
     ("SHOW QUERIES LIMIT 20", ShowQueries(limit=20)),
@@ -291,6 +296,13 @@ def test_what_is_planned_says_so(sql, table):
 
 
 BAD = [
+    ("SHOW COVERAGE", 14, "OF CUBE, OF INDEX or ON"),
+    ("SHOW COVERAGE c", 15, "OF CUBE, OF INDEX or ON"),
+    ("SHOW COVERAGE OF t", 18, "CUBE or INDEX"),
+    ("SHOW COVERAGE OF CUBE", 22, "the cube's name"),
+    ("SHOW COVERAGE OF CUBE a.b", 24, "one part"),
+    ("SHOW COVERAGE OF INDEX i ON t", 26, "the statement's end"),
+    ("SHOW COVERAGE ON t LIMIT 1", 20, "the statement's end"),
     ("OPTIMIZE t SORT BY ()", 21, "a column's name"),
     ("OPTIMIZE t SORT BY", 19, "a column's name"),
     ("OPTIMIZE t SORT BY (a", 22, ", or )"),

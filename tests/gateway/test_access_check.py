@@ -259,6 +259,12 @@ ATTACKS = [
     "DROP INDEX i_secret",
     "SHOW CUBES ON lake.d.secret",
     "SHOW INDEXES ON lake.d.secret",
+    "SHOW COVERAGE ON lake.d.secret",
+    "SHOW COVERAGE OF CUBE hidden",
+    "SHOW COVERAGE OF CUBE joined",
+    "SHOW COVERAGE OF CUBE no_such",
+    "SHOW COVERAGE OF INDEX i_secret",
+    "SHOW COVERAGE OF INDEX no_such",
     "SHOW RECYCLE BIN ON lake.d.secret",
     "SHOW STATISTICS ON lake.d.secret",
     "SHOW CONSTRAINTS ON lake.d.secret",
@@ -326,6 +332,9 @@ OURS = [
     ("BUILD INDEX i_ok", {OK}),
     ("BUILD ALL ON lake.d.ok", {OK}),
     ("SHOW CUBES", set()),
+    ("SHOW COVERAGE ON lake.d.ok", {OK}),
+    ("SHOW COVERAGE OF CUBE plain", {OK}),
+    ("SHOW COVERAGE OF INDEX i_ok", {OK}),
     ("SHOW STATISTICS ON lake.d.ok", {OK}),
     ("ALTER TABLE lake.d.ok VALIDATE CONSTRAINT u_ok", {OK}),
 ]
@@ -527,6 +536,18 @@ def test_listings_leave_out_what_is_hidden(acc, sql, column, every, seen):
         assert found.schema == answer.schema
         assert set(found[column].to_pylist()) == wanted
     assert visible(statement, answer, Access.all(), acc.services) is answer
+
+
+def test_coverage_leaves_out_artifacts_over_what_is_hidden(acc):
+    statement = parse_statement("SHOW COVERAGE ON lake.d.dim")
+    answer = acc.query("SHOW COVERAGE ON lake.d.dim").arrow()
+    assert answer["artifact"].to_pylist() == ["joined"]
+    assert visible(statement, answer, ALL_BUT, acc.services).num_rows == 0
+    assert visible(statement, answer, _access("lake.*.*"), acc.services).equals(answer)
+    # An index may have the name of a cube, and the cube be hidden.
+    twice = answer.set_column(0, "artifact", [["i_ok"]]).set_column(1, "kind", [["BLOOM"]])
+    both = pa.concat_tables([answer, twice])
+    assert visible(statement, both, ALL_BUT, acc.services).equals(twice)
 
 
 def _statements():

@@ -151,6 +151,8 @@ class _Asking:
             ):
                 if statement.table is not None:
                     self._table("read", statement.table)
+            case kinds.ShowCoverage():
+                self._show_coverage(statement)
             case kinds.ShowQueries():  # everybody's
                 self._need("metrics", GATEWAY, GATEWAY)
             case kinds.AddConstraint():
@@ -348,6 +350,27 @@ class _Asking:
         if not self._access.may("read", Object.table(full)):
             return {full}
         return tables_of_index(record, self._pin)
+
+    def _show_coverage(self, statement: kinds.ShowCoverage) -> None:
+        """Reading every table under what is shown; of a table's artifacts others are left out."""
+        if statement.table is not None:
+            self._table("read", statement.table)
+            return
+        if statement.of == "cube":
+            asked = Object("cube", (statement.name,))
+            cube = self._registry.cubes.get(statement.name)
+            if cube is None:
+                self._absent("read", asked)
+            else:
+                self._under_cube(cube, "read", asked)
+            return
+        asked = Object("index", (statement.name,))
+        index = self._registry.indexes.get(statement.name)
+        if index is None:
+            self._absent("read", asked)
+            return
+        for full in sorted(self._of_index(index)):
+            self._under(full, "read", asked)
 
     def _build_all(self, table: TableName) -> None:
         pinned, asked = self._table("read", table)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from accelerator.coverage.artifact import CUBE
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.access import Access, Object
 from accelerator.gateway.access.check import dimensions, tables_of, tables_of_index
@@ -31,6 +32,8 @@ def visible(statement: Statement, table: pa.Table, access: Access, services: Ser
     """
     if access.everything:
         return table
+    if isinstance(statement, kinds.ShowCoverage):
+        return _of_artifacts(table, _Seen(access, services))
     keep = _KEEP.get(type(statement))
     if keep is None:
         return table
@@ -42,6 +45,24 @@ def visible(statement: Statement, table: pa.Table, access: Access, services: Ser
         if row.get("published") is not None and not seen.reads_named(row["published"]):
             row["published"] = None
     return pa.Table.from_pylist(rows, schema=table.schema)
+
+
+def _of_artifacts(table: pa.Table, seen: _Seen) -> pa.Table:
+    """The rows of SHOW COVERAGE about cubes and indexes all of whose tables may be read.
+
+    There may be a row for each data file, so each artifact is looked at once.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_cube = pc.equal(table["kind"], CUBE)
+    of_cubes, of_indexes = table.filter(is_cube), table.filter(pc.invert(is_cube))
+    cubes = [one for one in of_cubes["artifact"].unique().to_pylist() if seen.cube({"cube": one})]
+    indexes = [
+        one for one in of_indexes["artifact"].unique().to_pylist() if seen.index({"index": one})
+    ]
+    named = (pc.is_in(table["artifact"], pa.array(some, pa.string())) for some in (cubes, indexes))
+    return table.filter(pc.if_else(is_cube, *named))
 
 
 class _Seen:

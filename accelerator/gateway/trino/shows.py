@@ -8,7 +8,7 @@ from accelerator.gateway.trino.words import Cursor
 
 WORDS = (
     "CATALOGS or SCHEMAS or TABLES or COLUMNS or CREATE or STATS or FUNCTIONS or SESSION"
-    " or CUBES or INDEXES"
+    " or CUBES or INDEXES or COVERAGE"
 )
 """What may stand behind SHOW, for an error."""
 
