@@ -146,7 +146,7 @@ class Select:
         return taken
 
     def text(self) -> str:
-        """The SELECT; DeclinedError where SQL has no words for something, or nothing joins a table."""
+        """The SELECT; DeclinedError where SQL has no words for it, or nothing joins a table."""
         block, keys = self._block, self._keys()
         calls = list(block.aggregates) or [Aggregate("count", (), False, None, "bigint")]
         names = self._names([*keys, *calls])

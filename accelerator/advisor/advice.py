@@ -31,7 +31,7 @@ _MANY_MAX = 1_000
 """Recommendations of an analysis, and reasons, at most."""
 _SAMPLES_MAX, _TEXT_MAX = 8, 16 * 1024
 _PATH = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{12}})-([0-9a-f]{{16}})\.json", re.ASCII)
-_ID = re.compile(r"[0-9a-f]{8,32}", re.ASCII)
+_ID = re.compile(r"r[0-9a-f]{12}", re.ASCII)
 _FORMAT = "%Y%m%dT%H%M%S%f"
 _log = logging.getLogger("accelerator")
 

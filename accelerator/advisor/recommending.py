@@ -123,13 +123,14 @@ def _samples(served: Sequence[Asked]) -> tuple[str, ...]:
 
 
 def digest_of(cube: CubeDefinition) -> str:
-    """What the cube means, whatever its columns and tables are called."""
+    """What the cube means, by the ids of tables and fields, and their types."""
     raw = to_dict(cube)
-    text = json.dumps(
-        [raw[name] for name in ("tables", "left", "conjuncts", "dimensions", "states")]
-    )
+    tables = [[uuid, ref] for _, uuid, _, ref in raw["tables"]]
+    parts = ("left", "conjuncts", "dimensions", "states")
+    text = json.dumps([tables, *(raw[name] for name in parts)])
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _id(action: Action, ddl: str, more: str) -> str:
-    return hashlib.blake2b(repr((action, ddl, more)).encode(), digest_size=6).hexdigest()
+    digest = hashlib.blake2b(repr((action, ddl, more)).encode(), digest_size=6)
+    return f"r{digest.hexdigest()}"  # SQL takes it for a word

@@ -18,6 +18,8 @@ from accelerator.statements.grammar import INDEX_KINDS, parse_statement
 from accelerator.statements.kinds import (
     AddConstraint,
     AddRelateColumn,
+    Analyze,
+    ApplyRecommendations,
     BuildAll,
     BuildCube,
     BuildIndex,
@@ -41,6 +43,7 @@ from accelerator.statements.kinds import (
     ShowCubes,
     ShowIndexes,
     ShowQueries,
+    ShowRecommendations,
     ShowRecycleBin,
     ShowRelateColumns,
     ShowStatistics,
@@ -81,6 +84,17 @@ OURS = [
     ("SHOW QUERIES", ShowQueries()),
     ("show queries since 1.5 hours limit 0;", ShowQueries(1.5, 0)),
     ("SHOW QUERIES LIMIT 20", ShowQueries(limit=20)),
+    ("ANALYZE d.t", Analyze(("d", "t"))),
+    ("analyze workload", Analyze(None)),
+    ("ANALYZE `workload`;", Analyze(("workload",))),
+    (
+        "ANALYZE t WITH (bytes = '1 GB', days = 2.5)",
+        Analyze(("t",), (("bytes", "1 GB"), ("days", 2.5))),
+    ),
+    ("SHOW RECOMMENDATIONS", ShowRecommendations()),
+    ("SHOW RECOMMENDATIONS ON d.t", ShowRecommendations(("d", "t"))),
+    ("APPLY RECOMMENDATION r12e450000000", ApplyRecommendations("r12e450000000")),
+    ("apply recommendations for d.t", ApplyRecommendations(table=("d", "t"))),
     ("show statistics from `o.x`;", ShowStatistics(("o.x",))),
     ("SHOW CONSTRAINTS FROM d.2020_orders", ShowConstraints(("d", "2020_orders"))),
     (
@@ -274,7 +288,6 @@ NOT_BUILT = [
     ("CLUSTER t", ("t",)),
     ("COMPACT t", ("t",)),
     ("PURGE t", ("t",)),
-    ("ANALYZE t", ("t",)),
     ("UNDROP TABLE t", ("t",)),
 ]
 
@@ -291,6 +304,12 @@ def test_what_is_planned_says_so(sql, table):
 
 
 BAD = [
+    ("ANALYZE t WITH bytes", 16, "("),
+    ("ANALYZE t FULL", 11, "WITH or the end"),
+    ("ANALYZE", 8, "a table's name"),
+    ("APPLY RECOMMENDATION", 21, "a recommendation's id"),
+    ("APPLY RECOMMENDATIONS t", 23, "FOR"),
+    ("APPLY t", 7, "RECOMMENDATIONS"),
     ("OPTIMIZE t SORT BY ()", 21, "a column's name"),
     ("OPTIMIZE t SORT BY", 19, "a column's name"),
     ("OPTIMIZE t SORT BY (a", 22, ", or )"),

@@ -1,4 +1,4 @@
-"""The choice: within the budgets, as good as any on small instances, the same whatever the order."""
+"""The choice: within the budgets, as good as any on small instances, whatever the order."""
 
 from __future__ import annotations
 
