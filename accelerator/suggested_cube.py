@@ -38,11 +38,17 @@ def suggested_cube(
 ) -> Suggestion | None:
     """The DDL and its cost; None where no cube of that kind would answer.
 
-    `taken` are names that cubes have.
+    `taken` are names that cubes have. Its fact is the largest table that can be.
     """
     if block.rows or any(o.at != At() for o in block.occurrences):
         return None
-    for fact in (o for o in block.occurrences if o.index not in block.null_supplied):
+
+    def rows(one: Occurrence) -> int:
+        table = pin.pinned(one.parts, one.at)
+        return 0 if table is None else table.rows_told
+
+    facts = [o for o in block.occurrences if o.index not in block.null_supplied]
+    for fact in sorted(facts, key=lambda o: (-rows(o), o.index)):
         try:
             select = Select(block, fact)
             text = select.text()
