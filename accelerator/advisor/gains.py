@@ -35,18 +35,19 @@ _NUMBER, _ITEMS = 8, 3
 _SETS = frozenset({"set", "bitmap"})
 
 
-def cube_bytes(cube: CubeDefinition, cells: int, rows: int, values: Sequence[int]) -> int:
-    """Of its segments once they're merged; `values` has how many each dimension has.
+def cube_bytes(
+    cube: CubeDefinition, cells: int, rows: int, values: Sequence[int], runs: Sequence[int]
+) -> int:
+    """Of its segments once they're merged.
 
-    Cells are sorted by the dimensions in turn, so the first ones are runs. On the benchmark's cubes
-    and those that were advised for it the estimate was 0.97 to 1.2 of what they took.
+    `values` has how many each dimension has, `runs` how many combinations it has with those before
+    it: cells are sorted by the dimensions in turn, so the first ones are runs.
     """
     many = max(cells, 1)
-    each, runs = 0.0, 1.0
-    for count in values:
+    each = 0.0
+    for count, run in zip(values, runs, strict=True):
         bits = log2(max(count, 2))
-        runs = min(runs * max(count, 1), many)
-        each += min(bits, runs / many * (bits + _RUN_BITS)) / 8
+        each += min(bits, min(run / many, 1.0) * (bits + _RUN_BITS)) / 8
     per_cell = rows / many
     for state in cube.states:
         each += _ROWS if state.kind == "rows" else _STATE

@@ -148,7 +148,8 @@ class FactOffers:
         tables = [one for one in map(self._scope.table, own.occurrences) if one is not None]
         rows = profile.fact_rows
         values = [profile.values(name) or rows for name in key_names(own)]
-        size = cube_bytes(cube, cells, rows, values)
+        runs = profile.prefixes(own, range(len(own.keys)))
+        size = cube_bytes(cube, cells, rows, values, runs)
         build_s = build_seconds(cube, cells, tables)
         return replace(self._offer(candidate.name, cube, found, size, build_s), candidate=candidate)
 
@@ -193,9 +194,9 @@ class FactOffers:
             return None
 
     def _ordered(self, candidate: Candidate, profile: Profile) -> Candidate:
-        """With its dimensions as its rows are sorted: what predicates name first, then few values.
+        """With its dimensions as its rows are sorted: what predicates name first, in long runs.
 
-        So filters leave out row groups, and the first columns are runs.
+        So filters leave out row groups, and most columns take little.
         """
         searched = {
             (block.occurrences[c.occurrence].table.uuid, c.field_id)
@@ -206,15 +207,12 @@ class FactOffers:
         }
         own = candidate.star
 
-        def place(number: int) -> tuple[bool, int, int]:
-            named = {
-                (own.occurrences[c.occurrence].table.uuid, c.field_id)
-                for c in columns(own.keys[number])
-            }
-            values = profile.values(key_names(own)[number]) or profile.fact_rows
-            return not named <= searched, values, number
+        def is_searched(number: int) -> bool:
+            named = columns(own.keys[number])
+            uuids = {c: own.occurrences[c.occurrence].table.uuid for c in named}
+            return {(uuids[c], c.field_id) for c in named} <= searched
 
-        order = sorted(range(len(own.keys)), key=place)
+        order = profile.order(own, is_searched)
         in_order = replace(own, keys=tuple(own.keys[number] for number in order))
         return made(in_order, self._scope.bind) or candidate
 

@@ -107,6 +107,7 @@ class Profile:
         self._keys = {name: number for number, name in enumerate(key_names(star))}
         self._unknown: set[int] = set()
         self._counted: dict[frozenset[int], Distinct] = {}
+        self._near: dict[frozenset[int], int] = {}
         self._most: dict[int, int] = {}
         self.unique: frozenset[int] = frozenset()
         self.complete: frozenset[int] = frozenset()
@@ -146,10 +147,56 @@ class Profile:
         numbers = frozenset(number for number in keys if number is not None)
         if places is None or None in keys or self._unknown.intersection(places[1:]):
             return None
+        return self._about(numbers)
+
+    def prefixes(self, star: Block, order: Sequence[int]) -> list[int]:
+        """Combinations of the star's first key in that order, of its first two, and so on: about.
+
+        Of keys that aren't known as many as there are rows.
+        """
+        known = key_names(star)
+        found, taken = [], set[int]()
+        for number in order:
+            key = self._keys.get(known[number])
+            if key is None:
+                found.append(self.sampled.rows)
+                continue
+            taken.add(key)
+            found.append(self._about(frozenset(taken)))
+        return found
+
+    def order(self, star: Block, first: Callable[[int], bool]) -> list[int]:
+        """An order of its keys in which the rows that are sorted by it have few, long runs.
+
+        Those of which `first` says so stand before the others.
+        """
+        known = key_names(star)
+        waiting, order, taken = list(range(len(known))), list[int](), frozenset[int]()
+
+        def cost(number: int) -> tuple[bool, int, int, int]:
+            key = self._keys.get(known[number])
+            if key is None:
+                return not first(number), self.sampled.rows, 0, number
+            return not first(number), self._about(taken | {key}), self._most.get(key, 0), number
+
+        while waiting:
+            best = min(waiting, key=cost)
+            waiting.remove(best)
+            order.append(best)
+            key = self._keys.get(known[best])
+            taken |= frozenset(() if key is None else (key,))
+        return order
+
+    def _about(self, numbers: frozenset[int]) -> int:
         if numbers in self._counted:
             return self._counted[numbers].seen
         if not numbers:
             return 1
+        if numbers not in self._near:
+            self._near[numbers] = self._approximately(numbers)
+        return self._near[numbers]
+
+    def _approximately(self, numbers: frozenset[int]) -> int:
         by = ", ".join(f"{_KEY}{key}" for key in sorted(numbers))
         text = f"SELECT APPROX_COUNT_DISTINCT(HASH({by})) AS n FROM codes"
         (row,) = self._duckdb.run(text, {"codes": self._rows}, tag=self._tag).to_pylist()
