@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from accelerator.advisor.workload import Sample, Shape, Workload
@@ -26,7 +27,9 @@ from accelerator.translation import Translation
 from rewrite.block import Block
 from rewrite.client import Client
 from rewrite.dialects import SPARK
+from rewrite.dotted import parts_of
 from rewrite.parse import PARSER_FAILS, parse
+from rewrite.query_form import uses
 from rewrite.reason import DeclinedError
 
 if TYPE_CHECKING:
@@ -70,6 +73,14 @@ class Understood:
     left_out: Mapping[str, int]
 
 
+class _Search(CubeSearch):
+    """As if all rows might be read here, those of SELECTs beside Spark too."""
+
+    def inside(self, scene: Scene) -> Scene:
+        """See `CubeSearch.inside`."""
+        return replace(scene, by_spark=False)
+
+
 class Reading:
     """Reads texts of the log for one session."""
 
@@ -78,7 +89,7 @@ class Reading:
         self._translation = Translation(services.lake, services.context)
         here = replace(services.config, engine="duckdb")
         choice = EngineChoice(here, services.spark_source, None)
-        self._search = CubeSearch(
+        self._search = _Search(
             services.config,
             services.context,
             Parts(
@@ -152,12 +163,30 @@ class Reading:
         client = None
         if sample.dialect != SPARK:
             client = Client(catalog=sample.catalog, schema=sample.schema)
-        elif self._is_elsewhere(sample):
-            raise _NotUnderstoodError(ELSEWHERE)
         statement = self._translation.statement(sample.sql, sample.dialect, client)
         if not isinstance(statement, Query):
             raise _NotUnderstoodError("not_a_query")
+        if client is None and self._is_elsewhere(sample):
+            return self._completed(statement.bare, sample)
         return statement.bare
+
+    def _completed(self, sql: str, sample: Sample) -> str:
+        """A text in Spark's SQL with full names, as another session has completed them.
+
+        It's written anew from its tree: what of it should be lost costs advice, and no answer.
+        """
+        tree = parse(sql)
+        schema = [exp.to_identifier(one, quoted=True) for one in parts_of(sample.schema or "")]
+        if not schema or len(schema) > 1 or sample.catalog is None:
+            raise _NotUnderstoodError(ELSEWHERE)
+        catalog = exp.to_identifier(sample.catalog, quoted=True)
+        for table in [use.table for use in uses(tree)]:
+            if not table.args.get("db"):
+                table.set("db", schema[0].copy())
+            is_full = table.args.get("catalog") or table.text("db") in self._services.lake.catalogs
+            if not is_full:
+                table.set("catalog", catalog.copy())
+        return tree.sql(SPARK)
 
     def _is_elsewhere(self, sample: Sample) -> bool:
         """Whether names of a text in Spark's SQL were completed by another catalog or schema."""

@@ -181,6 +181,15 @@ def test_a_client_s_names_are_completed(acc: Accelerator) -> None:
     assert acc.query("SELECT kind, sum(price) AS s FROM d.f GROUP BY 1").metrics.cubes
 
 
+def test_names_of_another_session_are_completed(acc: Accelerator) -> None:
+    sql = "WITH f AS (SELECT * FROM f) SELECT kind, sum(price) FROM f GROUP BY kind"
+    plain = "SELECT kind, sum(price) FROM f JOIN d.shops ON shop = id GROUP BY kind"
+    _log(acc, (plain, 40), catalog="lake", schema="d")
+    _log(acc, (sql, 10), catalog="lake", schema="d")
+    found = acc.analyze("d.f")
+    assert found.recommendations[0].samples[0] == plain
+
+
 def test_faded_and_kept_answers_weigh_less(acc: Accelerator) -> None:
     _log(acc, (REGIONS, 50), days_ago=13)
     old = acc.analyze("d.f").total_ms
