@@ -26,9 +26,9 @@ from rewrite.reason import DeclinedError
 Bind = Callable[[str], Block]
 _BASES_MAX = 48
 """Stars of blocks that are merged with others, those first whose blocks take longest."""
-CANDIDATES_MAX = 320
+CANDIDATES_MAX = 200
 """Of one fact, merged ones among them: each is sized, and matched with each block."""
-_TRIED_MAX = 3_000
+_TRIED_MAX = 1_000
 """Merges whose sizes are asked for."""
 _SLACK = 1.1
 _KEYS_MAX = 24

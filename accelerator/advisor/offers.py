@@ -148,7 +148,7 @@ class FactOffers:
         tables = [one for one in map(self._scope.table, own.occurrences) if one is not None]
         rows = profile.fact_rows
         values = [profile.values(name) or rows for name in key_names(own)]
-        runs = profile.prefixes(own, range(len(own.keys)))
+        runs = profile.prefixes(own, range(len(own.keys)), cells)
         size = cube_bytes(cube, cells, rows, values, runs)
         build_s = build_seconds(cube, cells, tables)
         return replace(self._offer(candidate.name, cube, found, size, build_s), candidate=candidate)

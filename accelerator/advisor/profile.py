@@ -34,7 +34,11 @@ DIMENSION_ROWS_MAX = 20_000_000
 """A dimension of more isn't read; cubes over its attributes aren't advised."""
 GROUPS_MAX = 24
 """Row groups that are read of a fact with more rows."""
-_GROUP, _KEY, _HAS = "g", "k", "p"
+_FEW = 50_000
+"""Rows that are enough to tell an order of keys by."""
+_FULL = 0.6
+# The digits keep it apart from any column that a fact has.
+_GROUP, _KEY, _HAS = "_acc_group_7c1e02d4", "k", "p"
 _FAILS = (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException)
 """What reading a table's files raises."""
 
@@ -52,11 +56,12 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """How much was looked at: rows of all, in so many row groups; of the whole fact if `whole`."""
+    """How much was looked at: rows of all, row groups of about as many as there are."""
 
     rows: int
     of: int
     groups: int
+    of_groups: int
 
     @property
     def whole(self) -> bool:
@@ -69,17 +74,18 @@ def cells(found: Distinct, sampled: Sampled, most: int) -> int:
 
     Exact of a whole fact. Else Chao's estimators, by rows and by row groups, the larger one: the
     first is right where rows are mixed, the second where a table is in an order. Neither is more
-    than what would come if each further row group brought as many new ones.
+    than what would come if each further row, or group, brought as many new ones.
 
-    >>> cells(Distinct(10, 0, 0, 0, 0), Sampled(100, 1000, 4), 10**9)
+    >>> cells(Distinct(10, 0, 0, 0, 0), Sampled(100, 1000, 4, 40), 10**9)
     10
     """
     if sampled.whole:
         return found.seen
     by_rows = _chao(found.seen, found.in_one_row, found.in_two_rows)
     by_groups = _chao(found.seen, found.in_one_group, found.in_two_groups)
-    linear = found.seen * sampled.of / max(sampled.rows, 1)
-    return int(max(found.seen, min(max(by_rows, by_groups), linear, most, sampled.of)))
+    by_rows = min(by_rows, found.seen * sampled.of / max(sampled.rows, 1))
+    by_groups = min(by_groups, found.seen * sampled.of_groups / max(sampled.groups, 1))
+    return int(max(found.seen, min(max(by_rows, by_groups), most, sampled.of)))
 
 
 def _chao(seen: int, once: int, twice: int) -> float:
@@ -108,11 +114,16 @@ class Profile:
         self._unknown: set[int] = set()
         self._counted: dict[frozenset[int], Distinct] = {}
         self._near: dict[frozenset[int], int] = {}
+        self._runs: dict[frozenset[int], int] = {}
         self._most: dict[int, int] = {}
         self.unique: frozenset[int] = frozenset()
         self.complete: frozenset[int] = frozenset()
-        self.sampled = Sampled(0, 0, 0)
+        self.sampled = Sampled(0, 0, 0, 0)
+        self._groups = 0
         self._rows = self._read()
+        places = np.linspace(0, max(self._rows.num_rows - 1, 0), _FEW)
+        few = np.unique(places.astype(np.int64)) if self._rows.num_rows else places[:0]
+        self._few = self._rows.take(pa.array(few, pa.int64()))
 
     @property
     def fact_rows(self) -> int:
@@ -149,35 +160,41 @@ class Profile:
             return None
         return self._about(numbers)
 
-    def prefixes(self, star: Block, order: Sequence[int]) -> list[int]:
+    def prefixes(self, star: Block, order: Sequence[int], cells: int) -> list[int]:
         """Combinations of the star's first key in that order, of its first two, and so on: about.
 
-        Of keys that aren't known as many as there are rows.
+        Once they're nearly as many as there are `cells` they're said to be that.
         """
         known = key_names(star)
-        found, taken = [], set[int]()
+        found: list[int] = []
+        taken = frozenset[int]()
         for number in order:
             key = self._keys.get(known[number])
-            if key is None:
-                found.append(self.sampled.rows)
-                continue
-            taken.add(key)
-            found.append(self._about(frozenset(taken)))
+            taken |= frozenset(() if key is None else (key,))
+            if key is None or (found and found[-1] >= _FULL * cells):
+                found.append(cells)
+            else:
+                found.append(min(self._about(taken), cells))
         return found
 
     def order(self, star: Block, first: Callable[[int], bool]) -> list[int]:
         """An order of its keys in which the rows that are sorted by it have few, long runs.
 
-        Those of which `first` says so stand before the others.
+        Those of which `first` says so stand before the others. Counted in a part of the rows; once
+        nearly each of these is a combination of its own, keys of few values come before others.
         """
         known = key_names(star)
         waiting, order, taken = list(range(len(known))), list[int](), frozenset[int]()
+        full = _FULL * self._few.num_rows
+        runs = 0
 
         def cost(number: int) -> tuple[bool, int, int, int]:
             key = self._keys.get(known[number])
             if key is None:
-                return not first(number), self.sampled.rows, 0, number
-            return not first(number), self._about(taken | {key}), self._most.get(key, 0), number
+                return not first(number), self._few.num_rows, 0, number
+            values = self._most.get(key, 0)
+            more = 0 if runs >= full else self._run(taken | {key})
+            return not first(number), more, values, number
 
         while waiting:
             best = min(waiting, key=cost)
@@ -185,7 +202,17 @@ class Profile:
             order.append(best)
             key = self._keys.get(known[best])
             taken |= frozenset(() if key is None else (key,))
+            runs = self._run(taken) if runs < full else runs
         return order
+
+    def _run(self, numbers: frozenset[int]) -> int:
+        """Combinations in a part of the rows."""
+        if len(numbers) == 1:
+            (key,) = numbers
+            return min(int(self._few.num_rows), self._most.get(key, 0))
+        if numbers not in self._runs:
+            self._runs[numbers] = self._approximately(numbers, self._few)
+        return self._runs[numbers]
 
     def _about(self, numbers: frozenset[int]) -> int:
         if numbers in self._counted:
@@ -193,13 +220,13 @@ class Profile:
         if not numbers:
             return 1
         if numbers not in self._near:
-            self._near[numbers] = self._approximately(numbers)
+            self._near[numbers] = self._approximately(numbers, self._rows)
         return self._near[numbers]
 
-    def _approximately(self, numbers: frozenset[int]) -> int:
+    def _approximately(self, numbers: frozenset[int], rows: pa.Table) -> int:
         by = ", ".join(f"{_KEY}{key}" for key in sorted(numbers))
         text = f"SELECT APPROX_COUNT_DISTINCT(HASH({by})) AS n FROM codes"
-        (row,) = self._duckdb.run(text, {"codes": self._rows}, tag=self._tag).to_pylist()
+        (row,) = self._duckdb.run(text, {"codes": rows}, tag=self._tag).to_pylist()
         return int(row["n"])
 
     def values(self, key: str) -> int | None:
@@ -300,7 +327,7 @@ class Profile:
             return pa.table({_GROUP: pa.array([], pa.int32())})
         found = pa.concat_tables(numbered, promote_options="permissive")
         told = found.num_rows if rows <= ROWS_MAX else rows
-        self.sampled = Sampled(found.num_rows, told, len(parts))
+        self.sampled = Sampled(found.num_rows, told, len(parts), max(self._groups, len(parts)))
         return found
 
     def _scanned(
@@ -323,6 +350,7 @@ class Profile:
         reader = GroupReader(pinned, wanted, self._check)
         opened = reader.open(chosen)
         places = [(file, group) for file in opened for group in range(len(file.groups))]
+        self._groups = round(len(places) * len(files) / max(len(chosen), 1))
         taken = [places[place] for place in _spread(len(places), GROUPS_MAX)]
         each = ROWS_MAX // max(len(taken), 1)
         random = np.random.default_rng(0)  # the same rows each time
