@@ -5,6 +5,7 @@ without cubes, with a few literals; in the log each statement has its query's ti
 statements run over stores with advised cubes, hand-made ones of the same bytes, and two other
 choices at a tenth of them: each statement's own cube, slowest first, and such cubes at random.
 Stores take turns, and of each statement the least of several runs counts: others work here too.
+With `--suite ds` the statements are those of TPC-DS that need no Spark, without cubes and with any.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import shutil
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from sqlglot import exp
 
 import accelerator
 from accelerator import Accelerator
-from accelerator.advisor.analyzing import Budget
 from accelerator.errors import AcceleratorError
 from accelerator.query_log.encoding import encoded
 from accelerator.query_log.paths import path_of
@@ -33,6 +35,10 @@ from bench.ssb.cubes import CUBES
 from bench.ssb.queries import QUERIES
 from bench.ssb.workspace import Workspace, open_loaded
 from bench.steps import Steps, noise_into
+from bench.tpc.data import Suite, catalog_of
+from rewrite.dialects import SPARK
+from rewrite.parse import parse
+from rewrite.query_form import uses
 
 ASKED = 1_000
 VARIANTS, ROUNDS = 3, 5
@@ -46,6 +52,7 @@ Times = Mapping[str, float]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
+    parser.add_argument("--suite", choices=("ssb", "ds"), default="ssb")
     parser.add_argument("--scale", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1, help="draws statements and literals")
     parser.add_argument("--json", type=Path, default=Path("build/services-advisor.json"))
@@ -54,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measures, and writes the report."""
     report = Report("services", options.json, {"scale": options.scale, "seed": options.seed})
-    measure(report, options.scale, options.seed)
+    (measure_ds if options.suite == "ds" else measure)(report, options.scale, options.seed)
     report.complete = True
     report.save()
     for name, value in report.figures.items():
@@ -67,38 +74,105 @@ def measure(report: Report, scale: float, seed: int) -> None:
     workspace, steps = Workspace.of(scale), Steps(Console())
     with noise_into(workspace.root / "stderr.log"):
         open_loaded(workspace, steps).close()
-    root = workspace.root / "advisor"
-    shutil.rmtree(root, ignore_errors=True)
     with ExitStack() as ends:
-        stores = _Stores(workspace, root, ends)
-        _Advisor(report, stores, steps, seed).measure()
+        stores = _Stores(workspace.warehouse, workspace.root / "advisor", ends)
+        _Advisor(report, stores, steps, _of_ssb(seed)).measure()
+
+
+def measure_ds(report: Report, scale: float, seed: int) -> None:
+    """Adds the same of TPC-DS to the report: `ds_advisor_gain_share` and what belongs to it."""
+    suite, steps = Suite.of("ds", scale), Steps(Console())
+    with steps.step(f"Generate {suite.title} at scale {scale:g}"):
+        suite.generate()
+    suite.warehouse.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as ends:
+        stores = _Stores(suite.warehouse, suite.root / "advisor", ends)
+        with accelerator.open(suite.warehouse, create=True) as acc:
+            with steps.step("Load the tables into Iceberg") as tell:
+                suite.load(catalog_of(acc.config.catalog_name, suite.warehouse), tell)
+            own = {f"Q{number}": _named(sql, suite.name) for number, sql in suite.queries().items()}
+            here = {name: sql for name, sql in own.items() if _needs_no_spark(acc, sql)}
+        hand = {}
+        for name, ddl in suite.cubes.items():
+            select = ddl[ddl.upper().index("SELECT") :]
+            hand[name] = f"CREATE CUBE {name} AS {_named(select, suite.name)}"
+        asked = random.Random(seed).choices(sorted(here), k=ASKED)
+        workload = _Workload("ds", asked, lambda name, _: here[name], 1, hand, None)
+        _Advisor(report, stores, steps, workload).measure()
+
+
+def _named(sql: str, namespace: str) -> str:
+    """The query with its tables under that namespace."""
+    tree = parse(sql)
+    for use in list(uses(tree)):
+        if not use.table.args.get("db"):
+            use.table.set("db", exp.to_identifier(namespace))
+    return tree.sql(SPARK)
+
+
+def _needs_no_spark(acc: Accelerator, sql: str) -> bool:
+    plan = acc.plan(sql)[0]
+    alone = plan.refused() is None and plan.not_in_process() is None
+    return alone and plan.outer_text() is None
+
+
+@dataclass(frozen=True)
+class _Workload:
+    """`asked` are names of queries, of which `text` gives the variant of that number.
+
+    `hand` are the statements that make the cubes by hand, `table` is what is analyzed.
+    """
+
+    short: str
+    asked: Sequence[str]
+    text: Callable[[str, int], str]
+    variants: int
+    hand: Mapping[str, str]
+    table: str | None
+
+
+def _of_ssb(seed: int) -> _Workload:
+    drawn, by_name = random.Random(seed), {query.name: query for query in QUERIES}
+    asked = [drawn.choice(QUERIES).name for _ in range(ASKED)]
+    hand = {cube.name: cube.create() for cube in CUBES}
+
+    def text(name: str, number: int) -> str:
+        return by_name[name].sql(number, seed)
+
+    return _Workload("ssb", asked, text, VARIANTS, hand, "ssb.lineorder")
 
 
 class _Stores:
     """Sessions over one warehouse, each with a store of its own."""
 
-    def __init__(self, workspace: Workspace, root: Path, ends: ExitStack) -> None:
-        self._workspace, self._root, self._ends = workspace, root, ends
+    def __init__(self, warehouse: Path, root: Path, ends: ExitStack) -> None:
+        shutil.rmtree(root, ignore_errors=True)
+        self._warehouse, self._root, self._ends = warehouse, root, ends
 
     def session(self, name: str) -> Accelerator:
         store = str(self._root / name)
-        return self._ends.enter_context(accelerator.open(self._workspace.warehouse, store=store))
+        return self._ends.enter_context(accelerator.open(self._warehouse, store=store))
 
 
 class _Advisor:
-    def __init__(self, report: Report, stores: _Stores, steps: Steps, seed: int) -> None:
-        self._report, self._stores, self._steps, self._seed = report, stores, steps, seed
-        drawn = random.Random(seed)
-        self._asked = [drawn.choice(QUERIES).name for _ in range(ASKED)]
-        self._times = Counter(self._asked)
+    def __init__(self, report: Report, stores: _Stores, steps: Steps, workload: _Workload) -> None:
+        self._report, self._stores, self._steps = report, stores, steps
+        self._workload = workload
+        self._times = Counter(workload.asked)
+        self._names = sorted(self._times)
+
+    @property
+    def _prefix(self) -> str:
+        return "" if self._workload.short == "ssb" else f"{self._workload.short}_"
 
     def measure(self) -> None:
+        """All of it."""
         sessions = {"raw": self._stores.session("raw"), "hand": self._stores.session("hand")}
         with self._steps.step("Build the cubes made by hand"):
-            for cube in CUBES:
-                _create(sessions["hand"], cube.create(), cube.name)
+            for name, ddl in self._workload.hand.items():
+                _create(sessions["hand"], ddl, name)
         bytes_max = _bytes(sessions["hand"])
-        with self._steps.step("Measure the 13 queries without cubes"):
+        with self._steps.step(f"Measure the {len(self._names)} queries without cubes"):
             raw = self._measured({"raw": sessions["raw"]})["raw"]
         for name, most in (("advised", bytes_max), ("advised_tenth", int(bytes_max * TENTH))):
             sessions[name] = self._advised(name, raw, most, is_first=name == "advised")
@@ -108,7 +182,7 @@ class _Advisor:
             sessions["per_statement"] = self._filled("per_statement", own, tenth)
             for number in range(RANDOM):
                 mixed = list(own)
-                random.Random(f"{self._seed}/{number}").shuffle(mixed)
+                random.Random(number).shuffle(mixed)
                 sessions[f"random_{number}"] = self._filled(f"random_{number}", mixed, tenth)
         with self._steps.step("Ask the statements over each store in turns"):
             found = self._measured(sessions)
@@ -119,12 +193,13 @@ class _Advisor:
         _log(session, self._statements(), raw)
         with self._steps.step(f"Advise cubes of {most / 1e6:.1f} MB, and make them"):
             began = time.perf_counter()
-            advice = session.analyze("ssb.lineorder", bytes=most, days=Budget().days)
+            advice = session.analyze(self._workload.table, bytes=most)
             seconds = time.perf_counter() - began
-            session.apply(table="ssb.lineorder")
+            for one in advice.recommendations:
+                session.apply(one.id)
         if is_first:
-            self._report.figures["advisor_s"] = seconds
-            self._report.figures["advised_cubes"] = len(advice.recommendations)
+            self._report.figures[f"{self._prefix}advisor_s"] = seconds
+            self._report.figures[f"{self._prefix}advised_cubes"] = len(advice.recommendations)
         self._report.details[name] = [
             {"cube": one.cube, "bytes": one.bytes, "gain_share": one.gain_share, "ddl": one.ddl}
             for one in advice.recommendations
@@ -132,16 +207,16 @@ class _Advisor:
         return session
 
     def _statements(self) -> Iterator[tuple[str, str]]:
-        by_name = {query.name: query for query in QUERIES}
-        for number, name in enumerate(self._asked, 1):
-            yield name, by_name[name].sql(number, self._seed)
+        for number, name in enumerate(self._workload.asked, 1):
+            yield name, self._workload.text(name, number)
 
     def _own_cubes(self, session: Accelerator, raw: Times) -> list[str]:
         """What EXPLAIN suggests for each query, those first that take most time together."""
-        order = sorted(QUERIES, key=lambda query: -raw[query.name] * self._times[query.name])
-        found = []
-        for query in order:
-            found += [one["ddl"] for one in session.why_not(query.sql()) if one["ddl"]]
+        order = sorted(self._names, key=lambda name: -raw[name] * self._times[name])
+        found: list[str] = []
+        for name in order:
+            rows = session.why_not(self._workload.text(name, 1))
+            found += [one["ddl"] for one in rows if one["ddl"]]
         return list(dict.fromkeys(found))
 
     def _filled(self, name: str, ddl: Sequence[str], most: float) -> Accelerator:
@@ -159,22 +234,22 @@ class _Advisor:
         """Of each query its time: the least of several rounds, the mean of its literals."""
         least: dict[tuple[str, str, int], float] = {}
         for number in range(ROUNDS + 1):
-            for query in QUERIES:
-                for variant in range(1, VARIANTS + 1):
-                    sql = query.sql(variant, self._seed)
+            for query in self._names:
+                for variant in range(1, self._workload.variants + 1):
+                    sql = self._workload.text(query, variant)
                     for name, session in sessions.items():
                         began = time.perf_counter()
                         session.query(sql).arrow()
                         ms = (time.perf_counter() - began) * 1000
                         if number:  # the first one reads metadata and files anew
-                            key = name, query.name, variant
+                            key = name, query, variant
                             least[key] = min(ms, least.get(key, ms))
         return {
             name: {
-                query.name: statistics.fmean(
-                    least[name, query.name, variant] for variant in range(1, VARIANTS + 1)
+                query: statistics.fmean(
+                    least[name, query, variant] for variant in range(1, self._workload.variants + 1)
                 )
-                for query in QUERIES
+                for query in self._names
             }
             for name in sessions
         }
@@ -187,8 +262,7 @@ class _Advisor:
         spared = {name: total["raw"] - ms for name, ms in total.items()}
         by_chance = statistics.fmean(spared[f"random_{number}"] for number in range(RANDOM))
         least = total["raw"] / 1000  # what spares nothing is beaten by any number of times
-        self._report.figures |= {
-            "ssb_advisor_gain_share": spared["advised"] / spared["hand"],
+        figures = {
             "gain_over_random": spared["advised_tenth"] / max(by_chance, least),
             "gain_over_per_statement": spared["advised_tenth"]
             / max(spared["per_statement"], least),
@@ -198,7 +272,13 @@ class _Advisor:
             "hand_bytes": sizes["hand"],
             "advised_bytes": sizes["advised"],
             "advised_tenth_bytes": sizes["advised_tenth"],
+            "queries": len(self._names),
         }
+        self._report.figures[f"{self._workload.short}_advisor_gain_share"] = (
+            spared["advised"] / spared["hand"]
+        )
+        for name, value in figures.items():
+            self._report.figures[f"{self._prefix}{name}"] = value
         self._report.details |= {
             "ms": found,
             "bytes": dict(sizes),
@@ -218,7 +298,6 @@ def _bytes(session: Accelerator) -> int:
 def _log(session: Accelerator, statements: Iterator[tuple[str, str]], raw: Times) -> None:
     """The statements as if they had been asked one after the other, without cubes."""
     now = int(time.time() * 1_000_000)
-    size = next(t for t in [session.services.lake.pin().pinned(("ssb", "lineorder"))] if t)
     records = [
         Record(
             id=f"q{number}",
@@ -229,7 +308,6 @@ def _log(session: Accelerator, statements: Iterator[tuple[str, str]], raw: Times
             elapsed_ms=raw[name],
             execution_ms=raw[name],
             engine="duckdb",
-            bytes_read=size.size_bytes,
         )
         for number, (name, sql) in enumerate(statements)
     ]

@@ -8,7 +8,6 @@ all over it. What can't be read here is unknown, and whoever asks is told so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from accelerator.advisor.sampling import GROUP, Distinct, Sampled, cells, sampled_rows
 from accelerator.advisor.stars import key_names, names
 from accelerator.engines.table_scan import table_scan, with_scans
 from accelerator.errors import AcceleratorError
-from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.iceberg import PinnedTable
 from rewrite.block import Block, equal_columns
 from rewrite.expr import Column, Expr, columns, occurrences
 from rewrite.reason import DeclinedError
@@ -28,69 +28,14 @@ from rewrite.render import Renderer, quote
 if TYPE_CHECKING:
     from accelerator.engines.duckdb import DuckDBEngine
 
-ROWS_MAX = 1_000_000
-"""Rows of a fact that are looked at."""
 DIMENSION_ROWS_MAX = 20_000_000
 """A dimension of more isn't read; cubes over its attributes aren't advised."""
-GROUPS_MAX = 24
-"""Row groups that are read of a fact with more rows."""
 _FEW = 50_000
 """Rows that are enough to tell an order of keys by."""
 _FULL = 0.6
-# The digits keep it apart from any column that a fact has.
-_GROUP, _KEY, _HAS = "_acc_group_7c1e02d4", "k", "p"
+_KEY, _HAS = "k", "p"
 _FAILS = (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException)
 """What reading a table's files raises."""
-
-
-@dataclass(frozen=True, slots=True)
-class Distinct:
-    """Combinations in the rows that were looked at, and those in one or two rows or groups only."""
-
-    seen: int
-    in_one_row: int
-    in_two_rows: int
-    in_one_group: int
-    in_two_groups: int
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """How much was looked at: rows of all, row groups of about as many as there are."""
-
-    rows: int
-    of: int
-    groups: int
-    of_groups: int
-
-    @property
-    def whole(self) -> bool:
-        """Whether nothing is left to estimate."""
-        return self.rows >= self.of
-
-
-def cells(found: Distinct, sampled: Sampled, most: int) -> int:
-    """How many combinations the fact has; `most` is what there can be.
-
-    Exact of a whole fact. Else Chao's estimators, by rows and by row groups, the larger one: the
-    first is right where rows are mixed, the second where a table is in an order. Neither is more
-    than what would come if each further row, or group, brought as many new ones.
-
-    >>> cells(Distinct(10, 0, 0, 0, 0), Sampled(100, 1000, 4, 40), 10**9)
-    10
-    """
-    if sampled.whole:
-        return found.seen
-    by_rows = _chao(found.seen, found.in_one_row, found.in_two_rows)
-    by_groups = _chao(found.seen, found.in_one_group, found.in_two_groups)
-    by_rows = min(by_rows, found.seen * sampled.of / max(sampled.rows, 1))
-    by_groups = min(by_groups, found.seen * sampled.of_groups / max(sampled.groups, 1))
-    return int(max(found.seen, min(max(by_rows, by_groups), most, sampled.of)))
-
-
-def _chao(seen: int, once: int, twice: int) -> float:
-    """Chao's estimator without bias: `seen` of which so many came once, and twice."""
-    return seen + once * (once - 1) / (2 * (twice + 1))
 
 
 class Profile:
@@ -119,7 +64,6 @@ class Profile:
         self.unique: frozenset[int] = frozenset()
         self.complete: frozenset[int] = frozenset()
         self.sampled = Sampled(0, 0, 0, 0)
-        self._groups = 0
         self._rows = self._read()
         places = np.linspace(0, max(self._rows.num_rows - 1, 0), _FEW)
         few = np.unique(places.astype(np.int64)) if self._rows.num_rows else places[:0]
@@ -258,7 +202,7 @@ class Profile:
         text = (
             "SELECT COUNT(*) AS seen, COUNT(*) FILTER (n = 1) AS r1, COUNT(*) FILTER (n = 2) AS r2,"
             " COUNT(*) FILTER (b = 1) AS g1, COUNT(*) FILTER (b = 2) AS g2 FROM"
-            f" (SELECT COUNT(*) AS n, COUNT(DISTINCT {_GROUP}) AS b FROM codes GROUP BY {by})"
+            f" (SELECT COUNT(*) AS n, COUNT(DISTINCT {GROUP}) AS b FROM codes GROUP BY {by})"
         )
         if self.sampled.whole:
             text = (
@@ -273,7 +217,10 @@ class Profile:
     def _read(self) -> pa.Table:
         """The keys of the rows that are looked at, as numbers: equal ones for equal values."""
         wanted = self._wanted()
-        fact = self._fact(sorted(wanted[0], key=lambda column: column.name))
+        own = sorted(wanted[0], key=lambda column: column.name)
+        fact, self.sampled = sampled_rows(
+            self._pinned[0], own, self._duckdb, self._tag, self._check
+        )
         scans: dict[str, str] = {}
         tables: dict[str, pa.Table] = {"t0": fact}
         unique = set()
@@ -307,64 +254,6 @@ class Profile:
         for column in (c for expr in exprs for c in columns(expr)):
             found[column.occurrence].add(column)
         return found
-
-    def _fact(self, wanted: Sequence[Column]) -> pa.Table:
-        """Rows of the fact with the number of their row group."""
-        pinned = self._pinned[0]
-        files = pinned.live_files()
-        rows = sum(file.record_count for file in files)
-        if rows <= ROWS_MAX:
-            parts = [self._scanned(pinned, wanted, files)] if files else []
-            groups = [0] * len(parts)
-        else:
-            parts, groups = self._row_groups(pinned, wanted, files), []
-            groups = list(range(len(parts)))
-        numbered = [
-            one.append_column(_GROUP, pa.array(np.full(one.num_rows, number, dtype=np.int32)))
-            for number, one in zip(groups, parts, strict=True)
-        ]
-        if not numbered:
-            return pa.table({_GROUP: pa.array([], pa.int32())})
-        found = pa.concat_tables(numbered, promote_options="permissive")
-        told = found.num_rows if rows <= ROWS_MAX else rows
-        self.sampled = Sampled(found.num_rows, told, len(parts), max(self._groups, len(parts)))
-        return found
-
-    def _scanned(
-        self, pinned: PinnedTable, wanted: Sequence[Column], files: Sequence[LiveFile]
-    ) -> pa.Table:
-        names = [column.name for column in wanted] or [pinned.facts.columns[0].name]
-        scan = table_scan(pinned, names, files, "own", self._duckdb, self._tag)
-        if not scan.text:
-            return scan.tables["own"]
-        text = with_scans({"own": scan.text}, "SELECT * FROM own")
-        return self._duckdb.run(text, scan.tables, tag=self._tag)
-
-    def _row_groups(
-        self, pinned: PinnedTable, wanted: Sequence[Column], files: Sequence[LiveFile]
-    ) -> list[pa.Table]:
-        """Row groups from all over the table, of each of them some rows."""
-        from accelerator.iceberg.row_groups import GroupReader  # imports PyArrow's dataset half
-
-        chosen = [files[place] for place in _spread(len(files), GROUPS_MAX)]
-        reader = GroupReader(pinned, wanted, self._check)
-        opened = reader.open(chosen)
-        places = [(file, group) for file in opened for group in range(len(file.groups))]
-        self._groups = round(len(places) * len(files) / max(len(chosen), 1))
-        taken = [places[place] for place in _spread(len(places), GROUPS_MAX)]
-        each = ROWS_MAX // max(len(taken), 1)
-        random = np.random.default_rng(0)  # the same rows each time
-
-        def some(place: tuple[object, int]) -> pa.Table:
-            file, group = place
-            rows, _ = file.sought(group, wanted)  # type: ignore[attr-defined]
-            if rows.num_rows <= each:
-                found: pa.Table = rows
-                return found
-            numbers = np.sort(random.choice(rows.num_rows, each, replace=False))
-            return rows.take(pa.array(numbers))
-
-        return [some(place) for place in taken]
 
     def _dimension(
         self, number: int, wanted: Sequence[Column]
@@ -420,7 +309,7 @@ class Profile:
 
     def _joined(self, scans: Mapping[str, str], tables: Mapping[str, pa.Table]) -> pa.Table:
         render = Renderer("duckdb", lambda c: f"t{c.occurrence}.{quote(c.name, 'duckdb')}")
-        items = [f"t0.{_GROUP} AS {_GROUP}"]
+        items = [f"t0.{GROUP} AS {GROUP}"]
         shown: list[str] = []
         for key, expr in enumerate(self._star.keys):
             if self._unknown & occurrences(expr):
@@ -458,10 +347,3 @@ def _coded(table: pa.Table, names: Sequence[str]) -> pa.Table:
         codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
         table = table.set_column(table.column_names.index(name), name, codes.indices)
     return table
-
-
-def _spread(count: int, most: int) -> list[int]:
-    """So many places of as many, from all over."""
-    if count <= most:
-        return list(range(count))
-    return sorted({int(place) for place in np.linspace(0, count - 1, most)})

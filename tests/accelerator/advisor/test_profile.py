@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accelerator
-from accelerator.advisor import profile as module
-from accelerator.advisor.profile import Distinct, Profile, Sampled, cells
+from accelerator.advisor import sampling as module
+from accelerator.advisor.profile import Profile
+from accelerator.advisor.sampling import Distinct, Sampled, cells
 from accelerator.advisor.stars import key_names, merged, name_of, names, star
 from rewrite.reason import DeclinedError
 
