@@ -37,6 +37,8 @@ from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import (
     AddConstraint,
     AddRelateColumn,
+    Analyze,
+    ApplyRecommendations,
     BuildAll,
     BuildCube,
     BuildIndex,
@@ -58,6 +60,7 @@ from accelerator.statements.kinds import (
     ShowCubes,
     ShowIndexes,
     ShowQueries,
+    ShowRecommendations,
     ShowRecycleBin,
     ShowRelateColumns,
     ShowStatistics,
@@ -349,6 +352,24 @@ def _show_queries(statement: ShowQueries, services: Services) -> Rows:
     return shown(statement, services.store.files)
 
 
+def _analyze(statement: Analyze, services: Services) -> Rows:
+    from accelerator.advisor.statements import run_analyze  # imports Arrow's compute module
+
+    return run_analyze(statement, services)
+
+
+def _show_recommendations(statement: ShowRecommendations, services: Services) -> Rows:
+    from accelerator.advisor.statements import show
+
+    return show(statement, services)
+
+
+def _apply(statement: ApplyRecommendations, services: Services) -> Rows:
+    from accelerator.advisor.statements import run_apply
+
+    return run_apply(statement, services)
+
+
 def _show_cubes(statement: ShowCubes, services: Services) -> Rows:
     wanted = _table_uuid(services, statement.table)
     uses, followed = services.uses.known(), refreshing.Shown(services)
@@ -488,6 +509,9 @@ _RUN: Mapping[type, Run] = {
     ShowRecycleBin: _show_bin,
     ShowStatistics: _show_statistics,
     ShowQueries: _show_queries,
+    Analyze: _analyze,
+    ShowRecommendations: _show_recommendations,
+    ApplyRecommendations: _apply,
     AddConstraint: _add_constraint,
     DropConstraint: _drop_constraint,
     ValidateConstraint: _validate,

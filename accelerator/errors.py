@@ -109,6 +109,30 @@ class QueryLogError(AcceleratorError):
     code = "query_log_invalid"
 
 
+class AdviceError(AcceleratorError):
+    """Advice is asked for under budgets or times that can't be."""
+
+    code = "advice_invalid"
+
+
+class WorkloadEmptyError(AdviceError):
+    """The query log has nothing from which anything could be advised."""
+
+    code = "workload_empty"
+
+
+class AdviceNotFoundError(AdviceError):
+    """A statement names a recommendation that isn't there."""
+
+    code = "advice_not_found"
+
+
+class AdviceStaleError(AdviceError):
+    """What was advised has another meaning by now, or none: a table or cube was changed."""
+
+    code = "advice_stale"
+
+
 class BuildError(AcceleratorError):
     """A cube build stopped; what it had committed stays and a rerun goes on from there."""
 
@@ -247,6 +271,9 @@ class StatementTimeoutError(CancelledError):
 
 __all__ = [
     "AcceleratorError",
+    "AdviceError",
+    "AdviceNotFoundError",
+    "AdviceStaleError",
     "BuildError",
     "BytesGuardError",
     "CancelledError",
@@ -283,4 +310,5 @@ __all__ = [
     "UnreadableGuardError",
     "UnrepresentableError",
     "UntranslatedError",
+    "WorkloadEmptyError",
 ]

@@ -215,11 +215,15 @@ class CubeSearch:
         selects.planned = 0
         return self._partial(sql, tree, found, scene, selects)
 
+    def inside(self, scene: Scene) -> Scene:
+        """Under what SELECTs are planned whose answers Spark works on with."""
+        return replace(scene, by_spark=False, beside_spark=True)
+
     def _partial(
         self, sql: str, tree: exp.Expression, found: Found, scene: Scene, selects: _Selects
     ) -> Found:
         names = list(found.names)
-        seen, inside = self._seen(scene), replace(scene, by_spark=False, beside_spark=True)
+        seen, inside = self._seen(scene), self.inside(scene)
 
         def planned(inner: exp.Expression) -> Plan:
             one = self._plan_tree(inner, inside, selects)

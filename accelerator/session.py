@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from accelerator import commands
+    from accelerator.advisor.advice import Advice, Recommendation
     from accelerator.explain import Explained
     from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch
     from accelerator.progress import Progress
@@ -364,6 +365,39 @@ class Accelerator:
         files = self.services.store.files
         self._log.unwritten()
         return read(files, since, until, limit)
+
+    def analyze(self, table: str | None = None, **budget: float | str) -> Advice:
+        """What the query log advises for a table, or for all: cubes to make, and cubes to drop.
+
+        Nothing is made by it: `apply` does. `budget` are fields of `advisor.analyzing.Budget`:
+        `bytes` and `build_minutes` that all cubes may take, `days` of the log with their
+        `half_life_days`, and `keep_days` for which a cube stays that answers nothing. The advice is
+        kept in the store. AdviceError for a budget that can't be, WorkloadEmptyError where the log
+        has nothing of it, UnknownTableError.
+        """
+        from accelerator.advisor.statements import advised, budget_of
+
+        named = None if table is None else parts_of(table)
+        return advised(self.services, named, budget_of(tuple(budget.items())))
+
+    def recommendations(self, table: str | None = None) -> list[Recommendation]:
+        """What was advised last for a table, or for each; done ones too."""
+        from accelerator.advisor.statements import kept
+
+        named = None if table is None else parts_of(table)
+        return [one for _, one in kept(self.services, named)]
+
+    def apply(self, id: str | None = None, *, table: str | None = None) -> list[Recommendation]:
+        """Does the recommendation of that id, or all that are open for the table; those done.
+
+        Dropped cubes go to the recycle bin. AdviceNotFoundError; AdviceStaleError where a table or
+        cube was changed so that it has another meaning; CubeExistsError, CubeNotFoundError; what
+        builds raise.
+        """
+        from accelerator.advisor.statements import apply
+
+        named = None if table is None else parts_of(table)
+        return apply(self.services, id, named)
 
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""

@@ -38,13 +38,19 @@ def suggested_cube(
 ) -> Suggestion | None:
     """The DDL and its cost; None where no cube of that kind would answer.
 
-    `taken` are names that cubes have.
+    `taken` are names that cubes have. Its fact is the largest table that can be.
     """
     if block.rows or any(o.at != At() for o in block.occurrences):
         return None
-    for fact in (o for o in block.occurrences if o.index not in block.null_supplied):
+
+    def rows(one: Occurrence) -> int:
+        table = pin.pinned(one.parts, one.at)
+        return 0 if table is None else table.rows_told
+
+    facts = [o for o in block.occurrences if o.index not in block.null_supplied]
+    for fact in sorted(facts, key=lambda o: (-rows(o), o.index)):
         try:
-            select = _Select(block, fact)
+            select = Select(block, fact)
             text = select.text()
             cube = define(bind(text))
             found = match(block, cube)
@@ -52,7 +58,7 @@ def suggested_cube(
             continue
         if isinstance(found, Match):
             pinned = [pin.pinned(o.parts, o.at) for o in select.order]
-            ddl = f"CREATE CUBE {bare(_free(select.name(), taken))} AS {text}"
+            ddl = f"CREATE CUBE {bare(free(select.name(), taken))} AS {text}"
             return _costed(ddl, cube, [one for one in pinned if one is not None])
     return None
 
@@ -92,13 +98,13 @@ _OF_UNITS = frozenset({"date_trunc", "trunc"})
 _WORDS = {"neg": "minus", "=": "is", "<>": "not"}
 
 
-def _free(name: str, taken: Collection[str]) -> str:
+def free(name: str, taken: Collection[str]) -> str:
     """The name, with a number where others have it."""
     return next(one for one in (f"{name}{number or ''}" for number in count()) if one not in taken)
 
 
-class _Select:
-    """The cube's SELECT, with the fact first in `order`."""
+class Select:
+    """The SELECT of the cube that a block would want, with the fact first in `order`."""
 
     def __init__(self, block: Block, fact: Occurrence) -> None:
         self._block, self._fact = block, fact
@@ -110,7 +116,7 @@ class _Select:
         """What each table is called: by its name, with a number where that stands twice."""
         found: dict[int, str] = {}
         for one in self.order:
-            found[one.index] = _free(one.parts[-1], found.values())
+            found[one.index] = free(one.parts[-1], found.values())
         return found
 
     def _column(self, column: Column) -> str:
@@ -129,7 +135,7 @@ class _Select:
         return name[:_NAME_MAX].rstrip("_")
 
     def _keys(self) -> list[Expr]:
-        found = {self._text(key): key for key in reversed(list(self._dimensions()))}
+        found = {self._text(key): key for key in reversed(list(self.dimensions()))}
         return list(reversed(found.values()))
 
     def _names(self, exprs: Sequence[Expr]) -> list[str]:
@@ -142,11 +148,11 @@ class _Select:
                 name = f"{one.function}_all"
             else:
                 name = _slug("_".join(filter(None, _said(one)))) or "value"
-            taken.append(_free(name.lower(), taken))
+            taken.append(free(name.lower(), taken))
         return taken
 
     def text(self) -> str:
-        """The SELECT."""
+        """The SELECT; DeclinedError where SQL has no words for it, or nothing joins a table."""
         block, keys = self._block, self._keys()
         calls = list(block.aggregates) or [Aggregate("count", (), False, None, "bigint")]
         names = self._names([*keys, *calls])
@@ -157,7 +163,8 @@ class _Select:
         text = f"SELECT {', '.join(items)} FROM {' '.join(self._joined())}"
         return text + (f" GROUP BY {', '.join(map(self._text, keys))}" if keys else "")
 
-    def _dimensions(self) -> Iterator[Expr]:
+    def dimensions(self) -> Iterator[Expr]:
+        """Its keys and what its predicates name; some of them may stand twice."""
         yield from self._block.keys
         for conjunct in self._block.conjuncts:
             if equal_columns(conjunct) is None or len(occurrences(conjunct)) < 2:

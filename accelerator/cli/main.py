@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from accelerator.cli.advice import analyze_command, apply_command, recommendations_command
 from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
 from accelerator.cli.gateway import serve_command
 from accelerator.cli.options import Options, common, one_statement, sql_input, statements
@@ -510,6 +511,8 @@ def validate_command(table: str, constraint: str | None, *, options: Options) ->
 
 main.command("password")(password_command)
 main.add_command(serve_command)
+for _one in (analyze_command, recommendations_command, apply_command):
+    main.add_command(_one)
 
 
 def _column(session: Session, sql: str, name: str) -> list[str]:

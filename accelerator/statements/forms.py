@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _CUBES_BUILT = (
     "cube string, files bigint, segments bigint, rows bigint, bytes bigint, derived bigint"
 )
+_ADVISED = (
+    "id string, action string, table string, cube string, status string, gain_ms_per_day double,"
+    " gain_share double, bytes bigint, build_s double, statements bigint, reason string,"
+    " ddl string, samples array<string>, made time"
+)
 _INDEXES_BUILT = "index string, files bigint, rows bigint, bytes bigint, files_skipped bigint"
 
 _FOLLOWED = " refresh string, lag_s double, last_run time, last_error string, progress string"
@@ -161,6 +166,27 @@ FORMS = (
         " files_read bigint, bytes_read bigint, rows bigint, error string, shape string,"
         " sql string",
         "SHOW QUERIES SINCE 24 HOURS LIMIT 20",
+        always=True,
+    ),
+    Form(
+        "ANALYZE",
+        kinds.Analyze,
+        _ADVISED,
+        "ANALYZE orders WITH (bytes = '1GB', build_minutes = 10)",
+        always=True,
+    ),
+    Form(
+        "SHOW RECOMMENDATIONS",
+        kinds.ShowRecommendations,
+        _ADVISED,
+        "SHOW RECOMMENDATIONS ON orders",
+        always=True,
+    ),
+    Form(
+        "APPLY RECOMMENDATIONS",
+        kinds.ApplyRecommendations,
+        "id string, action string, table string, cube string",
+        "APPLY RECOMMENDATIONS FOR orders",
         always=True,
     ),
     Form(

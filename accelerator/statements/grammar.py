@@ -20,6 +20,8 @@ from accelerator.errors import StatementError
 from accelerator.statements.alter import alter
 from accelerator.statements.forms import EXAMPLES
 from accelerator.statements.kinds import (
+    Analyze,
+    ApplyRecommendations,
     BuildAll,
     BuildCube,
     BuildIndex,
@@ -42,6 +44,7 @@ from accelerator.statements.kinds import (
     ShowCubes,
     ShowIndexes,
     ShowQueries,
+    ShowRecommendations,
     ShowRecycleBin,
     ShowRelateColumns,
     ShowStatistics,
@@ -231,6 +234,9 @@ def _show(reader: Reader) -> Statement | None:
     if reader.take("QUERIES"):
         reader.meant(EXAMPLES["SHOW QUERIES"])
         return _show_queries(reader)
+    if reader.take("RECOMMENDATIONS"):
+        reader.meant(EXAMPLES["SHOW RECOMMENDATIONS"])
+        return ShowRecommendations(_shown_table(reader))
     if reader.take("RELATE", "COLUMNS"):
         reader.meant(EXAMPLES["SHOW RELATE COLUMNS"])
         return ShowRelateColumns(_shown_table(reader))
@@ -384,9 +390,25 @@ def _order_key(reader: Reader, directed: bool) -> tuple[str, bool]:
     return name, descending
 
 
-def _analyze(reader: Reader) -> NotBuilt | None:
-    spark_has = reader.at("TABLE") or reader.at("TABLES")
-    return None if spark_has else _service("ANALYZE", reader)
+def _analyze(reader: Reader) -> Analyze | None:
+    """Of a table, or of the whole workload; what stands behind TABLE or TABLES is Spark's."""
+    if reader.at("TABLE") or reader.at("TABLES"):
+        return None
+    reader.meant(EXAMPLES["ANALYZE"])
+    table = None if reader.take("WORKLOAD") else reader.table()
+    options = reader.options() if reader.take("WITH") else ()
+    reader.end("WITH or the end")
+    return Analyze(table, options)
+
+
+def _apply(reader: Reader) -> ApplyRecommendations:
+    reader.meant(EXAMPLES["APPLY RECOMMENDATIONS"])
+    if reader.take("RECOMMENDATION"):
+        return reader.ended(ApplyRecommendations(reader.name("a recommendation's id")))
+    reader.expect("RECOMMENDATIONS")
+    if not (reader.take("ON") or reader.take("IN")):
+        reader.expect("FOR")
+    return reader.ended(ApplyRecommendations(table=reader.table()))
 
 
 def _undrop(reader: Reader) -> Statement | None:
@@ -400,6 +422,7 @@ def _undrop(reader: Reader) -> Statement | None:
 _GRAMMARS: dict[str, Callable[[Reader], Statement | None]] = {
     "ALTER": alter,
     "ANALYZE": _analyze,
+    "APPLY": _apply,
     "BUILD": _build,
     "CLUSTER": lambda reader: _service("CLUSTER", reader),
     "COMPACT": _compact,

@@ -171,6 +171,32 @@ class ShowQueries:
 
 
 @dataclass(frozen=True, slots=True)
+class Analyze:
+    """ANALYZE: what the query log advises for a table; None: for all of them.
+
+    `options` as written, numbers as numbers.
+    """
+
+    table: TableName | None
+    options: tuple[tuple[str, str | float | bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRecommendations:
+    """SHOW RECOMMENDATIONS, of all tables or of one."""
+
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRecommendations:
+    """APPLY RECOMMENDATION of that id, or all that are open for a table."""
+
+    id: str | None = None
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ShowConstraints:
     """SHOW CONSTRAINTS, of all tables or of one."""
 
@@ -351,6 +377,9 @@ Statement = (
     | ShowCubes
     | ShowStatistics
     | ShowQueries
+    | Analyze
+    | ShowRecommendations
+    | ApplyRecommendations
     | ShowConstraints
     | AddConstraint
     | DropConstraint

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accelerator
+from accelerator.advisor.advice import Advice, Recommendation, write
 from accelerator.constraints.property import Constraint
 from accelerator.gateway.access.access import Access, Grant, Object
 from accelerator.gateway.access.check import check, denied, needs
@@ -267,6 +268,13 @@ ATTACKS = [
     "SHOW COVERAGE OF INDEX no_such",
     "SHOW RECYCLE BIN ON lake.d.secret",
     "SHOW STATISTICS ON lake.d.secret",
+    "ANALYZE lake.d.secret",
+    "ANALYZE lake.d.ok",  # shows statements of others
+    "ANALYZE WORKLOAD",
+    "SHOW RECOMMENDATIONS",
+    "SHOW RECOMMENDATIONS ON lake.d.ok",
+    "APPLY RECOMMENDATION r000000000000",
+    "APPLY RECOMMENDATIONS FOR lake.d.ok",
     "SHOW CONSTRAINTS ON lake.d.secret",
     "SHOW RELATE COLUMNS ON lake.d.secret",
     "ALTER TABLE lake.d.secret VALIDATE CONSTRAINT u_secret",
@@ -585,6 +593,37 @@ def test_every_kind_of_statement_has_a_rule(acc, statement):
     with pytest.raises(AccessDeniedError) as raised:
         check(statement, _access(OK, change=[OK]), acc.services)
     assert "isn't known" not in str(raised.value)
+
+
+def test_who_applies_advice_needs_what_it_does(acc):
+    """Reading the table that is named isn't enough where a recommendation reads another."""
+    one = Recommendation(
+        id="r0123456789ab",
+        action="CREATE CUBE",
+        table=OK,
+        table_uuid=acc.services.lake.pin().table(tuple(OK.split("."))).uuid,
+        cube="c",
+        ddl=f"CREATE CUBE c AS SELECT v, count(*) AS n FROM {OK}, {SECRET} GROUP BY v",
+        reason="",
+    )
+    files = acc.services.store.files
+    path = write(files, Advice(1, one.table_uuid, OK, 1, 1.0, recommendations=(one,)))
+    metrics = Grant("allow", "metrics", "gateway", ())
+    try:
+        for said in (f"FOR {OK}", one.id):
+            words = "RECOMMENDATIONS" if "FOR" in said else "RECOMMENDATION"
+            statement = parse_statement(f"APPLY {words} {said}")
+            grants = [Grant("allow", "read", "table", tuple(OK.split("."))), metrics]
+            grants.append(Grant("allow", "manage", "cube", ("*",)))
+            with pytest.raises(AccessDeniedError) as raised:
+                check(statement, Access.of(grants), acc.services)
+            assert "isn't known" not in str(raised.value)
+            every = [*grants, Grant("allow", "read", "table", tuple(SECRET.split(".")))]
+            check(statement, Access.of(every), acc.services)
+            with pytest.raises(AccessDeniedError, match="manage"):
+                check(statement, Access.of([*every[:2], every[-1]]), acc.services)
+    finally:
+        files.delete([path])
 
 
 def test_what_no_rule_knows_is_denied(acc):

@@ -119,7 +119,7 @@ class _Asking:
     def _registry(self) -> RegistryVersion:
         return self._services.store.registry()
 
-    def statement(self, statement: Statement) -> None:  # noqa: PLR0912 - one case for each kind
+    def statement(self, statement: Statement) -> None:  # noqa: PLR0912, PLR0915 - each kind
         """Asks for all that it needs."""
         match statement:
             case kinds.Query():
@@ -155,6 +155,10 @@ class _Asking:
                 self._show_coverage(statement)
             case kinds.ShowQueries():  # everybody's
                 self._need("metrics", GATEWAY, GATEWAY)
+            case kinds.Analyze() | kinds.ShowRecommendations():
+                self._advice(statement.table)
+            case kinds.ApplyRecommendations():
+                self._apply(statement)
             case kinds.AddConstraint():
                 self._table("change", statement.table)
                 if statement.constraint.references is not None:
@@ -275,6 +279,24 @@ class _Asking:
                 )
 
     # Cubes and indexes.
+
+    def _advice(self, table: TableName | None) -> None:
+        """Advice shows texts of everybody, and counts of values in tables that they name."""
+        self._need("metrics", GATEWAY, GATEWAY)
+        if table is None:
+            self._untold("advice for all tables tells of each of them")
+        else:
+            self._table("read", table)
+
+    def _apply(self, statement: kinds.ApplyRecommendations) -> None:
+        """What each of the recommendations does; who is refused one isn't told which there are."""
+        from accelerator.advisor.statements import chosen, statement_of
+
+        self._need("metrics", GATEWAY, GATEWAY)
+        if statement.table is not None:
+            self._table("read", statement.table)
+        for one in chosen(self._services, statement.id, statement.table):
+            self.statement(statement_of(one))
 
     def _manage_cube(self, name: str, *, may_lack: bool = False) -> CubeRecord | None:
         asked = Object("cube", (name,))

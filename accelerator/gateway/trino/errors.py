@@ -75,6 +75,9 @@ _TYPE_SIZE = 65_536
 
 NAMES: Mapping[str, str] = {
     "access_denied": "PERMISSION_DENIED",
+    "advice_invalid": "INVALID_ARGUMENTS",
+    "advice_not_found": "NOT_FOUND",
+    "advice_stale": "NOT_FOUND",
     "build_failed": _INTERNAL,
     "cancelled": "USER_CANCELED",
     "call_arguments": "INVALID_ARGUMENTS",
@@ -146,6 +149,7 @@ NAMES: Mapping[str, str] = {
     "value_unrepresentable": "NOT_SUPPORTED",
     "worker_lost": _INTERNAL,
     "worker_message": _INTERNAL,
+    "workload_empty": "NOT_FOUND",
 }
 """Trino's name for each code of ours; a code that is new belongs here."""
 _OF_SPARK: Mapping[str, str] = {

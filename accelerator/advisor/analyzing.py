@@ -1,0 +1,231 @@
+"""From the query log to advice: what to make, what to drop, what that spares and takes.
+
+Nothing is made or dropped. The fact of a block is the largest of its tables; all facts share the
+budgets. What was left out, and why, is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from accelerator.advisor.advice import Advice
+from accelerator.advisor.asked import Asked, Reading
+from accelerator.advisor.candidates import Candidate, base
+from accelerator.advisor.choose import choose
+from accelerator.advisor.gains import Rates, per_day
+from accelerator.advisor.offers import FactOffers, Offer, Scope
+from accelerator.advisor.recommending import Recommending
+from accelerator.advisor.workload import Workload, logged, now_utc
+from accelerator.errors import AdviceError, UnknownTableError, WorkloadEmptyError
+from rewrite.block import Block
+from rewrite.dotted import joined
+
+if TYPE_CHECKING:
+    from accelerator.iceberg import PinnedTable
+    from accelerator.services import Services
+
+_NOTES_MAX = 50
+_DAYS_MAX = 3_650
+_OfFact = tuple[dict[str, tuple[Candidate, float]], list[Asked]]
+"""Candidates by name, with what the blocks take that want each; the blocks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What all cubes of the analyzed tables may take, and how the log is read.
+
+    `bytes` of segments, those of existing cubes too; `build_minutes` of builds. The log of the last
+    `days` counts, where a run that is `half_life_days` old counts half. A cube that didn't answer
+    for `keep_days` may be advised away. AdviceError for what can't be.
+    """
+
+    bytes: int = 1 << 30
+    build_minutes: float = 60.0
+    days: float = 14.0
+    half_life_days: float = 7.0
+    keep_days: float = 14.0
+
+    def __post_init__(self) -> None:
+        """Checks the numbers."""
+        if self.bytes <= 0 or not 0 < self.build_minutes < float("inf"):
+            raise AdviceError(
+                "the budget is nothing: no cube can be made of it",
+                hint="give bytes and build_minutes above 0, e.g. WITH (bytes = '1GB')",
+            )
+        times = (self.days, self.half_life_days)
+        if not all(0 < one <= _DAYS_MAX for one in times) or not 0 <= self.keep_days <= _DAYS_MAX:
+            raise AdviceError(
+                f"days, half_life_days and keep_days are {self.days:g}, {self.half_life_days:g}"
+                f" and {self.keep_days:g}",
+                hint=f"give numbers of days, up to {_DAYS_MAX:,}",
+            )
+
+
+def analyze(
+    services: Services,
+    table: tuple[str, ...] | None,
+    budget: Budget,
+    now: Callable[[], datetime] = now_utc,
+) -> Advice:
+    """What the log advises for a table, or for all.
+
+    WorkloadEmptyError where the log has nothing of it; UnknownTableError where there's no such
+    table; StoreError, CatalogError where they can't be read.
+    """
+    with services.cancellation.tracked() as tag:
+        return _Analysis(services, table, budget, now(), tag).advice()
+
+
+class _Analysis:
+    """One analysis, under one pin."""
+
+    def __init__(
+        self,
+        services: Services,
+        table: tuple[str, ...] | None,
+        budget: Budget,
+        now: datetime,
+        tag: str,
+    ) -> None:
+        self._services, self._budget, self._now, self._tag = services, budget, now, tag
+        self._pin = services.lake.pin()
+        self._table = None if table is None else self._pinned(table)
+        self._notes: list[str] = []
+
+    def _pinned(self, table: tuple[str, ...]) -> PinnedTable:
+        found = self._pin.pinned(table)
+        if found is None:
+            name = joined(table)
+            raise UnknownTableError(
+                f"there is no Iceberg table {name}",
+                hint="advice is about tables of this session's catalogs",
+                unknown=name,
+            )
+        return found
+
+    def _check(self) -> None:
+        self._services.cancellation.check(self._tag)
+
+    def advice(self) -> Advice:
+        """All of it."""
+        budget, services = self._budget, self._services
+        workload = logged(
+            services.store.files,
+            days=budget.days,
+            keep_days=budget.keep_days,
+            half_life_days=budget.half_life_days,
+            now=self._now,
+        )
+        understood = Reading(services).understood(workload, self._check)
+        scope = self._scope(workload)
+        by_fact = self._by_fact(understood.blocks, scope)
+        facts = [*sorted(by_fact), *sorted(self._facts_with_cubes() - by_fact.keys())]
+        self._check_any(workload, facts)
+        self._tell(workload, understood.left_out)
+        blocks: list[Asked] = []
+        offers: list[Offer] = []
+        for fact in facts:
+            bases, asked = by_fact.get(fact, ({}, []))
+            of_fact = FactOffers(scope, fact, asked, len(blocks))
+            existing = of_fact.existing()
+            offers += existing
+            if bases:
+                offers += of_fact.new(bases, existing)
+            blocks += asked
+        choice = choose([one.option for one in offers], budget.bytes, budget.build_minutes * 60)
+        chosen = [one for one in offers if one.option.name in choice.names]
+        total = sum(per_day(scope.rates.now_ms(one), one.weight, workload.days) for one in blocks)
+        registry = services.store.registry()
+        said = Recommending(offers, chosen, blocks, total, registry, budget.keep_days)
+        return Advice(
+            made_ms=int(self._now.timestamp() * 1000),
+            scope="" if self._table is None else self._table.facts.uuid,
+            table="" if self._table is None else joined(self._table.parts),
+            bytes_max=budget.bytes,
+            build_s_max=budget.build_minutes * 60,
+            statements=workload.statements,
+            days=budget.days,
+            total_ms=total,
+            served_ms=choice.saved,
+            left_out=understood.left_out,
+            notes=tuple(self._notes[:_NOTES_MAX]),
+            recommendations=tuple(said.all()),
+        )
+
+    def _scope(self, workload: Workload) -> Scope:
+        return Scope(
+            services=self._services,
+            pin=self._pin,
+            workload=workload,
+            rates=Rates.of(workload),
+            now=self._now,
+            keep=timedelta(days=self._budget.keep_days),
+            note=self._note,
+            check=self._check,
+            tag=self._tag,
+        )
+
+    def _facts_with_cubes(self) -> set[str]:
+        registry = self._services.store.registry()
+        found = {one.table_uuid for one in registry.cubes.values()}
+        return found if self._table is None else found & {self._table.facts.uuid}
+
+    def _check_any(self, workload: Workload, facts: Sequence[str]) -> None:
+        if workload.statements == 0:
+            raise WorkloadEmptyError(
+                f"the query log has no finished query of the last {self._budget.days:g} days",
+                hint="ask some, and analyze again; SHOW QUERIES lists what it has",
+            )
+        if not facts:
+            name = "a table" if self._table is None else self._table.facts.name
+            raise WorkloadEmptyError(
+                f"no query of the log makes groups of {name} that a cube could keep",
+                hint="SHOW QUERIES lists what it has; EXPLAIN says what a cube could answer of it",
+            )
+
+    def _tell(self, workload: Workload, left_out: Mapping[str, int]) -> None:
+        if not workload.is_whole:
+            self._note("the log has more statements than were read: the newest ones count")
+        for why, count in sorted(left_out.items(), key=lambda one: (-one[1], one[0])):
+            self._note(f"{count} statements gave nothing: {why}")
+
+    def _note(self, text: str) -> None:
+        """For people, each once."""
+        if text not in self._notes:
+            self._notes.append(text)
+
+    def _by_fact(self, blocks: Sequence[Asked], scope: Scope) -> dict[str, _OfFact]:
+        """Of each fact the candidates that its blocks want."""
+        found: dict[str, _OfFact] = {}
+        wanted = None if self._table is None else self._table.facts.uuid
+        lost = 0
+        for one in blocks:
+            self._check()
+            if wanted is not None and wanted not in one.block.tables:
+                continue
+            own = replace(one, block=_in_full(one.block, one.pinned))
+            candidate = base(own.block, [table.rows_told for table in one.pinned], scope.bind)
+            if candidate is None:
+                lost += one.runs
+                continue
+            fact = candidate.cube.fact.uuid
+            if wanted not in (None, fact):
+                continue
+            bases, asked = found.setdefault(fact, ({}, []))
+            known = bases.get(candidate.name, (candidate, 0.0))
+            takes = one.weight * scope.rates.now_ms(one)
+            bases[candidate.name] = known[0], known[1] + takes
+            asked.append(own)
+        if lost:
+            self._note(f"{lost} statements have a part that no cube could answer")
+        return found
+
+
+def _in_full(block: Block, pinned: Sequence[PinnedTable]) -> Block:
+    """The block with tables by their full names: a cube's text holds in any session."""
+    pairs = zip(block.occurrences, pinned, strict=True)
+    full = tuple(replace(one, parts=table.parts) for one, table in pairs)
+    return replace(block, occurrences=full)

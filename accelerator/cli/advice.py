@@ -1,0 +1,114 @@
+"""`accelerator analyze`, `recommendations` and `apply`: which cubes pay, by the query log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accelerator.cli.options import Options, common
+from accelerator.cli.terminal import say
+
+if TYPE_CHECKING:
+    from accelerator.cli.session import Answer
+
+
+@click.command("analyze")
+@click.argument("table", required=False)
+@click.option("--bytes", "size", metavar="SIZE", help="What all cubes may take, e.g. 512MB.")
+@click.option(
+    "--build-minutes", type=click.FloatRange(min=0, min_open=True), help="What builds may take."
+)
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True), help="So many days of the log count."
+)
+@click.option(
+    "--keep-days",
+    type=click.FloatRange(min=0),
+    help="A cube that answered nothing for so long may be advised away.",
+)
+@common
+def analyze_command(
+    table: str | None,
+    size: str | None,
+    build_minutes: float | None,
+    days: float | None,
+    keep_days: float | None,
+    *,
+    options: Options,
+) -> None:
+    """Say which cubes over a table, or over all, would pay for what was asked, and which don't.
+
+    The advice is kept; nothing is made or dropped before it's applied.
+    """
+    told = {"build_minutes": build_minutes, "days": days, "keep_days": keep_days}
+    given = [f"{name} = {value:f}" for name, value in told.items() if value is not None]
+    if size is not None:
+        given.append("bytes = '{}'".format(size.replace("'", "")))
+    budget = f" WITH ({', '.join(given)})" if given else ""
+    with options.session() as session:
+        _print(session.query(f"ANALYZE {table or 'WORKLOAD'}{budget}"), options)
+
+
+@click.command("recommendations")
+@click.argument("table", required=False)
+@common
+def recommendations_command(table: str | None, *, options: Options) -> None:
+    """List what was advised last, and what of it was done."""
+    with options.session() as session:
+        on = f" ON {table}" if table else ""
+        _print(session.query(f"SHOW RECOMMENDATIONS{on}"), options)
+
+
+@click.command("apply")
+@click.argument("ids", nargs=-1)
+@click.option("--table", help="All that is open for this table.")
+@common
+def apply_command(ids: tuple[str, ...], table: str | None, *, options: Options) -> None:
+    """Do what was advised: make the cubes, and move those to drop to the recycle bin."""
+    from accelerator.cli.output import answer_json, print_answer, print_json
+    from accelerator.constraints.property import quoted
+
+    if bool(ids) == bool(table):
+        raise click.UsageError("name the recommendations, or the table by --table")
+    words = [f"APPLY RECOMMENDATION {quoted(one)}" for one in ids]
+    if table:
+        words.append(f"APPLY RECOMMENDATIONS FOR {table}")
+    with options.session() as session:
+        answers = [session.query(one) for one in words]
+        if options.json:
+            print_json([answer_json(one) for one in answers])
+        else:
+            for answer in answers:
+                print_answer(answer, 0)
+
+
+def _print(answer: Answer, options: Options) -> None:
+    from accelerator.cli.output import answer_json, print_json
+    from rewrite.printable import one_line
+
+    if options.json:
+        print_json(answer_json(answer))
+        return
+    rows = answer.arrow().to_pylist()
+    for row in rows:
+        if row["action"] == "NOTE":
+            say(f"note: {one_line(row['reason'])}", err=True)
+            continue
+        say(one_line(f"{row['id']}  {row['action']} {row['cube']}  ({row['status']})"))
+        say(one_line(f"    {_figures(row)}"))
+        say(one_line(f"    {row['ddl']}"))
+    if not any(row["action"] != "NOTE" for row in rows):
+        say("nothing is advised", err=True)
+
+
+def _figures(row: Mapping[str, Any]) -> str:
+    from accelerator.plans.told import size
+
+    if row["action"] == "DROP CUBE":
+        return f"{row['reason']}; frees {size(row['bytes'])}"
+    return (
+        f"{row['reason']}; spares {row['gain_ms_per_day'] / 1000:,.1f} s a day"
+        f" ({row['gain_share']:.0%}), takes {size(row['bytes'])}, {row['build_s']:.0f} s to build"
+    )
