@@ -26,7 +26,7 @@ from accelerator.errors import (
 from accelerator.maintenance.daemon import Schedule
 from accelerator.refresh.artifacts import Artifact
 from accelerator.refresh.figures import ARTIFACTS_MAX, RefreshFigures
-from accelerator.refresh.service import Refreshed
+from accelerator.refresh.service import Refresh, Refreshed
 from accelerator.runner.claims import Claims, Progress
 from accelerator.runner.runner import Outcome, Reported
 from accelerator.runner.runs import known
@@ -228,6 +228,32 @@ def test_a_table_that_is_gone_is_an_error_of_its_cube_alone(acc: Accelerator) ->
     assert told["o"].files == 1 and told["o"].error is None
     assert told["c"].code == "table_unknown"
     catalog.engine.dispose()
+
+
+def test_a_table_that_cant_be_read_slows_no_others(
+    acc: Accelerator, caplog: pytest.LogCaptureFixture
+) -> None:
+    acc.query(CUBE)
+    acc.query("CREATE CUBE o AS SELECT g, count(*) AS n FROM d.other GROUP BY g")
+    for name in "co":
+        acc.query(f"ALTER CUBE {name} SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    catalog = catalog_of(Path(acc.config.warehouse))
+    snapshot = catalog.load_table("d.f").current_snapshot()
+    catalog.engine.dispose()
+    assert snapshot is not None
+    Path(snapshot.manifest_list.removeprefix("file://")).write_bytes(b"no list")
+    now = [1000.0]
+    claims = Claims(acc.services.store.files)
+    service = Refresh(acc.services, claims, lambda _: None, clock=lambda: now[0])
+    for _ in range(8):
+        now[0] += 100
+        due = service.due()
+        assert not due.tasks and due.again_s == 0.05  # the other's commits are seen in time
+    assert caplog.text.count("whether cube c is due can't be told") == 1
+    append(acc, 100, table="d.other")
+    (task,) = service.due().tasks
+    assert task.group == acc.services.store.registry().cubes["o"].table_uuid
 
 
 def test_a_commit_during_a_run_is_followed(
