@@ -18,6 +18,7 @@ from accelerator.errors import AcceleratorError, CancelledError, StatementTimeou
 from accelerator.metrics import Metrics
 from accelerator.planned import also_told_to, no_longer
 from accelerator.query_log.record import LIST_MAX, Record, State, figures
+from accelerator.query_log.values import without_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from accelerator.open_streams import BatchReader
+    from accelerator.parameters import Parameters
     from accelerator.plans import Plan
     from accelerator.result import Result
 
@@ -45,6 +47,7 @@ class Asked:
         "_dialect",
         "_figures",
         "_given",
+        "_params",
         "_started_us",
         "_streams",
         "_tell",
@@ -63,8 +66,9 @@ class Asked:
         dialect: str,
         user: str | None,
         source: str | None,
+        params: Parameters | None = None,
     ) -> None:
-        self._tell, self._dialect = tell, dialect
+        self._tell, self._dialect, self._params = tell, dialect, params
         self.sql, self.user, self.source = sql, user, source
         self.plan: Plan | None = None
         self._figures: Metrics | None = None
@@ -139,7 +143,7 @@ class Asked:
                 source=self.source,
                 elapsed_ms=(time.perf_counter() - self._began) * 1000,
                 error_code=code,
-                error_message=message,
+                error_message=without_values(message, self._params),
                 dialect=self._dialect,
                 rows=rows if state != "FAILED" or rows else None,
                 bytes_given=size if state != "FAILED" or size else None,
@@ -151,6 +155,8 @@ class Asked:
         """What plan and metrics tell."""
         plan, metrics = self.plan, self._figures
         found: dict[str, Any] = {} if metrics is None else figures(metrics)
+        if self._params is not None and "reason_text" in found:
+            found["reason_text"] = without_values(found["reason_text"], self._params)
         if self._streams and metrics is not None:
             found["execution_ms"] = self._working_s * 1000
         if plan is None:
