@@ -27,7 +27,7 @@ from accelerator.errors import UNFIT, StoreError
 from accelerator.runner.process import identity, is_gone
 from accelerator.store.chunks import read_json
 from accelerator.store.files import Files
-from accelerator.store.names import name_of
+from accelerator.store.names import is_name, name_of
 from accelerator.store.records import text_of, whole_of
 
 Json = dict[str, Any]
@@ -140,8 +140,8 @@ class Claims:
         return seen is None or self._is_over(key, seen, self._now_ms(), self._clock())
 
     def known_keys(self) -> tuple[str, ...]:
-        """All keys that there are claims of."""
-        return self._files.folders(FOLDER)
+        """All keys that there are claims of; folders of other names are nobody's."""
+        return tuple(one for one in self._files.folders(FOLDER) if is_name(one))
 
     def forget(self, keys: Iterable[str]) -> int:
         """Deletes all files of keys whose task there will never be again; how many."""

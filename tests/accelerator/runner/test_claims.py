@@ -254,3 +254,11 @@ def _plain(text):
     found = json.loads(text)
     assert text == json.dumps(found, sort_keys=True) + "\n"
     return text.replace(found["token"], "TOKEN")
+
+
+def test_folders_of_other_names_are_no_keys(tmp_path):
+    for name in ("refresh-a", "refresh-a b", "refresh-é", ".x", "refresh-" + "x" * 130):
+        (tmp_path / "services" / "v1" / name).mkdir(parents=True)
+    claims = Claims(open_files(str(tmp_path)))
+    assert claims.known_keys() == ("refresh-a",)
+    assert claims.forget(claims.known_keys()) == 0
