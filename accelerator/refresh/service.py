@@ -309,4 +309,4 @@ class _Build:
 
 def _pause_s(poll: float, troubles: int) -> float:
     """Seconds until the next look, after so many in a row that failed."""
-    return max(poll, min(poll * 2 ** min(troubles, 20), _TROUBLE_MAX_S))
+    return max(poll, min(poll * 2.0 ** min(troubles, 20), _TROUBLE_MAX_S))

@@ -420,3 +420,22 @@ def test_figures_are_few() -> None:
     assert value("runs_total", outcome="good") == 1 == value("runs_total", outcome="failed")
     assert value("files_total") == 3 and value("built_twice_total") == 2
     assert value("failures_total", code="build_failed") == 1
+
+
+@pytest.mark.parametrize("kind", ["CUBE", "INDEX"])
+def test_a_file_that_cant_be_read_keeps_no_others_from_being_built(
+    acc: Accelerator, kind: str
+) -> None:
+    acc.query(CUBE if kind == "CUBE" else "CREATE INDEX c ON d.f USING BLOOM (k)")
+    acc.query(f"ALTER {kind} c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    root = Path(acc.config.warehouse) / "d" / "f" / "data"
+    newest = max(root.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    newest.write_bytes(b"garbage" * 100)
+    append(acc, *range(200, 800, 100))
+    (done,) = refreshed(acc)
+    assert (done.files, done.code, done.left) == (6, "build_failed", False)
+    row = shown(acc, f"{kind}S" if kind == "CUBE" else "INDEXES")
+    assert (row["files_covered"], row["files_total"]) == (7, 8)
+    assert "c failed" in row["last_error"] and row["lag_s"] > 0  # type: ignore[operator]
+    assert refreshed(acc) == []
