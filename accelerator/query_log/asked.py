@@ -6,6 +6,7 @@ hand; its text is looked at later, by the thread that writes. Nothing here makes
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import time
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from accelerator.plans import Plan
     from accelerator.result import Result
 
+_log = logging.getLogger("accelerator")
 _MESSAGE_MAX = 8192
 _IDS = count()
 _OF_SPARK = re.compile(r"\s*\[[A-Z][A-Z0-9_.]*\]")
@@ -46,6 +48,7 @@ class Asked:
         "_began",
         "_dialect",
         "_figures",
+        "_framed",
         "_given",
         "_params",
         "_started_us",
@@ -73,7 +76,7 @@ class Asked:
         self.plan: Plan | None = None
         self._figures: Metrics | None = None
         self._given: tuple[int, int] | None = None
-        self._streams, self._working_s = False, 0.0
+        self._streams, self._framed, self._working_s = False, False, 0.0
         self._token: Token[Any] | None = None
 
     def __enter__(self) -> Asked:
@@ -106,10 +109,7 @@ class Asked:
 
     def framed(self) -> None:
         """Spark has its plan, and will give the rows when somebody asks for them."""
-        if self.plan is not None:
-            refused = self.plan.refused()
-            made = self.plan.figures() if refused is None else Metrics(fallback=refused.line)
-            self._figures = made
+        self._framed = True
 
     def streamed(self, reader: BatchReader) -> BatchReader:
         """Its rows come piece by piece; it ends when the reader does."""
@@ -130,30 +130,37 @@ class Asked:
         self._end(error, left=error is None and not whole)
 
     def _end(self, error: BaseException | None, *, left: bool = False) -> None:
+        try:
+            self._tell(self._record(error, left=left))
+        except Exception as fault:  # law 4: of a plan, or of an error that can't tell what it is
+            _log.warning("a statement isn't in the query log: %s", type(fault).__name__)
+
+    def _record(self, error: BaseException | None, *, left: bool) -> Record:
         state, code, message = ("CANCELLED", None, None) if left else _outcome(error)
         rows, size = self._given or (None, None)
-        self._tell(
-            Record(
-                id=_new_id(),
-                started_us=self._started_us,
-                state=state,
-                sql=self.sql,
-                process="session",
-                user=self.user,
-                source=self.source,
-                elapsed_ms=(time.perf_counter() - self._began) * 1000,
-                error_code=code,
-                error_message=without_values(message, self._params),
-                dialect=self._dialect,
-                rows=rows if state != "FAILED" or rows else None,
-                bytes_given=size if state != "FAILED" or size else None,
-                **self._told(),
-            )
+        return Record(
+            id=_new_id(),
+            started_us=self._started_us,
+            state=state,
+            sql=self.sql,
+            process="session",
+            user=self.user,
+            source=self.source,
+            elapsed_ms=(time.perf_counter() - self._began) * 1000,
+            error_code=code,
+            error_message=without_values(message, self._params),
+            dialect=self._dialect,
+            rows=rows if state != "FAILED" or rows else None,
+            bytes_given=size if state != "FAILED" or size else None,
+            **self._told(),
         )
 
     def _told(self) -> dict[str, Any]:
         """What plan and metrics tell."""
         plan, metrics = self.plan, self._figures
+        if self._framed and plan is not None:
+            refused = plan.refused()
+            metrics = plan.figures() if refused is None else Metrics(fallback=refused.line)
         found: dict[str, Any] = {} if metrics is None else figures(metrics)
         if self._params is not None and "reason_text" in found:
             found["reason_text"] = without_values(found["reason_text"], self._params)

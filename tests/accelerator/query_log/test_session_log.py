@@ -200,6 +200,22 @@ def test_a_message_is_left_without_values_wherever_they_stand(around, values):
     assert without_values(around, None) == around
 
 
+class _Mute(RuntimeError):
+    def __str__(self):
+        raise OSError("the JVM that would tell is gone")
+
+
+def test_an_error_that_cant_say_what_it_is_stays_the_error(folder, monkeypatch, caplog):
+    def fail(*_, **__):
+        raise _Mute
+
+    with accelerator.open(folder) as acc:
+        monkeypatch.setattr(type(acc), "answered", fail)
+        with pytest.raises(_Mute):
+            acc.query(TOTALS)
+    assert "a statement isn't in the query log: OSError" in caplog.text
+
+
 @pytest.mark.parametrize("setting", [{"query_log": False}, {"store_read_only": True}])
 def test_nothing_is_written_where_it_is_off(folder, setting):
     with accelerator.open(folder, **setting) as acc:
