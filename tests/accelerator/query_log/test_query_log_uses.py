@@ -146,9 +146,11 @@ def test_a_look_imports_no_pandas(tmp_path):
         "from accelerator.store.files import open_files\n"
         "known = Uses(open_files(sys.argv[1]), list).known()\n"
         f"print([known.of_cube('c', at).hits for at in (0, {NOW_US // 1000 + 2000})])\n"
+        "from accelerator.query_log.reader import read\n"
+        "print(read(open_files(sys.argv[1])).num_rows)\n"
         "print('pandas' in sys.modules)"
     )
     told = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
-    assert told.stdout.split("\n")[:2] == ["[2, 1]", "False"]
+    assert told.stdout.split("\n")[:3] == ["[2, 1]", "2", "False"]
