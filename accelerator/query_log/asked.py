@@ -13,9 +13,10 @@ import time
 import uuid
 from contextvars import Token
 from itertools import count
+from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any
 
-from accelerator.errors import AcceleratorError, CancelledError, StatementTimeoutError
+from accelerator.errors import UNFIT, AcceleratorError, CancelledError, StatementTimeoutError
 from accelerator.metrics import Metrics
 from accelerator.planned import also_told_to, no_longer
 from accelerator.query_log.record import LIST_MAX, Record, State, figures
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("accelerator")
 _MESSAGE_MAX = 8192
 _IDS = count()
+_FAULTS = (AcceleratorError, AssertionError, OSError, MemoryError, RuntimeError, *UNFIT)
 _OF_SPARK = re.compile(r"\s*\[[A-Z][A-Z0-9_.]*\]")
 
 
@@ -132,7 +134,7 @@ class Asked:
     def _end(self, error: BaseException | None, *, left: bool = False) -> None:
         try:
             self._tell(self._record(error, left=left))
-        except Exception as fault:  # law 4: of a plan, or of an error that can't tell what it is
+        except _FAULTS as fault:  # law 4: the log costs no answer, and no error
             _log.warning("a statement isn't in the query log: %s", type(fault).__name__)
 
     def _record(self, error: BaseException | None, *, left: bool) -> Record:
@@ -207,7 +209,8 @@ def _outcome(error: BaseException | None) -> tuple[State, str | None, str | None
         return "CANCELLED" if stopped else "FAILED", error.code, error.message
     if isinstance(error, KeyboardInterrupt | GeneratorExit):
         return "CANCELLED", "cancelled", None
-    message = str(error)[:_MESSAGE_MAX]
+    # An error of a JVM that is gone raises where it's asked for its text; this doesn't.
+    message = format_exception_only(error)[0].rstrip("\n").partition(": ")[2][:_MESSAGE_MAX]
     if _OF_SPARK.match(message):
         return "FAILED", "spark", message
     return "FAILED", "internal", f"{type(error).__name__}: {message}"

@@ -200,12 +200,12 @@ def test_a_message_is_left_without_values_wherever_they_stand(around, values):
     assert without_values(around, None) == around
 
 
-class _Mute(RuntimeError):
+class _Mute(Exception):
     def __str__(self):
-        raise OSError("the JVM that would tell is gone")
+        raise _Mute  # as errors of a JVM that is gone
 
 
-def test_an_error_that_cant_say_what_it_is_stays_the_error(folder, monkeypatch, caplog):
+def test_an_error_that_cant_say_what_it_is_stays_the_error(folder, monkeypatch):
     def fail(*_, **__):
         raise _Mute
 
@@ -213,7 +213,20 @@ def test_an_error_that_cant_say_what_it_is_stays_the_error(folder, monkeypatch, 
         monkeypatch.setattr(type(acc), "answered", fail)
         with pytest.raises(_Mute):
             acc.query(TOTALS)
-    assert "a statement isn't in the query log: OSError" in caplog.text
+    (row,) = logged(folder)
+    assert (row["state"], row["error_code"]) == ("FAILED", "internal")
+    assert row["error_message"].startswith("_Mute: ")
+
+
+def test_a_plan_that_cant_be_told_costs_no_answer(folder, monkeypatch, caplog):
+    def fail(*_):
+        raise ValueError
+
+    monkeypatch.setattr("accelerator.query_log.asked.Asked._told", fail)
+    with accelerator.open(folder) as acc:
+        assert acc.query(TOTALS).num_rows == 2
+    assert "a statement isn't in the query log: ValueError" in caplog.text
+    assert logged(folder) == []
 
 
 @pytest.mark.parametrize("setting", [{"query_log": False}, {"store_read_only": True}])
