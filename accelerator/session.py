@@ -154,7 +154,7 @@ class Accelerator:
         StatementTimeoutError.
         """
         self._check()
-        with self._log.asked(sql, user, dialect) as asked:
+        with self._log.asked(sql, user, dialect, params) as asked:
             sql = self._bound(sql, params, dialect)
             statement = self.queries.guarded(sql, user, dialect, client)
             with placed(sql):
@@ -181,7 +181,7 @@ class Accelerator:
         in `query`.
         """
         self._check()
-        with self._log.asked(sql, user, dialect) as asked:
+        with self._log.asked(sql, user, dialect, params) as asked:
             sql = self._bound(sql, params, dialect)
             statement = self.queries.guarded(sql, user, dialect, client)
             limit = self._limit(timeout_s)
@@ -207,7 +207,7 @@ class Accelerator:
         `params`, `user`, `dialect` and errors of guards as in `query`.
         """
         self._check()
-        with self._log.asked(sql, user, dialect) as asked:
+        with self._log.asked(sql, user, dialect, params) as asked:
             sql = self._bound(sql, params, dialect)
             statement = self.queries.guarded(sql, user, dialect)
             if isinstance(statement, Query):

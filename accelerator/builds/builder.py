@@ -230,10 +230,12 @@ class Builder:
         cancelled: threading.Event | None = None,
         tag: str = "",
         bytes_max: int | None = None,
+        only: Collection[tuple[str, int]] | None = None,
     ) -> Built:
         """Builds what is missing; a rerun goes on where another stopped.
 
-        With `bytes_max` the newest data files alone, of so many bytes or one file.
+        With `bytes_max` the newest data files alone, of so many bytes or one file; with `only`
+        these alone.
         """
         loop = Loop(
             self._store,
@@ -244,7 +246,7 @@ class Builder:
             cancelled or threading.Event(),
         )
         with self._store.reading():  # no vacuum takes the build for dead while it runs
-            return self._build(record, loop, bytes_max)
+            return self._build(record, loop, bytes_max, only)
 
     def _check_settings(self, record: CubeRecord) -> None:
         """BuildError where Spark would compute other segments than those that answers rest on."""
@@ -255,12 +257,19 @@ class Builder:
                 hint="set it back to Spark's default, or build in another session",
             )
 
-    def _build(self, record: CubeRecord, loop: Loop, bytes_max: int | None) -> Built:
+    def _build(
+        self,
+        record: CubeRecord,
+        loop: Loop,
+        bytes_max: int | None,
+        only: Collection[tuple[str, int]] | None,
+    ) -> Built:
         self._check_settings(record)
         target = self.target(record)
         loop.pin(target.pinned)
         self._repair(target)
-        files = tuple(newest(self.missing(target), bytes_max))
+        missing = [f for f in self.missing(target) if only is None or f.key in only]
+        files = tuple(newest(missing, bytes_max))
         done = Built(record.name)
         with loop.running(len(files)):
             for source in self._sources(target, files):

@@ -268,10 +268,12 @@ class IndexBuilder:
         cancelled: threading.Event | None = None,
         tag: str = "build",
         bytes_max: int | None = None,
+        only: Collection[FileKey] | None = None,
     ) -> list[BuiltIndex]:
         """Builds what indexes of one table lack; a rerun goes on where another stopped.
 
-        With `bytes_max` of the newest data files alone, of so many bytes or one file.
+        With `bytes_max` of the newest data files alone, of so many bytes or one file; with `only`
+        of these alone.
         """
         self._check_session(wanted)
         loop = Loop(
@@ -289,7 +291,8 @@ class IndexBuilder:
             due = {t.record.id: self.due(t) for t in targets}
             opened = frozenset[FileKey]().union(*(one.files for one in due.values()))
             live = targets[0].pinned.live_files() if targets else ()
-            lacking = list({f.key: f for f in live if f.key in opened}.values())
+            wanted_files = opened if only is None else opened.intersection(only)
+            lacking = list({f.key: f for f in live if f.key in wanted_files}.values())
             files = newest(lacking, bytes_max)
             done = {t.record.id: BuiltIndex(t.record.name) for t in targets}
             with loop.running(len(files)):

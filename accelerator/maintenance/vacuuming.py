@@ -91,7 +91,7 @@ def vacuum(
             check()
             then()
     served.tell(report)
-    report.deleted("claim", "its cube or index is gone", gone_keys)
+    report.deleted("claim", "its cube or index is gone, or its writer", gone_keys)
     report.deleted("segment", "its file isn't what was written", damaged)
     return report
 
@@ -99,12 +99,13 @@ def vacuum(
 def _forget(services: Services) -> int:
     """Deletes what the store says of refreshes of cubes and indexes that are gone; how many files.
 
-    Those in the recycle bin may come back.
+    Those in the recycle bin may come back. What killed writers left half-written goes too.
     """
     claims = Claims(services.store.files)
     keys = [key for key in claims.known_keys() if key.startswith(REFRESH)]
     owned = services.store.registry(fresh=True).owned if keys else frozenset()
-    return claims.forget(key for key in keys if key.removeprefix(REFRESH) not in owned)
+    gone = claims.forget(key for key in keys if key.removeprefix(REFRESH) not in owned)
+    return gone + claims.drop_drafts()
 
 
 def _damaged(services: Services, table_uuid: str, scope: Scope, check: Callable[[], None]) -> int:

@@ -6,18 +6,21 @@ hand; its text is looked at later, by the thread that writes. Nothing here makes
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import time
 import uuid
 from contextvars import Token
 from itertools import count
+from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any
 
-from accelerator.errors import AcceleratorError, CancelledError, StatementTimeoutError
+from accelerator.errors import UNFIT, AcceleratorError, CancelledError, StatementTimeoutError
 from accelerator.metrics import Metrics
 from accelerator.planned import also_told_to, no_longer
 from accelerator.query_log.record import LIST_MAX, Record, State, figures
+from accelerator.query_log.values import without_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +29,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from accelerator.open_streams import BatchReader
+    from accelerator.parameters import Parameters
     from accelerator.plans import Plan
     from accelerator.result import Result
 
+_log = logging.getLogger("accelerator")
 _MESSAGE_MAX = 8192
 _IDS = count()
+_FAULTS = (AcceleratorError, AssertionError, OSError, MemoryError, RuntimeError, *UNFIT)
 _OF_SPARK = re.compile(r"\s*\[[A-Z][A-Z0-9_.]*\]")
 
 
@@ -44,7 +50,9 @@ class Asked:
         "_began",
         "_dialect",
         "_figures",
+        "_framed",
         "_given",
+        "_params",
         "_started_us",
         "_streams",
         "_tell",
@@ -63,13 +71,14 @@ class Asked:
         dialect: str,
         user: str | None,
         source: str | None,
+        params: Parameters | None = None,
     ) -> None:
-        self._tell, self._dialect = tell, dialect
+        self._tell, self._dialect, self._params = tell, dialect, params
         self.sql, self.user, self.source = sql, user, source
         self.plan: Plan | None = None
         self._figures: Metrics | None = None
         self._given: tuple[int, int] | None = None
-        self._streams, self._working_s = False, 0.0
+        self._streams, self._framed, self._working_s = False, False, 0.0
         self._token: Token[Any] | None = None
 
     def __enter__(self) -> Asked:
@@ -102,10 +111,7 @@ class Asked:
 
     def framed(self) -> None:
         """Spark has its plan, and will give the rows when somebody asks for them."""
-        if self.plan is not None:
-            refused = self.plan.refused()
-            made = self.plan.figures() if refused is None else Metrics(fallback=refused.line)
-            self._figures = made
+        self._framed = True
 
     def streamed(self, reader: BatchReader) -> BatchReader:
         """Its rows come piece by piece; it ends when the reader does."""
@@ -126,31 +132,40 @@ class Asked:
         self._end(error, left=error is None and not whole)
 
     def _end(self, error: BaseException | None, *, left: bool = False) -> None:
+        try:
+            self._tell(self._record(error, left=left))
+        except _FAULTS as fault:  # law 4: the log costs no answer, and no error
+            _log.warning("a statement isn't in the query log: %s", type(fault).__name__)
+
+    def _record(self, error: BaseException | None, *, left: bool) -> Record:
         state, code, message = ("CANCELLED", None, None) if left else _outcome(error)
         rows, size = self._given or (None, None)
-        self._tell(
-            Record(
-                id=_new_id(),
-                started_us=self._started_us,
-                state=state,
-                sql=self.sql,
-                process="session",
-                user=self.user,
-                source=self.source,
-                elapsed_ms=(time.perf_counter() - self._began) * 1000,
-                error_code=code,
-                error_message=message,
-                dialect=self._dialect,
-                rows=rows if state != "FAILED" or rows else None,
-                bytes_given=size if state != "FAILED" or size else None,
-                **self._told(),
-            )
+        return Record(
+            id=_new_id(),
+            started_us=self._started_us,
+            state=state,
+            sql=self.sql,
+            process="session",
+            user=self.user,
+            source=self.source,
+            elapsed_ms=(time.perf_counter() - self._began) * 1000,
+            error_code=code,
+            error_message=without_values(message, self._params),
+            dialect=self._dialect,
+            rows=rows if state != "FAILED" or rows else None,
+            bytes_given=size if state != "FAILED" or size else None,
+            **self._told(),
         )
 
     def _told(self) -> dict[str, Any]:
         """What plan and metrics tell."""
         plan, metrics = self.plan, self._figures
+        if self._framed and plan is not None:
+            refused = plan.refused()
+            metrics = plan.figures() if refused is None else Metrics(fallback=refused.line)
         found: dict[str, Any] = {} if metrics is None else figures(metrics)
+        if self._params is not None and "reason_text" in found:
+            found["reason_text"] = without_values(found["reason_text"], self._params)
         if self._streams and metrics is not None:
             found["execution_ms"] = self._working_s * 1000
         if plan is None:
@@ -194,7 +209,8 @@ def _outcome(error: BaseException | None) -> tuple[State, str | None, str | None
         return "CANCELLED" if stopped else "FAILED", error.code, error.message
     if isinstance(error, KeyboardInterrupt | GeneratorExit):
         return "CANCELLED", "cancelled", None
-    message = str(error)[:_MESSAGE_MAX]
+    # An error of a JVM that is gone raises where it's asked for its text; this doesn't.
+    message = format_exception_only(error)[0].rstrip("\n").partition(": ")[2][:_MESSAGE_MAX]
     if _OF_SPARK.match(message):
         return "FAILED", "spark", message
     return "FAILED", "internal", f"{type(error).__name__}: {message}"

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from accelerator.errors import QueryLogError, StoreError
+from accelerator.query_log.arrays import array
 from accelerator.query_log.decoding import FILE_BYTES_MAX, DamagedError, NewerError, decoded
 from accelerator.query_log.parts import begins
 from accelerator.query_log.paths import FOLDER, LogFile, day_of, is_day, log_file, micros_of
@@ -189,7 +190,8 @@ class _Looking:
         least = self._since_us
         if len(self._starts) >= self._limit:
             least = max(least, self._starts[0])
-        inside = pc.and_(pc.greater_equal(starts, least), pc.less(starts, self._until_us))
+        first, end = array("count", [least, self._until_us])  # Arrow's own way imports pandas
+        inside = pc.and_(pc.greater_equal(starts, first), pc.less(starts, end))
         rows = rows.filter(inside)
         if not rows.num_rows:
             return

@@ -13,6 +13,7 @@ from accelerator.query_log.writer import Limits, QueryLog, tidy
 
 if TYPE_CHECKING:
     from accelerator.config import Config
+    from accelerator.parameters import Parameters
     from accelerator.query_log.record import Record
     from accelerator.store.files import Files
 
@@ -35,13 +36,19 @@ class SessionLog:
             # A session that nobody closes any more ends its thread.
             weakref.finalize(self, self._log.leave).atexit = False
 
-    def asked(self, sql: object, user: str | None, dialect: str | None) -> Asked | Unlogged:
-        """A statement that begins now; one that isn't a text isn't logged."""
+    def asked(
+        self,
+        sql: object,
+        user: str | None,
+        dialect: str | None,
+        params: Parameters | None = None,
+    ) -> Asked | Unlogged:
+        """A statement that begins now, with these values; one that isn't a text isn't logged."""
         log, config = self._log, self._config
         if log is None or not isinstance(sql, str):
             return UNLOGGED
         name = user or config.user
-        return Asked(log.add, sql, dialect or config.dialect, name, self.source)
+        return Asked(log.add, sql, dialect or config.dialect, name, self.source, params)
 
     def unwritten(self) -> list[Record]:
         """What couldn't be written yet, once it was tried, within some seconds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -101,11 +101,21 @@ class Artifact:
     def build(self, services: Services, report: Reported, stop: threading.Event) -> Outcome:
         """Builds a portion of what it lacks, the newest first.
 
+        Where data files fail together, those that can be built are, and the outcome has the error.
         CancelledError once `stop` is set; what was finished stays. BuildError where nothing of what
         it lacks could be built.
         """
         before = self.lacks(services).files
-        files, twice = self._built(services, _Told(report), stop)
+        told = _Told(report)
+        try:
+            files, twice = self._built(services, told, stop)
+        except BuildError as error:
+            newest_first = sorted(before, key=lambda one: one[1], reverse=True)
+            failures = [2 * len(before).bit_length()]
+            files, twice = self._apart(services, told, stop, newest_first, failures)
+            if not files and not twice:
+                raise
+            return Outcome(files, twice, error=error)
         after = self.lacks(services).files
         if not files and not twice and before & after:
             raise BuildError(
@@ -116,17 +126,45 @@ class Artifact:
             publishing.refresh(services, self.record.name)
         return Outcome(files, twice, more=bool(before & after))
 
-    def _built(self, services: Services, told: _Told, stop: threading.Event) -> tuple[int, int]:
+    def _apart(
+        self,
+        services: Services,
+        told: _Told,
+        stop: threading.Event,
+        files: Sequence[FileKey],
+        failures: list[int],
+    ) -> tuple[int, int]:
+        """What can be built of files that failed together, in halves; so many may fail more."""
+        done = twice = 0
+        middle = len(files) // 2
+        for half in (files[:middle], files[middle:]) if middle else ():
+            if failures[0] <= 0:
+                break
+            try:
+                made = self._built(services, told, stop, frozenset(half))
+            except BuildError:
+                failures[0] -= 1
+                made = self._apart(services, told, stop, half, failures)
+            done, twice = done + made[0], twice + made[1]
+        return done, twice
+
+    def _built(
+        self,
+        services: Services,
+        told: _Told,
+        stop: threading.Event,
+        only: frozenset[FileKey] | None = None,
+    ) -> tuple[int, int]:
         """Data files that were built, and those that another process had built first."""
         most = services.config.refresh_bytes_max
         with services.cancellation.tracked(ctrl_c=False) as tag:
             if isinstance(self.record, CubeRecord):
                 made = services.builder.build(
-                    self.record, progress=told, cancelled=stop, tag=tag, bytes_max=most
+                    self.record, progress=told, cancelled=stop, tag=tag, bytes_max=most, only=only
                 )
                 return made.files, made.lost
             (index,) = services.index_builder.build(
-                [self.record], progress=told, cancelled=stop, tag=tag, bytes_max=most
+                [self.record], progress=told, cancelled=stop, tag=tag, bytes_max=most, only=only
             )
             return index.files, index.lost
 

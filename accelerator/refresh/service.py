@@ -75,7 +75,8 @@ class _Followed:
     `looked` is the state, and the version of the table's store, that `lacks` is of; None there: it
     can't be told what it lacks, so that a build is to say why. `checked` is the state for which
     `not_before`, by the monotonic clock, is when its runs are looked at again; `clear`: they don't
-    delay it, and whoever claims it looks once more.
+    delay it, and whoever claims it looks once more. `troubles`: so many looks in a row failed, the
+    last one by `trouble`; it isn't looked at before `again`.
     """
 
     looked: tuple[str, int] | None = None
@@ -84,6 +85,9 @@ class _Followed:
     checked: str = ""
     not_before: float = 0.0
     clear: bool = False
+    trouble: str = ""
+    troubles: int = 0
+    again: float = 0.0
 
 
 class Refresh:
@@ -118,38 +122,39 @@ class Refresh:
         """See `Service.due`."""
         poll = max(self.services.config.refresh_poll_s, _POLL_MIN_S)
         try:
-            tasks = self._due()
+            tasks = self._due(poll)
         except AcceleratorError as error:
             self._troubles += 1
             if str(error) != self._trouble:
                 self._trouble = str(error)
                 _log.warning("what is to be refreshed can't be told: %s", error)
-            again = min(poll * 2 ** min(self._troubles, 20), _TROUBLE_MAX_S)
-            return Due(again_s=max(poll, again), is_over=self._once)
+            return Due(again_s=_pause_s(poll, self._troubles), is_over=self._once)
         self._trouble, self._troubles = "", 0
         return Due(tasks, poll, is_over=self._once and not tasks and not self._running)
 
-    def _due(self) -> Sequence[_Build]:
+    def _due(self, poll: float) -> Sequence[_Build]:
         services, now = self.services, self._clock()
         artifacts = list(followed(services.store.registry(), services.config.refresh))
         ids = {one.record.id for one in artifacts}
         pin = services.lake.pin(fresh=True)
         found: list[tuple[Artifact, _Followed]] = []
-        trouble: CatalogError | StoreError | None = None
         with self._lock:
             self._followed = {i: one for i, one in self._followed.items() if i in ids}
             for artifact in artifacts:
                 one = self._followed.setdefault(artifact.record.id, _Followed())
-                if artifact.record.id in self._running:
+                if artifact.record.id in self._running or now < one.again:
                     continue
                 try:
                     if self._is_due(artifact, one, pin, now):
                         found.append((artifact, one))
-                except (CatalogError, StoreError) as error:  # others may be told
-                    trouble = error
+                    one.trouble, one.troubles = "", 0
+                except FAULTS as error:  # others may be told
+                    one.troubles += 1
+                    one.again = now + _pause_s(poll, one.troubles)
+                    if str(error) != one.trouble:
+                        one.trouble = str(error)
+                        _log.warning("whether %s is due can't be told: %s", artifact.title, error)
             self._tell_lags(artifacts)
-        if trouble is not None and not found:
-            raise trouble
         return [_Build(self, artifact, one.since) for artifact, one in self._in_order(found)]
 
     def _is_due(self, artifact: Artifact, one: _Followed, pin: Pin, now: float) -> bool:
@@ -254,12 +259,12 @@ class _Build:
         self.key, self.group, self.state = artifact.key, artifact.record.table_uuid, ""
         self._seconds = 0.0
 
-    def is_due(self, last: Run | None, deaths: int) -> bool:
+    def is_due(self, last: Run | None, _deaths: int) -> bool:
         """See `Task.is_due`."""
         service, artifact = self._service, self._artifact
         service.begins(artifact)
         self.state = artifact.state(service.services.lake.pin(fresh=True))
-        if service.wait_s(artifact, Known(last, None, deaths), self.state) > 0:
+        if service.wait_s(artifact, Known(last), self.state) > 0:
             return False
         registry = service.services.store.registry(fresh=True)
         setting = service.services.config.refresh
@@ -300,3 +305,8 @@ class _Build:
             None if error is None else getattr(error, "code", "error"),
         )
         self._service.ends(self._artifact, done)
+
+
+def _pause_s(poll: float, troubles: int) -> float:
+    """Seconds until the next look, after so many in a row that failed."""
+    return max(poll, min(poll * 2.0 ** min(troubles, 20), _TROUBLE_MAX_S))

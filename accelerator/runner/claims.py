@@ -26,8 +26,9 @@ from typing import Any
 from accelerator.errors import UNFIT, StoreError
 from accelerator.runner.process import identity, is_gone
 from accelerator.store.chunks import read_json
+from accelerator.store.entries import is_draft
 from accelerator.store.files import Files
-from accelerator.store.names import name_of
+from accelerator.store.names import is_name, name_of
 from accelerator.store.records import text_of, whole_of
 
 Json = dict[str, Any]
@@ -37,6 +38,7 @@ MARGIN_MS = 120_000
 """What the wall clocks of two machines may differ by."""
 _FUTURE_MS = 86_400_000
 """No clock is wrong by so much: what ends later is no claim."""
+_DRAFT_MS = 86_400_000
 _BYTES_MAX, _LAST_MAX = 65_536, 32_768
 _TRIES = 5
 _FORMAT = 1
@@ -140,14 +142,25 @@ class Claims:
         return seen is None or self._is_over(key, seen, self._now_ms(), self._clock())
 
     def known_keys(self) -> tuple[str, ...]:
-        """All keys that there are claims of."""
-        return self._files.folders(FOLDER)
+        """All keys that there are claims of; folders of other names are nobody's."""
+        return tuple(one for one in self._files.folders(FOLDER) if is_name(one))
 
     def forget(self, keys: Iterable[str]) -> int:
         """Deletes all files of keys whose task there will never be again; how many."""
         paths = [path for key in keys for path in self._files.list(_folder(key))]
         self._files.delete(paths)
         return len(paths)
+
+    def drop_drafts(self) -> int:
+        """Deletes what writers that were killed left half-written, a day ago or more; how many."""
+        old_ms = self._now_ms() - _DRAFT_MS
+        found = [
+            one.path
+            for one in self._files.entries(FOLDER)
+            if is_draft(one.path.rpartition("/")[2]) and one.modified_ms < old_ms
+        ]
+        self._files.delete(found)
+        return len(found)
 
     # For `Claim`
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from accelerator.errors import UNFIT, StoreError
-from accelerator.runner.claims import Claims, Progress, Seen
+from accelerator.runner.claims import HOLD_MS, Claims, Progress, Seen
 from accelerator.store.records import text_of, whole_of
 
 Json = dict[str, Any]
@@ -74,26 +74,30 @@ class Run:
 class Known:
     """What is known of a task: its last run, and the one that goes on.
 
-    `deaths`: processes in a row that have died over it. `running` is None where none does; None
-    too where its process has died or hasn't been heard of.
+    `deaths`: processes in a row that have died over it, and `died_ms` when the newest of them was
+    heard of last. `running` is None where none does; None too where its process has died or hasn't
+    been heard of.
     """
 
     last: Run | None = None
     running: Progress | None = None
     deaths: int = 0
+    died_ms: int | None = None
 
     def wait_s(self, state: str, now_ms: int) -> float:
         """Seconds until it may be tried again, after failures; 0: at once.
 
-        It's twice as long after each run that failed on the same state, up to an hour.
+        It's twice as long after each run that failed on the same state, up to an hour; so after
+        each process that died over it, from the third on.
         """
         wait = 0.0
         if self.last is not None and self.last.failures:
             times = self.last.failures - 1 if self.last.state == state else 0
-            wait = _wait_s(times)
-        elif self.deaths > _DEATHS:
-            wait = _wait_s(self.deaths - _DEATHS - 1)
-        return until_s(self.last, wait, now_ms)
+            wait = until_s(self.last, _wait_s(times), now_ms)
+        if self.deaths > _DEATHS and self.died_ms is not None:
+            pause = _wait_s(self.deaths - _DEATHS - 1)
+            wait = max(wait, _left_s(self.died_ms, pause, now_ms))
+        return wait
 
 
 def until_s(last: Run | None, pause_s: float, now_ms: int, *, since_began: bool = False) -> float:
@@ -103,7 +107,10 @@ def until_s(last: Run | None, pause_s: float, now_ms: int, *, since_began: bool 
     """
     if last is None:
         return 0.0
-    at_ms = last.began_ms if since_began else last.ended_ms
+    return _left_s(last.began_ms if since_began else last.ended_ms, pause_s, now_ms)
+
+
+def _left_s(at_ms: int, pause_s: float, now_ms: int) -> float:
     if at_ms > now_ms + AHEAD_MS:
         return 0.0
     return max(0.0, (at_ms - now_ms) / 1000 + pause_s)
@@ -124,7 +131,8 @@ def of_seen(claims: Claims, key: str, seen: Seen | None) -> Known:
         return Known()
     over = claims.may_begin(key, seen)
     deaths = seen.deaths + (0 if seen.ended else 1) if over else 0
-    return Known(Run.from_json(seen.last), None if over else seen.progress, deaths)
+    died_ms = seen.expires_ms - HOLD_MS if deaths and not seen.ended else None
+    return Known(Run.from_json(seen.last), None if over else seen.progress, deaths, died_ms)
 
 
 def every(claims: Claims, prefix: str) -> dict[str, Known]:

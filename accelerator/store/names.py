@@ -11,9 +11,14 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 def name_of(value: object) -> str:
     """A text that may name one folder or file under the root; ValueError for any other value."""
-    if not isinstance(value, str) or _NAME.fullmatch(value) is None:
+    if not isinstance(value, str) or not is_name(value):
         raise ValueError(f"no name of a file: {str(value)[:80]!r}")
     return value
+
+
+def is_name(text: str) -> bool:
+    """Whether that may name one folder or file under the root."""
+    return _NAME.fullmatch(text) is not None
 
 
 def strays(path: str) -> bool:

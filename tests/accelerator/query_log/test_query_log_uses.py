@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,3 +122,35 @@ def test_what_is_too_much_for_one_look_is_read_by_the_next(tmp_path, monkeypatch
 @pytest.mark.parametrize(("use", "shown"), [(Use(), (0, None)), (Use(2, 1_500), (2, 1))])
 def test_columns_are_in_milliseconds(use, shown):
     assert tuple(use.columns().values()) == shown
+
+
+def test_a_file_that_cant_be_read_now_counts_later(tmp_path, monkeypatch):
+    files = open_files(str(tmp_path))
+    write(files, [record(1, cubes=("c",))], 1)
+    uses, real = Uses(files, list), type(files).read_range
+
+    def fail(*_):
+        raise StoreError("the store is slow")
+
+    monkeypatch.setattr(type(files), "read_range", fail)
+    assert uses.known().of_cube("c", 0) == Use()
+    monkeypatch.setattr(type(files), "read_range", real)
+    assert uses.known().of_cube("c", 0).hits == 1
+
+
+def test_a_look_imports_no_pandas(tmp_path):
+    write(open_files(str(tmp_path)), [record(1, cubes=("c",)), record(3, cubes=("c",))], 1)
+    code = (
+        "import sys\n"
+        "from accelerator.query_log.uses import Uses\n"
+        "from accelerator.store.files import open_files\n"
+        "known = Uses(open_files(sys.argv[1]), list).known()\n"
+        f"print([known.of_cube('c', at).hits for at in (0, {NOW_US // 1000 + 2000})])\n"
+        "from accelerator.query_log.reader import read\n"
+        "print(read(open_files(sys.argv[1])).num_rows)\n"
+        "print('pandas' in sys.modules)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split("\n")[:3] == ["[2, 1]", "2", "False"]

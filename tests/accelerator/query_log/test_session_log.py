@@ -13,10 +13,13 @@ import time
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import accelerator
 from accelerator import dbapi
 from accelerator.errors import (
+    AcceleratorError,
     CancelledError,
     GuardError,
     ParameterError,
@@ -31,6 +34,7 @@ from accelerator.query_log.decoding import decoded
 from accelerator.query_log.encoding import encoded
 from accelerator.query_log.paths import FOLDER, log_file, path_of
 from accelerator.query_log.reader import look
+from accelerator.query_log.values import without_values
 from accelerator.store.files import open_files
 from tests.accelerator.query_log.log_samples import record
 
@@ -164,6 +168,65 @@ def test_what_the_layer_asks_itself_is_not_kept(folder):
         acc.explain(TOTALS)
         acc.why_not(TOTALS)
     assert [one["sql"].split()[0] for one in logged(folder)] == ["CREATE"]
+
+
+def test_values_for_markers_stay_out_of_messages_too(folder):
+    given = "hunter2 is not for logs" + "!" * 200
+    with accelerator.open(folder) as acc:
+        for sql, params in (
+            ("ALTER CUBE c SET REFRESH = EVERY ?", [given]),
+            ("BUILD CUBE :name", {"name": given}),
+            ("SELECT nope FROM d.t WHERE k = ?", [given]),
+            ("SHOW QUERIES SINCE ?", [123456789012345678901234567890]),
+            ("SELECT k FROM d.t WHERE k = ?", 5),
+        ):
+            with pytest.raises(AcceleratorError):
+                acc.query(sql, params)
+    found = logged(folder)
+    assert [row["error_code"] for row in found][-1] == "parameters_invalid"
+    told = " ".join(f"{row['error_message']} {row['reason_text']}" for row in found)
+    assert "***" in told
+    for text in ("hunter2", given.encode().hex().upper()[:20], "1234567890"):
+        assert text not in told
+
+
+@given(
+    st.text("ab 1", max_size=30),
+    st.lists(st.text("ab 1", min_size=4, max_size=40), max_size=3),
+)
+def test_a_message_is_left_without_values_wherever_they_stand(around, values):
+    told = without_values(around.join(["", *values, ""]), values) or ""
+    assert not any(value in told for value in values)
+    assert without_values(around, None) == around
+
+
+class _Mute(Exception):
+    def __str__(self):
+        raise _Mute  # as errors of a JVM that is gone
+
+
+def test_an_error_that_cant_say_what_it_is_stays_the_error(folder, monkeypatch):
+    def fail(*_, **__):
+        raise _Mute
+
+    with accelerator.open(folder) as acc:
+        monkeypatch.setattr(type(acc), "answered", fail)
+        with pytest.raises(_Mute):
+            acc.query(TOTALS)
+    (row,) = logged(folder)
+    assert (row["state"], row["error_code"]) == ("FAILED", "internal")
+    assert row["error_message"].startswith("_Mute: ")
+
+
+def test_a_plan_that_cant_be_told_costs_no_answer(folder, monkeypatch, caplog):
+    def fail(*_):
+        raise ValueError
+
+    monkeypatch.setattr("accelerator.query_log.asked.Asked._told", fail)
+    with accelerator.open(folder) as acc:
+        assert acc.query(TOTALS).num_rows == 2
+    assert "a statement isn't in the query log: ValueError" in caplog.text
+    assert logged(folder) == []
 
 
 @pytest.mark.parametrize("setting", [{"query_log": False}, {"store_read_only": True}])

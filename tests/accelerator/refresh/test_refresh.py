@@ -26,7 +26,7 @@ from accelerator.errors import (
 from accelerator.maintenance.daemon import Schedule
 from accelerator.refresh.artifacts import Artifact
 from accelerator.refresh.figures import ARTIFACTS_MAX, RefreshFigures
-from accelerator.refresh.service import Refreshed
+from accelerator.refresh.service import Refresh, Refreshed
 from accelerator.runner.claims import Claims, Progress
 from accelerator.runner.runner import Outcome, Reported
 from accelerator.runner.runs import known
@@ -230,6 +230,32 @@ def test_a_table_that_is_gone_is_an_error_of_its_cube_alone(acc: Accelerator) ->
     catalog.engine.dispose()
 
 
+def test_a_table_that_cant_be_read_slows_no_others(
+    acc: Accelerator, caplog: pytest.LogCaptureFixture
+) -> None:
+    acc.query(CUBE)
+    acc.query("CREATE CUBE o AS SELECT g, count(*) AS n FROM d.other GROUP BY g")
+    for name in "co":
+        acc.query(f"ALTER CUBE {name} SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    catalog = catalog_of(Path(acc.config.warehouse))
+    snapshot = catalog.load_table("d.f").current_snapshot()
+    catalog.engine.dispose()
+    assert snapshot is not None
+    Path(snapshot.manifest_list.removeprefix("file://")).write_bytes(b"no list")
+    now = [1000.0]
+    claims = Claims(acc.services.store.files)
+    service = Refresh(acc.services, claims, lambda _: None, clock=lambda: now[0])
+    for _ in range(8):
+        now[0] += 100
+        due = service.due()
+        assert not due.tasks and due.again_s == 0.05  # the other's commits are seen in time
+    assert caplog.text.count("whether cube c is due can't be told") == 1
+    append(acc, 100, table="d.other")
+    (task,) = service.due().tasks
+    assert task.group == acc.services.store.registry().cubes["o"].table_uuid
+
+
 def test_a_commit_during_a_run_is_followed(
     acc: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,3 +420,22 @@ def test_figures_are_few() -> None:
     assert value("runs_total", outcome="good") == 1 == value("runs_total", outcome="failed")
     assert value("files_total") == 3 and value("built_twice_total") == 2
     assert value("failures_total", code="build_failed") == 1
+
+
+@pytest.mark.parametrize("kind", ["CUBE", "INDEX"])
+def test_a_file_that_cant_be_read_keeps_no_others_from_being_built(
+    acc: Accelerator, kind: str
+) -> None:
+    acc.query(CUBE if kind == "CUBE" else "CREATE INDEX c ON d.f USING BLOOM (k)")
+    acc.query(f"ALTER {kind} c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    root = Path(acc.config.warehouse) / "d" / "f" / "data"
+    newest = max(root.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    newest.write_bytes(b"garbage" * 100)
+    append(acc, *range(200, 800, 100))
+    (done,) = refreshed(acc)
+    assert (done.files, done.code, done.left) == (6, "build_failed", False)
+    row = shown(acc, f"{kind}S" if kind == "CUBE" else "INDEXES")
+    assert (row["files_covered"], row["files_total"]) == (7, 8)
+    assert "c failed" in row["last_error"] and row["lag_s"] > 0  # type: ignore[operator]
+    assert refreshed(acc) == []

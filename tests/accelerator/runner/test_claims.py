@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -254,3 +255,23 @@ def _plain(text):
     found = json.loads(text)
     assert text == json.dumps(found, sort_keys=True) + "\n"
     return text.replace(found["token"], "TOKEN")
+
+
+def test_folders_of_other_names_are_no_keys(tmp_path):
+    for name in ("refresh-a", "refresh-a b", "refresh-é", ".x", "refresh-" + "x" * 130):
+        (tmp_path / "services" / "v1" / name).mkdir(parents=True)
+    claims = Claims(open_files(str(tmp_path)))
+    assert claims.known_keys() == ("refresh-a",)
+    assert claims.forget(claims.known_keys()) == 0
+
+
+def test_what_killed_writers_left_half_written_goes_a_day_later(tmp_path):
+    folder = tmp_path / "services" / "v1" / KEY
+    claims = Claims(open_files(str(tmp_path)))
+    assert claims.claim(KEY) is not None
+    for number, age_s in ((1, 0), (2, 90_000)):
+        draft = folder / f"{2:020d}.json#{number}"
+        draft.write_text("half")
+        os.utime(draft, ns=(time.time_ns() - age_s * 10**9,) * 2)
+    assert claims.drop_drafts() == 1
+    assert sorted(one.name for one in folder.iterdir()) == [f"{1:020d}.json", f"{2:020d}.json#1"]

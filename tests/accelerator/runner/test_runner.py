@@ -221,7 +221,7 @@ def test_what_is_no_run_is_none(run, data):
 
 @given(RUNS, st.integers(0, 2**40), st.integers(0, 9))
 def test_waits_are_bounded_whatever_the_clocks(run, now_ms, deaths):
-    wait = Known(run, None, deaths).wait_s(run.state, now_ms)
+    wait = Known(run, None, deaths, run.began_ms).wait_s(run.state, now_ms)
     assert 0 <= wait <= 3600 + AHEAD_MS / 1000
     assert 0 <= until_s(run, 600, now_ms, since_began=True) <= 600 + AHEAD_MS / 1000
     if not run.failures and deaths <= 2:
@@ -229,6 +229,19 @@ def test_waits_are_bounded_whatever_the_clocks(run, now_ms, deaths):
 
 
 def test_deaths_delay_from_the_third_on():
-    last = Run(began_ms=0, ended_ms=10**12)
-    waits = [Known(last, None, deaths).wait_s("", 10**12) for deaths in range(6)]
-    assert waits == [0, 0, 0, 10, 20, 40]
+    for last in (None, Run(began_ms=0, ended_ms=1), Run(began_ms=0, ended_ms=10**12)):
+        waits = [Known(last, None, deaths, 10**12).wait_s("", 10**12) for deaths in range(6)]
+        assert waits == [0, 0, 0, 10, 20, 40]
+
+
+def test_a_task_that_kills_each_process_waits_though_it_never_ran_to_its_end():
+    files, now_ms, waits = Memory(), [10**12], []
+    for number in range(5):
+        claims = Claims(
+            files, now_ms=lambda: now_ms[0], process=f"p{number}", gone=lambda _told: True
+        )
+        assert claims.claim("a") is not None  # and the process dies over it
+        waits.append(known(claims, "a").wait_s("", now_ms[0]))
+        now_ms[0] += 10_000
+        waits.append(known(claims, "a").wait_s("", now_ms[0]))
+    assert waits == [0, 0, 0, 0, 10, 0, 20, 10, 40, 30]
