@@ -10,24 +10,19 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from sqlglot.errors import SqlglotError
 
-from accelerator.at_once.tables import LakeTables
 from accelerator.builds import estimate, publishing
 from accelerator.builds.builder import Built
 from accelerator.builds.handle import Build
 from accelerator.constraints import check, declared
+from accelerator.defining import bind_definition, no_such_table
 from accelerator.errors import (
     AcceleratorError,
     BuildError,
     CancelledError,
     CubeExistsError,
     CubeNotFoundError,
-    DefinitionError,
-    NotIcebergError,
     StatementError,
-    UnknownColumnError,
-    UnknownTableError,
 )
 from accelerator.indexing import statements as indexing
 from accelerator.maintenance import recycle_bin, vacuuming
@@ -71,22 +66,17 @@ from accelerator.statements.kinds import (
     ValidateConstraint,
 )
 from accelerator.store import CubeRecord, Report
-from cubes.definition import CubeDefinition, define, to_dict
-from rewrite.closest import did_you_mean
+from cubes.definition import CubeDefinition, to_dict
 from rewrite.dialects import SPARK
-from rewrite.dotted import joined, parts_of
-from rewrite.functions import calls_ours
-from rewrite.reason import DeclinedError
-from rewrite.unknown import COLUMN, TABLE
+from rewrite.dotted import joined
 
 if TYPE_CHECKING:
     from accelerator.services import Services
 
-__all__ = ["Build", "bind_definition", "execute", "is_ours", "start_build", "vacuum"]
+__all__ = ["Build", "execute", "is_ours", "start_build", "vacuum"]
 
 Rows = Iterable[Mapping[str, Any]]
 Run = Callable[[Any, "Services"], Rows | pa.Table]
-_UNKNOWN = "table_unknown"
 
 
 def is_ours(statement: Statement, services: Services) -> bool:
@@ -124,74 +114,6 @@ def start_build(services: Services, name: str, *, wait: bool, progress: Any) -> 
 
 def _cube(services: Services, name: str) -> CubeRecord:
     return services.store.registry().named(name)
-
-
-def bind_definition(services: Services, select_sql: str) -> CubeDefinition:
-    """The cube that a SELECT describes; typed errors for what it can't hold."""
-    try:
-        block, pin = services.planner.bind(select_sql)
-    except DeclinedError as error:
-        raise _definition_error(services, error) from error
-    except SqlglotError as error:
-        raise DefinitionError(
-            f"the cube's SELECT can't be parsed: {str(error).splitlines()[0]}",
-            hint="run the SELECT by itself: Spark says where it is wrong",
-        ) from error
-    except RecursionError as error:
-        raise DefinitionError(
-            "the cube's SELECT is nested too deeply", hint="compute a column beforehand"
-        ) from error
-    if calls_ours(select_sql):
-        raise DefinitionError(
-            "has_token and match can't stand in a cube: another release may cut texts otherwise",
-            hint="keep the text's column as a dimension where it has few values",
-        )
-    for occurrence in block.occurrences:
-        if pin.table(occurrence.parts, occurrence.at) is None:
-            raise UnknownTableError(f"no table {joined(occurrence.parts)}")
-    return define(block)
-
-
-def no_such_state(services: Services, error: DeclinedError) -> AcceleratorError:
-    """What a name in FROM that isn't a table here means."""
-    declined = error.declined
-    if declined.code == _UNKNOWN:
-        return no_such_table(services, declined.detail.removeprefix("The table ").rstrip("."))
-    return StatementError(declined.sentence, hint="docs/reference/sql.md, States of a table")
-
-
-def no_such_table(services: Services, name: str) -> AcceleratorError:
-    """Unknown, or known to Spark as something else; Spark isn't started for the difference."""
-    hint = "a cube's tables are Iceberg tables of this session's catalogs; views don't count"
-    if services.spark_source.started and services.engine.session.catalog.tableExists(name):
-        return NotIcebergError(f"{name} isn't an Iceberg table", hint=hint)
-    near = LakeTables(services.lake, services.context.catalog()).near(parts_of(name))
-    return UnknownTableError(
-        f"there is no Iceberg table {name}",
-        hint=did_you_mean(near) or hint,
-        error_class=TABLE,
-        suggestions=near,
-        unknown=name,
-    )
-
-
-def _definition_error(services: Services, error: DeclinedError) -> AcceleratorError:
-    declined = error.declined
-    if declined.code == _UNKNOWN:
-        return no_such_state(services, error)
-    if error.name:
-        several = declined.code == "name_ambiguous"
-        return UnknownColumnError(
-            f"{'several tables have' if several else 'no table here has'} a column {error.name}",
-            hint=did_you_mean(error.near)
-            or "check the spelling, or qualify the name with its table",
-            error_class="AMBIGUOUS_REFERENCE" if several else COLUMN,
-            suggestions=error.near,
-            unknown=error.name,
-        )
-    return DefinitionError(
-        declined.sentence, hint="docs/reference/sql.md says what a cube's SELECT may hold"
-    )
 
 
 def _estimate(statement: EstimateCube, services: Services) -> Rows:
@@ -367,7 +289,7 @@ def _show_recommendations(statement: ShowRecommendations, services: Services) ->
 def _apply(statement: ApplyRecommendations, services: Services) -> Rows:
     from accelerator.advisor.statements import run_apply
 
-    return run_apply(statement, services)
+    return run_apply(statement, services, lambda one: execute(one, services, {}))
 
 
 def _show_cubes(statement: ShowCubes, services: Services) -> Rows:

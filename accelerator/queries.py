@@ -353,7 +353,7 @@ class Queries:
             with metadata_table.with_views(sql, services.engine, services.lake.pin(), zone) as text:
                 yield text
         except DeclinedError as error:
-            from accelerator.commands import no_such_state  # imports all that builds
+            from accelerator.defining import no_such_state  # few statements need it
 
             raise no_such_state(services, error) from error
 

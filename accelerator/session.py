@@ -395,9 +395,10 @@ class Accelerator:
         builds raise.
         """
         from accelerator.advisor.statements import apply
+        from accelerator.commands import execute
 
         named = None if table is None else parts_of(table)
-        return apply(self.services, id, named)
+        return apply(self.services, id, named, lambda one: execute(one, self.services, {}))
 
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from types import FrameType
@@ -145,23 +145,24 @@ def _room(module: str) -> str:
 
 
 def _rooms_in_order(imports: Imports) -> tuple[list[str], list[str]]:
-    """The rooms, top first, in the order in which the fewest imports run up, and these imports.
+    """The rooms, top first, in an order in which few imports run up, and these imports.
 
-    Exact, over sets of rooms: the rooms that stand below decide what one more costs (Held and
-    Karp's dynamic programme).
+    No room moved to another place leaves fewer: one after the other each is put where it does best.
     """
     pairs = Counter((_room(a), _room(b)) for a, used in imports.items() for b in used)
     rooms = sorted({room for pair in pairs for room in pair})
     # The root is the door, and the other packages stand below it by contract.
     fixed = [room for room in rooms if "." not in room and room != "accelerator"]
-    free = [room for room in rooms if room not in fixed]
-    best: dict[frozenset[str], tuple[int, tuple[str, ...]]] = {frozenset(): (0, ())}
-    for size in range(1, len(free) + 1):
-        for chosen in combinations(free, size):
-            best[frozenset(chosen)] = min(
-                _with_on_top(room, best[frozenset(chosen) - {room}], pairs) for room in chosen
-            )
-    _, above = best[frozenset(free)]
+    above = [room for room in rooms if room not in fixed]
+    least, moved = _upwards(above, pairs), True
+    while moved:
+        moved = False
+        for room in sorted(above):
+            rest = [one for one in above if one != room]
+            places = ([*rest[:at], room, *rest[at:]] for at in range(len(above)))
+            cost, order = min((_upwards(one, pairs), one) for one in places)
+            if cost < least:
+                least, above, moved = cost, order, True
     order = [*above, *fixed]
     rank = {room: number for number, room in enumerate(order)}
     back = sorted(
@@ -173,11 +174,9 @@ def _rooms_in_order(imports: Imports) -> tuple[list[str], list[str]]:
     return order, back
 
 
-def _with_on_top(
-    room: str, below: tuple[int, tuple[str, ...]], pairs: Mapping[tuple[str, str], int]
-) -> tuple[int, tuple[str, ...]]:
-    cost, rooms = below
-    return cost + sum(pairs[other, room] for other in rooms), (room, *rooms)
+def _upwards(order: Sequence[str], pairs: Mapping[tuple[str, str], int]) -> int:
+    """How many imports run from a room to one above it."""
+    return sum(pairs.get(pair, 0) for pair in combinations(order[::-1], 2))
 
 
 def _asks_for_plans(tree: ast.Module) -> int:

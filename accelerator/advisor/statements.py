@@ -6,13 +6,16 @@ bound again, and both must mean what they meant when they were advised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from accelerator.advisor.advice import Advice, Recommendation, newest, read, write
 from accelerator.advisor.analyzing import Budget, analyze
 from accelerator.advisor.recommending import digest_of
 from accelerator.config_values import PARSERS
+from accelerator.defining import bind_definition, no_such_table
 from accelerator.errors import (
     AcceleratorError,
     AdviceError,
@@ -32,6 +35,7 @@ from accelerator.statements.kinds import (
     CreateCube,
     DropCube,
     ShowRecommendations,
+    Statement,
 )
 from rewrite.closest import closest, did_you_mean
 from rewrite.dotted import joined
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
     from accelerator.store import RegistryVersion
 
 Rows = Iterator[Mapping[str, Any]]
+Execute = Callable[[Statement], pa.Table]
+"""Runs a statement of ours."""
 APPLIED, OPEN = "applied", "open"
 _NUMBERS = ("build_minutes", "days", "half_life_days", "keep_days")
 
@@ -99,8 +105,6 @@ def _uuid(services: Services, table: tuple[str, ...] | None) -> str | None:
         return None
     facts = services.lake.pin().table(table)
     if facts is None:
-        from accelerator.commands import no_such_table
-
         raise no_such_table(services, joined(table))
     return facts.uuid
 
@@ -150,9 +154,9 @@ def status(one: Recommendation, registry: RegistryVersion) -> str:
     return OPEN if record is not None and record.id == one.cube_id else APPLIED
 
 
-def run_apply(statement: ApplyRecommendations, services: Services) -> Rows:
+def run_apply(statement: ApplyRecommendations, services: Services, execute: Execute) -> Rows:
     """APPLY: a row for each recommendation that was done."""
-    for one in apply(services, statement.id, statement.table):
+    for one in apply(services, statement.id, statement.table, execute):
         yield {"id": one.id, "action": one.action, "table": one.table, "cube": one.cube}
 
 
@@ -186,11 +190,12 @@ def chosen(
 
 
 def apply(
-    services: Services, id: str | None, table: tuple[str, ...] | None
+    services: Services, id: str | None, table: tuple[str, ...] | None, execute: Execute
 ) -> list[Recommendation]:
     """Does the recommendation of that id, or all that are open for the table; those done.
 
-    Of several each is tried; the error of those that failed is raised behind them.
+    `execute` runs a statement of ours. Of several each is tried; the error of those that failed is
+    raised behind them.
 
     AdviceNotFoundError; AdviceStaleError where it has another meaning by now; CubeExistsError,
     CubeNotFoundError, UnknownTableError; what builds raise.
@@ -207,7 +212,7 @@ def apply(
         try:
             statement_of(one)
             if one.action == "CREATE CUBE":
-                _create(services, one)
+                _create(services, one, execute)
             else:
                 _drop(services, one)
             done.append(one)
@@ -247,9 +252,7 @@ def _damaged(one: Recommendation) -> AdviceStaleError:
     )
 
 
-def _create(services: Services, one: Recommendation) -> None:
-    from accelerator.commands import bind_definition, execute
-
+def _create(services: Services, one: Recommendation, execute: Execute) -> None:
     statement = statement_of(one)
     if not isinstance(statement, CreateCube):
         raise _damaged(one)
@@ -264,9 +267,9 @@ def _create(services: Services, one: Recommendation) -> None:
         raise _stale(one) from error
     if means != one.digest:
         raise _stale(one)
-    built = execute(statement, services, {})
+    built = execute(statement)
     if (built["segments"][0].as_py() or 0) > 1:
-        execute(CompactCube(one.cube), services, {})
+        execute(CompactCube(one.cube))
 
 
 def _stale(one: Recommendation) -> AdviceStaleError:
