@@ -105,15 +105,21 @@ class VirtualQuery:
     tables: tuple[tuple[str, str, str], ...]
 
 
+def may_be_virtual(sql: str, catalog: str | None, schema: str | None) -> bool:
+    """Whether the statement may name a virtual table, by a look at its letters alone."""
+    if catalog == SYSTEM or schema == INFORMATION_SCHEMA:
+        return True
+    lower = sql.lower()
+    return SYSTEM in lower or INFORMATION_SCHEMA in lower or "$" in lower
+
+
 def virtual_query(sql: str, client: Client, catalogs: list[str]) -> VirtualQuery | None:
     """The query, where it names a virtual table; None for any other statement.
 
     `catalogs` are those of the lake. UntranslatedError where other tables are named beside one,
     UnknownTableError for a virtual table that there isn't; errors of names as in `completed`.
     """
-    lower = sql.lower()
-    near = SYSTEM in lower or INFORMATION_SCHEMA in lower or "$" in lower
-    if not near and client.catalog != SYSTEM and client.schema != INFORMATION_SCHEMA:
+    if not may_be_virtual(sql, client.catalog, client.schema):
         return None
     try:
         tree = parse(sql, _DIALECT)

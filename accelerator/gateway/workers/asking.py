@@ -23,6 +23,7 @@ from accelerator.gateway.access.check import check
 from accelerator.gateway.access.visible import visible
 from accelerator.gateway.metadata.given import Given
 from accelerator.gateway.metadata.metadata import Metadata, UnknownSchemaError
+from accelerator.gateway.metadata.query import may_be_virtual
 from accelerator.gateway.pointers import Name, Readers, Versions, has_view, versions, views_of
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.trino.constants import Constant, markers, spliced
@@ -359,11 +360,16 @@ def _tables(
 
 def _told(metadata: Metadata, asked: Request, job: Job, services: Services) -> pa.Table | None:
     """What metadata answers, within the statement's time; None where it answers no such one."""
+    client = job.client
+    if isinstance(asked, kinds.Run) and not may_be_virtual(
+        asked.sql, client.catalog, client.schema
+    ):
+        return None
     cancellation, engine = services.cancellation, services.duckdb
     reads = partial(_check_read, job.access, services)
     with cancellation.within(job.timeout_s), cancellation.tracked(ctrl_c=False) as tag:
         watch = partial(engine.interrupted_with, tag)
-        return metadata.answer(asked, job.client, job.access.sees, job.given, reads, watch)
+        return metadata.answer(asked, client, job.access.sees, job.given, reads, watch)
 
 
 def _check_sound(session: Accelerator, statement: Query) -> None:
