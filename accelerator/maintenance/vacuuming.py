@@ -75,7 +75,7 @@ def vacuum(
         check = partial(services.cancellation.check, tag)
         if not scope.dry_run:
             end_left(services, table.facts.uuid)
-        gone_keys = _forget(services) if scope.full and not scope.dry_run else 0
+        gone_keys = _forget(services, check) if scope.full and not scope.dry_run else 0
         damaged = _damaged(services, table.facts.uuid, scope, check) if scope.full else 0
         report = services.store.vacuum(
             table.facts.uuid,
@@ -96,16 +96,24 @@ def vacuum(
     return report
 
 
-def _forget(services: Services) -> int:
+def _forget(services: Services, check: Callable[[], None]) -> int:
     """Deletes what the store says of refreshes of cubes and indexes that are gone; how many files.
 
     Those in the recycle bin may come back. What killed writers left half-written goes too.
     """
-    claims = Claims(services.store.files)
+    claims, gone = Claims(services.store.files), 0
+    check()
     keys = [key for key in claims.known_keys() if key.startswith(REFRESH)]
+    check()
     owned = services.store.registry(fresh=True).owned if keys else frozenset()
-    gone = claims.forget(key for key in keys if key.removeprefix(REFRESH) not in owned)
-    return gone + claims.drop_drafts()
+    for key in keys:
+        if key.removeprefix(REFRESH) not in owned:
+            check()
+            gone += claims.forget((key,))
+    check()
+    gone += claims.drop_drafts()
+    check()
+    return gone
 
 
 def _damaged(services: Services, table_uuid: str, scope: Scope, check: Callable[[], None]) -> int:
