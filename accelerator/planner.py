@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterator, Set
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -19,7 +18,7 @@ from accelerator.config import Config
 from accelerator.context import SessionContext, refusal
 from accelerator.iceberg import Lake, Pin
 from accelerator.plans import CoverPlan, Leaf, PlainPlan, Plan
-from accelerator.recent import CACHED, Recent, text_weight
+from accelerator.recent import Recent, by_text
 from accelerator.scene import Parts, Scene, Stored
 from accelerator.search import CubeSearch, Found, Names
 from accelerator.stages import staged
@@ -35,8 +34,6 @@ _LEFT_S = 300.0
 """How long what DuckDB couldn't read or hold is left to Spark without being tried again."""
 _TREES_MAX = 16
 """Trees that are kept: each is many objects in cycles, which Python's collector goes through."""
-_TEXTS_MAX = 1 << 22
-"""Characters of all statements that something is known of; a tree takes fifty times as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +44,7 @@ class _Form:
 
     def fixed(self, shape: Shape) -> tuple[str, ...]:
         """The constants that aren't parameters."""
-        free = frozenset(self.free or ())
-        return tuple([c.value for i, c in enumerate(shape.constants) if i not in free])
-
-
-def _by_text(size: int = CACHED) -> Recent[Any]:
-    """By statements' texts, of which there may be very long ones."""
-    return Recent(size, text_weight, _TEXTS_MAX)
+        return shape.fixed(self.free or ())
 
 
 class Planner:
@@ -69,13 +60,13 @@ class Planner:
     ) -> None:
         self._lake, self._store, self._config, self._context = lake, store, config, context
         self._search = CubeSearch(config, context, parts)
-        self._names: Recent[Names] = _by_text()
-        self._trees: Recent[exp.Expression] = _by_text(_TREES_MAX)
-        self._plans: Recent[Plan] = _by_text()
-        self._forms: Recent[_Form] = _by_text()
-        self._shaped: Recent[Names] = _by_text()
-        self._templates: Recent[Template] = _by_text()
-        self._parsed: Recent[bool] = _by_text()
+        self._names: Recent[Names] = by_text()
+        self._trees: Recent[exp.Expression] = by_text(_TREES_MAX)
+        self._plans: Recent[Plan] = by_text()
+        self._forms: Recent[_Form] = by_text()
+        self._shaped: Recent[Names] = by_text()
+        self._templates: Recent[Template] = by_text()
+        self._parsed: Recent[bool] = by_text()
         self._left: Recent[tuple[Declined, float]] = Recent()
 
     def plan(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 CACHED = 512
+_TEXTS_MAX = 1 << 22
+"""Characters of all statements that something is known of; a tree takes fifty times as much."""
 V = TypeVar("V")
 
 
@@ -76,5 +78,10 @@ class Recent(Generic[V]):
 def text_weight(key: Hashable, _value: object) -> int:
     """The length of a key's text, or of the texts in it: what is kept grows with it."""
     if isinstance(key, tuple):
-        return sum(len(part) for part in key if isinstance(part, str))
+        return sum(text_weight(part, None) for part in key)
     return len(key) if isinstance(key, str) else 0
+
+
+def by_text(size: int = CACHED) -> Recent[Any]:
+    """A cache by statements' texts, or their shapes, of which there may be very long ones."""
+    return Recent(size, text_weight, _TEXTS_MAX)

@@ -13,7 +13,7 @@ from typing import Any
 from accelerator.context import SessionContext
 from accelerator.errors import AcceleratorError, ConfigError, UnknownTableError, UntranslatedError
 from accelerator.iceberg import Lake
-from accelerator.recent import CACHED, Recent, text_weight
+from accelerator.recent import Recent, by_text
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
@@ -38,12 +38,10 @@ from rewrite.dotted import joined
 from rewrite.facts import At
 from rewrite.printable import one_line
 from rewrite.shape import Shape, shape_of
-from rewrite.translated_shape import TranslatedShape, fixed, translated_shape
+from rewrite.translated_shape import TranslatedShape, translated_shape
 
 Rests = dict[tuple[str, ...], Mapping[str, str] | None]
 """Tables' columns and their types, on which a translation rests; None: nothing is known of it."""
-_TEXTS_MAX = 1 << 22
-"""Characters of all statements that something is known of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +62,9 @@ class Translation:
     def __init__(self, lake: Lake, context: SessionContext) -> None:
         self._lake, self._context = lake, context
         self._known: Recent[str] = Recent()
-        self._known_of_clients: Recent[_Kept] = Recent(CACHED, text_weight, _TEXTS_MAX)
-        self._forms: Recent[tuple[int, ...]] = Recent(CACHED, text_weight, _TEXTS_MAX)
-        self._shapes: Recent[_KeptShape] = Recent(CACHED, text_weight, _TEXTS_MAX)
+        self._known_of_clients: Recent[_Kept] = by_text()
+        self._forms: Recent[tuple[int, ...]] = by_text()
+        self._shapes: Recent[_KeptShape] = by_text()
 
     def statement(self, sql: str, dialect: str, client: Client | None = None) -> Statement:
         """The statement; StatementError, of a query UntranslatedError, where it can't be read.
@@ -139,7 +137,7 @@ class Translation:
         free = self._forms.get((shape.key, place))
         if not free:
             return None
-        known = self._shapes.get((shape.key, fixed(shape, free), place))
+        known = self._shapes.get((shape.key, shape.fixed(free), place))
         if known is None or not self._holds(known.rests):
             return None
         return known.shape.filled(shape.constants)
@@ -159,7 +157,7 @@ class Translation:
         )
         if made is not None and asked == kept.rests:
             self._forms.put((shape.key, place), made.free)
-            key = shape.key, fixed(shape, made.free), place
+            key = shape.key, shape.fixed(made.free), place
             self._shapes.put(key, _KeptShape(made, asked))
 
     def _holds(self, rests: Rests) -> bool:

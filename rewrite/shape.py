@@ -55,6 +55,11 @@ class Shape:
         """What statements of the shape have in common."""
         return self.texts, self.kinds
 
+    def fixed(self, free: Sequence[int]) -> tuple[str, ...]:
+        """The constants that aren't among the free ones, which statements may differ in."""
+        others = frozenset(free)
+        return tuple([one.value for i, one in enumerate(self.constants) if i not in others])
+
     def filled(self, constants: Collection[str]) -> str:
         """The statement with these texts as its constants."""
         pairs = zip(self.texts, (*constants, ""), strict=True)

@@ -40,11 +40,6 @@ class TranslatedShape:
         return Translated("".join(parts), self.like.tables, self.like.names)
 
 
-def fixed(shape: Shape, free: Sequence[int]) -> tuple[str, ...]:
-    """The constants that have to be equal for one translation to be another's."""
-    return tuple([one.value for i, one in enumerate(shape.constants) if i not in free])
-
-
 def translated_shape(
     shape: Shape, known: Translated, translate: Callable[[str], Translated]
 ) -> TranslatedShape | None:

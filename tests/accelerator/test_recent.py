@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accelerator.recent import Recent, text_weight
+from accelerator.recent import Recent, by_text, text_weight
 
 
 def test_what_was_used_longest_ago_goes_first() -> None:
@@ -36,3 +36,12 @@ def test_texts_weigh_what_they_are_long() -> None:
         known.put((f"{number}" + "x" * 49, 7), number)
     assert sum(known.get((f"{number}" + "x" * 49, 7)) is not None for number in range(9)) == 2
     assert [text_weight(key, 0) for key in ("ab", ("ab", 1, "c"), 7, None)] == [2, 3, 0, 0]
+
+
+def test_shapes_weigh_what_their_texts_are_long() -> None:
+    """A shape's key has its texts one level further in."""
+    assert text_weight(((("SELECT ", " x"), ("int",)), 7, "lake"), 0) == 16
+    known: Recent[int] = by_text()
+    for number in range(5):
+        known.put(((("x" * 1_000_000,), ("int",)), number), number)
+    assert known.get(((("x" * 1_000_000,), ("int",)), 0)) is None

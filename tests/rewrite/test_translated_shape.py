@@ -10,7 +10,7 @@ from rewrite.client import Client
 from rewrite.dialects import TRINO, Translated, translated_for
 from rewrite.errors import UntranslatedError
 from rewrite.shape import Shape, shape_of
-from rewrite.translated_shape import TranslatedShape, fixed, translated_shape
+from rewrite.translated_shape import TranslatedShape, translated_shape
 
 _CLIENT = Client(catalog="lake", schema="s", time_zone="Europe/Berlin")
 _T = {"d": "date", "z": "timestamp_ntz", "m": "timestamp", "c": "decimal(9,2)", "a": "int"}
@@ -91,7 +91,7 @@ def test_a_filled_translation_is_the_statements_own(pair: tuple[str, str]) -> No
     if shape is None or other is None or other.key != shape.key:
         return
     made = translated_shape(shape, known, _translated)
-    if made is None or fixed(other, made.free) != fixed(shape, made.free):
+    if made is None or other.fixed(made.free) != shape.fixed(made.free):
         return
     event("filled")
     assert made.filled(other.constants) == _translated(second)
