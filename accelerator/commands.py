@@ -15,7 +15,7 @@ from accelerator.builds import estimate, publishing
 from accelerator.builds.builder import Built
 from accelerator.builds.handle import Build
 from accelerator.constraints import check, declared
-from accelerator.defining import bind_definition, no_such_table
+from accelerator.defining import bind_definition, no_such_table, table_uuid
 from accelerator.errors import (
     AcceleratorError,
     BuildError,
@@ -60,7 +60,6 @@ from accelerator.statements.kinds import (
     ShowRelateColumns,
     ShowStatistics,
     Statement,
-    TableName,
     UndropCube,
     VacuumTable,
     ValidateConstraint,
@@ -216,7 +215,7 @@ def _drop_index(statement: DropIndex, services: Services) -> Rows:
 
 
 def _show_indexes(statement: ShowIndexes, services: Services) -> Rows:
-    return indexing.show(services, _table_uuid(services, statement.table))
+    return indexing.show(services, table_uuid(services, statement.table))
 
 
 def _compact(statement: CompactCube, services: Services) -> Rows:
@@ -245,17 +244,7 @@ def _undrop(statement: UndropCube, services: Services) -> Rows:
 
 
 def _show_bin(statement: ShowRecycleBin, services: Services) -> Rows:
-    return recycle_bin.show(services, _table_uuid(services, statement.table))
-
-
-def _table_uuid(services: Services, table: TableName | None) -> str | None:
-    """The table that a statement is about; None where it names none."""
-    if table is None:
-        return None
-    facts = services.lake.pin().table(table)
-    if facts is None:
-        raise no_such_table(services, joined(table))
-    return facts.uuid
+    return recycle_bin.show(services, table_uuid(services, statement.table))
 
 
 def _show_statistics(statement: ShowStatistics, services: Services) -> Rows:
@@ -293,7 +282,7 @@ def _apply(statement: ApplyRecommendations, services: Services) -> Rows:
 
 
 def _show_cubes(statement: ShowCubes, services: Services) -> Rows:
-    wanted = _table_uuid(services, statement.table)
+    wanted = table_uuid(services, statement.table)
     uses, followed = services.uses.known(), refreshing.Shown(services)
     return [
         _cube_row(services, record, followed)

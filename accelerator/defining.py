@@ -77,6 +77,16 @@ def no_such_table(services: Services, name: str) -> AcceleratorError:
     )
 
 
+def table_uuid(services: Services, table: tuple[str, ...] | None) -> str | None:
+    """The table that a statement is about; None where it names none. As `no_such_table`."""
+    if table is None:
+        return None
+    facts = services.lake.pin().table(table)
+    if facts is None:
+        raise no_such_table(services, joined(table))
+    return facts.uuid
+
+
 def _definition_error(services: Services, error: DeclinedError) -> AcceleratorError:
     declined = error.declined
     if declined.code == _UNKNOWN:

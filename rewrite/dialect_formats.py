@@ -7,7 +7,7 @@ meaning. Each specifier is listed; others are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from sqlglot import exp
@@ -105,30 +105,27 @@ _TEXT_MAX = 500
 
 def written(time: exp.Expr, format_: str) -> exp.Expression:
     """`date_format` of a time without a zone; UnsureMeaningError for what isn't known."""
-    pieces: list[_Part | str] = []
-    for specifier, text in _specifiers(format_):
-        if specifier is None:
-            pieces.append(text)
-            continue
-        found = _WRITTEN.get(specifier)
-        if found is None:
-            raise UnsureMeaningError("a specifier of the format isn't known")
-        pieces += found
-    return _composed(time, pieces)
+    return _composed(time, _pieces(_specifiers(format_), _WRITTEN, "a specifier of the format"))
 
 
 def written_by_letters(time: exp.Expr, format_: str) -> exp.Expression:
     """`format_datetime` of the same."""
+    return _composed(time, _pieces(_letters(format_), _JODA, "{}"))
+
+
+def _pieces(
+    found: Iterable[tuple[str | None, str]], known: Mapping[str, Sequence[_Part | str]], what: str
+) -> list[_Part | str]:
+    """What the parts of a format are written by; `what` names one that isn't known."""
     pieces: list[_Part | str] = []
-    for letters, text in _letters(format_):
-        if letters is None:
+    for part, text in found:
+        if part is None:
             pieces.append(text)
-            continue
-        found = _JODA.get(letters)
-        if found is None:
-            raise UnsureMeaningError(f"{letters} isn't known")
-        pieces += found
-    return _composed(time, pieces)
+        elif part in known:
+            pieces += known[part]
+        else:
+            raise UnsureMeaningError(f"{what.format(part)} isn't known")
+    return pieces
 
 
 def read(text: exp.Expr, format_: str) -> exp.Expression:

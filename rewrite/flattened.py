@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from rewrite.functions import may_aggregate
-from rewrite.nested import copied, defined, meant, names_in, relations
+from rewrite.nested import copied, defined, meant, names_in, relations, repeated
 from rewrite.output_name import output_name
 from rewrite.reason import DeclinedError
 
-_DEPTH_MAX = 8
 _OUTER = frozenset(
     {"expressions", "from_", "where", "group", "having", "order", "limit", "distinct", "with_"}
 )
@@ -29,15 +28,7 @@ _NOT_ROWS = (exp.Window, exp.UDTF, exp.Star, exp.Query)
 
 def flattened(tree: exp.Expression) -> exp.Expression:
     """The statement over the innermost tables; itself where nothing is to be done."""
-    for _ in range(_DEPTH_MAX):
-        try:
-            found = _once(tree)
-        except DeclinedError:
-            return tree
-        if found is None:
-            return tree
-        tree = found
-    return tree
+    return repeated(_once, tree)
 
 
 def unread(tree: exp.Expression) -> Sequence[exp.Expression]:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from rewrite.nested import copied, defined, meant, relations, with_visible
-from rewrite.reason import DeclinedError
+from rewrite.nested import copied, defined, meant, relations, repeated, with_visible
 
-_DEPTH_MAX = 8
 _OUTER = frozenset({"expressions", "from_", "limit", "offset", "with_"})
 _INNER = frozenset(
     {
@@ -31,15 +29,7 @@ def limited(tree: exp.Expression) -> exp.Expression:
     >>> shown("SELECT x.* FROM (SELECT * FROM (SELECT a FROM t LIMIT 9) LIMIT 10) AS x LIMIT 8")
     'SELECT a FROM t LIMIT 8'
     """
-    for _ in range(_DEPTH_MAX):
-        try:
-            found = _once(tree)
-        except DeclinedError:
-            return tree
-        if found is None:
-            return tree
-        tree = found
-    return tree
+    return repeated(_once, tree)
 
 
 def _once(tree: exp.Expression) -> exp.Expression | None:

@@ -7,7 +7,7 @@ the other, each is tried on its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,6 +24,8 @@ _INNER, _COLUMN = "acc_named", "acc_column_"
 _NAMED, _PARTS_MAX = frozenset({"this", "db", "catalog", "alias"}), 3
 SELECTS_MAX = 32
 """In one statement; what stands under a name of WITH counts each time it's read."""
+_DEPTH_MAX = 8
+"""So often a tree is changed by `repeated`."""
 _RELATION = frozenset({"this", "alias"})
 
 
@@ -167,6 +169,21 @@ def copied(tree: _Tree, instead: Mapping[int, exp.Expression | None]) -> _Tree:
             else:
                 made.set(key, begun(value) if isinstance(value, exp.Expression) else value)
     return root
+
+
+def repeated(
+    once: Callable[[exp.Expression], exp.Expression | None], tree: exp.Expression
+) -> exp.Expression:
+    """The tree, changed so again and again; as it is where that gives None or declines."""
+    for _ in range(_DEPTH_MAX):
+        try:
+            found = once(tree)
+        except DeclinedError:
+            return tree
+        if found is None:
+            return tree
+        tree = found
+    return tree
 
 
 def relations(tree: exp.Select) -> list[exp.Expression]:

@@ -15,7 +15,7 @@ from accelerator.advisor.advice import Advice, Recommendation, newest, read, wri
 from accelerator.advisor.analyzing import Budget, analyze
 from accelerator.advisor.recommending import digest_of
 from accelerator.config_values import PARSERS
-from accelerator.defining import bind_definition, no_such_table
+from accelerator.defining import bind_definition, table_uuid
 from accelerator.errors import (
     AcceleratorError,
     AdviceError,
@@ -38,7 +38,6 @@ from accelerator.statements.kinds import (
     Statement,
 )
 from rewrite.closest import closest, did_you_mean
-from rewrite.dotted import joined
 from rewrite.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -97,16 +96,7 @@ def advised(services: Services, table: tuple[str, ...] | None, budget: Budget) -
 
 def kept(services: Services, table: tuple[str, ...] | None) -> list[tuple[Advice, Recommendation]]:
     """What is advised now for a table, or for all; errors as `advised` has them."""
-    return newest(read(services.store.files), _uuid(services, table))
-
-
-def _uuid(services: Services, table: tuple[str, ...] | None) -> str | None:
-    if table is None:
-        return None
-    facts = services.lake.pin().table(table)
-    if facts is None:
-        raise no_such_table(services, joined(table))
-    return facts.uuid
+    return newest(read(services.store.files), table_uuid(services, table))
 
 
 def run_analyze(statement: Analyze, services: Services) -> Rows:
@@ -168,7 +158,7 @@ def chosen(
     AdviceNotFoundError, AdviceStaleError where newer advice hasn't that one any more.
     """
     every = read(services.store.files)
-    now = [one for _, one in newest(every, _uuid(services, table))]
+    now = [one for _, one in newest(every, table_uuid(services, table))]
     if id is None:
         registry = services.store.registry()
         left = [one for one in now if status(one, registry) == OPEN]
