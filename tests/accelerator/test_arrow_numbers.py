@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
@@ -57,6 +58,7 @@ print("agreed")
 """
 
 
+@pytest.mark.served
 def test_a_first_answer_imports_no_pandas(pristine: Pristine, no_java: None) -> None:
     lake = pristine.lake(_fill)
     with accelerator.open(lake) as acc:

@@ -167,6 +167,7 @@ def test_addresses_that_are_none(address):
 
 
 # Either signal ends the command: test_maintenance.
+@pytest.mark.served
 @pytest.mark.parametrize("number", sized([signal.SIGTERM], full=[signal.SIGTERM, signal.SIGINT]))
 def test_the_server_of_the_command_ends_with_it(tmp_path, number):
     fill(tmp_path / ".accelerator")
@@ -188,6 +189,7 @@ def test_the_server_of_the_command_ends_with_it(tmp_path, number):
     assert not errors
 
 
+@pytest.mark.served
 def test_nothing_of_it_is_imported_unasked(tmp_path):
     probe = f"""
 import sys, threading, accelerator

@@ -217,6 +217,7 @@ else:
 """
 
 
+@pytest.mark.served
 def test_a_forked_child_waits_for_no_thread_of_its_parent() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _FORKS], capture_output=True, text=True, timeout=60
@@ -244,6 +245,7 @@ while not engine._running:
 """
 
 
+@pytest.mark.served
 def test_a_process_may_end_while_threads_ask_on() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _ASKS_ON], capture_output=True, text=True, timeout=60

@@ -427,6 +427,7 @@ def test_a_warm_pin_is_quick(warehouse: Warehouse) -> None:
     assert (time.perf_counter() - started) / 500 < 0.0005  # 0.03 ms on an idle core
 
 
+@pytest.mark.served
 def test_metadata_of_local_tables_needs_no_dataset_import(warehouse: Warehouse) -> None:
     warehouse.table()
     script = f"""

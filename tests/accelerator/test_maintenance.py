@@ -172,6 +172,7 @@ def test_once_by_the_command(tmp_path: Path) -> None:
     assert "0 files deleted" in again.stdout
 
 
+@pytest.mark.served
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
     _filled(tmp_path / "wh" / ".accelerator")

@@ -176,6 +176,7 @@ def _peak(lake: Path, bytes_max: int) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.served
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak isn't told here")
 def test_the_peak_of_the_process(pristine: Pristine) -> None:
     """Beside what it had before; the same statements need more where they may have it."""

@@ -18,6 +18,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 import accelerator
 from tests.support.terminal import HOUSE, Terminal
 
+pytestmark = pytest.mark.served
+
 GOLDEN = Path(__file__).parent / "golden"
 ENDLESS = """\
 #!/bin/sh

@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.support.pristine import Pristine
+
+pytestmark = pytest.mark.served
 
 _PROGRAM = """
 import json, sys

@@ -17,6 +17,8 @@ from fuzz.bytes.trying import Tried
 from fuzz.bytes.workers import Done, Part, Worker, finished
 from tests.fuzz import faulty_formats
 
+pytestmark = pytest.mark.served
+
 INPUTS = 20
 
 

@@ -327,6 +327,7 @@ def test_a_file_that_is_not_there_or_too_large(tmp_path):
         Users.load(large)
 
 
+@pytest.mark.served
 def test_the_command_hashes_and_shows_nothing():
     asked = CliRunner().invoke(main, ["password"], input="wonder\nwonder\n")
     assert asked.exit_code == 0

@@ -126,6 +126,7 @@ def test_missing_packages_are_named(monkeypatch):
     assert Tracing.of(None, {}) is None
 
 
+@pytest.mark.served
 def test_nothing_of_it_is_loaded_where_nobody_asks():
     code = (
         "import sys, accelerator.gateway.server\n"

@@ -198,6 +198,7 @@ def test_only_the_named_ones():
         _wanted(MUTANTS, ["nobody"])
 
 
+@pytest.mark.served
 def test_a_fault_is_noticed_survives_or_is_no_fault_of_its_own(tmp_path):
     own = {
         "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n',

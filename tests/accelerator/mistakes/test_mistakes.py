@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.mistakes import Mistake, Places, mistakes, places, said
 
+pytestmark = pytest.mark.served
+
 
 @pytest.fixture(scope="module")
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:

@@ -309,6 +309,7 @@ sys.exit(0 if log.close(60) else 1)
 """
 
 
+@pytest.mark.served
 def test_several_processes_write_at_once(files, tmp_path):
     home = Path(__file__).parents[3]
     running = [

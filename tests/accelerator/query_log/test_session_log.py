@@ -296,11 +296,13 @@ def _process(folder, end):
     )
 
 
+@pytest.mark.served
 def test_a_process_that_ends_without_closing_writes_what_waits(folder):
     assert _process(folder, "sys.exit(0)").wait(60) == 0
     assert [one["sql"][-1] for one in logged(folder)] == ["1", "2"]
 
 
+@pytest.mark.served
 def test_a_fork_writes_its_own(folder):
     end = """acc.query_log()
     if os.fork() == 0:
@@ -316,6 +318,7 @@ def test_a_fork_writes_its_own(folder):
     assert len(names) == 2
 
 
+@pytest.mark.served
 def test_a_process_that_is_killed_leaves_whole_files(folder):
     """It's killed while it writes file after file; what it said was written is there."""
     end = """number = 2

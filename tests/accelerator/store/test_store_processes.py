@@ -16,7 +16,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.support.extent import sized
+
+pytestmark = pytest.mark.served
 
 HOME = Path(__file__).parents[3]
 PROCESSES = sized(4, full=8)
