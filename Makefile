@@ -26,7 +26,7 @@ if [ "$${major:-0}" -lt 17 ]; then \
 fi
 endef
 
-.PHONY: help setup java format check lint types arrows unit served test test-full mutants fuzz fuzz-bytes demo bench docs clean
+.PHONY: help setup java format check lint types arrows unit served test test-long test-full mutants fuzz fuzz-bytes demo bench docs clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -67,11 +67,15 @@ served: $(READY)
 
 check: lint types arrows unit ## format, lint, types, import arrows and the tests without Java; two minutes at most
 
-test: $(READY) ## check's tests and the Spark tests
+test: $(READY) ## check's tests and the Spark tests; a quarter of an hour
 	@$(need_java)
 	@$(MAKE) --no-print-directory unit served
-	@status=0; $(BIN)/python -m pytest -m 'spark and not slow' -n $(SPARK_WORKERS) --dist loadfile --again -q --durations=40 tests || status=$$?; \
+	@status=0; $(BIN)/python -m pytest -m 'spark and not slow and not long' -n $(SPARK_WORKERS) --dist loadfile --again -q --durations=40 tests || status=$$?; \
 	  if [ $$status -ne 0 ] && [ $$status -ne 5 ]; then exit $$status; fi
+
+test-long: $(READY) ## the Spark tests that take over ten seconds each
+	@$(need_java)
+	@$(BIN)/python -m pytest -m 'long and not slow' -n $(SPARK_WORKERS) --dist loadfile --again -q --durations=20 tests
 
 test-full: $(READY) ## every test, the slow ones too, and all of Spark's answers made anew
 	@$(need_java)

@@ -143,6 +143,7 @@ def kill_a_build(case: Case, *, after_files: int, with_jvm: bool, delay_s: float
         (os.killpg if with_jvm else os.kill)(builder.pid, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_killed_build_goes_on_where_it_was(case: Case) -> None:
     chance = random.Random(7)
     before = 0
@@ -256,6 +257,7 @@ def test_one_deleted_row_sends_one_file_back_to_raw(case: Case) -> None:
     assert case.check() == FILES
 
 
+@pytest.mark.long
 def test_a_dimension_that_changes_during_a_build(case: Case) -> None:
     build = case.acc.build(case.cube, wait=False)
     until(lambda: build.progress[0] >= 1)
@@ -267,6 +269,7 @@ def test_a_dimension_that_changes_during_a_build(case: Case) -> None:
     assert case.check() == FILES
 
 
+@pytest.mark.long
 def test_harmed_segments_fall_back_and_are_built_again(case: Case) -> None:
     acc, cube = case.acc, case.cube
     acc.query(f"BUILD CUBE {cube}")
@@ -304,6 +307,7 @@ def test_a_harmed_merge_gives_way_to_its_inputs(case: Case) -> None:
     assert acc.query(f"COMPACT CUBE {cube}").arrow().to_pylist()[0]["files"] == FILES
 
 
+@pytest.mark.long
 def test_threads_share_a_session_while_tables_and_cubes_change(case: Case) -> None:
     acc, wh = case.acc, case.wh
     acc.query(f"BUILD CUBE {case.cube}")

@@ -379,6 +379,7 @@ def pair(ours: Accelerator, plain: SparkSession, tmp_path: Path) -> Pair:
     return Pair(ours, plain, tmp_path)
 
 
+@pytest.mark.long
 def test_a_tenth_of_the_corpus(pair: Pair) -> None:
     _check(_tenth(_chapters()), pair)
 

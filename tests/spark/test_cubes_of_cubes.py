@@ -145,6 +145,7 @@ def _compare(acc: Accelerator, derived: str, built: str) -> None:
             assert _types(segment) == _types(other), derived
 
 
+@pytest.mark.long
 def test_the_same_as_of_rows(tables: Differential, acc: Accelerator) -> None:
     for name, select in _MADE.items():
         assert _create(acc, f"rows_{name}", select)["derived"] in (0, 2)
@@ -188,6 +189,7 @@ def _shown(select: str) -> str:
     return f"SELECT {items.rstrip(', ')} FROM {rest}"
 
 
+@pytest.mark.long
 def test_table_changes(tables: Differential, acc: Accelerator) -> None:
     _create(acc, "fine", _FINE)
     assert _create(acc, "by_name", _MADE["by_name"])["derived"] == 2

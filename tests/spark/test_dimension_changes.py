@@ -22,6 +22,7 @@ _QUERIES = (
 )
 
 
+@pytest.mark.long
 def test_only_files_with_a_changed_key_are_read(
     acc: Accelerator, spark_warehouse: SparkWarehouse
 ) -> None:

@@ -90,6 +90,7 @@ def test_values_of_each_type(spark_warehouse: Any, acc: Accelerator, column: str
     assert 60 < left < 120  # some were hit, and none of those that came again
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [2, 3])
 def test_through_changes_of_the_table(spark_warehouse: Any, acc: Accelerator, version: int) -> None:
     wh = spark_warehouse

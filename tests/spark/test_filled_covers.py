@@ -29,6 +29,7 @@ _ASKED = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "clauses"),
     [(2, ""), (3, "PARTITIONED BY (g)"), (3, "PARTITIONED BY (truncate(5, k))")],

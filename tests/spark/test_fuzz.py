@@ -21,6 +21,7 @@ pytestmark = pytest.mark.spark
 LIVE = True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [9101, None], ids=["fixed", "new"])
 def test_random_statements_answer_as_plain_spark_does(
     spark_warehouse: SparkWarehouse, tmp_path: Path, seed: int | None

@@ -33,6 +33,7 @@ def _chain(length: int) -> str:
     return ", ".join(f"c{i + 1} AS ({joined.format(i)})" for i in range(length))
 
 
+@pytest.mark.long
 def test_large_statements_are_answered(table: str, acc: Accelerator) -> None:
     every = ", ".join(map(str, range(3, 50_003)))
     shapes = {
@@ -47,6 +48,7 @@ def test_large_statements_are_answered(table: str, acc: Accelerator) -> None:
         Differential(acc).check([sql], rewritten=rewritten, spark=[sql])
 
 
+@pytest.mark.long
 def test_deep_statements_end_as_sparks(table: str, acc: Accelerator) -> None:
     statements = [
         f"SELECT count(*) FROM {table} WHERE " + _deep("(", "k = 1", ")", 3_000),

@@ -340,6 +340,7 @@ def _store_files(planted: Planted) -> list[Path]:
     return files + [_newest(one) for one in (planted.store / "tables").glob("*/versions")]
 
 
+@pytest.mark.long
 def test_the_store(planted: Planted) -> None:
     """A version is sealed again; that of before isn't taken in its place."""
     told: Counter[str] = Counter()

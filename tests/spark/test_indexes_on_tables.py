@@ -71,6 +71,7 @@ def _index_all(acc, table, prefix):
         acc.execute(f"CREATE INDEX {prefix}_{column} ON {table} USING BLOOM ({column})")
 
 
+@pytest.mark.long
 def test_answers_stay_through_changes_of_the_table(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     table = _filled(wh, version=2)
@@ -162,6 +163,7 @@ def _text_queries(table):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kinds",
     [("NGRAM_BLOOM", "BITMAP"), pytest.param(("BITMAP", "BLOOM"), marks=pytest.mark.slow)],

@@ -80,6 +80,7 @@ print("agreed")
 """
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_builds_and_queries(tmp_path: Path) -> None:
     agreed(SCRIPT, tmp_path)
 
@@ -153,6 +154,7 @@ def _three_snapshots(folder: Path) -> None:
         table.append(pa.table({"a": [number]}))
 
 
+@pytest.mark.long
 def test_vacuums_of_the_lake_stop_between_procedures(tmp_path: Path) -> None:
     _three_snapshots(tmp_path)
     agreed(VACUUM, tmp_path)

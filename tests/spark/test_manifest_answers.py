@@ -36,6 +36,7 @@ def acc(spark_warehouse, tmp_path: Path) -> Iterator[Accelerator]:
     acc.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "clauses"),
     [

@@ -38,6 +38,7 @@ def _ordered(asked: Asked, number: int) -> None:
         asked.ask(f"{sql} ORDER BY a, s LIMIT {asked.random.choice([1, 7, 500])}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "clauses"),
     [

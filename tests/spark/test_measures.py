@@ -171,6 +171,7 @@ def _select(keys: str, aggregates: list[str], name: str, where: str = "") -> str
 _numbers = itertools.count()
 
 
+@pytest.mark.long
 @settings(
     max_examples=2,
     deadline=None,

@@ -157,6 +157,7 @@ def flights(loaded: SparkWarehouse, acc: Accelerator) -> Iterator[Differential]:
         acc.query(f"DROP CUBE {name}")
 
 
+@pytest.mark.long
 def test_cubes_answer(flights: Differential) -> None:
     flights.check(_ANSWERED, spark=_ANSWERED[::4])
 
@@ -171,6 +172,7 @@ def test_what_was_not_counted_declines(flights: Differential) -> None:
     assert codes["nyc_weather"] == "join_not_counted"
 
 
+@pytest.mark.long
 def test_partial_coverage_and_counters_per_segment(flights: Differential) -> None:
     acc = flights.acc
     acc.spark.sql("DELETE FROM lake.nyc.flights WHERE month <= 3 AND tailnum IS NULL").collect()
@@ -287,6 +289,7 @@ def related(loaded: SparkWarehouse, acc: Accelerator) -> Iterator[Differential]:
     loaded.sql("DROP TABLE lake.nyc.makers")
 
 
+@pytest.mark.long
 def test_what_planes_and_airports_say_leaves_files_out(related: Differential) -> None:
     acc = related.acc
     queries = [query for query, _ in _SKIPPING]

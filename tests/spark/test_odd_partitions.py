@@ -28,6 +28,7 @@ _ZERO = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "said", "held", "tests"),
     [

@@ -296,6 +296,7 @@ def test_equality_deletes_before_and_after(lake: Lake) -> None:
     assert lake.sql(f"SELECT count(*) FROM {table}")[0][0] == 27
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "clauses",
     [

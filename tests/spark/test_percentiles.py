@@ -65,6 +65,7 @@ def _same(mine: tuple[Any, ...], wanted: list[float | None]) -> bool:
     return [str(v) if v != v else v for v in mine] == [str(v) if v != v else v for v in wanted]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("type_", ["DOUBLE", "FLOAT"])
 def test_nan_is_the_largest_value(
     spark_warehouse: SparkWarehouse, acc: Accelerator, type_: str
@@ -114,6 +115,7 @@ def test_spark_itself_loses_a_number_beside_nan(spark_warehouse: SparkWarehouse)
     assert math.isnan(row["p"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("accuracy", [100, 1000, 10000])
 def test_ranks_of_large_groups_are_within_the_accuracy(
     spark_warehouse: SparkWarehouse, acc: Accelerator, accuracy: int

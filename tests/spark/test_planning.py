@@ -187,6 +187,7 @@ def _instants(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "_value", value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "metrics", "specs"),
     [

@@ -37,6 +37,7 @@ def ran(words, warehouse, cwd):
     )
 
 
+@pytest.mark.long
 def test_statements_by_spark_say_little_and_leave_nothing(tmp_path):
     warehouse, work = tmp_path / "warehouse", tmp_path / "work"
     work.mkdir()
@@ -61,6 +62,7 @@ def test_statements_by_spark_say_little_and_leave_nothing(tmp_path):
     assert not list(work.iterdir())
 
 
+@pytest.mark.long
 def test_all_that_spark_says_is_shown_where_it_is_wanted(tmp_path):
     work = tmp_path / "work"
     work.mkdir()

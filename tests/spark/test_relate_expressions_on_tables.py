@@ -157,6 +157,7 @@ def shop(
         yield Shop(spark_warehouse, session)
 
 
+@pytest.mark.long
 def test_statements(shop: Shop) -> None:
     wrong = [rest for rest, wanted in CASES if bool(shop.ask(rest)) != wanted]
     assert wrong == []

@@ -61,6 +61,7 @@ _KEYS = {
 }
 
 
+@pytest.mark.long
 def test_what_is_built_is_what_a_lookup_builds(
     spark_warehouse: SparkWarehouse, tmp_path: Path
 ) -> None:

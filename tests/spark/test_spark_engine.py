@@ -86,6 +86,7 @@ def test_an_append(spark_warehouse, version: int) -> None:
     assert {(file.path, file.record_count) for file in pinned.live_files()} == bag(listed).keys()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("clauses", ["PARTITIONED BY (p)", "PARTITIONED BY (bucket(3, k))", ""])
 @pytest.mark.parametrize("version", [2, 3])
 def test_deletes_updates_and_what_follows(spark_warehouse, version: int, clauses: str) -> None:
@@ -440,6 +441,7 @@ def test_an_interrupt_stops_the_tagged_jobs_alone(spark_warehouse) -> None:
     assert not isinstance(outcomes["y"], Exception)
 
 
+@pytest.mark.long
 def test_a_thousand_files_are_staged_without_a_call_each(spark_warehouse) -> None:
     wh = spark_warehouse
     name = wh.table(

@@ -156,6 +156,7 @@ def _keys(endpoint: str) -> dict[str, str]:
 Place = Callable[[Plain, Path], AbstractContextManager[Accelerator]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", [_sqlite, _postgres, _s3, _rest])
 def test_the_queries_answer_as_plain_spark_does(place: Place, plain: Plain, tmp_path: Path) -> None:
     with place(plain, tmp_path) as acc, acc:

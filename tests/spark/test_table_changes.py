@@ -147,6 +147,7 @@ def star(
 _V3 = pytest.mark.parametrize("star", [3], ids=["v3"], indirect=True)
 
 
+@pytest.mark.long
 @_V3
 def test_rows_change(star: Star) -> None:
     star.check("first build", built=True, found=True)
@@ -191,6 +192,7 @@ def test_position_deletes(star: Star) -> None:
     star.step("update after COMPACT", lambda: star.sql(change), found=True)
 
 
+@pytest.mark.long
 @_V3
 def test_time_travel_branches_and_rollback(star: Star) -> None:
     first = star.snapshot()
@@ -211,6 +213,7 @@ def test_time_travel_branches_and_rollback(star: Star) -> None:
     star.step("append after rollback", lambda: star.insert(300, 350), found=True)
 
 
+@pytest.mark.long
 def test_schema_and_partitions_evolve(star: Star) -> None:
     star.step(
         "a column added", lambda: star.sql("ALTER TABLE {f} ADD COLUMN extra INT"), found=True
@@ -251,6 +254,7 @@ def test_a_renamed_column_keeps_its_cube(star: Star) -> None:
     star.both.check(queries, rewritten=False, where="a new column of the old name")
 
 
+@pytest.mark.long
 def test_dimensions_change(star: Star) -> None:
     star.sql("INSERT INTO {p} SELECT 6, 'r6'")
     star.both.changed()
@@ -286,6 +290,7 @@ def test_a_table_made_anew_has_no_cube(spark_warehouse: SparkWarehouse, acc: Acc
     star.both.check([*sure, *inner], rewritten=False, where="made anew")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("built_between", [True, False])
 def test_one_file_appended_twice(
     spark_warehouse: SparkWarehouse, acc: Accelerator, built_between: bool

@@ -154,6 +154,7 @@ def _predicates(seed: int) -> list[str]:
     return r.sample(found, 30)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", ZONES[:3])
 def test_predicates(spark_warehouse, acc: Accelerator, tables: tuple[str, str], zone: str) -> None:
     wh = spark_warehouse

@@ -83,6 +83,7 @@ def world(
         yield _World(suite, acc)
 
 
+@pytest.mark.long
 def test_a_fifth_of_the_queries_is_answered_as_by_spark(world):
     world.check(list(world.suite.queries())[::_EVERY], plain=False)
 
