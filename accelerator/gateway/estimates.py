@@ -40,6 +40,6 @@ class Estimates:
 
 def _key(statement: Statement) -> bytes:
     """Few bytes, however long a statement is; of one without a shape they go by its text."""
-    client, sql = statement.client, statement.sql
+    client, sql = statement.client, statement.runs
     parts = client.catalog, client.schema, told(sql, "trino").shape or sql
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()

@@ -264,6 +264,8 @@ class Gateway:
                 asked = await asyncio.to_thread(request, sql, client)
             else:
                 asked = request(sql, client)
+            if isinstance(asked, kinds.Run) and not asked.placed:
+                statement.runs = asked.sql
             if not isinstance(asked, kinds.SetRole):  # which mends a role that is no more
                 statement.enabled = enabled_roles(statement.user, client.roles)
             return asked, wishes

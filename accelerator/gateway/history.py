@@ -42,8 +42,8 @@ STATES = ("QUEUED", "PLANNING", "RUNNING", "FINISHING", "FINISHED", "FAILED", "C
 class Record:
     """One statement as it's shown. Times are milliseconds, but for `created`, seconds since 1970.
 
-    `written` is the statement as it came, cut where `sql_length` says that it's longer; `sql` is
-    what of it may be shown. `made_by` is the statement by which an
+    `written` is the statement as it runs, of EXECUTE with its values, cut where `sql_length` says
+    that it's longer; `sql` is what of it may be shown. `made_by` is the statement by which an
     answer out of the cache was made. `reason` says why the plain statement answered, `all_rows` why
     all rows were read. `worker` and `number` name the process that ran it, and the run there.
     """
@@ -98,8 +98,8 @@ class Record:
             principal=_word(statement.principal),
             state=statement.figures.state,
             created=statement.figures.created,
-            written=statement.sql[:_SQL_MAX],
-            sql_length=len(statement.sql),
+            written=statement.runs[:_SQL_MAX],
+            sql_length=len(statement.runs),
             source=_word(client.source),
             tags=tuple(_word(one) for one in client.client_tags[:_LIST_MAX]),
             address=_word(statement.address),

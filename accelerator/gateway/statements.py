@@ -92,6 +92,8 @@ class Statement:
         self.id = statement_id(number)
         self.slug = secrets.token_urlsafe(24)
         self.sql, self.client, self.address = sql, client, address
+        self.runs = sql
+        """What runs for it: of EXECUTE the prepared statement with its values."""
         self.user, self.principal = user, principal
         self.enabled: frozenset[str] | None = None
         """The user's roles that count for it; None: all."""

@@ -40,6 +40,15 @@ def test_other_shapes_and_other_schemas_are_not_known_by_it() -> None:
     assert known.of(_asked("no SQL '")) == 7
 
 
+def test_a_prepared_statement_is_known_by_what_runs() -> None:
+    known = Estimates(7)
+    one, other = (_asked(f"EXECUTE p USING {n}") for n in (1, 2))
+    one.runs, other.runs = (f"SELECT a FROM t WHERE b = {n}" for n in (1, 2))
+    known.learn(one, 80)
+    assert known.of(other) == 80
+    assert known.of(_asked("EXECUTE p USING 1")) == 7
+
+
 def test_nothing_takes_nothing() -> None:
     known = Estimates(7)
     known.learn(_asked("SELECT 1"), 0)

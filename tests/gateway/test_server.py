@@ -157,6 +157,9 @@ def test_what_a_client_keeps_is_told_by_headers(client):
     assert client.error("SET SESSION nothing = 1")["errorName"] == "INVALID_SESSION_PROPERTY"
     prepared = {"X-Trino-Prepared-Statement": "p=SELECT+id+FROM+sales+WHERE+id+%3D+%3F"}
     assert client.rows("EXECUTE p USING 7", **prepared) == [[7]]
+    # What ran stands in lists and the log, so that its shape is that of the query.
+    asked = "SELECT query FROM system.runtime.queries WHERE query LIKE '%WHERE id = 7'"
+    assert client.rows(asked) == [["SELECT id FROM sales WHERE id = 7"]]
 
 
 def test_a_commit_is_seen_at_once_and_what_was_kept_is_gone(warehouse):
