@@ -394,7 +394,7 @@ class Accelerator:
         cube was changed so that it has another meaning; CubeExistsError, CubeNotFoundError; what
         builds raise.
         """
-        from accelerator.advisor.statements import apply
+        from accelerator.advisor.applying import apply
         from accelerator.commands import execute
 
         named = None if table is None else parts_of(table)

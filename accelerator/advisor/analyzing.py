@@ -6,25 +6,29 @@ budgets. What was left out, and why, is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from accelerator.advisor.access import FactAccess
 from accelerator.advisor.advice import Advice
 from accelerator.advisor.asked import Asked, Reading
 from accelerator.advisor.candidates import Candidate, base
 from accelerator.advisor.choose import choose
 from accelerator.advisor.gains import Rates, per_day
-from accelerator.advisor.offers import FactOffers, Offer, Scope
-from accelerator.advisor.recommending import Recommending
+from accelerator.advisor.offers import FactOffers, Scope
+from accelerator.advisor.orders import FactOrder
+from accelerator.advisor.recommending import Choosable, Recommending
+from accelerator.advisor.sharing import Shares
 from accelerator.advisor.workload import Workload, logged, now_utc
+from accelerator.clustering.ordering import ROW_GROUP_BYTES
 from accelerator.errors import AdviceError, UnknownTableError, WorkloadEmptyError
+from accelerator.iceberg import PinnedTable
 from rewrite.block import Block
-from rewrite.dotted import joined
+from rewrite.dotted import joined, parts_of
 
 if TYPE_CHECKING:
-    from accelerator.iceberg import PinnedTable
     from accelerator.services import Services
 
 _NOTES_MAX = 50
@@ -122,11 +126,12 @@ class _Analysis:
         understood = Reading(services).understood(workload, self._check)
         scope = self._scope(workload)
         by_fact = self._by_fact(understood.blocks, scope)
-        facts = [*sorted(by_fact), *sorted(self._facts_with_cubes() - by_fact.keys())]
+        facts = [*sorted(by_fact), *sorted(self._facts_in_use() - by_fact.keys())]
         self._check_any(workload, facts)
         self._tell(workload, understood.left_out)
-        blocks: list[Asked] = []
-        offers: list[Offer] = []
+        blocks = list[Asked]()
+        offers = list[Choosable]()
+        pinned = dict[str, PinnedTable]()
         for fact in facts:
             bases, asked = by_fact.get(fact, ({}, []))
             of_fact = FactOffers(scope, fact, asked, len(blocks))
@@ -134,12 +139,17 @@ class _Analysis:
             offers += existing
             if bases:
                 offers += of_fact.new(bases, existing)
+            table = self._pinned_fact(fact, asked)
+            if table is not None:
+                pinned[fact] = table
+                offers += self._access(scope, table, asked, len(blocks))
             blocks += asked
         choice = choose([one.option for one in offers], budget.bytes, budget.build_minutes * 60)
-        chosen = [one for one in offers if one.option.name in choice.names]
+        chosen = [one.option for one in offers if one.option.name in choice.names]
         total = sum(per_day(scope.rates.now_ms(one), one.weight, workload.days) for one in blocks)
         registry = services.store.registry()
-        said = Recommending(offers, chosen, blocks, total, registry, budget.keep_days)
+        shares = Shares(chosen, blocks, total)
+        said = Recommending(offers, shares, registry, pinned, budget.keep_days)
         return Advice(
             made_ms=int(self._now.timestamp() * 1000),
             scope="" if self._table is None else self._table.facts.uuid,
@@ -155,6 +165,27 @@ class _Analysis:
             recommendations=tuple(said.all()),
         )
 
+    def _access(
+        self, scope: Scope, fact: PinnedTable, asked: Sequence[Asked], first: int
+    ) -> Iterator[Choosable]:
+        """Indexes and the order of a fact: those that exist, and those that may be made."""
+        self._check()
+        access = FactAccess(scope, fact, asked, first)
+        yield from access.standing()
+        yield from access.offers()
+        order = FactOrder(scope, fact, access, first, ROW_GROUP_BYTES).offer()
+        if order is not None:
+            yield order
+
+    def _pinned_fact(self, fact: str, asked: Sequence[Asked]) -> PinnedTable | None:
+        """The table of that uuid at its newest state; None where it's gone."""
+        names = {one.parts for each in asked for one in each.pinned if one.facts.uuid == fact}
+        registry = self._services.store.registry()
+        records = [*registry.cubes.values(), *registry.indexes.values()]
+        names |= {parts_of(one.table) for one in records if one.table_uuid == fact}
+        found = (self._pin.pinned(name) for name in sorted(names))
+        return next((one for one in found if one is not None and one.facts.uuid == fact), None)
+
     def _scope(self, workload: Workload) -> Scope:
         return Scope(
             services=self._services,
@@ -163,14 +194,17 @@ class _Analysis:
             rates=Rates.of(workload),
             now=self._now,
             keep=timedelta(days=self._budget.keep_days),
+            counts=timedelta(days=self._budget.days),
             note=self._note,
             check=self._check,
             tag=self._tag,
         )
 
-    def _facts_with_cubes(self) -> set[str]:
+    def _facts_in_use(self) -> set[str]:
+        """Tables that have cubes or indexes, which may be advised away."""
         registry = self._services.store.registry()
         found = {one.table_uuid for one in registry.cubes.values()}
+        found |= {one.table_uuid for one in registry.indexes.values()}
         return found if self._table is None else found & {self._table.facts.uuid}
 
     def _check_any(self, workload: Workload, facts: Sequence[str]) -> None:
@@ -182,7 +216,7 @@ class _Analysis:
         if not facts:
             name = "a table" if self._table is None else self._table.facts.name
             raise WorkloadEmptyError(
-                f"no query of the log makes groups of {name} that a cube could keep",
+                f"no query of the log makes groups of {name}, or filters it",
                 hint="SHOW QUERIES lists what it has; EXPLAIN says what a cube could answer of it",
             )
 
@@ -209,19 +243,29 @@ class _Analysis:
             own = replace(one, block=_in_full(one.block, one.pinned))
             candidate = base(own.block, [table.rows_told for table in one.pinned], scope.bind)
             if candidate is None:
-                lost += one.runs
-                continue
-            fact = candidate.cube.fact.uuid
-            if wanted not in (None, fact):
+                lost += 0 if own.block.rows else one.runs
+                fact = _largest(own)
+            else:
+                fact = candidate.cube.fact.uuid
+            if fact is None or wanted not in (None, fact):
                 continue
             bases, asked = found.setdefault(fact, ({}, []))
-            known = bases.get(candidate.name, (candidate, 0.0))
-            takes = one.weight * scope.rates.now_ms(one)
-            bases[candidate.name] = known[0], known[1] + takes
+            if candidate is not None:
+                known = bases.get(candidate.name, (candidate, 0.0))
+                takes = one.weight * scope.rates.now_ms(one)
+                bases[candidate.name] = known[0], known[1] + takes
             asked.append(own)
         if lost:
             self._note(f"{lost} statements have a part that no cube could answer")
         return found
+
+
+def _largest(one: Asked) -> str | None:
+    """The largest of its tables that no join pads, of which something may be left out."""
+    able = [o for o in one.block.occurrences if o.index not in one.block.null_supplied]
+    if not able or not one.block.conditions:
+        return None
+    return max(able, key=lambda o: (one.pinned[o.index].rows_told, -o.index)).table.uuid
 
 
 def _in_full(block: Block, pinned: Sequence[PinnedTable]) -> Block:
