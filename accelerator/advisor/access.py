@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from accelerator.advisor.asked import Asked
 from accelerator.advisor.choose import Option, saved
-from accelerator.advisor.filters import FAILS, Filtered, Filters, Possible, named_fields
+from accelerator.advisor.filters import FAILS, Filtered, Filters, Possible
 from accelerator.advisor.gains import index_seconds, per_day
 from accelerator.advisor.trial import Planned, Reach, Sample, Touched, Trial, sample_of, share
 from accelerator.arrow_types import row_width
@@ -91,13 +91,17 @@ class Standing:
 
 @dataclass(frozen=True)
 class State:
-    """What one fact's statements read now, of a sample of its files; by the block's number."""
+    """What one fact's statements read now, of a sample of its files; by the block's number.
+
+    `there` are the fields that have an index.
+    """
 
     sample: Sample
     reach: Reach
     indexes: TableIndexes | None
     filtered: tuple[Filtered, ...]
     now: Mapping[int, Touched]
+    there: frozenset[int]
 
 
 class FactAccess:
@@ -147,17 +151,18 @@ class FactAccess:
             if sample is None:
                 scope.note(f"no data file of {fact.facts.name} is small enough to be looked at")
                 return None
-            named = named_fields([expr for one in filtered for expr in one.own])
+            named = {number for one in filtered for number in one.fields}
             own = [Column(0, c.field_id, c.name, c.type) for c in fact.facts.columns]
             reach = Reach(fact, sample, [c for c in own if c.field_id in named], scope.check)
             indexes = self._existing(sample)
             kept = [one for one in filtered if not self._is_doubtful(one, sample)]
-            now = {one.number: reach.touched(one.own, indexes) for one in kept}
+            there = frozenset(one.record.field_id for one in self.standing())
+            now = {one.number: reach.touched(one.under(there), indexes) for one in kept}
         except FAILS as error:
             scope.check()
             scope.note(f"{fact.facts.name} can't be read here: {str(error)[:200]}")
             return None
-        return State(sample, reach, indexes, tuple(kept), now)
+        return State(sample, reach, indexes, tuple(kept), now, there)
 
     def _is_doubtful(self, one: Filtered, sample: Sample) -> bool:
         """Whether plain Spark's own answer depends on what is left out, so that nothing is."""
@@ -245,9 +250,9 @@ class FactAccess:
         for one in state.filtered:
             scope.check()
             now = state.now[one.number]
-            if not now.bytes or not ids <= named_fields(one.own):
+            if not now.bytes or not ids <= one.fields:
                 continue
-            then = state.reach.touched(one.own, indexes)
+            then = state.reach.touched(one.under(state.there | ids), indexes)
             left = share(now, then, whole=state.sample.whole)
             if left > _SHARE_MAX:
                 continue

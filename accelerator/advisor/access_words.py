@@ -63,7 +63,7 @@ class AccessWords:
         ordered = sorted(chosen, key=lambda one: (-self._shares.gain(one.option), one.option.name))
         for access in ordered:
             for planned in access.planned:
-                needs = ()
+                needs = tuple[str, ...]()
                 relate = access.relates.get(planned.column.field_id)
                 if relate is not None:
                     key = f"{access.fact.facts.uuid} {relate.name}"
@@ -151,8 +151,8 @@ class AccessWords:
             table_uuid=fact.facts.uuid,
             cube="",
             ddl=ddl,
-            reason=f"{runs} statements of {len(shapes)} shapes would read about {middle:.0%} of what"
-            " they read now; it rewrites the table, so it's applied by its id alone",
+            reason=f"{runs} statements of {len(shapes)} shapes would read about {middle:.0%} of the"
+            " bytes that they read now; it rewrites the table, so it's applied by its id alone",
             gain_ms=gain,
             gain_share=self._shares.part(gain),
             build_s=ordered.option.build_s,

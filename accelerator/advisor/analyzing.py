@@ -15,10 +15,10 @@ from accelerator.advisor.access import FactAccess
 from accelerator.advisor.advice import Advice
 from accelerator.advisor.asked import Asked, Reading
 from accelerator.advisor.candidates import Candidate, base
-from accelerator.advisor.choose import choose
+from accelerator.advisor.choose import Option, choose, saved
 from accelerator.advisor.gains import Rates, per_day
 from accelerator.advisor.offers import FactOffers, Scope
-from accelerator.advisor.orders import FactOrder
+from accelerator.advisor.orders import FactOrder, Ordered
 from accelerator.advisor.recommending import Choosable, Recommending
 from accelerator.advisor.sharing import Shares
 from accelerator.advisor.workload import Workload, logged, now_utc
@@ -144,9 +144,8 @@ class _Analysis:
                 pinned[fact] = table
                 offers += self._access(scope, table, asked, len(blocks))
             blocks += asked
-        choice = choose([one.option for one in offers], budget.bytes, budget.build_minutes * 60)
-        chosen = [one.option for one in offers if one.option.name in choice.names]
         total = sum(per_day(scope.rates.now_ms(one), one.weight, workload.days) for one in blocks)
+        chosen = self._chosen(offers)
         registry = services.store.registry()
         shares = Shares(chosen, blocks, total)
         said = Recommending(offers, shares, registry, pinned, budget.keep_days)
@@ -159,11 +158,30 @@ class _Analysis:
             statements=workload.statements,
             days=budget.days,
             total_ms=total,
-            served_ms=choice.saved,
+            served_ms=saved(chosen),
             left_out=understood.left_out,
             notes=tuple(self._notes[:_NOTES_MAX]),
             recommendations=tuple(said.all()),
         )
+
+    def _chosen(self, offers: Sequence[Choosable]) -> list[Option]:
+        """The best choice; orders come last, for what they spare beside all others.
+
+        An order takes no bytes, but it rewrites the table: what an index spares as well, an order
+        isn't advised for.
+        """
+        most, left_s = self._budget.bytes, self._budget.build_minutes * 60
+        others = [one.option for one in offers if not isinstance(one, Ordered)]
+        names = choose(others, most, left_s).names
+        chosen = [one for one in others if one.name in names]
+        left_s -= sum(one.build_s for one in chosen)
+        ordered = [one for one in offers if isinstance(one, Ordered)]
+        for one in sorted(ordered, key=lambda o: (-saved([o.option]), o.option.name)):
+            more = saved([*chosen, one.option]) - saved(chosen)
+            if one.option.build_s <= left_s and one.pays(more):
+                chosen.append(one.option)
+                left_s -= one.option.build_s
+        return chosen
 
     def _access(
         self, scope: Scope, fact: PinnedTable, asked: Sequence[Asked], first: int
@@ -181,8 +199,9 @@ class _Analysis:
         """The table of that uuid at its newest state; None where it's gone."""
         names = {one.parts for each in asked for one in each.pinned if one.facts.uuid == fact}
         registry = self._services.store.registry()
-        records = [*registry.cubes.values(), *registry.indexes.values()]
-        names |= {parts_of(one.table) for one in records if one.table_uuid == fact}
+        cubes, indexes = registry.cubes.values(), registry.indexes.values()
+        names |= {parts_of(one.table) for one in cubes if one.table_uuid == fact}
+        names |= {parts_of(one.table) for one in indexes if one.table_uuid == fact}
         found = (self._pin.pinned(name) for name in sorted(names))
         return next((one for one in found if one is not None and one.facts.uuid == fact), None)
 

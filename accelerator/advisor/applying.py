@@ -7,7 +7,7 @@ index's column and kind, of a relate column's path, of an order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -381,9 +381,8 @@ class _Applying:
         if str(column.id) != self._one.object_id:
             raise self._another(f"the relate column {statement.name}")
         key = fact.facts.uuid, column.id
-        records: Sequence = [
-            o for o in self._registry().indexes.values() if (o.table_uuid, o.field_id) == key
-        ]
+        every = self._registry().indexes.values()
+        records = [one for one in every if (one.table_uuid, one.field_id) == key]
         self._check(used_digest(records))
         self._execute(statement)
 

@@ -8,7 +8,7 @@ planned. What may raise an error prunes nothing, so nothing is said of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from accelerator.advisor.asked import Asked
 from accelerator.errors import AcceleratorError
+from accelerator.iceberg import PinnedTable
 from accelerator.number_ranges import range_of
 from accelerator.pruning import question_of
 from accelerator.relate.path import Path, check, path_of
@@ -34,7 +35,7 @@ from rewrite.relate import pushed
 from rewrite.words import bare
 
 if TYPE_CHECKING:
-    from accelerator.iceberg import Pin, PinnedTable
+    from accelerator.iceberg import Pin
     from accelerator.services import Services
 
 FAILS = (AcceleratorError, DeclinedError, OSError, ValueError, KeyError, pa.ArrowException)
@@ -42,6 +43,8 @@ FAILS = (AcceleratorError, DeclinedError, OSError, ValueError, KeyError, pa.Arro
 BLOCKS_MAX = 300
 """Of one fact, those that take longest: each is judged with each index that may be made."""
 _RELATES_MAX = 12
+_Named = tuple[str, int, tuple[Key, ...]]
+"""A dimension's uuid, an attribute's field id, and by what the fact is joined with it."""
 _FIRST_ID = -(1 << 40)
 """Ids of relate columns that may be added; those that there are have smaller numbers."""
 
@@ -50,17 +53,30 @@ _FIRST_ID = -(1 << 40)
 class Filtered:
     """A block, numbered among its fact's, and what each row of the fact satisfies that counts.
 
-    `own` are over columns of the fact; of relate columns these have negative ids.
+    `own` are over columns of the fact; of relate columns these have negative ids. `keyed` hold by
+    what is left of a dimension's keys: a statement looks for these where an index is on the fact's
+    key, whose field id stands before each.
     """
 
     number: int
     asked: Asked
     own: tuple[Expr, ...]
+    keyed: tuple[tuple[int, Expr], ...] = ()
 
     def asks(self) -> Iterator[tuple[Column, Question]]:
         """The questions that its predicates put to single columns."""
-        for expr in self.own:
+        for expr in (*self.own, *(one for _, one in self.keyed)):
             yield from questions(expr)
+
+    def under(self, indexed: Collection[int]) -> tuple[Expr, ...]:
+        """What holds of its rows, as a statement knows it with indexes on these fields."""
+        return tuple(dict.fromkeys((*self.own, *(e for key, e in self.keyed if key in indexed))))
+
+    @property
+    def fields(self) -> frozenset[int]:
+        """Ids of the fields that stand in its predicates."""
+        every = (*self.own, *(one for _, one in self.keyed))
+        return frozenset(c.field_id for expr in every for c in columns(expr))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,35 +141,38 @@ class Filters:
     def of(self, asked: Sequence[Asked]) -> list[Filtered]:
         """Those with predicates, in their order; what may be related is known then."""
         self._find_possible(asked)
-        found = []
+        found = list[Filtered]()
         for number, one in enumerate(asked):
             if len(found) >= BLOCKS_MAX:
                 break
-            own = self._own(one)
-            if any(True for expr in own for _ in questions(expr)):
-                found.append(Filtered(number, one, own))
+            filtered = self._filtered(number, one)
+            if any(True for _ in filtered.asks()):
+                found.append(filtered)
         return found
 
-    def _own(self, one: Asked) -> tuple[Expr, ...]:
+    def _filtered(self, number: int, one: Asked) -> Filtered:
         block = one.block
         fact = occurrence_of(block, self.fact.facts.uuid)
         known = range_of(one.pinned)
         if fact is None or unsafe(block.conditions, lambda c: raises_nothing(c, known)) is not None:
-            return ()
+            return Filtered(number, one, ())
         own = [c for c in block.conjuncts if occurrences(c) == {fact}]
         if len(block.occurrences) == 1:
-            return tuple(own)
+            return Filtered(number, one, tuple(own))
         related = [path.column.related for path in self.relates.values()]
         told = pushed(block, fact, [*related, *(p.path.column.related for p in self._new())])
-        own += told.conjuncts
         through = {o for number in self.relates for o in told.through.get(number, ())}
         keys = {c.field_id for c in self.fact.facts.columns}
+        keyed = list[tuple[int, Expr]]()
         try:
-            engine = self._services
-            own += key_predicates(block, fact, one.pinned, keys, through, lambda: engine.duckdb)
+            services = self._services
+            for expr in key_predicates(
+                block, fact, one.pinned, keys, through, lambda: services.duckdb
+            ):
+                keyed += [(column.field_id, expr) for column in columns(expr)]
         except FAILS:  # a dimension that can't be read here says nothing
             pass
-        return tuple(dict.fromkeys(own))
+        return Filtered(number, one, tuple(dict.fromkeys((*own, *told.conjuncts))), tuple(keyed))
 
     def _new(self) -> Sequence[Possible]:
         return tuple(self.possible.values())
@@ -161,8 +180,8 @@ class Filters:
     # Relate columns that may be added.
 
     def _find_possible(self, asked: Sequence[Asked]) -> None:
-        weights: dict[tuple[object, ...], float] = {}
-        found: dict[tuple[object, ...], tuple[PinnedTable, Column, tuple[Key, ...]]] = {}
+        weights = dict[_Named, float]()
+        found = dict[_Named, tuple[PinnedTable, Column, tuple[Key, ...]]]()
         for one in asked:
             fact = occurrence_of(one.block, self.fact.facts.uuid)
             for table, attribute, keys in () if fact is None else _attributes(one, fact):
@@ -284,8 +303,3 @@ def _keys(block: Block, fact: int, other: int) -> tuple[Key, ...]:
     if any(not joins_by_identity(a.type or "", b.type or "") for a, b in ordered):
         return ()
     return tuple(Key(0, Field(a.field_id, a.name), Field(b.field_id, b.name)) for a, b in ordered)
-
-
-def named_fields(exprs: Sequence[Expr]) -> set[int]:
-    """Ids of the fields that stand in the predicates."""
-    return {c.field_id for expr in exprs for c in columns(expr)}

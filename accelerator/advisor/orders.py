@@ -44,12 +44,20 @@ _KINDS = frozenset({"BITMAP", "RANGE"})
 
 @dataclass(frozen=True)
 class Ordered:
-    """An option: the order, and what each of the fact's blocks reads then, as a share of now."""
+    """An option: the order, and what each of the fact's blocks reads then, as a share of now.
+
+    `total` is what the fact's filtered statements take in a day.
+    """
 
     option: Option
     fact: PinnedTable
     order: Order
     leaves: Mapping[int, float]
+    total: float
+
+    def pays(self, ms: float) -> bool:
+        """Whether so much that it spares in a day is worth the rewrite."""
+        return ms >= GAIN_MIN * self.total and ms * PAYS_DAYS > self.option.build_s * 1000
 
 
 class FactOrder:
@@ -96,7 +104,7 @@ class FactOrder:
             able = {column.field_id for column, question in one.asks() if _is_ordered(question)}
             for number in able:
                 weights[number] = weights.get(number, 0.0) + takes
-        found = {}
+        found = dict[int, OrderKey]()
         for number in sorted(weights, key=lambda one: (-weights[one], one)):
             key = self._key(number)
             if key is not None and len(found) < KEYS_MAX:
@@ -156,7 +164,7 @@ class FactOrder:
         """None where it doesn't surely pay."""
         scope, keys = self._scope, self._keys(state)
         scope.check()
-        shares = values.touched(layout, parts, [one.own for one in state.filtered])
+        shares = values.touched(layout, parts, [one.under(state.there) for one in state.filtered])
         gains, leaves = dict[int, float](), dict[int, float]()
         lost = total = 0.0
         for one, then in zip(state.filtered, shares, strict=True):
@@ -176,19 +184,21 @@ class FactOrder:
         gained = sum(gains.values())
         net = gained - lost
         seconds = order_seconds(state.sample.of_bytes, is_used=self._is_used())
-        if net < GAIN_MIN * total or net * PAYS_DAYS <= seconds * 1000:
+        if net <= 0:
             return None
         saves = {number: ms * net / gained for number, ms in gains.items()}
         order = Order(
             self._fact.facts.uuid, layout.curve, tuple(keys[number] for number in layout.keys)
         )
         option = Option(f"{self._fact.facts.uuid} order", 0.0, seconds, saves)
-        return Ordered(option, self._fact, order, leaves)
+        found = Ordered(option, self._fact, order, leaves, total)
+        return found if found.pays(net) else None
 
     def _is_used(self) -> bool:
         uuid, registry = self._fact.facts.uuid, self._scope.services.store.registry()
-        records = [*registry.cubes.values(), *registry.indexes.values()]
-        return any(one.table_uuid == uuid for one in records)
+        return any(one.table_uuid == uuid for one in registry.cubes.values()) or any(
+            one.table_uuid == uuid for one in registry.indexes.values()
+        )
 
 
 def _is_ordered(question: Question) -> bool:

@@ -129,6 +129,10 @@ class Kept(IndexFiles):
         self.data[name] = data
         return name
 
+    def under(self, prefix: str) -> Callable[[str, bytes], str]:
+        """What keeps it under a name that begins so."""
+        return lambda name, data: self.write(f"{prefix}/{name}", data)
+
     def failed(self, uri: str, error: Exception) -> None:
         """What can't be read proves nothing; of bytes in memory there's no one to tell."""
 
@@ -224,10 +228,7 @@ class Trial:
             if not any(each.light or each.sidecar for each in indexed):
                 continue
             made = records.Made(files, indexed)
-            prefix = one.name
-            bundle = records.write_bundle(
-                lambda name, data, prefix=prefix: self._kept.write(f"{prefix}/{name}", data), made
-            )
+            bundle = records.write_bundle(self._kept.under(one.name), made)
             dims = () if one.path is None else dimensions_of(one.path)
             record = _record(one, pinned)
             built = tuple(records.segments(record, one.column.type, made, bundle, dims))

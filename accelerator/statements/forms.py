@@ -21,8 +21,8 @@ _CUBES_BUILT = (
 )
 _ADVISED = (
     "id string, action string, table string, cube string, name string, status string,"
-    " gain_ms_per_day double, gain_share double, bytes bigint, build_s double, statements bigint, reason string,"
-    " ddl string, samples array<string>, made time"
+    " gain_ms_per_day double, gain_share double, bytes bigint, build_s double, statements bigint,"
+    " reason string, ddl string, samples array<string>, made time"
 )
 _INDEXES_BUILT = "index string, files bigint, rows bigint, bytes bigint, files_skipped bigint"
 
