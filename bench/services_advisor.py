@@ -187,7 +187,7 @@ class _Advisor:
 
     def _advised(self, name: str, raw: Times, most: int, *, is_first: bool) -> Accelerator:
         session = self._stores.session(name)
-        _log(session, self._statements(), raw)
+        log_of(session, [(sql, raw[query]) for query, sql in self._statements()])
         with self._steps.step(f"Advise cubes of {most / 1e6:.1f} MB, and make them"):
             began = time.perf_counter()
             advice = session.analyze(self._workload.table, bytes=most)
@@ -295,8 +295,11 @@ def _bytes(session: Accelerator) -> int:
     return sum(row["bytes"] or 0 for row in session.query("SHOW CUBES").arrow().to_pylist())
 
 
-def _log(session: Accelerator, statements: Iterator[tuple[str, str]], raw: Times) -> None:
-    """The statements as if they had been asked one after the other, without cubes."""
+def log_of(session: Accelerator, statements: Sequence[tuple[str, float]]) -> None:
+    """The statements as if they had been asked one after the other, without cubes.
+
+    Each with the milliseconds that it took.
+    """
     now = int(time.time() * 1_000_000)
     records = [
         Record(
@@ -305,11 +308,11 @@ def _log(session: Accelerator, statements: Iterator[tuple[str, str]], raw: Times
             state="FINISHED",
             sql=sql,
             process="session",
-            elapsed_ms=raw[name],
-            execution_ms=raw[name],
+            elapsed_ms=ms,
+            execution_ms=ms,
             engine="duckdb",
         )
-        for number, (name, sql) in enumerate(statements)
+        for number, (sql, ms) in enumerate(statements)
     ]
     made = encoded(records, 0)
     path = path_of(made.newest_us, made.oldest_us, "a" * 32, 1)

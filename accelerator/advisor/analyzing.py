@@ -39,10 +39,10 @@ _OfFact = tuple[dict[str, tuple[Candidate, float]], list[Asked]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What all cubes of the analyzed tables may take, and how the log is read.
+    """What all cubes and indexes of the analyzed tables may take, and how the log is read.
 
-    `bytes` of segments, those of existing cubes too; `build_minutes` of builds. The log of the last
-    `days` counts, where a run that is `half_life_days` old counts half. A cube that didn't answer
+    `bytes` of them, those of existing ones too; `build_minutes` of builds and rewrites. The log of
+    the last `days` counts, where a run that is `half_life_days` old counts half. What wasn't of use
     for `keep_days` may be advised away. AdviceError for what can't be.
     """
 
@@ -56,7 +56,7 @@ class Budget:
         """Checks the numbers."""
         if self.bytes <= 0 or not 0 < self.build_minutes < float("inf"):
             raise AdviceError(
-                "the budget is nothing: no cube can be made of it",
+                "the budget is nothing: neither a cube nor an index can be made of it",
                 hint="give bytes and build_minutes above 0, e.g. WITH (bytes = '1GB')",
             )
         times = (self.days, self.half_life_days)

@@ -226,8 +226,10 @@ def _blocks(
     sizes = [_bytes(leaf) for leaf in leaves]
     every = sum(_bytes(leaf) for leaf in plan.leaves()) or 1
     found = []
+    # What was read before is less by now where an index was made since, or the rows were ordered.
+    since = 1.0 if not shape.raw_bytes else min(1.0, every / shape.raw_bytes)
     for leaf, size in zip(leaves, sizes, strict=True):
-        raw_ms = None if shape.raw_ms is None else shape.raw_ms * size / every
+        raw_ms = None if shape.raw_ms is None else shape.raw_ms * since * size / every
         one = Asked(
             shape.key,
             _as_block(leaf.block),

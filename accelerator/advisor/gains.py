@@ -36,13 +36,13 @@ _SETS = frozenset({"set", "bitmap"})
 INDEX_MS = 3.0
 """What a statement takes that an index leaves nothing to read: planning and asking sidecars."""
 _VALUES_PER_S = {
-    "BLOOM": 4e6,
-    "BITMAP": 3e6,
-    "BOUNDS": 20e6,
-    "RANGE": 2e6,
-    "NGRAM_BLOOM": 2e5,
-    "NGRAM_BITMAP": 1.5e5,
-    "TOKEN_BLOOM": 3e5,
+    "BLOOM": 30e6,
+    "BITMAP": 5e6,
+    "BOUNDS": 100e6,
+    "RANGE": 5e6,
+    "NGRAM_BLOOM": 2e6,
+    "NGRAM_BITMAP": 1e6,
+    "TOKEN_BLOOM": 1e6,
     "TOKEN_BITMAP": 2e5,
 }
 """Values that a build takes in, by the index's kind."""
