@@ -38,9 +38,11 @@ PLANNED_MAX = 32
 _PAIRS_MAX = 16
 _SHARE_MAX = 0.75
 """An index that leaves more than that to read isn't offered for a statement."""
-_JOINT = 1.25
+_JOINT = 1.1
 """So many times as much as the better one of them two indexes spare together, to be offered."""
 PAYS_DAYS = 30
+_AS_GOOD, _AS_LARGE = 0.9, 0.5
+"""What spares so much of what another does in so much of its bytes is offered in its place."""
 _TEXT_KINDS = ("NGRAM_BLOOM", "NGRAM_BITMAP")
 
 
@@ -188,7 +190,7 @@ class FactAccess:
             scope.note(f"no index of {self._fact.facts.name} is tried: {str(error)[:200]}")
             return []
         singles = [self._access(state, trial, (one,)) for one in planned if one.name in trial.tried]
-        found = [one for one in singles if one is not None]
+        found = _without_wasteful([one for one in singles if one is not None])
         pairs = [self._access(state, trial, two) for two in self._pairs(found)]
         return [*found, *(p for p in pairs if p is not None and self._is_joint(p, found))]
 
@@ -235,12 +237,19 @@ class FactAccess:
         column = self._column(number)
         if column is None or number in self._fact.fixed_fields:
             return None
+        if kind == "BITMAP" and self._is_nearly_unique(number):
+            return None
         found = Planned(kind, column, self._path(number))
         try:
             _as_it_takes = found.options
         except (NotIndexableError, OptionError):
             return None
         return found
+
+    def _is_nearly_unique(self, number: int) -> bool:
+        """Whether the table's own sketch says that most rows have a value of their own."""
+        known = self._fact.sketched().get(number)
+        return known is not None and known.distinct > self._fact.rows_told / 2
 
     def _access(self, state: State, trial: Trial, planned: tuple[Planned, ...]) -> Access | None:
         """None where it doesn't pay."""
@@ -302,3 +311,17 @@ class FactAccess:
             ms > _JOINT * max((saves.get(number, 0.0) for saves in alone), default=0.0)
             for number, ms in pair.option.saves.items()
         )
+
+
+def _without_wasteful(found: Sequence[Access]) -> list[Access]:
+    """Without single indexes that another one on the column nearly replaces, in half the bytes."""
+
+    def replaces(one: Access, other: Access) -> bool:
+        if one.planned[0].column.field_id != other.planned[0].column.field_id:
+            return False
+        mine, theirs = one.option.saves, other.option.saves
+        alike = sum(min(ms, mine.get(number, 0.0)) for number, ms in theirs.items())
+        smaller = one.option.bytes <= _AS_LARGE * other.option.bytes
+        return smaller and alike >= _AS_GOOD * sum(theirs.values())
+
+    return [other for other in found if not any(replaces(one, other) for one in found)]

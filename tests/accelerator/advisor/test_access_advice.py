@@ -16,10 +16,12 @@ from pyiceberg.types import StringType
 import accelerator
 from accelerator import Accelerator
 from accelerator.advisor.advice import FOLDER, Recommendation
+from accelerator.advisor.applying import apply
 from accelerator.errors import AdviceStaleError, IndexExistsError, IndexNotFoundError
 from accelerator.query_log.encoding import encoded
 from accelerator.query_log.paths import path_of
 from accelerator.query_log.record import Record
+from accelerator.statements.kinds import OptimizeTable
 from tests.support.pristine import Pristine, catalog_of
 
 FILES, EACH = 8, 2_000
@@ -140,6 +142,63 @@ def test_a_range_over_unordered_rows_gets_an_order(acc: Accelerator) -> None:
     shares = [read_share(acc, sql.format(i * 500, i * 500 + 300)) for i in range(20)]
     assert sorted(shares)[10] == pytest.approx(promised, rel=0.5)
     assert advised(acc, bytes=1).get("OPTIMIZE") is None  # nothing is left to gain
+
+
+def test_an_order_is_applied_by_its_id(acc: Accelerator) -> None:
+    """The statement goes to whoever runs statements; the table tells that it's done."""
+    log(acc, *((f"SELECT sum(price) FROM d.f WHERE at < {i}", 2) for i in range(5, 500, 50)))
+    (one,) = advised(acc, bytes=1)["OPTIMIZE"]
+    asked: list[object] = []
+
+    def execute(statement: object) -> pa.Table:
+        asked.append(statement)
+        return pa.table({"files_after": [1]})
+
+    assert apply(acc.services, one.id, None, execute) == [one]
+    assert asked == [OptimizeTable(("lake", "d", "f"), "sort", (("at", False),))]
+    kept = json.dumps({"version": 1, "id": one.digest, "order": "sort", "keys": [{"id": 2}]})
+    catalog = catalog_of(Path(acc.config.warehouse))
+    with catalog.load_table("d.f").transaction() as change:
+        change.set_properties({"accelerator.clustering": kept})
+    catalog.engine.dispose()
+    assert [row["status"] for row in recommendations(acc)] == ["applied"]
+    assert "OPTIMIZE" not in advised(acc, bytes=1)
+
+
+def test_two_indexes_may_leave_out_more_together(acc: Accelerator) -> None:
+    """Each leaves a quarter of the files, both a sixteenth."""
+    sql = "SELECT at FROM d.g WHERE half = {} AND odd = {} AND price >= 0"
+    catalog = catalog_of(Path(acc.config.warehouse))
+    files, each = 16, 500
+    table = pa.table(
+        {
+            "at": pa.array(range(files * each), pa.int64()),
+            "price": pa.array([i % 7 for i in range(files * each)], pa.int64()),
+            **{
+                name: pa.array(
+                    [
+                        {0: 0, 1: 10}.get(i % each, 2 + 2 * (i // each // step % 4))
+                        for i in range(files * each)
+                    ],
+                    pa.int64(),
+                )
+                for name, step in (("half", 4), ("odd", 1))
+            },
+        }
+    )
+    made = catalog.create_table("d.g", table.schema)
+    for file in range(files):
+        made.append(table.slice(file * each, each))
+    catalog.engine.dispose()
+    log(acc, *((sql.format(2 + 2 * (i % 4), 2 + 2 * (i // 4)), 4) for i in range(16)))
+    found = acc.analyze("d.g").recommendations
+    assert [one.action for one in found] == ["CREATE INDEX"] * 2
+    assert {one.ddl.split("(")[1] for one in found} == {"half)", "odd)"}
+    assert all("with the others" in one.reason for one in found)
+    assert found[0].gain_ms == found[1].gain_ms and sum(one.gain_share for one in found) > 0.8
+    acc.apply(table="d.g")
+    left, of = json.loads(acc.explain(sql.format(4, 6), format="json"))["funnel"]["bytes"]
+    assert left / of == pytest.approx(1 / 16, rel=0.2)
 
 
 def _rewrite(acc: Accelerator) -> None:

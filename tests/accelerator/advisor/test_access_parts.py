@@ -76,7 +76,7 @@ words = st.sampled_from(["", "a", "ab", "b", "ß", "zz"])
 @settings(max_examples=60, deadline=None)
 @given(numbers, st.data())
 def test_no_part_with_a_match_is_left_out(values, data):
-    """And of rows sorted by the column a range's parts stand together: they are as few as can be."""
+    """And of rows sorted by the column, hardly a part without one is read."""
     texts = data.draw(st.lists(st.none() | words, min_size=len(values), max_size=len(values)))
     columns = {1: (pa.array(values, pa.int64()), "bigint"), 2: (pa.array(texts), "string")}
     sample = Values(columns)
