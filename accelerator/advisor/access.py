@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from accelerator.advisor.asked import Asked
 from accelerator.advisor.choose import Option, saved
 from accelerator.advisor.filters import FAILS, Filtered, Filters, Possible
 from accelerator.advisor.gains import index_seconds, per_day
-from accelerator.advisor.trial import Planned, Reach, Sample, Touched, Trial, sample_of, share
+from accelerator.advisor.reach import Reach, Touched, share
+from accelerator.advisor.trial import Planned, Sample, Trial, sample_of
 from accelerator.arrow_types import row_width
 from accelerator.relate.stale import PinnedRelate
 from accelerator.survey import Survey
@@ -116,7 +118,8 @@ class FactAccess:
 
     # What there is.
 
-    def standing(self) -> list[Standing]:
+    @cached_property
+    def standing(self) -> tuple[Standing, ...]:
         """Indexes that exist, which take bytes of the budget, whether anybody uses them or not."""
         scope, store = self._scope, self._scope.services.store
         found = []
@@ -127,7 +130,7 @@ class FactAccess:
             droppable = scope.is_unused_index(record)
             option = Option(f"index {name}", size, 0.0, {}, fixed=not droppable)
             found.append(Standing(option, record, droppable))
-        return found
+        return tuple(found)
 
     def _existing(self, sample: Sample) -> TableIndexes | None:
         """The indexes that there are, over the sample."""
@@ -158,7 +161,7 @@ class FactAccess:
             reach = Reach(fact, sample, [c for c in own if c.field_id in named], scope.check)
             indexes = self._existing(sample)
             kept = [one for one in filtered if not self._is_doubtful(one, sample)]
-            there = frozenset(one.record.field_id for one in self.standing())
+            there = frozenset(one.record.field_id for one in self.standing)
             now = {one.number: reach.touched(one.under(there), indexes) for one in kept}
         except FAILS as error:
             scope.check()
@@ -207,7 +210,7 @@ class FactAccess:
             kinds |= {(number, "BOUNDS") for number, _ in kinds if self._lacks_bounds(number)}
             for each in kinds:
                 weights[each] = weights.get(each, 0.0) + takes
-        there = {(o.record.field_id, o.record.kind) for o in self.standing()}
+        there = {(o.record.field_id, o.record.kind) for o in self.standing}
         found = list[Planned]()
         for number, kind in sorted(weights, key=lambda each: (-weights[each], each)):
             planned = self._plan(number, kind)

@@ -189,7 +189,7 @@ class _Analysis:
         """Indexes and the order of a fact: those that exist, and those that may be made."""
         self._check()
         access = FactAccess(scope, fact, asked, first)
-        yield from access.standing()
+        yield from access.standing
         yield from access.offers()
         order = FactOrder(scope, fact, access, first, ROW_GROUP_BYTES).offer()
         if order is not None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from accelerator.advisor.access_words import index_digest, relate_digest, used_digest
 from accelerator.advisor.advice import ACTIONS, Recommendation, newest, read
+from accelerator.advisor.doable import statement_of
 from accelerator.advisor.filters import relate_meaning
 from accelerator.advisor.orders import order_id
 from accelerator.advisor.recommending import digest_of
@@ -40,7 +41,6 @@ from accelerator.maintenance import recycle_bin
 from accelerator.relate.declared import resolved
 from accelerator.relate.path import named
 from accelerator.relate.property import relate_columns
-from accelerator.statements.grammar import parse_statement
 from accelerator.statements.kinds import (
     AddRelateColumn,
     CompactCube,
@@ -62,15 +62,6 @@ if TYPE_CHECKING:
 
 Execute = Callable[[Statement], pa.Table]
 """Runs a statement of ours."""
-Doable = (
-    CreateCube
-    | DropCube
-    | CreateIndex
-    | DropIndex
-    | AddRelateColumn
-    | DropRelateColumn
-    | OptimizeTable
-)
 APPLIED, OPEN = "applied", "open"
 _REBINDS = (UnknownColumnError, DefinitionError, IndexDefinitionError, RelateColumnError)
 """What a statement raises whose names mean something else by now."""
@@ -189,44 +180,6 @@ def apply(
             hint="SHOW RECOMMENDATIONS lists those that are open",
         )
     return done
-
-
-def statement_of(one: Recommendation) -> Doable:
-    """The statement that its DDL is; AdviceStaleError where that isn't what it says it does."""
-    try:
-        found = parse_statement(one.ddl)
-        table = parts_of(one.table)
-    except AcceleratorError as error:
-        raise _damaged(one) from error
-    match one.action, found:
-        case "CREATE CUBE", CreateCube() if found == CreateCube(one.cube, found.select_sql):
-            return found
-        case "DROP CUBE", DropCube() if found == DropCube(one.cube):
-            return found
-        case "CREATE INDEX", CreateIndex() if found == CreateIndex(
-            one.index, table, found.kind, found.column, found.options
-        ):
-            return found
-        case "DROP INDEX", DropIndex() if found == DropIndex(one.index):
-            return found
-        case "ADD RELATE COLUMN", AddRelateColumn() if found == AddRelateColumn(
-            table, found.source, found.equalities, one.relate
-        ):
-            return found
-        case "DROP RELATE COLUMN", DropRelateColumn() if found == DropRelateColumn(
-            table, one.relate
-        ):
-            return found
-        case "OPTIMIZE", OptimizeTable() if found == OptimizeTable(table, found.order, found.keys):
-            return found
-    raise _damaged(one)
-
-
-def _damaged(one: Recommendation) -> AdviceStaleError:
-    return AdviceStaleError(
-        f"the recommendation {one.id} isn't what it was: its DDL does something else",
-        hint="ANALYZE makes it anew",
-    )
 
 
 class _Applying:

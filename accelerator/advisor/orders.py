@@ -131,7 +131,7 @@ class FactOrder:
         """Whether an index that stays tells which files have which of a relate column's values."""
         return any(
             one.record.field_id == number and one.record.kind in _KINDS and not one.droppable
-            for one in self._access.standing()
+            for one in self._access.standing
         )
 
     def _values(self, keys: Mapping[int, OrderKey], state: State) -> Values:

@@ -8,30 +8,23 @@ taken. Nothing of it reaches the store.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from accelerator.advisor.sampling import spread
-from accelerator.iceberg.row_groups import GroupReader
-from accelerator.iceberg.statistics import arrow_kind
 from accelerator.indexing import records
 from accelerator.indexing.probing import IndexFiles, TableIndexes, tables_over
 from accelerator.indexing.work import FileWork, Running, Source, Wanted, index_files
-from accelerator.pruning import judge
 from accelerator.relate.stale import PinnedRelate, dimensions_of, key_columns
 from accelerator.store import IndexRecord, SegmentRecord
-from indexes.bounds import UNKNOWN, ColumnBounds, Flags
 from indexes.kind import Options, Read
 from indexes.kinds import KINDS
-from rewrite.expr import Column, Expr
 
 if TYPE_CHECKING:
     from accelerator.iceberg import LiveFile, PinnedTable
-    from accelerator.iceberg.row_groups import OpenFile
     from accelerator.iceberg.statistics import FileStatistics
     from accelerator.relate.dimensions import Dimensions
     from accelerator.relate.path import Path
@@ -42,6 +35,8 @@ FILES_MAX = 24
 ROWS_MAX = 1_000_000
 """Rows of them together; one file may have more, up to `FILE_ROWS_MAX`."""
 FILE_ROWS_MAX = 8_000_000
+BYTES_MAX = 512 * 1024 * 1024
+"""Of all files that are read, and so of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +89,24 @@ def sample_of(pinned: PinnedTable) -> Sample | None:
     """Files from all over the table; None where none is small enough, or there are none."""
     statistics = pinned.statistics()
     counts = statistics.rows
-    fit = np.flatnonzero((counts > 0) & (counts <= FILE_ROWS_MAX))
+    sizes = statistics.sizes
+    fit = np.flatnonzero((counts > 0) & (counts <= FILE_ROWS_MAX) & (sizes <= BYTES_MAX))
     if not len(fit):
         return None
-    taken, rows = list[int](), 0
+    taken, rows, size = list[int](), 0, 0
     for place in _mixed(spread(len(fit), FILES_MAX)):
         number = int(fit[place])
-        if taken and rows + int(counts[number]) > ROWS_MAX:
+        more, larger = rows + int(counts[number]), size + int(sizes[number])
+        if taken and (more > ROWS_MAX or larger > BYTES_MAX):
             continue
         taken.append(number)
-        rows += int(counts[number])
+        rows, size = more, larger
     chosen = np.zeros(len(counts), dtype=bool)
     chosen[taken] = True
     some = statistics.some(chosen)
     files = some.source.live(np.ones(len(some), dtype=bool))
     of_rows = int(counts[counts > 0].sum())
-    return Sample(some, files, rows, of_rows, int(statistics.sizes.sum()), len(counts))
+    return Sample(some, files, rows, of_rows, int(sizes.sum()), len(counts))
 
 
 def _mixed(places: Sequence[int]) -> list[int]:
@@ -276,111 +273,3 @@ def _record(one: Planned, pinned: PinnedTable) -> IndexRecord:
         created_ms=0,
         options=dict(one.options),
     )
-
-
-# What is read.
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """Bytes of the sample's files that a statement reads, by row groups, of so many files."""
-
-    bytes: float
-    files: int
-
-
-@dataclass(frozen=True, slots=True)
-class _GroupColumn:
-    """A column in the row groups of one file."""
-
-    bounds: ColumnBounds
-    buckets: Mapping[int, Any] = field(default_factory=dict)
-    absences: Sequence[Any] = ()
-
-
-class _Groups:
-    """What a file's footer says of its row groups, as statistics."""
-
-    def __init__(self, opened: OpenFile, named: Mapping[int, Column]) -> None:
-        self._opened, self._named = opened, named
-
-    def __len__(self) -> int:
-        return len(self._opened.groups)
-
-    def column(self, field_id: int, type_: str) -> _GroupColumn:
-        """See `pruning.Statistics`; of relate columns footers say nothing."""
-        known = self._named.get(field_id)
-        if known is not None:
-            return _GroupColumn(self._opened.bounds(known))
-        unknown = np.full(len(self), UNKNOWN)
-        none = pa.nulls(len(self), arrow_kind(type_))
-        return _GroupColumn(ColumnBounds(none, none, unknown, unknown, unknown))
-
-
-class Reach:
-    """How much of a sample statements read: by bounds of files and row groups, and by indexes.
-
-    `named` are the fact's columns that predicates name. Opens the files on being made, and reads
-    their footers; raises as `GroupReader.open`.
-    """
-
-    def __init__(
-        self,
-        pinned: PinnedTable,
-        sample: Sample,
-        named: Sequence[Column],
-        check: Callable[[], None],
-    ) -> None:
-        self._sample = sample
-        self._opened = GroupReader(pinned, named, check).open(sample.files)
-        self._named = {one.field_id: one for one in named}
-        self._groups: dict[tuple[tuple[Expr, ...], int], Flags] = {}
-
-    def touched(self, own: Sequence[Expr], indexes: TableIndexes | None) -> Touched:
-        """What is read under these predicates."""
-        statistics = self._sample.statistics
-        if indexes is None:
-            verdict, selection = judge(own, statistics), None
-        else:
-            verdict = indexes.judged(own, statistics)[0]
-            selection = indexes.selection(own)
-        passes = np.flatnonzero(~verdict.none_true & (statistics.alive != 0))
-        size, files = 0.0, 0
-        for place in passes.tolist():
-            file = self._sample.files[place]
-            chosen = self._may(tuple(own), place).copy()
-            rows = np.array(self._opened[place].groups, dtype=np.int64)
-            groups = None if selection is None else selection.groups(file)
-            if groups is not None and max(groups, default=0) < len(chosen):
-                told = np.zeros(len(chosen), dtype=bool)
-                told[groups] = True
-                chosen &= told
-            if chosen.any():
-                files += 1
-                size += file.size_bytes * int(rows[chosen].sum()) / max(int(rows.sum()), 1)
-        return Touched(size, files)
-
-    def _may(self, own: tuple[Expr, ...], place: int) -> Flags:
-        """Row groups of the file that may hold a match, by its footer."""
-        key = own, place
-        if key not in self._groups:
-            groups = _Groups(self._opened[place], self._named)
-            self._groups[key] = ~judge(own, groups).none_true
-        return self._groups[key]
-
-
-def share(now: Touched, then: Touched, *, whole: bool) -> float:
-    """Which part of the bytes that are read now would be read.
-
-    Of a sample one more file counts as read than was seen: what no file of a few holds, one of many
-    may.
-
-    >>> share(Touched(100.0, 10), Touched(10.0, 1), whole=True)
-    0.1
-    >>> share(Touched(100.0, 10), Touched(0.0, 0), whole=False)
-    0.09090909090909091
-    """
-    if not now.bytes or not now.files:
-        return 1.0
-    more = 0.0 if whole else now.bytes / now.files
-    return min(1.0, (then.bytes + more) / (now.bytes + more))

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from accelerator.advisor.access import kinds_for
 from accelerator.advisor.advice import Advice, Recommendation, decoded, encoded
-from accelerator.advisor.applying import statement_of
+from accelerator.advisor.doable import statement_of
 from accelerator.advisor.filters import questions
 from accelerator.advisor.layouts import PART_ROWS_MIN, Layout, Values, layouts
+from accelerator.advisor.reach import Touched, share
 from accelerator.advisor.recommending import _in_order
-from accelerator.advisor.trial import Touched, share
 from accelerator.errors import AdviceStaleError
 from indexes.kinds import KINDS
 from indexes.question import Among, Compare, IsNull, Like, Tokens, Within
