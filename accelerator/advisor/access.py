@@ -21,10 +21,10 @@ from accelerator.advisor.trial import Planned, Sample, Trial, sample_of
 from accelerator.arrow_types import row_width
 from accelerator.relate.stale import PinnedRelate
 from accelerator.survey import Survey
-from indexes.domains import NotIndexableError
+from indexes.domains import NotIndexableError, domain_of
 from indexes.kind import OptionError
 from indexes.question import Among, IsNull, Like, Question, Tokens
-from rewrite.expr import Column
+from rewrite.expr import Column, columns
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -148,17 +148,18 @@ class FactAccess:
     def _state(self) -> State | None:
         """None where nobody filters, or nothing of the table can be looked at."""
         scope, fact = self._scope, self._fact
-        filtered = self.filters.of(self._asked)
-        if not filtered:
-            return None
         try:
+            filtered = self.filters.of(self._asked)
+            if not filtered:
+                return None
             sample = sample_of(fact)
             if sample is None:
                 scope.note(f"no data file of {fact.facts.name} is small enough to be looked at")
                 return None
             named = {number for one in filtered for number in one.fields}
-            own = [Column(0, c.field_id, c.name, c.type) for c in fact.facts.columns]
-            reach = Reach(fact, sample, [c for c in own if c.field_id in named], scope.check)
+            own = [c for c in fact.facts.columns if c.field_id in named and domain_of(c.type)]
+            read = [Column(0, c.field_id, c.name, c.type) for c in own]
+            reach = Reach(fact, sample, read, scope.check)
             indexes = self._existing(sample)
             kept = [one for one in filtered if not self._is_doubtful(one, sample)]
             there = frozenset(one.record.field_id for one in self.standing)
@@ -172,7 +173,8 @@ class FactAccess:
     def _is_doubtful(self, one: Filtered, sample: Sample) -> bool:
         """Whether plain Spark's own answer depends on what is left out, so that nothing is."""
         asked = Survey(sample.statistics, one.own)
-        return isinstance(asked.believed(one.asked.block.conditions), Declined)
+        real = [e for e in one.own if all(c.field_id > 0 for c in columns(e))]
+        return isinstance(asked.believed(real), Declined)
 
     # What may be made.
 
@@ -204,7 +206,7 @@ class FactAccess:
             takes = one.asked.weight * self._scope.rates.now_ms(one.asked)
             kinds = {
                 (column.field_id, kind)
-                for column, question in one.asks()
+                for column, question in one.asks
                 for kind in kinds_for(question, column.type or "")
             }
             kinds |= {(number, "BOUNDS") for number, _ in kinds if self._lacks_bounds(number)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -63,10 +64,11 @@ class Filtered:
     own: tuple[Expr, ...]
     keyed: tuple[tuple[int, Expr], ...] = ()
 
-    def asks(self) -> Iterator[tuple[Column, Question]]:
+    @cached_property
+    def asks(self) -> tuple[tuple[Column, Question], ...]:
         """The questions that its predicates put to single columns."""
-        for expr in (*self.own, *(one for _, one in self.keyed)):
-            yield from questions(expr)
+        every = (*self.own, *(one for _, one in self.keyed))
+        return tuple(found for expr in every for found in questions(expr))
 
     def under(self, indexed: Collection[int]) -> tuple[Expr, ...]:
         """What holds of its rows, as a statement knows it with indexes on these fields."""
@@ -146,7 +148,7 @@ class Filters:
             if len(found) >= BLOCKS_MAX:
                 break
             filtered = self._filtered(number, one)
-            if any(True for _ in filtered.asks()):
+            if filtered.asks:
                 found.append(filtered)
         return found
 

@@ -38,7 +38,7 @@ KEYS_MAX = 6
 GAIN_MIN = 0.2
 """The part of what a table's filtered statements take that an order has to spare at least."""
 PAYS_DAYS = 30
-_ROWS_MAX = 200_000
+_ROWS_MAX = 100_000
 _KINDS = frozenset({"BITMAP", "RANGE"})
 
 
@@ -87,7 +87,9 @@ class FactOrder:
             self._scope.check()
             self._scope.note(f"no order of {fact.facts.name} is tried: {str(error)[:200]}")
             return None
-        found = [self._simulated(one, values, int(parts), state) for one in layouts(list(keys))]
+        found = [
+            self._simulated(one, keys, values, int(parts), state) for one in layouts(list(keys))
+        ]
         able = [one for one in found if one is not None]
 
         def pays(one: Ordered) -> tuple[float, int]:
@@ -101,7 +103,7 @@ class FactOrder:
         weights: dict[int, float] = {}
         for one in state.filtered:
             takes = one.asked.weight * self._scope.rates.now_ms(one.asked)
-            able = {column.field_id for column, question in one.asks() if _is_ordered(question)}
+            able = {column.field_id for column, question in one.asks if _is_ordered(question)}
             for number in able:
                 weights[number] = weights.get(number, 0.0) + takes
         found = dict[int, OrderKey]()
@@ -138,7 +140,7 @@ class FactOrder:
         """A sample of what statements filter by."""
         scope, fact = self._scope, self._fact
         relates: dict[int, Path] = {n: k.path for n, k in keys.items() if k.path is not None}
-        named = {c.field_id for one in state.filtered for c, _ in one.asks() if c.field_id > 0}
+        named = {c.field_id for one in state.filtered for c, _ in one.asks if c.field_id > 0}
         wanted = {c.field_id: c for c in fact.facts.columns if c.field_id in named}
         by_key = {n: key_columns(path, fact) or [] for n, path in relates.items()}
         wanted |= {c.field_id: c for some in by_key.values() for c in some}
@@ -159,10 +161,15 @@ class FactOrder:
         return Values(found)
 
     def _simulated(
-        self, layout: Layout, values: Values, parts: int, state: State
+        self,
+        layout: Layout,
+        keys: Mapping[int, OrderKey],
+        values: Values,
+        parts: int,
+        state: State,
     ) -> Ordered | None:
         """None where it doesn't surely pay."""
-        scope, keys = self._scope, self._keys(state)
+        scope = self._scope
         scope.check()
         shares = values.touched(layout, parts, [one.under(state.there) for one in state.filtered])
         gains, leaves = dict[int, float](), dict[int, float]()
