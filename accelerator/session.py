@@ -367,12 +367,14 @@ class Accelerator:
         return read(files, since, until, limit)
 
     def analyze(self, table: str | None = None, **budget: float | str) -> Advice:
-        """What the query log advises for a table, or for all: cubes to make, and cubes to drop.
+        """What the query log advises for a table, or for all: what to make, and what to drop.
+
+        These are cubes, indexes, relate columns, and an order of a table's rows.
 
         Nothing is made by it: `apply` does. `budget` are fields of `advisor.analyzing.Budget`:
-        `bytes` and `build_minutes` that all cubes may take, `days` of the log with their
-        `half_life_days`, and `keep_days` for which a cube stays that answers nothing. The advice is
-        kept in the store. AdviceError for a budget that can't be, WorkloadEmptyError where the log
+        `bytes` and `build_minutes` that all of it may take, `days` of the log with their
+        `half_life_days`, and `keep_days` for which stays what isn't used. The advice is kept in the
+        store. AdviceError for a budget that can't be, WorkloadEmptyError where the log
         has nothing of it, UnknownTableError.
         """
         from accelerator.advisor.statements import advised, budget_of
@@ -390,11 +392,11 @@ class Accelerator:
     def apply(self, id: str | None = None, *, table: str | None = None) -> list[Recommendation]:
         """Does the recommendation of that id, or all that are open for the table; those done.
 
-        Dropped cubes go to the recycle bin. AdviceNotFoundError; AdviceStaleError where a table or
-        cube was changed so that it has another meaning; CubeExistsError, CubeNotFoundError; what
-        builds raise.
+        Orders are done by their id alone. Dropped cubes go to the recycle bin. AdviceNotFoundError;
+        AdviceStaleError where a table or cube was changed so that it has another meaning; errors of
+        what exists or is gone by now; what builds and rewrites raise.
         """
-        from accelerator.advisor.statements import apply
+        from accelerator.advisor.applying import apply
         from accelerator.commands import execute
 
         named = None if table is None else parts_of(table)

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.entries import is_draft
@@ -23,7 +23,9 @@ from accelerator.store.files import Files
 from accelerator.store.records import text_of, whole_of
 
 FOLDER = "advice/v1"
-VERSION = 1
+VERSION = 2
+READ = (1, 2)
+"""Versions that are read; the first knew cubes alone."""
 KEPT = 16
 """Files that are kept; older ones go when one is written."""
 _BYTES_MAX = 4 * 1024**2
@@ -35,8 +37,19 @@ _ID = re.compile(r"r[0-9a-f]{12}", re.ASCII)
 _FORMAT = "%Y%m%dT%H%M%S%f"
 _log = logging.getLogger("accelerator")
 
-Action = Literal["CREATE CUBE", "DROP CUBE"]
-ACTIONS: tuple[Action, ...] = ("CREATE CUBE", "DROP CUBE")
+Action = Literal[
+    "CREATE CUBE",
+    "ADD RELATE COLUMN",
+    "CREATE INDEX",
+    "OPTIMIZE",
+    "DROP CUBE",
+    "DROP INDEX",
+    "DROP RELATE COLUMN",
+]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+"""In the order in which they're done; a relate column is there before an index on it."""
+_FIRST: tuple[Action, ...] = ("CREATE CUBE", "DROP CUBE")
+_NEEDS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +59,12 @@ class Recommendation:
     `table` is the fact's full name. `gain_ms` is what it spares in a day beside the others that are
     advised, `gain_share` its part of all that the workload takes. `bytes` and `build_s` are what it
     takes, of a drop what it frees. `statements` are finished runs that it serves, some of their
-    texts `samples`. `cube_id` is that of a cube to drop, `digest` that of the meaning of one to
-    create.
+    texts `samples`. `cube_id` is that of a cube to drop, `digest` that of the meaning of what is to
+    be made: a cube, an index, a relate column or an order.
+
+    Of these `cube`, `index` and `relate` name the one that it's about, the others are empty.
+    `object_id` is that of an index or relate column to drop. `needs` are ids of others that come
+    first: the relate column that an index is on.
     """
 
     id: str
@@ -65,6 +82,15 @@ class Recommendation:
     samples: tuple[str, ...] = ()
     cube_id: str = ""
     digest: str = ""
+    index: str = ""
+    relate: str = ""
+    object_id: str = ""
+    needs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Of the cube, index or relate column that it's about; empty of an order."""
+        return self.cube or self.index or self.relate
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +129,11 @@ def encoded(advice: Advice) -> bytes:
 def decoded(data: bytes) -> Advice:
     """The inverse of `encoded`; ValueError, TypeError or LookupError for anything else."""
     raw = json.loads(data)
-    if raw["version"] != VERSION:
-        raise ValueError(f"version {str(raw['version'])[:20]}")
+    version = raw["version"]
+    if isinstance(version, bool) or version not in READ:
+        raise ValueError(f"version {str(version)[:20]}")
+    items = _some(raw["recommendations"], list)
+    read_one = _of_cubes if version == 1 else _recommendation
     return Advice(
         made_ms=_count(raw["made_ms"], 253_402_300_799_999),
         scope=_text(raw["scope"], 128),
@@ -117,8 +146,16 @@ def decoded(data: bytes) -> Advice:
         served_ms=_number(raw["served_ms"]),
         left_out={_text(k, 128): _count(v) for k, v in _some(raw["left_out"], dict).items()},
         notes=tuple(_text(one, 1024) for one in _some(raw["notes"], list)),
-        recommendations=tuple(_recommendation(one) for one in _some(raw["recommendations"], list)),
+        recommendations=tuple(map(read_one, items)),
     )
+
+
+def _of_cubes(raw: Mapping[str, Any]) -> Recommendation:
+    """One of the first version, which has cubes alone."""
+    if raw["action"] not in _FIRST:
+        raise ValueError("an action that isn't known")
+    later: dict[str, Any] = {"index": "", "relate": "", "object_id": "", "needs": []}
+    return _recommendation({**raw, **later})
 
 
 def _recommendation(raw: Mapping[str, Any]) -> Recommendation:
@@ -129,6 +166,9 @@ def _recommendation(raw: Mapping[str, Any]) -> Recommendation:
     samples = raw["samples"]
     if not isinstance(samples, list) or len(samples) > _SAMPLES_MAX:
         raise ValueError("too many samples")
+    needs = _some(raw["needs"], list)
+    if len(needs) > _NEEDS_MAX or any(_ID.fullmatch(_text(one, 32)) is None for one in needs):
+        raise ValueError("ids that can't be")
     return Recommendation(
         id=raw["id"],
         action=raw["action"],
@@ -145,6 +185,10 @@ def _recommendation(raw: Mapping[str, Any]) -> Recommendation:
         samples=tuple(map(_text, samples)),
         cube_id=_text(raw["cube_id"], 128),
         digest=_text(raw["digest"], 128),
+        index=_text(raw["index"], 1024),
+        relate=_text(raw["relate"], 1024),
+        object_id=_text(raw["object_id"], 128),
+        needs=tuple(needs),
     )
 
 

@@ -6,25 +6,29 @@ budgets. What was left out, and why, is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from accelerator.advisor.access import FactAccess
 from accelerator.advisor.advice import Advice
 from accelerator.advisor.asked import Asked, Reading
 from accelerator.advisor.candidates import Candidate, base
-from accelerator.advisor.choose import choose
+from accelerator.advisor.choose import Option, choose, saved
 from accelerator.advisor.gains import Rates, per_day
-from accelerator.advisor.offers import FactOffers, Offer, Scope
-from accelerator.advisor.recommending import Recommending
+from accelerator.advisor.offers import FactOffers, Scope
+from accelerator.advisor.orders import FactOrder, Ordered
+from accelerator.advisor.recommending import Choosable, Recommending
+from accelerator.advisor.sharing import Shares
 from accelerator.advisor.workload import Workload, logged, now_utc
+from accelerator.clustering.ordering import ROW_GROUP_BYTES
 from accelerator.errors import AdviceError, UnknownTableError, WorkloadEmptyError
+from accelerator.iceberg import PinnedTable
 from rewrite.block import Block
-from rewrite.dotted import joined
+from rewrite.dotted import joined, parts_of
 
 if TYPE_CHECKING:
-    from accelerator.iceberg import PinnedTable
     from accelerator.services import Services
 
 _NOTES_MAX = 50
@@ -35,10 +39,10 @@ _OfFact = tuple[dict[str, tuple[Candidate, float]], list[Asked]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What all cubes of the analyzed tables may take, and how the log is read.
+    """What all cubes and indexes of the analyzed tables may take, and how the log is read.
 
-    `bytes` of segments, those of existing cubes too; `build_minutes` of builds. The log of the last
-    `days` counts, where a run that is `half_life_days` old counts half. A cube that didn't answer
+    `bytes` of them, those of existing ones too; `build_minutes` of builds and rewrites. The log of
+    the last `days` counts, where a run that is `half_life_days` old counts half. What wasn't of use
     for `keep_days` may be advised away. AdviceError for what can't be.
     """
 
@@ -52,7 +56,7 @@ class Budget:
         """Checks the numbers."""
         if self.bytes <= 0 or not 0 < self.build_minutes < float("inf"):
             raise AdviceError(
-                "the budget is nothing: no cube can be made of it",
+                "the budget is nothing: neither a cube nor an index can be made of it",
                 hint="give bytes and build_minutes above 0, e.g. WITH (bytes = '1GB')",
             )
         times = (self.days, self.half_life_days)
@@ -122,11 +126,12 @@ class _Analysis:
         understood = Reading(services).understood(workload, self._check)
         scope = self._scope(workload)
         by_fact = self._by_fact(understood.blocks, scope)
-        facts = [*sorted(by_fact), *sorted(self._facts_with_cubes() - by_fact.keys())]
+        facts = [*sorted(by_fact), *sorted(self._facts_in_use() - by_fact.keys())]
         self._check_any(workload, facts)
         self._tell(workload, understood.left_out)
-        blocks: list[Asked] = []
-        offers: list[Offer] = []
+        blocks = list[Asked]()
+        offers = list[Choosable]()
+        pinned = dict[str, PinnedTable]()
         for fact in facts:
             bases, asked = by_fact.get(fact, ({}, []))
             of_fact = FactOffers(scope, fact, asked, len(blocks))
@@ -134,12 +139,16 @@ class _Analysis:
             offers += existing
             if bases:
                 offers += of_fact.new(bases, existing)
+            table = self._pinned_fact(fact, asked)
+            if table is not None:
+                pinned[fact] = table
+                offers += self._access(scope, table, asked, len(blocks))
             blocks += asked
-        choice = choose([one.option for one in offers], budget.bytes, budget.build_minutes * 60)
-        chosen = [one for one in offers if one.option.name in choice.names]
         total = sum(per_day(scope.rates.now_ms(one), one.weight, workload.days) for one in blocks)
+        chosen = self._chosen(offers)
         registry = services.store.registry()
-        said = Recommending(offers, chosen, blocks, total, registry, budget.keep_days)
+        shares = Shares(chosen, blocks, total)
+        said = Recommending(offers, shares, registry, pinned, budget.keep_days)
         return Advice(
             made_ms=int(self._now.timestamp() * 1000),
             scope="" if self._table is None else self._table.facts.uuid,
@@ -149,11 +158,52 @@ class _Analysis:
             statements=workload.statements,
             days=budget.days,
             total_ms=total,
-            served_ms=choice.saved,
+            served_ms=saved(chosen),
             left_out=understood.left_out,
             notes=tuple(self._notes[:_NOTES_MAX]),
             recommendations=tuple(said.all()),
         )
+
+    def _chosen(self, offers: Sequence[Choosable]) -> list[Option]:
+        """The best choice; orders come last, for what they spare beside all others.
+
+        An order takes no bytes, but it rewrites the table: what an index spares as well, an order
+        isn't advised for.
+        """
+        most, left_s = self._budget.bytes, self._budget.build_minutes * 60
+        others = [one.option for one in offers if not isinstance(one, Ordered)]
+        names = choose(others, most, left_s).names
+        chosen = [one for one in others if one.name in names]
+        left_s -= sum(one.build_s for one in chosen)
+        ordered = [one for one in offers if isinstance(one, Ordered)]
+        for one in sorted(ordered, key=lambda o: (-saved([o.option]), o.option.name)):
+            more = saved([*chosen, one.option]) - saved(chosen)
+            if one.option.build_s <= left_s and one.pays(more):
+                chosen.append(one.option)
+                left_s -= one.option.build_s
+        return chosen
+
+    def _access(
+        self, scope: Scope, fact: PinnedTable, asked: Sequence[Asked], first: int
+    ) -> Iterator[Choosable]:
+        """Indexes and the order of a fact: those that exist, and those that may be made."""
+        self._check()
+        access = FactAccess(scope, fact, asked, first)
+        yield from access.standing
+        yield from access.offers()
+        order = FactOrder(scope, fact, access, first, ROW_GROUP_BYTES).offer()
+        if order is not None:
+            yield order
+
+    def _pinned_fact(self, fact: str, asked: Sequence[Asked]) -> PinnedTable | None:
+        """The table of that uuid at its newest state; None where it's gone."""
+        names = {one.parts for each in asked for one in each.pinned if one.facts.uuid == fact}
+        registry = self._services.store.registry()
+        cubes, indexes = registry.cubes.values(), registry.indexes.values()
+        names |= {parts_of(one.table) for one in cubes if one.table_uuid == fact}
+        names |= {parts_of(one.table) for one in indexes if one.table_uuid == fact}
+        found = (self._pin.pinned(name) for name in sorted(names))
+        return next((one for one in found if one is not None and one.facts.uuid == fact), None)
 
     def _scope(self, workload: Workload) -> Scope:
         return Scope(
@@ -163,14 +213,17 @@ class _Analysis:
             rates=Rates.of(workload),
             now=self._now,
             keep=timedelta(days=self._budget.keep_days),
+            counts=timedelta(days=self._budget.days),
             note=self._note,
             check=self._check,
             tag=self._tag,
         )
 
-    def _facts_with_cubes(self) -> set[str]:
+    def _facts_in_use(self) -> set[str]:
+        """Tables that have cubes or indexes, which may be advised away."""
         registry = self._services.store.registry()
         found = {one.table_uuid for one in registry.cubes.values()}
+        found |= {one.table_uuid for one in registry.indexes.values()}
         return found if self._table is None else found & {self._table.facts.uuid}
 
     def _check_any(self, workload: Workload, facts: Sequence[str]) -> None:
@@ -182,7 +235,7 @@ class _Analysis:
         if not facts:
             name = "a table" if self._table is None else self._table.facts.name
             raise WorkloadEmptyError(
-                f"no query of the log makes groups of {name} that a cube could keep",
+                f"no query of the log makes groups of {name}, or filters it",
                 hint="SHOW QUERIES lists what it has; EXPLAIN says what a cube could answer of it",
             )
 
@@ -209,19 +262,29 @@ class _Analysis:
             own = replace(one, block=_in_full(one.block, one.pinned))
             candidate = base(own.block, [table.rows_told for table in one.pinned], scope.bind)
             if candidate is None:
-                lost += one.runs
-                continue
-            fact = candidate.cube.fact.uuid
-            if wanted not in (None, fact):
+                lost += 0 if own.block.rows else one.runs
+                fact = _largest(own)
+            else:
+                fact = candidate.cube.fact.uuid
+            if fact is None or wanted not in (None, fact):
                 continue
             bases, asked = found.setdefault(fact, ({}, []))
-            known = bases.get(candidate.name, (candidate, 0.0))
-            takes = one.weight * scope.rates.now_ms(one)
-            bases[candidate.name] = known[0], known[1] + takes
+            if candidate is not None:
+                known = bases.get(candidate.name, (candidate, 0.0))
+                takes = one.weight * scope.rates.now_ms(one)
+                bases[candidate.name] = known[0], known[1] + takes
             asked.append(own)
         if lost:
             self._note(f"{lost} statements have a part that no cube could answer")
         return found
+
+
+def _largest(one: Asked) -> str | None:
+    """The largest of its tables that no join pads, of which something may be left out."""
+    able = [o for o in one.block.occurrences if o.index not in one.block.null_supplied]
+    if not able or not one.block.conditions:
+        return None
+    return max(able, key=lambda o: (one.pinned[o.index].rows_told, -o.index)).table.uuid
 
 
 def _in_full(block: Block, pinned: Sequence[PinnedTable]) -> Block:

@@ -1,4 +1,4 @@
-"""What a cube could answer of a workload: the blocks of its statements, each with what it takes.
+"""What could be spared of a workload: the blocks of its statements, each with what it takes.
 
 A text is planned as if there were no cube and every row might be read here, so that large tables
 have blocks too. Nothing runs, and what can't be read or planned is counted with its reason.
@@ -31,6 +31,7 @@ from rewrite.dotted import parts_of
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import uses
 from rewrite.reason import DeclinedError
+from rewrite.row_block import RowBlock
 
 if TYPE_CHECKING:
     from accelerator.iceberg import PinnedTable
@@ -104,7 +105,7 @@ class Reading:
     def understood(self, workload: Workload, check: Callable[[], None]) -> Understood:
         """The blocks of all shapes; `check` is asked before each of them whether to go on."""
         left_out = Counter(workload.left_out)
-        blocks: list[Asked] = []
+        blocks = list[Asked]()
         for shape in workload.shapes:
             check()
             found, why = self._of_shape(shape)
@@ -122,7 +123,7 @@ class Reading:
             except _NotUnderstoodError as error:
                 why = why or str(error)
                 continue
-            leaves = [leaf for leaf in plan.leaves() if _is_aggregated(leaf)]
+            leaves = [leaf for leaf in plan.leaves() if _counts(leaf)]
             if leaves:
                 read.append((sample, plan, leaves))
             else:
@@ -200,9 +201,22 @@ class _NotUnderstoodError(Exception):
     """A text gives no plan; the message is a code."""
 
 
-def _is_aggregated(leaf: Leaf) -> bool:
-    """Whether it's groups that read files: what manifests tell costs nothing."""
-    return isinstance(leaf.block, Block) and not leaf.block.rows and leaf.reads_rows()
+def _counts(leaf: Leaf) -> bool:
+    """Whether it reads files for groups, or for rows of which some are left out.
+
+    What manifests tell costs nothing, and all rows of a table are read whatever there is.
+    """
+    is_rows = isinstance(leaf.block, RowBlock) or leaf.block.rows
+    return leaf.reads_rows() and (not is_rows or bool(leaf.block.conjuncts))
+
+
+def _as_block(block: Block | RowBlock) -> Block:
+    """Rows of one table as rows of a join of one table."""
+    if isinstance(block, Block):
+        return block
+    own = block.occurrence
+    made = Block((own,), (), block.conjuncts, (), block.outputs, None, block.order, None, False)
+    return replace(made, limit=block.limit, rows=True)
 
 
 def _blocks(
@@ -212,13 +226,13 @@ def _blocks(
     sizes = [_bytes(leaf) for leaf in leaves]
     every = sum(_bytes(leaf) for leaf in plan.leaves()) or 1
     found = []
+    # What was read before is less by now where an index was made since, or the rows were ordered.
+    since = 1.0 if not shape.raw_bytes else min(1.0, every / shape.raw_bytes)
     for leaf, size in zip(leaves, sizes, strict=True):
-        if not isinstance(leaf.block, Block):
-            continue
-        raw_ms = None if shape.raw_ms is None else shape.raw_ms * size / every
+        raw_ms = None if shape.raw_ms is None else shape.raw_ms * since * size / every
         one = Asked(
             shape.key,
-            leaf.block,
+            _as_block(leaf.block),
             _tables(leaf),
             sample.sql,
             weight,

@@ -165,7 +165,7 @@ def answers(
     """The blocks that the cube answers, by their numbers; `holds` says whether its needs do."""
     found = []
     for number, one in enumerate(asked):
-        if cube.fact.uuid not in one.block.tables:
+        if one.block.rows or cube.fact.uuid not in one.block.tables:
             continue
         try:
             proof = match(one.block, cube)

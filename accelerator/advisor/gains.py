@@ -33,6 +33,21 @@ _RUN_BITS = 8.0
 _NUMBER, _ITEMS = 8, 3
 """Bytes of a value that a sketch or a set keeps; how many of its size a sketch holds."""
 _SETS = frozenset({"set", "bitmap"})
+INDEX_MS = 3.0
+"""What a statement takes that an index leaves nothing to read: planning and asking sidecars."""
+_VALUES_PER_S = {
+    "BLOOM": 30e6,
+    "BITMAP": 5e6,
+    "BOUNDS": 100e6,
+    "RANGE": 5e6,
+    "NGRAM_BLOOM": 2e6,
+    "NGRAM_BITMAP": 1e6,
+    "TOKEN_BLOOM": 1e6,
+    "TOKEN_BITMAP": 2e5,
+}
+"""Values that a build takes in, by the index's kind."""
+_SPARK_S, _REWRITTEN_PER_S = 10.0, 8e6
+"""Of a rewrite in an order: to begin with, and bytes of data files."""
 
 
 def cube_bytes(
@@ -80,6 +95,17 @@ def build_seconds(cube: CubeDefinition, cells: int, pinned: Sequence[PinnedTable
     return _BUILD_S + read / _READ_PER_S + cells / _CELLS_PER_S
 
 
+def index_seconds(kind: str, rows: float, column_bytes: float) -> float:
+    """Of a build over so many rows, of which a column of so many bytes is read."""
+    return _BUILD_S + column_bytes / _READ_PER_S + rows / _VALUES_PER_S[kind]
+
+
+def order_seconds(table_bytes: float, *, is_used: bool) -> float:
+    """Of a rewrite; `is_used`: cubes or indexes tell of its files, and are built anew."""
+    again = table_bytes / _READ_PER_S if is_used else 0.0
+    return _SPARK_S + table_bytes / _REWRITTEN_PER_S + again
+
+
 @dataclass(frozen=True, slots=True)
 class Rates:
     """What a byte takes that is read raw, as this workload has measured it."""
@@ -106,6 +132,11 @@ class Rates:
         now = self.now_ms(asked) - (0.0 if asked.whole else SPARK_MS)
         then = STATEMENT_MS + now * read / max(asked.raw_bytes, 1)
         return max(0.0, now - then)
+
+    def left_ms(self, asked: Asked, share: float) -> float:
+        """What one run is spared where this share of what it reads now is read."""
+        now = self.now_ms(asked) - (0.0 if asked.whole else SPARK_MS)
+        return max(0.0, now - INDEX_MS - now * share)
 
 
 def per_day(ms: float, weight: float, days: float) -> float:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from accelerator.advisor.workload import Workload
     from accelerator.iceberg import Pin, PinnedTable
     from accelerator.services import Services
-    from accelerator.store import CubeRecord, SegmentRecord
+    from accelerator.store import CubeRecord, IndexRecord, SegmentRecord
     from cubes.definition import CubeDefinition
 
 Bases = Mapping[str, tuple[Candidate, float]]
@@ -67,6 +67,7 @@ class Scope:
     rates: Rates
     now: datetime
     keep: timedelta
+    counts: timedelta
     note: Callable[[str], None]
     check: Callable[[], None]
     tag: str
@@ -74,6 +75,21 @@ class Scope:
     def bind(self, text: str) -> Block:
         """The normal form of a SELECT."""
         return self.services.planner.bind(text)[0]
+
+    def is_unused_index(self, record: IndexRecord) -> bool:
+        """Whether it surely left nothing out for as long as indexes are kept.
+
+        Where none are kept for a while, those that nobody used in the time that counts.
+        """
+        last_us = self.services.uses.known().of_index(record.name, record.created_ms).last_us
+        since = self.now - (self.keep or self.counts)
+        if last_us is not None and last_us / 1_000_000 > since.timestamp():
+            return False
+        if not self.keep:
+            return True
+        if record.created_ms / 1000 > since.timestamp():
+            return False
+        return self.workload.since is not None and self.workload.since <= since
 
     def table(self, occurrence: Occurrence) -> PinnedTable | None:
         """The table of an occurrence, at its newest state."""

@@ -4,77 +4,86 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from accelerator.advisor.advice import Action, Recommendation
-from accelerator.advisor.asked import Asked
-from accelerator.advisor.choose import saved
+from accelerator.advisor.access import Access, Standing
+from accelerator.advisor.access_words import AccessWords
+from accelerator.advisor.advice import Recommendation
+from accelerator.advisor.offers import Offer
+from accelerator.advisor.orders import Ordered, ordered_by
+from accelerator.advisor.sharing import Shares, id_of
 from accelerator.suggested_cube import free
 from cubes.definition import CubeDefinition, to_dict
 from rewrite.words import bare
 
 if TYPE_CHECKING:
     from accelerator.advisor.candidates import Candidate
-    from accelerator.advisor.offers import Offer
+    from accelerator.iceberg import PinnedTable
     from accelerator.store import CubeRecord, RegistryVersion
 
-SAMPLES_MAX = 3
+Choosable = Offer | Access | Standing | Ordered
+"""What the choice is among; each has its `option`."""
 
 
 class Recommending:
-    """Of one choice among offers; `total` is what all blocks take in a day."""
+    """Of one choice among offers. `facts` are their tables by uuid, as far as they're there."""
 
     def __init__(
         self,
-        offers: Sequence[Offer],
-        chosen: Sequence[Offer],
-        blocks: Sequence[Asked],
-        total: float,
+        offers: Sequence[Choosable],
+        shares: Shares,
         registry: RegistryVersion,
+        facts: Mapping[str, PinnedTable],
         keep_days: float,
     ) -> None:
-        self._offers, self._chosen, self._keep_days = offers, chosen, keep_days
-        self._blocks, self._total = blocks, total
+        self._offers, self._shares, self._keep_days = offers, shares, keep_days
+        self._registry, self._facts = registry, facts
         self._taken = set(registry.cubes) | {one.cube.name for one in registry.bin}
-        self._served = self._best()
-
-    def _best(self) -> dict[str, list[int]]:
-        """By option, the blocks that it serves best of those chosen."""
-        served: dict[str, list[int]] = defaultdict(list)
-        for number in range(len(self._blocks)):
-            able = [one.option for one in self._chosen if number in one.option.saves]
-            if able:
-                best = min(able, key=lambda o: (-o.saves[number], o.name))
-                served[best.name].append(number)
-        return served
 
     def all(self) -> Iterator[Recommendation]:
-        """Those to create, what spares most first; then those to drop."""
-        every = saved(one.option for one in self._chosen)
-        created: list[tuple[float, Offer, Candidate]] = []
-        for one in self._chosen:
-            if one.candidate is not None:
-                rest = [other.option for other in self._chosen if other is not one]
-                created.append((max(0.0, every - saved(rest)), one, one.candidate))
-        for gain, one, candidate in sorted(created, key=lambda row: (-row[0], row[1].option.name)):
-            yield self._create(one, candidate, gain)
-        names = {one.option.name for one in self._chosen}
-        for one in self._offers:
-            if one.record is not None and one.droppable and one.option.name not in names:
-                yield self._drop(one, one.record)
+        """Those to make, what spares most first, but what is needed before it; then those to drop.
 
-    def _create(self, offer: Offer, candidate: Candidate, gain: float) -> Recommendation:
+        Orders come behind indexes of as much gain.
+        """
+        chosen = [one for one in self._offers if one.option.name in self._shares.names]
+        words = AccessWords(self._shares, self._registry)
+        made = words.created([one for one in chosen if isinstance(one, Access)])
+        made += [words.order(one) for one in chosen if isinstance(one, Ordered)]
+        cubes = [one for one in chosen if isinstance(one, Offer) and one.candidate is not None]
+        cubes.sort(key=lambda one: (-self._shares.gain(one.option), one.option.name))
+        made += [self._create(one, one.candidate) for one in cubes if one.candidate is not None]
+        yield from _in_order(made)
+        idle = [one for one in self._offers if one.option.name not in self._shares.names]
+        for one in idle:
+            if isinstance(one, Offer) and one.record is not None and one.droppable:
+                yield self._drop(one, one.record)
+        yield from self._idle_indexes([one for one in idle if isinstance(one, Standing)], words)
+
+    def _idle_indexes(
+        self, idle: Sequence[Standing], words: AccessWords
+    ) -> Iterator[Recommendation]:
+        why = "it left nothing out for any statement that counts"
+        if self._keep_days:
+            why = f"it left nothing out for {self._keep_days:g} days"
+        known = [
+            (one, self._facts[one.record.table_uuid])
+            for one in idle
+            if one.droppable and one.record.table_uuid in self._facts
+        ]
+        keys = {key for fact in self._facts.values() for key in ordered_by(fact.properties)}
+        yield from words.dropped(known, why, keys)
+
+    def _create(self, offer: Offer, candidate: Candidate) -> Recommendation:
         name = free(candidate.title, self._taken)
         self._taken.add(name)
         digest = digest_of(candidate.cube)
         ddl = f"CREATE CUBE {bare(name)} AS {candidate.text}"
-        served = [self._blocks[number] for number in self._served[offer.option.name]]
+        served, gain = self._shares.served(offer.option), self._shares.gain(offer.option)
         shapes = {one.shape: one for one in served}
         runs = sum(one.runs for one in shapes.values())
         return Recommendation(
-            id=_id("CREATE CUBE", ddl, digest),
+            id=id_of("CREATE CUBE", ddl, digest),
             action="CREATE CUBE",
             table=candidate.cube.fact.name,
             table_uuid=candidate.cube.fact.uuid,
@@ -82,11 +91,11 @@ class Recommending:
             ddl=ddl,
             reason=f"it would answer {runs} statements of {len(shapes)} shapes best",
             gain_ms=gain,
-            gain_share=gain / self._total if self._total else 0.0,
+            gain_share=self._shares.part(gain),
             bytes=int(offer.option.bytes),
             build_s=offer.option.build_s,
             statements=runs,
-            samples=_samples(list(shapes.values())),
+            samples=self._shares.samples(list(shapes.values())),
             digest=digest,
         )
 
@@ -95,15 +104,13 @@ class Recommending:
         why = "it isn't among those that pay best"
         if self._keep_days:
             why = f"it answered nothing for {self._keep_days:g} days"
-        chosen = [one.option for one in self._chosen]
-        if saved([*chosen, offer.option]) > saved(chosen):
+        if self._shares.would_save_more(offer.option):
             why += ", and the budget has better uses"
         elif offer.option.saves:
             why += ", and others answer what it could"
-        shapes = {self._blocks[number].shape: number for number in offer.option.saves}
-        served = [self._blocks[number] for number in shapes.values()]
+        served = self._shares.able(offer.option)
         return Recommendation(
-            id=_id("DROP CUBE", ddl, record.id),
+            id=id_of("DROP CUBE", ddl, record.id),
             action="DROP CUBE",
             table=record.table,
             table_uuid=record.table_uuid,
@@ -112,14 +119,21 @@ class Recommending:
             reason=why,
             bytes=int(offer.option.bytes),
             statements=sum(one.runs for one in served),
-            samples=_samples(served),
+            samples=self._shares.samples(served),
             cube_id=record.id,
         )
 
 
-def _samples(served: Sequence[Asked]) -> tuple[str, ...]:
-    heaviest = sorted(served, key=lambda one: (-one.weight, one.shape))
-    return tuple(one.sample for one in heaviest[:SAMPLES_MAX])
+def _in_order(made: Sequence[Recommendation]) -> list[Recommendation]:
+    """What spares most first, and each behind what it needs."""
+    found: dict[str, Recommendation] = {}
+    by_id = {one.id: one for one in made}
+    for one in sorted(made, key=lambda one: -one.gain_ms):
+        for need in one.needs:
+            found.setdefault(need, by_id[need])
+        if one.action != "ADD RELATE COLUMN":
+            found.setdefault(one.id, one)
+    return list(found.values())
 
 
 def digest_of(cube: CubeDefinition) -> str:
@@ -129,8 +143,3 @@ def digest_of(cube: CubeDefinition) -> str:
     parts = ("left", "conjuncts", "dimensions", "states")
     text = json.dumps([tables, *(raw[name] for name in parts)])
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _id(action: Action, ddl: str, more: str) -> str:
-    digest = hashlib.blake2b(repr((action, ddl, more)).encode(), digest_size=6)
-    return f"r{digest.hexdigest()}"  # SQL takes it for a word

@@ -134,10 +134,10 @@ def _row_groups(
     """Some rows of each of the row groups, and about how many of these the table has."""
     from accelerator.iceberg.row_groups import GroupReader  # imports PyArrow's dataset half
 
-    chosen = [files[place] for place in _spread(len(files), GROUPS_MAX)]
+    chosen = [files[place] for place in spread(len(files), GROUPS_MAX)]
     opened = GroupReader(pinned, wanted, check).open(chosen)
     places = [(file, group) for file in opened for group in range(len(file.groups))]
-    taken = [places[place] for place in _spread(len(places), GROUPS_MAX)]
+    taken = [places[place] for place in spread(len(places), GROUPS_MAX)]
     each = ROWS_MAX // max(len(taken), 1)
     random = np.random.default_rng(0)
 
@@ -153,7 +153,7 @@ def _row_groups(
     return [some(file, group) for file, group in taken], of_groups
 
 
-def _spread(count: int, most: int) -> list[int]:
+def spread(count: int, most: int) -> list[int]:
     """So many places of as many, from all over."""
     if count <= most:
         return list(range(count))

@@ -1,4 +1,4 @@
-"""`accelerator analyze`, `recommendations` and `apply`: which cubes pay, by the query log."""
+"""`accelerator analyze`, `recommendations` and `apply`: what pays, by the query log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @click.command("analyze")
 @click.argument("table", required=False)
-@click.option("--bytes", "size", metavar="SIZE", help="What all cubes may take, e.g. 512MB.")
+@click.option(
+    "--bytes", "size", metavar="SIZE", help="What all cubes and indexes may take, e.g. 512MB."
+)
 @click.option(
     "--build-minutes", type=click.FloatRange(min=0, min_open=True), help="What builds may take."
 )
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--keep-days",
     type=click.FloatRange(min=0),
-    help="A cube that answered nothing for so long may be advised away.",
+    help="What wasn't of use for so long may be advised away.",
 )
 @common
 def analyze_command(
@@ -38,7 +40,7 @@ def analyze_command(
     *,
     options: Options,
 ) -> None:
-    """Say which cubes over a table, or over all, would pay for what was asked, and which don't.
+    """Say which cubes, indexes and orders of a table, or of all, would pay, and what doesn't.
 
     The advice is kept; nothing is made or dropped before it's applied.
     """
@@ -66,7 +68,7 @@ def recommendations_command(table: str | None, *, options: Options) -> None:
 @click.option("--table", help="All that is open for this table.")
 @common
 def apply_command(ids: tuple[str, ...], table: str | None, *, options: Options) -> None:
-    """Do what was advised: make the cubes, and move those to drop to the recycle bin."""
+    """Do what was advised: make and drop cubes and indexes; orders by their id alone."""
     from accelerator.cli.output import answer_json, print_answer, print_json
     from accelerator.constraints.property import quoted
 
@@ -96,7 +98,11 @@ def _print(answer: Answer, options: Options) -> None:
         if row["action"] == "NOTE":
             say(f"note: {one_line(row['reason'])}", err=True)
             continue
-        say(one_line(f"{row['id']}  {row['action']} {row['cube']}  ({row['status']})"))
+        say(
+            one_line(
+                f"{row['id']}  {row['action']} {row['name'] or row['table']}  ({row['status']})"
+            )
+        )
         say(one_line(f"    {_figures(row)}"))
         say(one_line(f"    {row['ddl']}"))
     if not any(row["action"] != "NOTE" for row in rows):
@@ -106,7 +112,7 @@ def _print(answer: Answer, options: Options) -> None:
 def _figures(row: Mapping[str, Any]) -> str:
     from accelerator.plans.told import size
 
-    if row["action"] == "DROP CUBE":
+    if row["action"].startswith("DROP "):
         return f"{row['reason']}; frees {size(row['bytes'])}"
     return (
         f"{row['reason']}; spares {row['gain_ms_per_day'] / 1000:,.1f} s a day"

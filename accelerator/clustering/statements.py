@@ -14,7 +14,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accelerator.clustering.order import PROPERTY, Order, OrderKey, relates
+from accelerator.clustering.order import PROPERTY, Order, relates
+from accelerator.clustering.ordering import MB, ROW_GROUP_BYTES, file_bytes, order_of
 from accelerator.clustering.rewriting import NOTHING, NewFiles, Rewriting, data_location
 from accelerator.clustering.spark import Layout, rewrite
 from accelerator.engines.java_errors import JvmError
@@ -23,18 +24,14 @@ from accelerator.errors import (
     ClusteringError,
     EngineError,
     UnknownTableError,
-    no_column,
 )
-from accelerator.iceberg import LiveFile, PartitionField, Pin, PinnedTable
+from accelerator.iceberg import LiveFile, PartitionField, PinnedTable
 from accelerator.progress import Progress, SilentProgress
 from accelerator.relate.lookup import Lookup
-from accelerator.relate.path import check, named, path_of
-from accelerator.relate.property import relate_columns
 from accelerator.relate.stale import key_columns
 from accelerator.statements.kinds import OptimizeTable
 from cubes.job_error import JobError
 from cubes.spark import job_errors
-from indexes.domains import domain_of
 from rewrite.dotted import joined
 from rewrite.render import quote
 
@@ -43,15 +40,10 @@ if TYPE_CHECKING:
 
     from accelerator.services import Services
 
-_MB = 1024 * 1024
-_FILE_MB = 32
-_ROW_GROUP_MB = 4
-_TARGET = "write.target-file-size-bytes"
 _ROW_GROUP = "write.parquet.row-group-size-bytes"
 _ROLLED = 1.5
 """A file may grow so much beyond its target, so that a part isn't split for a few rows."""
 _RUN_BYTES = 4
-_DIMENSIONS_MAX = 8
 _TRANSFORM = re.compile(r"(\w+)(?:\[(\d+)\])?")
 _FUNCTIONS = {
     **{one: one for one in ("bucket", "truncate")},
@@ -64,7 +56,7 @@ class Options:
     """What stands behind WITH; sizes in bytes, `file` 0 where it isn't given."""
 
     file: int = 0
-    row_group: int = _ROW_GROUP_MB * _MB
+    row_group: int = ROW_GROUP_BYTES
     full: bool = False
 
 
@@ -97,7 +89,7 @@ def optimize(
             unknown=joined(statement.table),
             hint="tables of this session's catalogs can be clustered",
         )
-    options, order = _options(statement), _order(statement, pinned, pin)
+    options, order = _options(statement), order_of(statement, pinned, pin)
     files = [f for f in pinned.live_files() if options.full or not order.has(f.path)]
     shown = progress or SilentProgress()
     try:
@@ -128,7 +120,7 @@ def _options(statement: OptimizeTable) -> Options:
     if not isinstance(full, bool):
         raise ClusteringError("full is true or false", hint="for example: WITH (full = true)")
     row_group = _bytes(given, "row_group_mb")
-    return Options(_bytes(given, "target_file_size_mb"), row_group or _ROW_GROUP_MB * _MB, full)
+    return Options(_bytes(given, "target_file_size_mb"), row_group or ROW_GROUP_BYTES, full)
 
 
 def _bytes(given: dict[str, str | float | bool], name: str) -> int:
@@ -136,45 +128,11 @@ def _bytes(given: dict[str, str | float | bool], name: str) -> int:
     if name not in given:
         return 0
     value = given[name]
-    if isinstance(value, (str, bool)) or not 0 < value * _MB < 2**31:
+    if isinstance(value, (str, bool)) or not 0 < value * MB < 2**31:
         raise ClusteringError(
             f"{name} can't be {value}", hint="give a number of megabytes, above 0 and below 2048"
         )
-    return max(1, int(value * _MB))
-
-
-def _order(statement: OptimizeTable, pinned: PinnedTable, pin: Pin) -> Order:
-    keys = [_key(name, descending, pinned, pin) for name, descending in statement.keys]
-    twice = {key.name for key in keys if sum(k.field_id == key.field_id for k in keys) > 1}
-    if twice:
-        raise ClusteringError(
-            f"{', '.join(sorted(twice))} stands twice in the order", hint="name each column once"
-        )
-    if statement.order != "sort" and len(keys) > _DIMENSIONS_MAX:
-        raise ClusteringError(
-            f"a curve leads through up to {_DIMENSIONS_MAX} columns, not {len(keys)}",
-            hint="choose those that queries filter by most",
-        )
-    return Order(pinned.facts.uuid, statement.order, tuple(keys))
-
-
-def _key(name: str, descending: bool, pinned: PinnedTable, pin: Pin) -> OrderKey:
-    own, path = pinned.facts.column(name), None
-    if own is None:
-        relate = named(pinned, name)
-        if relate is None:
-            known = [c.name for c in pinned.facts.columns]
-            known += [one.name for one in relate_columns(pinned.properties)]
-            raise no_column(pinned.facts.name, name, known, f"it has {', '.join(known)}")
-        path = path_of(relate, pin)
-        check(path, pinned)
-        own = path.as_column
-    if domain_of(own.type) is None:
-        raise ClusteringError(
-            f"{own.name} is {own.type}, which rows can't be ordered by",
-            hint="numbers, texts, bytes, dates, times and booleans can be",
-        )
-    return OrderKey(own.field_id, own.name, own.type, descending, path)
+    return max(1, int(value * MB))
 
 
 def _rewritten(
@@ -259,9 +217,7 @@ def _layout(
     catalog: str,
 ) -> Layout:
     size, rows = sum(f.size_bytes for f in files), sum(f.record_count for f in files)
-    told = pinned.properties.get(_TARGET, "")
-    most = int(told) if told.isdigit() and int(told) else _FILE_MB * _MB
-    target = options.file or min(most, _FILE_MB * _MB)
+    target = options.file or file_bytes(pinned)
     fields = pinned.partition_fields
     partition_by = tuple(_partition_sql(field, pinned, catalog) for field in fields)
     floats = any(field.type in ("float", "double") for field in fields)

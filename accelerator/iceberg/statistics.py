@@ -237,6 +237,10 @@ class FileStatistics:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def some(self, chosen: Flags) -> FileStatistics:
+        """Those of these files alone, made anew."""
+        return FileStatistics(self.source.some(chosen), *self._odd)
+
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it takes now, about."""

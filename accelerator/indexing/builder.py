@@ -338,7 +338,7 @@ class IndexBuilder:
             try:
                 with OpenJob(self._store, record) as open_job:
                     made = records.taken_apart(some, self._reader)
-                    bundle = records.write_bundle(self._store, open_job.job, made)
+                    bundle = records.write_bundle(self._writer(open_job.job), made)
                     merged = records.segments(
                         record, some[0].fields[0][2], made, bundle, some[0].dimensions
                     )
@@ -347,6 +347,9 @@ class IndexBuilder:
             except (OSError, ValueError, StoreError) as error:
                 _log.warning(_UNMERGED, record.name, error)
                 return
+
+    def _writer(self, job: Job) -> Callable[[str, bytes], str]:
+        return lambda name, data: self._store.write_artifact(job, name, data)
 
     def _reader(self, uri: str) -> Read:
         return lambda offset, length: self._store.read_range(uri, offset, length)
@@ -529,7 +532,7 @@ class IndexBuilder:
         made = records.Made(tuple(made.files[i] for i in new), tuple(made.indexed[i] for i in new))
         segments = list[SegmentRecord]()
         if new:
-            bundle = records.write_bundle(self._store, open_job.job, made)
+            bundle = records.write_bundle(self._writer(open_job.job), made)
             segments = records.segments(record, target.type, made, bundle, target.dimensions)
 
         def offer() -> Offer:

@@ -489,13 +489,13 @@ class Indexes:
         wanted = [r for r in registered if r.field_id in types]
         return known.get_or(
             key,
-            lambda: _over(
+            lambda: tables_over(
                 statistics, [(r, version.of(r.id)) for r in wanted], types, self.files, relates
             ),
         )
 
 
-def _over(
+def tables_over(
     statistics: FileStatistics,
     indexes: Sequence[tuple[IndexRecord, Sequence[SegmentRecord]]],
     types: Mapping[int, str],

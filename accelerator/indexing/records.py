@@ -15,7 +15,7 @@ from accelerator.iceberg import LiveFile
 from accelerator.indexing import pieces
 from accelerator.indexing.pieces import ALONE, UNFIT, Piece, Single, place_of, texts
 from accelerator.indexing.work import Indexed
-from accelerator.store import CoveredFile, IndexRecord, Job, SegmentRecord, Store, segment_id
+from accelerator.store import CoveredFile, IndexRecord, SegmentRecord, segment_id
 from accelerator.store.records import BUNDLE
 from indexes import puffin
 from indexes.analyser import GRAMS
@@ -63,8 +63,8 @@ class WrittenBundle:
     places: tuple[tuple[int, int] | None, ...]
 
 
-def write_bundle(store: Store, job: Job, made: Made) -> WrittenBundle:
-    """Writes the light blobs of a job's files."""
+def write_bundle(write: Callable[[str, bytes], str], made: Made) -> WrittenBundle:
+    """Writes the light blobs of a job's files: `write` keeps them under a name, and gives a URI."""
     drafts = pieces.drafts([indexed.light for indexed in made.indexed])
     places: list[tuple[int, int] | None] = [None] * len(made.files)
     for number, draft in enumerate(drafts):
@@ -72,7 +72,7 @@ def write_bundle(store: Store, job: Job, made: Made) -> WrittenBundle:
             places[file] = (number, place)
     rows = sum(file.record_count for file in made.files)
     data, spots = puffin.write([(draft.blob, 0) for draft in drafts], rows)
-    uri = store.write_artifact(job, "bundle.puffin", data)
+    uri = write("bundle.puffin", data)
     found = tuple(draft.placed(spot) for draft, spot in zip(drafts, spots, strict=True))
     return WrittenBundle(uri, len(data), found, tuple(places))
 

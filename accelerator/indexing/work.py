@@ -117,23 +117,30 @@ def index_files(
     wanted: Sequence[Wanted],
     files: Sequence[FileWork],
     check: Callable[[], None] = lambda: None,
+    running: Callable[..., Running] | None = None,
 ) -> list[Answer]:
     """What the files hold, in their order. OSError and Arrow's errors where one can't be read.
 
-    `check` is called after each batch of rows, and may raise what ends the work.
+    `check` is called after each batch of rows, and may raise what ends the work. `running` makes
+    each index of a file in the place of `Running`.
     """
-    return [Answer(file.path, tuple(_index_file(source, wanted, file, check))) for file in files]
+    make = running or Running
+    return [Answer(f.path, tuple(_index_file(source, wanted, f, check, make))) for f in files]
 
 
 def _index_file(
-    source: Source, wanted: Sequence[Wanted], file: FileWork, check: Callable[[], None]
+    source: Source,
+    wanted: Sequence[Wanted],
+    file: FileWork,
+    check: Callable[[], None],
+    make: Callable[..., Running],
 ) -> Iterator[Indexed]:
     with readable(source, file) as parquet:
         if isinstance(parquet, str):
             yield from (Indexed(one.index_id, why=parquet) for one in wanted)
             return
         groups = rows_of(parquet)
-        running = [Running(source, one, file, groups, parquet) for one in wanted]
+        running = [make(source, one, file, groups, parquet) for one in wanted]
         doubtful = [one for one in running if one.checks]
         for number, rows, names in pieces(groups, doubtful):
             for batch in batches(parquet, number, rows, names):
@@ -283,23 +290,27 @@ class Running:
         light = tuple(blob for blob in blobs if blob.light)
         heavy = [blob for blob in blobs if not blob.light]
         why = "" if blobs else "nothing could be skipped by it"
-        return Indexed(wanted.index_id, self._groups, light, self._written(heavy), why)
+        return Indexed(wanted.index_id, self._groups, light, self._sidecar(heavy), why)
 
-    def _written(self, blobs: Sequence[Blob]) -> Sidecar | None:
+    def _sidecar(self, blobs: Sequence[Blob]) -> Sidecar | None:
         if not blobs:
             return None
         data, places = puffin.write(
             [(blob, self._wanted.field_id) for blob in blobs], self._file.record_count
         )
-        files = open_files(self._source.store_root, self._source.store_options)
-        path = f"{self._wanted.prefix}/{self._file.number}.puffin"
-        # A task that runs again finds the same bytes there.
-        files.create(path, data)
+        uri = self.written(f"{self._wanted.prefix}/{self._file.number}.puffin", data)
         told = [
             (Blob(blob.type, b"", False, blob.properties), place.offset, place.length)
             for blob, place in zip(blobs, places, strict=True)
         ]
-        return Sidecar(files.uri(path), len(data), tuple(told))
+        return Sidecar(uri, len(data), tuple(told))
+
+    def written(self, path: str, data: bytes) -> str:
+        """Keeps a sidecar in the store; its URI."""
+        files = open_files(self._source.store_root, self._source.store_options)
+        # A task that runs again finds the same bytes there.
+        files.create(path, data)
+        return files.uri(path)
 
 
 def pieces(

@@ -48,7 +48,7 @@ def add(statement: AddRelateColumn, services: Services) -> list[str]:
     """Declares it; its name. RelateColumnError and its like where it can't be."""
     pin = services.lake.pin(fresh=True)
     fact = _table(pin, statement.table)
-    column = _resolved(statement, fact, pin)
+    column = resolved(statement, fact, pin)
     if fact.facts.column(column.name) is not None:
         raise RelateColumnError(
             f"{fact.facts.name} has a column {column.name}",
@@ -79,7 +79,7 @@ def drop(statement: DropRelateColumn, services: Services) -> list[str]:
             f"{fact.facts.name} has no relate column {statement.name}",
             hint=f"it has {known}" if known else "it has none",
         )
-    on_it = _indexes(services.store.registry(fresh=True), fact, column)
+    on_it = indexes_on(services.store.registry(fresh=True), fact, column)
     services.lake.set_properties(statement.table, {PREFIX + column.name: None})
     for name in on_it:
         services.store.drop_index(name)
@@ -95,12 +95,12 @@ def show(table: TableName | None, services: Services) -> list[dict[str, object]]
     for name in names:
         fact = _table(pin, name)
         for column in relate_columns(fact.properties):
-            told = {"table": joined(name), "indexes": _indexes(registry, fact, column)}
+            told = {"table": joined(name), "indexes": indexes_on(registry, fact, column)}
             rows.append(_row(column, fact, pin) | told)
     return rows
 
 
-def _indexes(registry: RegistryVersion, fact: PinnedTable, column: RelateColumn) -> list[str]:
+def indexes_on(registry: RegistryVersion, fact: PinnedTable, column: RelateColumn) -> list[str]:
     """Names of those on the relate column."""
     own = fact.facts.uuid, column.id
     known = sorted(registry.indexes.items())
@@ -148,7 +148,8 @@ class _End:
     column: ColumnFacts
 
 
-def _resolved(statement: AddRelateColumn, fact: PinnedTable, pin: Pin) -> RelateColumn:
+def resolved(statement: AddRelateColumn, fact: PinnedTable, pin: Pin) -> RelateColumn:
+    """The relate column that a statement means, under an id of its own; errors as of `add`."""
     tables = [fact]
     if statement.expression:
         value = bound(statement.expression, lambda path: _attribute(path, tables, pin))
@@ -161,7 +162,7 @@ def _resolved(statement: AddRelateColumn, fact: PinnedTable, pin: Pin) -> Relate
     number = -1 - secrets.randbits(_ID_BITS)
     if isinstance(value, Column):
         attribute = Field(value.field_id, value.name)
-        resolved = RelateColumn(statement.name or value.name, number, path, attribute)
+        found = RelateColumn(statement.name or value.name, number, path, attribute)
     else:
         placed = transform(
             value,
@@ -169,9 +170,9 @@ def _resolved(statement: AddRelateColumn, fact: PinnedTable, pin: Pin) -> Relate
                 replace(n, occurrence=order.index(n.occurrence)) if isinstance(n, Column) else None
             ),
         )
-        resolved = RelateColumn(statement.name, number, path, NO_FIELD, expression=placed)
-    check(path_of(resolved, pin), fact)
-    return resolved
+        found = RelateColumn(statement.name, number, path, NO_FIELD, expression=placed)
+    check(path_of(found, pin), fact)
+    return found
 
 
 def _attribute(path: TableName, tables: list[PinnedTable], pin: Pin) -> Column:

@@ -20,9 +20,9 @@ _CUBES_BUILT = (
     "cube string, files bigint, segments bigint, rows bigint, bytes bigint, derived bigint"
 )
 _ADVISED = (
-    "id string, action string, table string, cube string, status string, gain_ms_per_day double,"
-    " gain_share double, bytes bigint, build_s double, statements bigint, reason string,"
-    " ddl string, samples array<string>, made time"
+    "id string, action string, table string, cube string, name string, status string,"
+    " gain_ms_per_day double, gain_share double, bytes bigint, build_s double, statements bigint,"
+    " reason string, ddl string, samples array<string>, made time"
 )
 _INDEXES_BUILT = "index string, files bigint, rows bigint, bytes bigint, files_skipped bigint"
 
@@ -185,7 +185,7 @@ FORMS = (
     Form(
         "APPLY RECOMMENDATIONS",
         kinds.ApplyRecommendations,
-        "id string, action string, table string, cube string",
+        "id string, action string, table string, cube string, name string",
         "APPLY RECOMMENDATIONS FOR orders",
         always=True,
     ),

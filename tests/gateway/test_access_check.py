@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import uuid
+from dataclasses import replace
 from typing import get_args
 
 import pyarrow as pa
@@ -622,6 +623,43 @@ def test_who_applies_advice_needs_what_it_does(acc):
             check(statement, Access.of(every), acc.services)
             with pytest.raises(AccessDeniedError, match="manage"):
                 check(statement, Access.of([*every[:2], every[-1]]), acc.services)
+    finally:
+        files.delete([path])
+
+
+def test_who_applies_advice_needs_what_it_needs(acc):
+    """An index on a relate column brings that with it, and so the dimension that it's read from."""
+    own = acc.services.lake.pin().table(tuple(OK.split("."))).uuid
+    relate = Recommendation(
+        id="r0123456789ab",
+        action="ADD RELATE COLUMN",
+        table=OK,
+        table_uuid=own,
+        cube="",
+        ddl=f"ALTER TABLE {OK} ADD RELATE COLUMN FROM {SECRET}.v ON {OK}.k = {SECRET}.k AS hidden",
+        reason="",
+        relate="hidden",
+    )
+    index = replace(
+        relate,
+        id="r0123456789ac",
+        action="CREATE INDEX",
+        ddl=f"CREATE INDEX i ON {OK} USING BLOOM (hidden)",
+        relate="",
+        index="i",
+        needs=(relate.id,),
+    )
+    files = acc.services.store.files
+    path = write(files, Advice(1, own, OK, 1, 1.0, recommendations=(relate, index)))
+    grants = [Grant("allow", "metrics", "gateway", ())]
+    grants += [Grant("allow", right, "table", tuple(OK.split("."))) for right in ("read", "change")]
+    grants.append(Grant("allow", "manage", "index", ("*",)))
+    statement = parse_statement(f"APPLY RECOMMENDATION {index.id}")
+    try:
+        with pytest.raises(AccessDeniedError):
+            check(statement, Access.of(grants), acc.services)
+        more = Grant("allow", "read", "table", tuple(SECRET.split(".")))
+        check(statement, Access.of([*grants, more]), acc.services)
     finally:
         files.delete([path])
 

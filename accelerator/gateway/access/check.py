@@ -290,7 +290,8 @@ class _Asking:
 
     def _apply(self, statement: kinds.ApplyRecommendations) -> None:
         """What each of the recommendations does; who is refused one isn't told which there are."""
-        from accelerator.advisor.statements import chosen, statement_of
+        from accelerator.advisor.applying import chosen
+        from accelerator.advisor.doable import statement_of
 
         self._need("metrics", GATEWAY, GATEWAY)
         if statement.table is not None:

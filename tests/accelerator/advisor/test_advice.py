@@ -28,7 +28,10 @@ SAID = Advice(
     1_000, "u", "lake.d.f", 10, 1.0, left_out={"x": 3}, notes=("n",), recommendations=(ONE,)
 )
 KEYS = ("made_ms", "scope", "bytes_max", "days", "left_out", "notes", "recommendations", "version")
-OWN = ("id", "action", "ddl", "gain_ms", "bytes", "samples", "table_uuid", "digest")
+OWN = (
+    *("id", "action", "ddl", "gain_ms", "bytes", "samples", "table_uuid", "digest"),
+    *("index", "relate", "object_id", "needs"),
+)
 
 
 def test_what_was_written_is_read():

@@ -1,0 +1,62 @@
+"""What OPTIMIZE's words mean: which order, and how large files and row groups are to be.
+
+Needs no Spark, so that who only asks what an order would do can ask it here.
+"""
+
+from __future__ import annotations
+
+from accelerator.clustering.order import Order, OrderKey
+from accelerator.errors import ClusteringError, no_column
+from accelerator.iceberg import Pin, PinnedTable
+from accelerator.relate.path import check, named, path_of
+from accelerator.relate.property import relate_columns
+from accelerator.statements.kinds import OptimizeTable
+from indexes.domains import domain_of
+
+MB = 1024 * 1024
+_FILE_MB = 32
+ROW_GROUP_BYTES = 4 * MB
+_TARGET = "write.target-file-size-bytes"
+_DIMENSIONS_MAX = 8
+
+
+def file_bytes(pinned: PinnedTable) -> int:
+    """How large the files of a rewrite are to be where the statement doesn't say."""
+    told = pinned.properties.get(_TARGET, "")
+    most = int(told) if told.isdigit() and int(told) else _FILE_MB * MB
+    return min(most, _FILE_MB * MB)
+
+
+def order_of(statement: OptimizeTable, pinned: PinnedTable, pin: Pin) -> Order:
+    """The order that a statement names; its errors as of `optimize`."""
+    keys = [_key(name, descending, pinned, pin) for name, descending in statement.keys]
+    twice = {key.name for key in keys if sum(k.field_id == key.field_id for k in keys) > 1}
+    if twice:
+        raise ClusteringError(
+            f"{', '.join(sorted(twice))} stands twice in the order", hint="name each column once"
+        )
+    if statement.order != "sort" and len(keys) > _DIMENSIONS_MAX:
+        raise ClusteringError(
+            f"a curve leads through up to {_DIMENSIONS_MAX} columns, not {len(keys)}",
+            hint="choose those that queries filter by most",
+        )
+    return Order(pinned.facts.uuid, statement.order, tuple(keys))
+
+
+def _key(name: str, descending: bool, pinned: PinnedTable, pin: Pin) -> OrderKey:
+    own, path = pinned.facts.column(name), None
+    if own is None:
+        relate = named(pinned, name)
+        if relate is None:
+            known = [c.name for c in pinned.facts.columns]
+            known += [one.name for one in relate_columns(pinned.properties)]
+            raise no_column(pinned.facts.name, name, known, f"it has {', '.join(known)}")
+        path = path_of(relate, pin)
+        check(path, pinned)
+        own = path.as_column
+    if domain_of(own.type) is None:
+        raise ClusteringError(
+            f"{own.name} is {own.type}, which rows can't be ordered by",
+            hint="numbers, texts, bytes, dates, times and booleans can be",
+        )
+    return OrderKey(own.field_id, own.name, own.type, descending, path)
