@@ -390,11 +390,10 @@ class Claim:
             self._claims.deleted(self._others(self._claims.listed(self.key), "-end.json"))
 
     def _others(self, listed: _Listed, newest: str) -> list[str]:
-        """Its own files, but for the claim itself, that one, and what asks it to stop until then."""
+        """Its own files, but for the claim, that one and, until the end, what asks it to stop."""
         own = [path for path, epoch in listed.paths.items() if epoch == self.epoch]
-        kept = (path_of(self.key, self.epoch), newest)
-        if newest != "-end.json":
-            kept = (*kept, "-stop.json")
+        asks = () if newest == "-end.json" else ("-stop.json",)
+        kept = (path_of(self.key, self.epoch), newest, *asks)
         return [path for path in own if not path.endswith(kept)]
 
 
