@@ -40,7 +40,7 @@ class _Key(PartitionKey):
     record: Record = field(default_factory=Record)
 
     @property
-    def partition(self) -> Record:  # type: ignore[override]
+    def partition(self) -> Record:
         """See `PartitionKey`, which can't have two fields over one column."""
         return self.record
 

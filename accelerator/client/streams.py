@@ -1,0 +1,67 @@
+"""Rows of Arrow or pandas as a file of Arrow's stream format, as the gateway takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, cast
+
+import pyarrow as pa
+
+_MEMORY_BYTES = 8 * 1024**2
+_BATCH_ROWS = 65_536
+
+
+def written(rows: Any) -> IO[bytes]:
+    """The rows in a file, which is on disk where they're many; the caller closes it.
+
+    `rows` are a table, batches or a reader of Arrow's, or a frame of pandas. TypeError for others.
+    """
+    schema, batches = _batches(rows)
+    plain = pa.schema([field.with_type(_plain(field.type)) for field in schema])
+    file = SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115 - the caller's to close
+    try:
+        with pa.ipc.new_stream(file, plain) as writer:
+            for batch in batches:
+                writer.write_batch(batch if schema == plain else _cast(batch, plain))
+    except BaseException:
+        file.close()
+        raise
+    file.seek(0)
+    return cast(IO[bytes], file)
+
+
+def _batches(rows: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    if isinstance(rows, pa.RecordBatch):
+        return rows.schema, [rows]
+    if isinstance(rows, pa.RecordBatchReader):
+        return rows.schema, rows
+    if not isinstance(rows, pa.Table):
+        if not hasattr(rows, "__dataframe__") and not hasattr(rows, "to_records"):
+            raise TypeError(
+                f"rows are a table, batches or a reader of Arrow's, or a frame of pandas, not"
+                f" {type(rows).__name__}"
+            )
+        rows = pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata()
+    return rows.schema, _cut(rows)
+
+
+def _cut(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    yield from table.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    """The type without dictionaries and views, which the gateway doesn't take."""
+    types = pa.types
+    if types.is_dictionary(type_):
+        return _plain(type_.value_type)
+    if types.is_string_view(type_):
+        return pa.string()
+    if types.is_binary_view(type_):
+        return pa.binary()
+    return type_
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    pairs = zip(batch.columns, schema.types, strict=True)
+    return pa.RecordBatch.from_arrays([one.cast(type_) for one, type_ in pairs], schema=schema)
