@@ -103,7 +103,9 @@ class Client:
         `refresh` of a cube or an index, `compact` of a cube, `vacuum` (`full`: it looks for orphans
         too) or `analyze` of a table. ApiError `run_busy` where it's being done already.
         """
-        body: dict[str, Any] = {"action": action, "full": full}
+        body: dict[str, Any] = {"action": action}
+        if full:
+            body["full"] = True
         if cube is not None:
             body["cube"] = cube
         if index is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from accelerator.iceberg import PinnedTable
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from accelerator.refresh import when
-from accelerator.refresh.artifacts import Artifact, key_of
+from accelerator.refresh.artifacts import COMPACT, Artifact, key_of
 from accelerator.runner.claims import Claim, Claims
 from accelerator.runner.runner import Due, Outcome, Reported, Runner
 from accelerator.runner.runs import Run
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from accelerator.services import Services
 
 Action = Literal["refresh", "compact", "vacuum", "analyze"]
-COMPACT, VACUUM, ANALYZE = "compact-", "vacuum-", "analyze-"
-"""What keys of claims begin with; those of refreshes are `refresh.artifacts.REFRESH`."""
+VACUUM, ANALYZE = "vacuum-", "analyze-"
+"""What keys of claims begin with, before the uuid of a table."""
 _LOOK_S = 0.2
 Work = Callable[[Reported, threading.Event], Outcome]
 

@@ -128,7 +128,7 @@ def _append(call: Call, services: Services, check: Callable[[], None]) -> m.Appe
 def _start(call: Call, services: Services, tell: Tell) -> m.Run:
     """Does the work; the run's id is told once it's claimed, and what it came to is the answer."""
     runs, told = RunsOf(services, call.access), list[str]()
-    task = runs.task(m.Start(**call.body))
+    task = runs.task(m.Start.model_validate(call.body))
 
     def began(claim: Claim) -> None:
         told.append(id_of(claim.key, claim.epoch))

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    StringConstraints,
+    create_model,
+)
 
 from accelerator.statements import kinds
 from accelerator.statements.forms import FORM_OF
@@ -287,22 +294,49 @@ class Append(Model):
     repeated: bool = Field(description="An append of the same key had been made already.")
 
 
-class Start(BaseModel):
-    """Work to be started: of one cube, one index or one table.
+TableParts = Annotated[
+    list[Name], Field(min_length=3, max_length=3, description="catalog, schema and table")
+]
 
-    `refresh` builds what a cube or index lacks, `compact` merges a cube's segments, `vacuum` and
-    `analyze` are of a table.
-    """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class RefreshCube(Model):
+    """Build what a cube lacks."""
 
-    action: Literal["refresh", "compact", "vacuum", "analyze"]
-    cube: Name | None = None
-    index: Name | None = None
-    table: list[Name] | None = Field(
-        default=None, min_length=3, max_length=3, description="catalog, schema and table"
-    )
-    full: bool = Field(default=False, description="A vacuum that looks for orphans too.")
+    action: Literal["refresh"]
+    cube: Name
+
+
+class RefreshIndex(Model):
+    """Build what an index lacks."""
+
+    action: Literal["refresh"]
+    index: Name
+
+
+class CompactCube(Model):
+    """Merge a cube's segments."""
+
+    action: Literal["compact"]
+    cube: Name
+
+
+class Vacuum(Model):
+    """Delete what the store has of a table and nothing needs; if `full`, orphans too."""
+
+    action: Literal["vacuum"]
+    table: TableParts
+    full: bool = False
+
+
+class Analyze(Model):
+    """Say which cubes would pay for what was asked of a table."""
+
+    action: Literal["analyze"]
+    table: TableParts
+
+
+class Start(RootModel[RefreshCube | RefreshIndex | CompactCube | Vacuum | Analyze]):
+    """Work to be started: of one cube, one index or one table."""
 
 
 RunState = Literal["running", "done", "partial", "failed", "cancelled", "lost", "not_due"]

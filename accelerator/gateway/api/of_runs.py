@@ -15,11 +15,11 @@ from accelerator.gateway.access.access import GATEWAY, Access, Object
 from accelerator.gateway.access.check import check, denied, tables_of, tables_of_index
 from accelerator.gateway.api import models as m
 from accelerator.gateway.api import paging
-from accelerator.gateway.api.errors import RequestError, RunEndedError, RunNotFoundError
+from accelerator.gateway.api.errors import RunEndedError, RunNotFoundError
 from accelerator.gateway.api.of_tables import Tables
 from accelerator.maintenance import by_request
-from accelerator.maintenance.by_request import ANALYZE, COMPACT, VACUUM, Requested
-from accelerator.refresh.artifacts import REFRESH
+from accelerator.maintenance.by_request import ANALYZE, VACUUM, Requested
+from accelerator.refresh.artifacts import COMPACT, REFRESH
 from accelerator.runner.claims import Claims, Seen
 from accelerator.runner.history import Entry, History, id_of, parts_of_id
 from accelerator.runner.runs import CANCELLED
@@ -153,44 +153,32 @@ class RunsOf:
 
     def task(self, start: m.Start) -> Requested:
         """The work that is asked for, where the user may do it; errors as its statement's."""
-        given = [one for one in (start.cube, start.index, start.table) if one is not None]
-        wanted = {
-            "refresh": start.cube or start.index,
-            "compact": start.cube,
-            "vacuum": start.table,
-            "analyze": start.table,
-        }
-        if len(given) != 1 or wanted[start.action] is None:
-            raise RequestError(
-                f"{start.action} is of one thing, and of another one",
-                hint="refresh: a cube or an index; compact: a cube; vacuum, analyze: a table",
-            )
-        if start.full and start.action != "vacuum":
-            raise RequestError("only a vacuum is full", hint="leave out full")
-        if start.table is not None:
-            return self._of_table(start, start.table)
-        registry = self._services.store.registry(fresh=True)
-        if start.index is not None:
-            self._allow(kinds.BuildIndex(start.index))
-            return by_request.refresh(self._services, registry.index(start.index))
-        name = start.cube or ""
-        if start.action == "compact":
-            self._allow(kinds.CompactCube(name))
-            return by_request.compact(self._services, registry.named(name))
-        self._allow(kinds.BuildCube(name))
-        return by_request.refresh(self._services, registry.named(name))
+        asked, services = start.root, self._services
+        if isinstance(asked, m.Vacuum | m.Analyze):
+            return self._of_table(asked)
+        registry = services.store.registry(fresh=True)
+        if isinstance(asked, m.RefreshIndex):
+            self._allow(kinds.BuildIndex(asked.index))
+            return by_request.refresh(services, registry.index(asked.index))
+        if isinstance(asked, m.CompactCube):
+            self._allow(kinds.CompactCube(asked.cube))
+            return by_request.compact(services, registry.named(asked.cube))
+        self._allow(kinds.BuildCube(asked.cube))
+        return by_request.refresh(services, registry.named(asked.cube))
 
-    def _of_table(self, start: m.Start, names: list[str]) -> Requested:
+    def _of_table(self, asked: m.Vacuum | m.Analyze) -> Requested:
         tables = Tables(self._services, self._access)
-        path = m.TablePath(catalog=names[0], schema=names[1], table=names[2])
-        full = tables.full(path)
-        vacuum = start.action == "vacuum"
-        self._allow(kinds.VacuumTable(full, start.full) if vacuum else kinds.Analyze(full))
+        catalog, schema, name = asked.table
+        full = tables.full(m.TablePath(catalog=catalog, schema=schema, table=name))
+        if isinstance(asked, m.Vacuum):
+            self._allow(kinds.VacuumTable(full, asked.full))
+        else:
+            self._allow(kinds.Analyze(full))
         pinned = self._services.lake.pin(fresh=True).pinned(full)
         if pinned is None:
             raise tables.unknown(full)
-        if vacuum:
-            return by_request.vacuum(self._services, pinned, full=start.full)
+        if isinstance(asked, m.Vacuum):
+            return by_request.vacuum(self._services, pinned, full=asked.full)
         return by_request.analyze(self._services, pinned)
 
     def newest(self, key: str) -> m.Run | None:
