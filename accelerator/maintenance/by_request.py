@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 Action = Literal["refresh", "compact", "vacuum", "analyze"]
 VACUUM, ANALYZE = "vacuum-", "analyze-"
 """What keys of claims begin with, before the uuid of a table."""
-_LOOK_S = 0.2
+_LOOK_S, _KEEP_S = 0.2, 1.0
+"""Whoever has asked for work waits, so it's looked more often whether it's to stop."""
 Work = Callable[[Reported, threading.Event], Outcome]
 
 
@@ -79,7 +80,8 @@ def run(
     """
     services.builder.check_store()
     claims = Claims(services.store.files)
-    Runner((task,), claims, threads=1, by=by, began=began).run(threading.Event())
+    runner = Runner((task,), claims, threads=1, by=by, began=began, keep_s=_KEEP_S)
+    runner.run(threading.Event())
     return task.outcome
 
 

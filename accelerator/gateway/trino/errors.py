@@ -104,6 +104,7 @@ NAMES: Mapping[str, str] = {
     "function_argument": "INVALID_FUNCTION_ARGUMENT",
     "function_unknown": "FUNCTION_NOT_FOUND",
     "gateway_busy": "QUERY_QUEUE_FULL",
+    "gateway_unreachable": _INTERNAL,
     "guard": "GENERIC_INSUFFICIENT_RESOURCES",
     "guard_bytes": "EXCEEDED_SCAN_LIMIT",
     "guard_cross_join": "GENERIC_INSUFFICIENT_RESOURCES",
