@@ -48,6 +48,7 @@ PARTITIONS_MAX = 1_000
 _TRIES = 8
 _WAIT_S, _WAIT_MAX_S = 0.05, 2.0
 _FORMAT_MAX = 2
+_PUBLISHED = "accelerator.published.cube"
 _REFUSALS = (
     *(exceptions.BadRequestError, exceptions.ForbiddenError, exceptions.UnauthorizedError),
     *(exceptions.NoSuchTableError, exceptions.ValidationException, exceptions.OAuthError),
@@ -241,6 +242,8 @@ class Appending:
             why = f"it's of format version {metadata.format_version}"
         elif format.lower() != "parquet":
             why = f"its data files are written as {format[:40]}"
+        elif _PUBLISHED in metadata.properties:
+            why = "it's a cube's, which PUBLISH CUBE writes"
         if why:
             raise AppendUnsupportedError(
                 f"nothing can be appended to {self._name} from here: {why}",

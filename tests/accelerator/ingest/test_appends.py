@@ -193,9 +193,14 @@ def test_too_many_partitions_are_refused(world, monkeypatch):
 def test_tables_that_are_not_written_here(world):
     with pytest.raises(UnknownTableError):
         world.append(rows(1))
-    world.table(**{"write.format.default": "avro"})
-    with pytest.raises(AppendUnsupportedError, match="avro"):
-        world.append(rows(1))
+    for properties, why in (
+        ({"write.format.default": "avro"}, "avro"),
+        ({"accelerator.published.cube": "c"}, "PUBLISH CUBE"),
+    ):
+        world.table(**properties)
+        with pytest.raises(AppendUnsupportedError, match=why):
+            world.append(rows(1))
+        world.catalog.drop_table("shop.t")
 
 
 def test_partitions_that_are_not_computed_here(world):
