@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from itertools import islice
 from typing import Any, Self
 
+import pyarrow as pa
+
+from accelerator.client.errors import UnreachableError
 from accelerator.client.http import Http, part
 from accelerator.client.runs import Run
+from accelerator.client.streams import read
 from accelerator.client.tables import Table
 from rewrite.dotted import parts_of
 from rewrite.errors import StatementError
@@ -74,6 +79,21 @@ class Client:
                 f"{name!r} is no full name of a table", hint="give catalog, schema and table"
             )
         return Table(self._http, parts[0], ".".join(parts[1:-1]), parts[-1])
+
+    def query(self, sql: str, *, catalog: str | None = None, schema: str | None = None) -> pa.Table:
+        """The rows of a query in Trino's SQL; catalog and schema complete its names.
+
+        ApiError with what is wrong with it, UnreachableError where the answer broke off.
+        """
+        given = {"sql": sql, "catalog": catalog, "schema": schema}
+        with BytesIO() as file:
+            self._http.stream("/query", given, file)
+            try:
+                return read(file)
+            except (ValueError, pa.ArrowException) as error:
+                raise UnreachableError(
+                    f"the answer can't be read: {error}", hint="ask again"
+                ) from error
 
     def runs(self, limit: int = 100) -> list[Run]:
         """The runs that have ended, the last ones first."""

@@ -22,6 +22,7 @@ _WAIT_S, _WAIT_MAX_S = 0.1, 5.0
 _AGAIN = (429, 502, 503, 504)
 _AGAIN_CODES = ("append_conflict",)
 _TEXT_MAX = 300
+_PIECE_BYTES = 1024**2
 
 
 class Http:
@@ -64,6 +65,30 @@ class Http:
     def upload(self, path: str, file: IO[bytes], headers: Mapping[str, str]) -> Json:
         """Sends a file from its beginning, again where that may help: it has a key."""
         return self._asked("POST", path, again=True, data=file, headers=dict(headers))
+
+    def stream(self, path: str, body: Mapping[str, Any], file: IO[bytes]) -> None:
+        """Writes what is answered into the file; it's whole when this returns.
+
+        ApiError with what the gateway says, UnreachableError where the answer broke off.
+        """
+        try:
+            with self._session.post(
+                f"{self.url}{BASE}{path}",
+                json=body,
+                timeout=self._timeout_s,
+                allow_redirects=False,
+                stream=True,
+            ) as response:
+                if response.status_code != 200:
+                    found = _read(response)
+                    if isinstance(found, ApiError):
+                        raise found
+                for piece in response.iter_content(_PIECE_BYTES):
+                    file.write(piece)
+        except requests.RequestException as error:
+            raise UnreachableError(
+                f"the gateway at {self.url} doesn't answer, or broke off: {error}", hint="ask again"
+            ) from error
 
     def _asked(self, method: str, path: str, *, again: bool, **given: Any) -> Json:
         file = given.get("data")

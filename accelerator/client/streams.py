@@ -10,6 +10,7 @@ import pyarrow as pa
 
 _MEMORY_BYTES = 8 * 1024**2
 _BATCH_ROWS = 65_536
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def written(rows: Any) -> IO[bytes]:
@@ -29,6 +30,16 @@ def written(rows: Any) -> IO[bytes]:
         raise
     file.seek(0)
     return cast(IO[bytes], file)
+
+
+def read(file: IO[bytes]) -> pa.Table:
+    """The rows of a whole stream in a file; ValueError where its end is missing."""
+    file.seek(0)
+    text = file.read()
+    if not text.endswith(_END):
+        raise ValueError("the stream has no end")
+    with pa.ipc.open_stream(pa.py_buffer(text)) as reader:
+        return reader.read_all()
 
 
 def _batches(rows: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:

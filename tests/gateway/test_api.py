@@ -33,6 +33,9 @@ from tests.gateway.support import ROWS, catalog_of, made_warehouse, sales
 
 pytestmark = pytest.mark.served
 
+SALES_TABLE = "lake.shop.sales"
+LONG = f"SELECT count(*) FROM {', '.join(f'{SALES_TABLE} {a}' for a in 'abcd')} WHERE a.id > b.id"
+"""It takes hours."""
 ARROW = "application/vnd.apache.arrow.stream"
 SALES = "/api/v1/catalogs/lake/schemas/shop/tables/sales"
 POLICY = """
@@ -516,6 +519,53 @@ def test_nobody_at_the_address_is_told(monkeypatch):
         client.connect("http://127.0.0.1:1").catalogs()
 
 
+# Queries
+
+
+def test_rows_of_a_query_are_arrows(boss):
+    sql = "SELECT city, k, amount, at, id + 1 FROM sales WHERE id < 5 ORDER BY id"
+    found = boss.query(sql, catalog="lake", schema="shop")
+    assert found.column_names == ["city", "k", "amount", "at", "_col4"]
+    assert found.slice(0, 5).drop_columns("_col4").to_pylist()[0] == {
+        key: value for key, value in sales().slice(0, 1).to_pylist()[0].items() if key != "id"
+    }
+    none = boss.query("SELECT id FROM lake.shop.sales WHERE id < 0")
+    assert (none.num_rows, none.schema.types) == (0, [pa.int64()])
+    assert boss.query(sql, catalog="lake", schema="shop") == found  # kept
+
+
+def test_long_answers_come_whole(boss, warehouse):
+    found = boss.query("SELECT a.id, b.city FROM lake.shop.sales a, lake.shop.sales b")
+    assert found.num_rows == held(warehouse, "shop.sales") ** 2
+
+
+def test_queries_that_are_wrong_are_problems(gateway, boss):
+    assert refused(boss.query, "SELEC 1") == (400, "statement_invalid")
+    assert refused(boss.query, "SELECT nothing FROM lake.shop.sales") == (400, "column_unknown")
+    assert refused(boss.query, "SET SESSION accelerate = false") == (400, "dialect_untranslated")
+    assert refused(boss.query, "SET ROLE ALL") == (400, "dialect_untranslated")
+    with of(gateway, "ann") as ann:
+        assert refused(ann.query, "SELECT * FROM lake.shop.secret") == (403, "access_denied")
+        assert ann.query("SELECT count(*) AS n FROM lake.shop.sales").num_rows == 1
+    assert ask(gateway, "POST", "/api/v1/query", b"{}", user=None)[0] == 401
+
+
+def test_a_client_that_goes_away_ends_its_query(gateway):
+    body = json.dumps({"sql": LONG})
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(gateway.url).netloc, timeout=60)
+    told = {"Authorization": f"Basic {b64encode(b'boss:boss-pw').decode()}"}
+    connection.request("POST", "/api/v1/query", body, told | {"Content-Type": "application/json"})
+    statements, until = gateway.gateway.statements, time.monotonic() + 30
+    while not any(one.sql == LONG for one in list(statements.values())):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    connection.sock.shutdown(2)
+    connection.close()
+    while any(one.sql == LONG for one in list(statements.values())):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 # The document against the gateway
 
 
@@ -563,7 +613,9 @@ def test_the_gateway_does_what_its_document_says(described, name):
         response = case.call(headers=auth)
         # Wrong passwords are tried again and again by the first, which makes it wait.
         left_out = [ignored_auth]
-        if name == "append_rows" or "cursor" in (case.query or {}):  # not any of that form will do
+        if name in ("append_rows", "query") or "cursor" in (
+            case.query or {}
+        ):  # not any of that form will do
             left_out.append(positive_data_acceptance)
         case.validate_response(response, headers=auth, excluded_checks=left_out)
         assert response.status_code < 500

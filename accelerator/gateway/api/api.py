@@ -27,6 +27,7 @@ from accelerator.gateway.api import models as m
 from accelerator.gateway.api import problems
 from accelerator.gateway.api.document import document
 from accelerator.gateway.api.errors import MediaError, RequestError, RequestTimeoutError
+from accelerator.gateway.api.queries import streamed
 from accelerator.gateway.api.routes import ARROW, BASE, ROUTES, Route
 from accelerator.gateway.api.started import Started
 from accelerator.gateway.api.uploads import Uploads
@@ -90,6 +91,9 @@ class Api:
                 if self._ending:
                     raise web.HTTPServiceUnavailable(text="the gateway ends")
                 user = await self._principal(asked)
+                if route.sort == "query":
+                    query = await self._body(asked, m.Query)
+                    return await streamed(self._gateway, asked, user, query)
                 body = await self._answered(route, asked, user)
             except _ERRORS as error:
                 if isinstance(error, web.HTTPException) and error.status < 400:
@@ -157,26 +161,33 @@ class Api:
 
     async def _start(self, asked: web.Request, route: Route, who: Who, job: Header) -> bytes:
         """Starts the work in a process of its own; its run as it is then."""
-        _check_media(asked, _JSON)
         assert route.body is not None
+        body = await self._body(asked, route.body)
+        run = await self._started.start(job | {"body": body.model_dump(by_alias=True)})
+        found = job | {"call": "get_run", "path": {"run": run}}
+        return await self._told(found, who, _ANSWER_S)
+
+    async def _body(self, asked: web.Request, model: type[_T]) -> _T:
+        """The body as the model has it."""
+        _check_media(asked, _JSON)
+        most = _BODY_MAX
+        if model is m.Query:
+            most = self._gateway.settings.statement_bytes_max
         try:
             async with asyncio.timeout(_BODY_S):
-                text = await asked.content.read(_BODY_MAX + 1)
-                while len(text) <= _BODY_MAX and (more := await asked.content.readany()):
+                text = bytearray()
+                while len(text) <= most and (more := await asked.content.readany()):
                     text += more
         except TimeoutError:
             raise RequestTimeoutError("the body took too long to come") from None
         except (web.RequestPayloadError, ConnectionError) as error:
             raise RequestError("the body broke off", hint="send it again") from error
-        if len(text) > _BODY_MAX:
-            raise web.HTTPRequestEntityTooLarge(max_size=_BODY_MAX, actual_size=len(text))
+        if len(text) > most:
+            raise web.HTTPRequestEntityTooLarge(max_size=most, actual_size=len(text))
         try:
-            body = route.body.model_validate_json(text)
+            return model.model_validate_json(bytes(text))
         except ValidationError as error:
             raise _wrong("body", error) from error
-        run = await self._started.start(job | {"body": body.model_dump(by_alias=True)})
-        found = job | {"call": "get_run", "path": {"run": run}}
-        return await self._told(found, who, _ANSWER_S)
 
     def _failed(
         self, route: Route, asked: web.Request, user: User | None, error: BaseException

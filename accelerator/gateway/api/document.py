@@ -16,6 +16,7 @@ from accelerator.gateway.api.routes import ARROW, BASE, ROUTES, Route
 
 Json = dict[str, Any]
 _REF = "#/components/schemas/{model}"
+_BINARY: Json = {"type": "string", "format": "binary"}
 _ANY = (400, 401, 403, 429, 500, 503)
 """Statuses that every operation may have."""
 
@@ -23,7 +24,7 @@ _ANY = (400, 401, 403, 429, 500, 503)
 @lru_cache(maxsize=1)
 def document() -> Json:
     """The whole document, of OpenAPI 3.1; it's the caller's to leave as it is."""
-    answers = {route.answer for route in ROUTES} | {Problem}
+    answers = {route.answer for route in ROUTES if route.sort != "query"} | {Problem}
     asked = {route.body for route in ROUTES if route.body is not None}
     given: list[tuple[type[BaseModel], JsonSchemaMode]] = [
         *((one, "serialization") for one in sorted(answers, key=lambda one: one.__name__)),
@@ -51,6 +52,8 @@ def document() -> Json:
 
 def _operation(route: Route) -> Json:
     answers = {str(route.status): _answer(route.status, route.answer, "application/json")}
+    if route.sort == "query":
+        answers["200"]["content"] = {ARROW: {"schema": _BINARY}}
     for status in sorted({*_ANY, *route.errors}):
         answers[str(status)] = _answer(status, Problem, TYPE)
     found: Json = {
@@ -64,8 +67,7 @@ def _operation(route: Route) -> Json:
         "responses": answers,
     }
     if route.sort == "append":
-        stream = {"type": "string", "format": "binary"}
-        found["requestBody"] = {"required": True, "content": {ARROW: {"schema": stream}}}
+        found["requestBody"] = {"required": True, "content": {ARROW: {"schema": _BINARY}}}
     if route.body is not None:
         schema = {"$ref": _REF.format(model=route.body.__name__)}
         found["requestBody"] = {

@@ -339,6 +339,18 @@ class Start(RootModel[RefreshCube | RefreshIndex | CompactCube | Vacuum | Analyz
     """Work to be started: of one cube, one index or one table."""
 
 
+class Query(Model):
+    """A query in Trino's SQL, with the catalog and schema that complete its names."""
+
+    sql: str = Field(min_length=1, max_length=1_000_000)
+    catalog: Name | None = None
+    schema_: Name | None = Field(default=None, alias="schema")
+
+
+class Stream(RootModel[bytes]):
+    """Rows in Arrow's stream format."""
+
+
 RunState = Literal["running", "done", "partial", "failed", "cancelled", "lost", "not_due"]
 
 

@@ -20,7 +20,7 @@ _TABLE = f"{_TABLES}/{{table}}"
 class Route:
     """One operation. `path` is under `BASE`; `name` is the operation's, and the worker's call.
 
-    `sort` says what answers it: a worker's call, an append, a start of work, or the document.
+    `sort` says what answers it: a worker's call, an append, a start of work, or a query's rows.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Route:
     headers: type[BaseModel] = m.NoParameters
     body: type[BaseModel] | None = None
     status: int = 200
-    sort: Literal["call", "append", "start"] = "call"
+    sort: Literal["call", "append", "start", "query"] = "call"
     errors: tuple[int, ...] = ()
     """Statuses beside those that any operation may have."""
 
@@ -137,6 +137,16 @@ ROUTES: tuple[Route, ...] = (
         headers=m.AppendHeaders,
         sort="append",
         errors=(404, 408, 409, 413, 415, 422),
+    ),
+    Route(
+        "query",
+        "POST",
+        "/query",
+        "Rows of a query in Trino's SQL, as Arrow's stream",
+        m.Stream,
+        body=m.Query,
+        sort="query",
+        errors=(404, 409, 413, 415),
     ),
     Route(
         "list_runs",
