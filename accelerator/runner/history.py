@@ -47,7 +47,7 @@ class Entry:
         return id_of(self.key, self.epoch)
 
 
-class History:
+class RunHistory:
     """Of one store; threads share it. Any request may be a StoreError."""
 
     def __init__(self, files: Files) -> None:

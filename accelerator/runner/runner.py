@@ -25,7 +25,7 @@ from accelerator.errors import (
     StoreError,
 )
 from accelerator.runner.claims import Claim, Claims, Progress
-from accelerator.runner.history import History
+from accelerator.runner.history import RunHistory
 from accelerator.runner.runs import CANCELLED, Run
 
 _log = logging.getLogger("accelerator")
@@ -156,7 +156,7 @@ class Runner:
     ) -> None:
         self._asked = [_Asked(one) for one in services]
         self._claims, self._threads = claims, threads
-        self._history = None if claims is None else History(claims.files)
+        self._history = None if claims is None else RunHistory(claims.files)
         self._by, self._began, self._keep_s = by, began, keep_s
         self._clock, self._now_ms = clock, now_ms
         self._stops: set[threading.Event] = set()

@@ -11,7 +11,7 @@ import accelerator
 from accelerator.errors import CancelledError
 from accelerator.maintenance import by_request
 from accelerator.runner.claims import Claims
-from accelerator.runner.history import History
+from accelerator.runner.history import RunHistory
 from tests.gateway.support import catalog_of
 
 CUBE = "CREATE CUBE c AS SELECT a, count(*) AS n FROM lake.s.t GROUP BY a"
@@ -64,7 +64,7 @@ def test_a_refresh_goes_on_over_its_portions(services, monkeypatch):
     assert (outcome.done, outcome.more, outcome.error) == (2, False, None)
     assert len(told) == 2
     assert keys == [f"refresh-{cube(services).id}"]
-    (entry,) = [one for _, one in History(services.store.files).newest()]
+    (entry,) = [one for _, one in RunHistory(services.store.files).newest()]
     assert (entry.by, entry.run.done) == ("ann", 2)
     # Nothing is left to do.
     outcome, keys = run(services, by_request.refresh(services, cube(services)))
@@ -114,7 +114,7 @@ def test_a_vacuum_is_stopped_where_it_is(services, monkeypatch):
     outcome, _ = run(services, task)
     stopping.join()
     assert isinstance(outcome.error, CancelledError)
-    (entry,) = [one for _, one in History(services.store.files).newest()]
+    (entry,) = [one for _, one in RunHistory(services.store.files).newest()]
     assert (entry.run.code, entry.run.error) == ("cancelled", "it was stopped by bob")
     # The session goes on.
     assert run(services, by_request.refresh(services, cube(services)))[0].done == 2

@@ -27,7 +27,7 @@ from accelerator.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.api.document import document
 from accelerator.runner.claims import Claims
-from accelerator.runner.history import History
+from accelerator.runner.history import RunHistory
 from accelerator.runner.runs import Run
 from tests.gateway.support import ROWS, catalog_of, made_warehouse, sales
 
@@ -467,7 +467,7 @@ def test_a_run_of_another_daemon_is_told_and_stopped(gateway, boss, warehouse):
         now = time.time_ns() // 1_000_000
         ended = Run(began_ms=now, ended_ms=now, more=True, failures=1, error="e", code="cancelled")
         claim.end(ended.to_json())
-        History(acc.services.store.files).add(claim.key, claim.epoch, ended)
+        RunHistory(acc.services.store.files).add(claim.key, claim.epoch, ended)
     assert run.wait(timeout_s=60).state == "cancelled"
 
 
@@ -517,6 +517,14 @@ def test_nobody_at_the_address_is_told(monkeypatch):
     monkeypatch.setattr("accelerator.client.http._WAIT_S", 0.0)
     with pytest.raises(UnreachableError):
         client.connect("http://127.0.0.1:1").catalogs()
+
+
+def test_requests_are_counted(gateway, boss):
+    value = gateway.gateway.monitoring.registry.get_sample_value
+    labels = {"operation": "get_table", "status": "200"}
+    before = value("accelerator_gateway_api_requests_total", labels) or 0
+    boss.table("lake.shop.sales").info()
+    assert value("accelerator_gateway_api_requests_total", labels) == before + 1
 
 
 # Queries

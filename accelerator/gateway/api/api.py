@@ -85,6 +85,11 @@ class Api:
 
     def _handler(self, route: Route) -> Handler:
         async def handle(asked: web.Request) -> web.StreamResponse:
+            response = await answer(asked)
+            self._gateway.monitoring.api_answered(route.name, response.status)
+            return response
+
+        async def answer(asked: web.Request) -> web.StreamResponse:
             user = None
             try:
                 check_origin(self._gateway, asked)

@@ -21,7 +21,7 @@ from accelerator.maintenance import by_request
 from accelerator.maintenance.by_request import ANALYZE, VACUUM, Requested
 from accelerator.refresh.artifacts import COMPACT, REFRESH
 from accelerator.runner.claims import Claims, Seen
-from accelerator.runner.history import Entry, History, id_of, parts_of_id
+from accelerator.runner.history import Entry, RunHistory, id_of, parts_of_id
 from accelerator.runner.runs import CANCELLED
 from accelerator.runner.runs import Run as Kept
 from accelerator.statements import kinds
@@ -112,7 +112,7 @@ class RunsOf:
     def __init__(self, services: Services, access: Access) -> None:
         self._services, self._access = services, access
         self._claims = Claims(services.store.files)
-        self._history, self._of = History(services.store.files), _Of(services)
+        self._history, self._of = RunHistory(services.store.files), _Of(services)
 
     def runs(self, page: m.Paging) -> m.Runs:
         """The history, and on its first part what goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from accelerator.errors import CancelledError
 from accelerator.runner import history
 from accelerator.runner.claims import Claims
-from accelerator.runner.history import History, id_of, parts_of_id
+from accelerator.runner.history import RunHistory, id_of, parts_of_id
 from accelerator.runner.runner import Due, Outcome, Runner
 from accelerator.runner.runs import Known, Run
 from tests.accelerator.runner.claim_world import Memory
@@ -70,7 +71,7 @@ def stopped(claims, by="ann"):
 def test_another_process_stops_a_task_and_it_is_told_who_did():
     claims = Claims(Memory())
     claim = stopped(claims)
-    entry = History(claims.files).find("refresh-x", claim.epoch)
+    entry = RunHistory(claims.files).find("refresh-x", claim.epoch)
     assert (entry.run.code, entry.run.error) == ("cancelled", "it was stopped by ann")
     assert entry.run.more
     assert entry.run.failures == 1
@@ -103,7 +104,7 @@ def test_the_history_has_who_asked_and_nothing_of_what_was_not_due():
     claim = run(claims, Once(ends=True), by="ann")
     assert claims.seen("refresh-x").by == "ann"
     run(claims, Once(wanted=False))
-    (found,) = [entry for _, entry in History(claims.files).newest()]
+    (found,) = [entry for _, entry in RunHistory(claims.files).newest()]
     assert (found.id, found.by, found.run.done) == (f"refresh-x:{claim.epoch}", "ann", 3)
 
 
@@ -111,7 +112,7 @@ def test_the_history_is_bounded_in_order_and_read_page_by_page(monkeypatch):
     monkeypatch.setattr(history, "KEPT", 20)
     monkeypatch.setattr(history, "_TIDY_EVERY", 2)
     files = Memory()
-    kept = History(files)
+    kept = RunHistory(files)
     for number in range(1, 60):
         kept.add("k", number, Run(began_ms=number, ended_ms=number))
     assert 20 <= len(files.held) <= 22
@@ -132,13 +133,31 @@ def test_the_history_is_bounded_in_order_and_read_page_by_page(monkeypatch):
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"\xff", b'{"format":1,"by":3,"run":{}}'])
 def test_what_is_damaged_is_left_out(data):
     files = Memory()
-    kept = History(files)
+    kept = RunHistory(files)
     kept.add("k", 1, Run(began_ms=1, ended_ms=1))
     files.create(f"{history.FOLDER}/{2:013d}-{2:020d}-k.json", data)
     files.create(f"{history.FOLDER}/notes.txt", data)
     files.create(f"{history.FOLDER}/{2:013d}-{2:020d}-.k.json", data)
     assert [entry.epoch for _, entry in kept.newest()] == [1]
     assert kept.find("k", 2) is None
+
+
+def test_the_files_are_of_their_format():
+    """Other bytes need another version, and a line in docs/formats/services.md."""
+    claims = Claims(Memory(), now_ms=lambda: 1_750_000_000_000, process="p", gone=lambda _: False)
+    claims.claim("refresh-x")
+    claims.ask_to_stop("refresh-x", 1, "ann")
+    run = Run(began_ms=1, ended_ms=2, state="s", failures=1, error="e", code="cancelled")
+    RunHistory(claims.files).add("refresh-x", 1, run, "ann")
+    files = claims.files.held
+    stop = json.loads(files["services/v1/refresh-x/00000000000000000001-stop.json"])
+    assert stop.pop("token")
+    assert stop == {"at_ms": 1_750_000_000_000, "by": "ann", "format": 1}
+    name = "services/history/v1/0000000000002-00000000000000000001-refresh-x.json"
+    assert files[name] == (
+        b'{"by": "ann", "format": 1, "run": {"began_ms": 1, "code": "cancelled", "done": 0,'
+        b' "ended_ms": 2, "error": "e", "failures": 1, "more": false, "state": "s", "twice": 0}}\n'
+    )
 
 
 @given(st.text())
