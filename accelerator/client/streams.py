@@ -16,7 +16,8 @@ _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 def written(rows: Any) -> IO[bytes]:
     """The rows in a file, which is on disk where they're many; the caller closes it.
 
-    `rows` are a table, batches or a reader of Arrow's, or a frame of pandas. TypeError for others.
+    `rows` are a table, batches or a reader of Arrow's, a frame of pandas (whose index isn't sent),
+    or whatever gives a stream of Arrow's, as frames of polars do. TypeError for others.
     """
     schema, batches = _batches(rows)
     plain = pa.schema([field.with_type(_plain(field.type)) for field in schema])
@@ -47,13 +48,16 @@ def _batches(rows: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
         return rows.schema, [rows]
     if isinstance(rows, pa.RecordBatchReader):
         return rows.schema, rows
-    if not isinstance(rows, pa.Table):
-        if not hasattr(rows, "__dataframe__") and not hasattr(rows, "to_records"):
-            raise TypeError(
-                f"rows are a table, batches or a reader of Arrow's, or a frame of pandas, not"
-                f" {type(rows).__name__}"
-            )
+    if type(rows).__module__.partition(".")[0] == "pandas" and hasattr(rows, "columns"):
         rows = pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata()
+    if not isinstance(rows, pa.Table):
+        if not hasattr(rows, "__arrow_c_stream__"):
+            raise TypeError(
+                "rows are a table, batches or a reader of Arrow's, or a frame of pandas or polars,"
+                f" not {type(rows).__name__}"
+            )
+        rows = pa.RecordBatchReader.from_stream(rows)
+        return rows.schema, rows
     return rows.schema, _cut(rows)
 
 

@@ -91,8 +91,8 @@ class Table:
         """Appends rows, all at once and, for a key, once.
 
         Args:
-            rows: a table, batches or a reader of Arrow's, or a frame of pandas. Columns go by name;
-                what is missing is NULL; no value is rounded, parsed or cut.
+            rows: Arrow's (a table, batches, a reader), or a frame of pandas or polars. Columns go
+                by name; what is missing is NULL; no value is rounded, parsed or cut.
             key: names this append, 8 to 64 letters, digits, `_`, `.` and `-`. Whoever sends the
                 same rows under the same key again appends nothing. By default a new one.
 
