@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import threading
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.expressions import EqualTo, IsNull
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import (
@@ -24,6 +26,10 @@ from pyiceberg.transforms import (
     YearTransform,
 )
 from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
     DoubleType,
     IntegerType,
     LongType,
@@ -391,3 +397,33 @@ def test_many_at_once_are_each_appended_once(world):
     assert len(done) == 6
     assert sum(one.repeated for one in done) == 3
     assert [row["id"] for row in world.held()] == list(range(30))
+
+
+TYPED = {
+    "date": (DateType(), [datetime.date(1969, 12, 31), datetime.date(2026, 1, 1), None]),
+    "timestamp": (TimestampType(), [datetime.datetime(1969, 12, 31, 23), None]),
+    "decimal": (DecimalType(9, 2), [decimal.Decimal("-1.50"), decimal.Decimal("7.00"), None]),
+    "binary": (BinaryType(), [b"\x00/", b"", None]),
+    "boolean": (BooleanType(), [True, False, None]),
+    "text": (StringType(), ["a=b/ü%2F", "", None]),
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_partitions_by_values_of_any_type_are_found_again(world, kind):
+    type_, values = TYPED[kind]
+    world.catalog.create_table(
+        "shop.t",
+        Schema(NestedField(1, "p", type_), NestedField(2, "n", LongType())),
+        partition_spec=PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p")),
+    )
+    sent = pa.table({"p": values * 2, "n": list(range(2 * len(values)))})
+    assert world.append(sent).files == len(values)
+    table = world.catalog.load_table("shop.t")
+    for value in values:
+        wanted = IsNull("p") if value is None else EqualTo("p", value)
+        found = table.scan(row_filter=wanted).to_arrow().to_pylist()
+        assert [row["p"] for row in found] == [value, value]
+    found = world.session.query("SELECT p, count(*) AS n FROM shop.t GROUP BY p").arrow()
+    assert sorted(map(str, found["p"].to_pylist())) == sorted(map(str, values))
+    assert set(found["n"].to_pylist()) == {2}
