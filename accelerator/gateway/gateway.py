@@ -231,14 +231,17 @@ class Gateway:
         principal: str,
         address: str = "",
         headers: Mapping[str, str] = _NO_HEADERS,
+        *,
+        arrow: bool = False,
     ) -> Statement:
         """Begins a statement; what is wrong with it is its own error.
 
         `principal` is who was known by a password, to whom the pages are given; `user` as whom
         they ask. One whose answer is kept has ended already. A trace that the `headers` name is
-        continued.
+        continued. With `arrow` the pages are Arrow's.
         """
-        statement = Statement(sql, client, user, principal, next(self._numbers), address)
+        number = next(self._numbers)
+        statement = Statement(sql, client, user, principal, number, address, arrow=arrow)
         read = await self._read(statement)
         page = None if isinstance(read, AcceleratorError) else await self._kept(statement, *read)
         self.history.began(statement)
@@ -274,6 +277,8 @@ class Gateway:
 
     async def _kept(self, statement: Statement, asked: Request, wishes: Wishes) -> Page | None:
         """The one page of an answer that is kept; None where it has to be made."""
+        if statement.arrow:
+            return None
         key = await self.answering.key(statement, asked, wishes, self.rights(statement))
         entry = None if key is None else await self.answering.kept(key, statement)
         if key is None or entry is None:
@@ -396,6 +401,10 @@ class Gateway:
         (asked, wishes), figures = read, statement.figures
         if isinstance(asked, kinds.Refused):
             raise UntranslatedError(f"{asked.what} isn't supported", hint=asked.hint)
+        if statement.arrow and isinstance(asked, kinds.OfSession | kinds.KillQuery):
+            raise UntranslatedError(
+                "a query of the API has no session", hint="ask by Trino's protocol"
+            )
         if isinstance(asked, kinds.OfSession) and not isinstance(asked, kinds.Use):
             self._change(statement, asked)
             yield Page(_DONE, 1, is_last=True)
@@ -468,9 +477,13 @@ class Gateway:
             statement.update_type = about.get("update_type")
             names = about.get("names")
             statement.columns = columns(rows.schema, names, parametric_datetime=parametric)
+            statement.names = names
         if frame.is_last:
             statement.figures.metrics = frame.header["metrics"]
             statement.figures.tables = [tuple(one) for one in frame.header.get("tables", ())]
+        if statement.arrow:
+            yield Page(bytes(frame.body), rows.num_rows, frame.is_last)
+            return
         if rows.num_rows * max(1, rows.num_columns) <= _INLINE_CELLS:
             if rows.num_rows or frame.is_last:
                 data = encode(rows, parametric_datetime=parametric)

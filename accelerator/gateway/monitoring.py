@@ -88,6 +88,9 @@ class Monitoring:
         self._logins = counter("logins", "Logins that failed, or were held up.", "outcome")
         for outcome in ("failed", "held_up"):
             self._logins.labels(outcome)
+        self._api = counter(
+            "api_requests", "Requests of the API, by operation and status.", "operation", "status"
+        )
         self._lag = Histogram(
             f"{_PREFIX}_event_loop_lag_seconds",
             "How much later than asked the event loop came to its work.",
@@ -150,6 +153,10 @@ class Monitoring:
     def login_failed(self, *, held_up: bool = False) -> None:
         """A name or password was wrong, or wasn't looked at since there were too many."""
         self._logins.labels("held_up" if held_up else "failed").inc()
+
+    def api_answered(self, operation: str, status: int) -> None:
+        """A request of the API was answered."""
+        self._api.labels(operation, str(status)).inc()
 
     def text(self, accept: str) -> tuple[bytes, str]:
         """All figures as text, and its content type, in the format that is asked for."""

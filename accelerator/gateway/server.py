@@ -22,6 +22,7 @@ from aiohttp import web
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.access.errors import AccessDeniedError, TooManyAttemptsError
 from accelerator.gateway.access.users import User
+from accelerator.gateway.api.api import Api, problem_middleware
 from accelerator.gateway.gateway import VERSION as TRINO_VERSION
 from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.statements import NoSuchPageError, Page, Statement
@@ -57,7 +58,8 @@ class Server:
     def __init__(self, gateway: Gateway, *, tls: ssl.SSLContext | None = None) -> None:
         self._gateway, self._tls = gateway, tls
         self._app = web.Application(
-            client_max_size=gateway.settings.statement_bytes_max, middlewares=[_told]
+            client_max_size=gateway.settings.statement_bytes_max,
+            middlewares=[problem_middleware, _told],
         )
         self._app.add_routes(
             [
@@ -72,6 +74,8 @@ class Server:
             ]
         )
         self._app.add_routes(Web(gateway, self.principal).routes())
+        self._api = Api(gateway, self.principal)
+        self._app.add_routes(self._api.routes())
         self._runner: web.AppRunner | None = None
         self._ending = False
 
@@ -108,9 +112,11 @@ class Server:
     def refuse_new(self) -> None:
         """From now on new statements are told to come back."""
         self._ending = True
+        self._api.refuse_new()
 
     async def close(self) -> None:
-        """Listens no more."""
+        """Listens no more, and ends what the API has started."""
+        await self._api.close()
         if self._runner is not None:
             await self._runner.cleanup()
 

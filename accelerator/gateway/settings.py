@@ -19,7 +19,15 @@ from accelerator.setting_fields import check_all, from_file, parsed, setting
 
 _PAGE = "gateway.md"
 _MIB = 1024**2
-_PATHS = ("users", "policy", "audit_log", "tls_certificate", "tls_key", "cache_folder")
+_PATHS = (
+    "users",
+    "policy",
+    "audit_log",
+    "tls_certificate",
+    "tls_key",
+    "cache_folder",
+    "upload_folder",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +101,14 @@ class GatewaySettings:
     )
     cache_answer_bytes_max: int = setting(
         16 * _MIB, "An answer of more bytes isn't kept.", kind="bytes"
+    )
+    upload_bytes_max: int = setting(
+        1024 * _MIB, "The longest body of rows that the API appends, in bytes.", kind="bytes"
+    )
+    upload_folder: str | None = setting(
+        None,
+        "Folder for such bodies while they come; by default the system's for temporary files.",
+        kind="text or none",
     )
     maintenance: bool = setting(
         True, "Vacuum the store round by round, as `accelerator serve-maintenance`.", kind="switch"

@@ -29,7 +29,10 @@ _WHY_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some rows as JSON, `data` None where a statement has none; the last one has `is_last`."""
+    """Some rows as JSON, or as a stream of Arrow's; `data` None where a statement has none.
+
+    The last one has `is_last`.
+    """
 
     data: bytes | None = None
     rows: int = 0
@@ -88,7 +91,13 @@ class Statement:
         principal: str,
         number: int,
         address: str = "",
+        *,
+        arrow: bool = False,
     ) -> None:
+        self.arrow = arrow
+        """Whether its pages are Arrow's, not JSON."""
+        self.names: list[str] | None = None
+        """What its columns are called, where Arrow's schema has other names."""
         self.id = statement_id(number)
         self.slug = secrets.token_urlsafe(24)
         self.sql, self.client, self.address = sql, client, address

@@ -85,7 +85,7 @@ class Web:
         self, handler: Callable[[web.Request], Awaitable[web.Response]]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(asked: web.Request) -> web.StreamResponse:
-            self._check_origin(asked)
+            check_origin(self._gateway, asked)
             try:
                 response = await handler(asked)
             except web.HTTPException as error:
@@ -98,19 +98,6 @@ class Web:
             return response
 
         return handle
-
-    def _check_origin(self, asked: web.Request) -> None:
-        """Refuses what a page of elsewhere has asked.
-
-        A site may have its name lead to this machine. Where nobody logs in, the name by which the
-        gateway is called has to be the machine's own.
-        """
-        if asked.headers.get("Sec-Fetch-Site") in _LEFT_OUT and not _is_visit(asked):
-            raise web.HTTPForbidden(text="this isn't for pages of other sites", headers=HEADERS)
-        settings = self._gateway.settings
-        is_open = self._gateway.users is None and settings.is_local and not settings.insecure
-        if is_open and not _is_local(asked.url.host or ""):
-            raise web.HTTPForbidden(text="ask by the name of this machine", headers=HEADERS)
 
     def _may_all(self, user: User) -> bool:
         return self._gateway.access(user).may("metrics", GATEWAY)
@@ -213,6 +200,20 @@ class Web:
         return web.Response(body=body, headers={"Content-Type": content_type})
 
 
+def check_origin(gateway: Gateway, asked: web.Request) -> None:
+    """Refuses what a page of elsewhere has asked, by an HTTPForbidden.
+
+    A site may have its name lead to this machine. Where nobody logs in, the name by which the
+    gateway is called has to be the machine's own.
+    """
+    if asked.headers.get("Sec-Fetch-Site") in _LEFT_OUT and not _is_visit(asked):
+        raise web.HTTPForbidden(text="this isn't for pages of other sites", headers=HEADERS)
+    settings = gateway.settings
+    is_open = gateway.users is None and settings.is_local and not settings.insecure
+    if is_open and not _is_local(asked.url.host or ""):
+        raise web.HTTPForbidden(text="ask by the name of this machine", headers=HEADERS)
+
+
 def _selected(select: Callable[[Wanted], list[Record]], wanted: Wanted) -> list[dict[str, Any]]:
     return [one.to_dict() for one in select(wanted)]
 
@@ -265,7 +266,7 @@ def _state(text: str) -> str:
 
 def _is_visit(asked: web.Request) -> bool:
     """Whether somebody follows a link to the page: the other site doesn't get to see it."""
-    return asked.headers.get("Sec-Fetch-Mode") == "navigate"
+    return asked.method == "GET" and asked.headers.get("Sec-Fetch-Mode") == "navigate"
 
 
 def _is_local(host: str) -> bool:

@@ -38,6 +38,7 @@ from rewrite.closest import closest
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
 
 COMMIT_TRIES = 5
 _HINT = "check that it runs, and its address and credentials"
@@ -135,6 +136,13 @@ class CatalogReader(Protocol):
         self, identifier: tuple[str, ...], updates: Mapping[str, str | None]
     ) -> None:
         """Set properties of the table; None removes one."""
+        ...
+
+    def loaded(self, identifier: tuple[str, ...]) -> Table | None:
+        """PyIceberg's own table, to be written to; None where there is none.
+
+        CatalogReadOnlyError where PyIceberg doesn't know the catalog.
+        """
         ...
 
 
@@ -311,6 +319,16 @@ class PyIcebergCatalog:
             except self._failures() as error:
                 raise refused(self._settings, identifier, error) from error
 
+    def loaded(self, identifier: tuple[str, ...]) -> Table | None:
+        """PyIceberg's own table, to be written to; None where there is none."""
+        if len(identifier) < 2:
+            return None
+        with _asked(self._settings):
+            try:
+                return self._open().load_table(identifier)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+
     def _commit(self, identifier: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
         table = self._open().load_table(identifier)
         removed = [key for key, value in updates.items() if value is None]
@@ -439,4 +457,12 @@ class JvmCatalog:
             f"the properties of {name} can't be changed from here",
             hint=f"PyIceberg doesn't know this sort of catalog; use ALTER TABLE {name} SET"
             " TBLPROPERTIES in Spark",
+        )
+
+    def loaded(self, identifier: tuple[str, ...]) -> Table | None:
+        """Nothing is written by the JVM from here."""
+        name = ".".join((self._settings.name, *identifier))
+        raise CatalogReadOnlyError(
+            f"nothing can be appended to {name} from here",
+            hint="PyIceberg doesn't know this sort of catalog; append by Spark: INSERT INTO",
         )

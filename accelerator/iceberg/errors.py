@@ -106,8 +106,8 @@ def why_unreachable(error: BaseException | None) -> str | None:
     return str(error) or type(error).__name__
 
 
-def _failures() -> tuple[type[BaseException], ...]:
-    """Clients of catalogs and object stores have no root in common."""
+def failures() -> tuple[type[BaseException], ...]:
+    """What catalogs, files and their clients raise, which have no root in common."""
     own = (one for one in vars(exceptions).values() if isinstance(one, type))
     return (*_OF_BYTES, *_loaded(_OF_CLIENTS), *own)
 
@@ -127,6 +127,6 @@ def read_errors(
     """
     try:
         yield
-    except _failures() as error:
+    except failures() as error:
         said = redacted(str(error), properties) or type(error).__name__
         raise CatalogError(f"{what} can't be read: {said}", hint=hint) from error

@@ -20,7 +20,7 @@ from accelerator.indexing.statements import end_left
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
-from accelerator.refresh.artifacts import REFRESH
+from accelerator.refresh.artifacts import COMPACT, REFRESH
 from accelerator.runner.claims import Claims
 from accelerator.store import Report, Retention, SegmentRecord
 
@@ -97,17 +97,17 @@ def vacuum(
 
 
 def _forget(services: Services, check: Callable[[], None]) -> int:
-    """Deletes what the store says of refreshes of cubes and indexes that are gone; how many files.
+    """Deletes the claims of work on cubes and indexes that are gone; how many files that was.
 
     Those in the recycle bin may come back. What killed writers left half-written goes too.
     """
     claims, gone = Claims(services.store.files), 0
     check()
-    keys = [key for key in claims.known_keys() if key.startswith(REFRESH)]
+    keys = [key for key in claims.known_keys() if key.startswith((REFRESH, COMPACT))]
     check()
     owned = services.store.registry(fresh=True).owned if keys else frozenset()
     for key in keys:
-        if key.removeprefix(REFRESH) not in owned:
+        if key.removeprefix(REFRESH).removeprefix(COMPACT) not in owned:
             check()
             gone += claims.forget((key,))
     check()

@@ -22,8 +22,8 @@ from rewrite.dotted import joined, parts_of
 if TYPE_CHECKING:
     from accelerator.services import Services
 
-REFRESH = "refresh-"
-"""What keys of claims begin with."""
+REFRESH, COMPACT = "refresh-", "compact-"
+"""What keys of claims begin with, before the id of a cube or an index."""
 _BESIDE = "#new"
 Name = tuple[str, ...]
 FileKey = tuple[str, int]

@@ -43,7 +43,8 @@ _BYTES_MAX, _LAST_MAX = 65_536, 32_768
 _TRIES = 5
 _FORMAT = 1
 _log = logging.getLogger("accelerator")
-_NAME = re.compile(r"(00\d{18})(?:-(\d{1,9}|end))?\.json")
+_NAME = re.compile(r"(00\d{18})(?:-(\d{1,9}|end|stop))?\.json")
+_BY_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class Seen:
     """The newest claim of a key. `last` is what its end said, or the end before it.
 
     `deaths` counts the claims before it, in a row, that nobody ended. `mark` changes whenever its
-    owner has done something. Of a claim that can't be read only `epoch` and `mark` are known.
+    owner has done something. `by` is who asked for the task; empty where it works by itself. Of a
+    claim that can't be read only `epoch` and `mark` are known.
     """
 
     epoch: int
@@ -72,6 +74,7 @@ class Seen:
     progress: Progress = Progress()
     last: Json | None = None
     deaths: int = 0
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,16 @@ class Claims:
         self._observed: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
 
-    def claim(self, key: str) -> Claim | None:
-        """A new claim of the key; None where another one may be held, or somebody was first."""
+    @property
+    def files(self) -> Files:
+        """The store's, in which they are."""
+        return self._files
+
+    def claim(self, key: str, by: str = "") -> Claim | None:
+        """A new claim of the key; None where another one may be held, or somebody was first.
+
+        `by` is who has asked for the task.
+        """
         now_ms, now = self._now_ms(), self._clock()  # before what is judged by them is read
         seen = self.seen(key)
         if seen is not None and not self._is_over(key, seen, now_ms, now):
@@ -115,7 +126,7 @@ class Claims:
         epoch = 1 if seen is None else seen.epoch + 1
         last = None if seen is None else seen.last
         deaths = 0 if seen is None or seen.ended else seen.deaths + 1
-        claim = Claim(self, key, epoch, last, deaths)
+        claim = Claim(self, key, epoch, last, deaths, by)
         if not claim.begin():
             return None
         with self._lock:
@@ -140,6 +151,28 @@ class Claims:
     def may_begin(self, key: str, seen: Seen | None) -> bool:
         """Whether a `claim` of the key could succeed, by what was just seen of it."""
         return seen is None or self._is_over(key, seen, self._now_ms(), self._clock())
+
+    def ask_to_stop(self, key: str, epoch: int, by: str) -> bool:
+        """Asks the owner of that claim to stop its task; whether it may go on until it hears that.
+
+        False where the claim isn't the newest, or is over. The owner looks every few seconds.
+        """
+        seen = self.seen(key)
+        if seen is None or seen.epoch != epoch or self.may_begin(key, seen):
+            return False
+        value: Json = {"by": by[:_BY_MAX], "at_ms": self._now_ms()}
+        self.made(path_of(key, epoch, "stop"), value, uuid.uuid4().hex)
+        return True
+
+    def asked_to_stop(self, key: str, epoch: int) -> str | None:
+        """Who has asked the owner of that claim to stop; None: nobody."""
+        path = path_of(key, epoch, "stop")
+        if not self._files.exists(path):
+            return None
+        try:
+            return text_of(self._json(path)["by"])
+        except (FileNotFoundError, *UNFIT):
+            return ""
 
     def known_keys(self) -> tuple[str, ...]:
         """All keys that there are claims of; folders of other names are nobody's."""
@@ -177,7 +210,7 @@ class Claims:
                 claims.add(epoch)
             elif match[2] == "end":
                 ends.add(epoch)
-            else:
+            elif match[2] != "stop":
                 newest[epoch] = max(int(match[2]), newest.get(epoch, 0))
         return _Listed(frozenset(claims), newest, frozenset(ends), paths)
 
@@ -232,6 +265,7 @@ class Claims:
                 progress=progress,
                 last=last,
                 deaths=whole_of(claim["deaths"]),
+                by=text_of(claim.get("by", ""))[:_BY_MAX],
             )
         except FileNotFoundError:
             raise
@@ -273,9 +307,10 @@ class Claim:
     """
 
     def __init__(
-        self, claims: Claims, key: str, epoch: int, last: Json | None, deaths: int
+        self, claims: Claims, key: str, epoch: int, last: Json | None, deaths: int, by: str
     ) -> None:
         self.key, self.epoch, self.last, self.deaths = key, epoch, last, deaths
+        self.by = by[:_BY_MAX]
         self._claims, self._token = claims, uuid.uuid4().hex
         self._number = 0
         self._until_ms, self._until = 0, -float("inf")
@@ -302,6 +337,8 @@ class Claim:
             "last": self.last,
             "deaths": self.deaths,
         }
+        if self.by:
+            value["by"] = self.by
         path = path_of(self.key, self.epoch)
         if not self._claims.made(path, value, self._token):
             return False
@@ -313,6 +350,10 @@ class Claim:
         old = [one for one, epoch in listed.paths.items() if epoch < self.epoch - 1]
         self._claims.deleted(old)
         return True
+
+    def asked_to_stop(self) -> str | None:
+        """Who has asked for its task to stop; None: nobody."""
+        return self._claims.asked_to_stop(self.key, self.epoch)
 
     def prolong(self, progress: Progress) -> bool:
         """Makes it hold for two minutes from now; False once it's lost, for good.
@@ -349,9 +390,10 @@ class Claim:
             self._claims.deleted(self._others(self._claims.listed(self.key), "-end.json"))
 
     def _others(self, listed: _Listed, newest: str) -> list[str]:
-        """Its own files, but for the claim itself and that one."""
+        """Its own files, but for the claim, that one and, until the end, what asks it to stop."""
         own = [path for path, epoch in listed.paths.items() if epoch == self.epoch]
-        kept = (path_of(self.key, self.epoch), newest)
+        asks = () if newest == "-end.json" else ("-stop.json",)
+        kept = (path_of(self.key, self.epoch), newest, *asks)
         return [path for path in own if not path.endswith(kept)]
 
 

@@ -2,8 +2,9 @@
 
 Promises: of all processes with the same claims one does a task at a time; a task is asked once more
 whether it's due after it was claimed; one that fails stops no other; once told to stop, no task
-begins, those that run are told, and it ends when they have. The ends of tasks are told to services
-one at a time.
+begins, those that run are told, and it ends when they have. So is one task that somebody, of
+whatever process, asks to stop. The ends of tasks are told to services one at a time, and kept in
+the store's history.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from accelerator.errors import (
     StoreError,
 )
 from accelerator.runner.claims import Claim, Claims, Progress
-from accelerator.runner.runs import Run
+from accelerator.runner.history import RunHistory
+from accelerator.runner.runs import CANCELLED, Run
 
 _log = logging.getLogger("accelerator")
 _LOOK_S = 0.2
 """So often it looks, while tasks run, whether it's told to stop."""
-_KEEP_S, _PROLONG_S = 5.0, 30.0
+_PROLONG_S = 30.0
 _ABORT_S = 10.0
 FAULTS = (AcceleratorError, OSError, MemoryError, RuntimeError, *UNFIT)
 """What one task may fail with; anything else is a fault of the program, and ends the runner."""
@@ -126,14 +128,18 @@ class _Kept:
 
     claim: Claim
     report: Reported
+    stop: threading.Event
     told: Progress = field(default_factory=Progress)
     at: float = 0.0
+    stopped_by: str | None = None
 
 
 class Runner:
     """Runs the tasks of services; `claims` None: no other process would do them.
 
-    `clock` is monotonic, in seconds; `now_ms` Unix time in milliseconds.
+    `clock` is monotonic, in seconds; `now_ms` Unix time in milliseconds. `by` is who has asked for
+    all that it does, `began` is told of each claim. Every `keep_s` it's looked whether a task is
+    to stop.
     """
 
     def __init__(
@@ -142,12 +148,18 @@ class Runner:
         claims: Claims | None,
         *,
         threads: int = 2,
+        by: str = "",
+        began: Callable[[Claim], None] = lambda _claim: None,
+        keep_s: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._asked = [_Asked(one) for one in services]
         self._claims, self._threads = claims, threads
+        self._history = None if claims is None else RunHistory(claims.files)
+        self._by, self._began, self._keep_s = by, began, keep_s
         self._clock, self._now_ms = clock, now_ms
+        self._stops: set[threading.Event] = set()
         self._running: dict[str, tuple[Task, _Asked, threading.Thread]] = {}
         self._ended: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
         self._kept: dict[str, _Kept] = {}
@@ -166,7 +178,7 @@ class Runner:
         try:
             self._run(stop)
         except BaseException:
-            self._ending.set()
+            self._end_all()
             if self._running:
                 abort()
                 for _, _, thread in list(self._running.values()):
@@ -176,11 +188,18 @@ class Runner:
             over.set()
             keeper.join(_ABORT_S)
 
+    def _end_all(self) -> None:
+        """No task begins any more, and those that run are told."""
+        self._ending.set()
+        with self._lock:
+            for one in self._stops:
+                one.set()
+
     def _run(self, stop: threading.Event) -> None:
         failure: BaseException | None = None
         while True:
             if stop.is_set():
-                self._ending.set()
+                self._end_all()
             ending = self._ending.is_set()
             if not ending:
                 self._ask()
@@ -188,7 +207,7 @@ class Runner:
             if self._running:
                 failure = self._took(_LOOK_S) or failure
                 if failure is not None:
-                    self._ending.set()
+                    self._end_all()
                 continue
             if failure is not None:
                 raise failure
@@ -245,46 +264,65 @@ class Runner:
             self._ended.put((task.key, failure))
 
     def _outcome(self, task: Task) -> Outcome | None:
-        report = Reported()
-        if self._claims is None:
-            return self._tried(task, report, None)
-        try:
-            claim = self._claims.claim(task.key)
-        except (StoreError, ValueError) as error:
-            return Outcome(error=error)
-        if claim is None:
-            return None
+        report, stop = Reported(), threading.Event()
         with self._lock:
-            self._kept[task.key] = _Kept(claim, report, at=self._clock())
-        run = claim.last
+            self._stops.add(stop)
+            if self._ending.is_set():
+                stop.set()
         try:
+            if self._claims is None:
+                return self._tried(task, report, stop, None)
+            try:
+                claim = self._claims.claim(task.key, self._by)
+            except (StoreError, ValueError) as error:
+                return Outcome(error=error)
+            if claim is None:
+                return None
+            return self._claimed(task, _Kept(claim, report, stop, at=self._clock()))
+        finally:
+            with self._lock:
+                self._stops.discard(stop)
+
+    def _claimed(self, task: Task, kept: _Kept) -> Outcome | None:
+        claim, run = kept.claim, None
+        with self._lock:
+            self._kept[task.key] = kept
+        try:
+            self._began(claim)
             began_ms = self._now_ms()
-            outcome = self._tried(task, report, claim)
+            outcome = self._tried(task, kept.report, kept.stop, claim)
             if outcome is not None:
-                run = self._told(task, claim, began_ms, outcome).to_json()
+                run = self._told(task, kept, began_ms, outcome)
             return outcome
         finally:
             with self._lock:
                 del self._kept[task.key]
             self._end(claim, run)
 
-    def _tried(self, task: Task, report: Reported, claim: Claim | None) -> Outcome | None:
+    def _tried(
+        self, task: Task, report: Reported, stop: threading.Event, claim: Claim | None
+    ) -> Outcome | None:
         """How it went; None where it isn't due any more."""
         try:
             if claim is not None and not task.is_due(Run.from_json(claim.last), claim.deaths):
                 return None
-            return task.run(report, self._ending)
+            return task.run(report, stop)
         except SparkElsewhereError:
             raise  # another process is to do it, with what it needs
         except FAULTS as error:
             return Outcome(error=error)
 
-    def _told(self, task: Task, claim: Claim, began_ms: int, outcome: Outcome) -> Run:
-        """The run as it's kept; one that was told to stop didn't fail."""
-        error, before = outcome.error, Run.from_json(claim.last)
+    def _told(self, task: Task, kept: _Kept, began_ms: int, outcome: Outcome) -> Run:
+        """The run as it's kept; one that was told to stop with all the others didn't fail."""
+        error, before = outcome.error, Run.from_json(kept.claim.last)
+        code, text = getattr(error, "code", "error"), str(error)
         stopped = isinstance(error, CancelledError)
+        cancelled = stopped and kept.stopped_by is not None
+        if cancelled:
+            code = CANCELLED
+            text = f"it was stopped by {kept.stopped_by}" if kept.stopped_by else "it was stopped"
         failures = 0
-        if error is not None and not stopped:
+        if error is not None and (cancelled or not stopped):
             same = before is not None and before.state == task.state
             failures = 1 + (before.failures if before is not None and same else 0)
         return Run(
@@ -295,13 +333,16 @@ class Runner:
             twice=outcome.twice,
             more=outcome.more or stopped,
             failures=failures,
-            error=None if error is None or stopped else str(error),
-            code=getattr(error, "code", "error") if failures else None,
+            error=text if failures else None,
+            code=code if failures else None,
         )
 
-    def _end(self, claim: Claim, run: dict[str, object] | None) -> None:
+    def _end(self, claim: Claim, run: Run | None) -> None:
+        """Tells the end; of a task that wasn't due any more what was told before."""
         try:
-            claim.end(run)
+            claim.end(claim.last if run is None else run.to_json())
+            if run is not None and self._history is not None:
+                self._history.add(claim.key, claim.epoch, run, claim.by)
         except StoreError as error:
             _log.warning("the end of %s couldn't be told: %s", claim.key, error)
 
@@ -309,14 +350,25 @@ class Runner:
 
     def _keep(self, over: threading.Event) -> None:
         """Prolongs the claims of what runs, and tells how far that is."""
-        while not over.wait(_KEEP_S):
+        while not over.wait(self._keep_s):
             with self._lock:
                 running = list(self._kept.values())
             for one in running:
+                self._look(one)
                 now, progress = self._clock(), one.report.progress
                 if progress != one.told or now - one.at >= _PROLONG_S:
                     one.told, one.at = progress, now
                     self._prolong(one.claim, progress)
+
+    def _look(self, one: _Kept) -> None:
+        """Stops the task where somebody has asked for that."""
+        try:
+            by = None if one.stop.is_set() else one.claim.asked_to_stop()
+        except StoreError:
+            return  # it's looked again
+        if by is not None:
+            one.stopped_by = by
+            one.stop.set()
 
     def _prolong(self, claim: Claim, progress: Progress) -> None:
         held = claim.held

@@ -15,6 +15,7 @@ from accelerator.store.records import text_of, whole_of
 Json = dict[str, Any]
 _ERROR_MAX = 2_000
 _WAIT_S, _WAIT_MAX_S = 10.0, 3600.0
+CANCELLED = "cancelled"
 _DEATHS = 2
 """So many processes may die over a task before the next one waits: most are killed by others."""
 AHEAD_MS = 120_000
@@ -28,7 +29,7 @@ class Run:
     `failures` counts runs that failed in a row, this one among them; `state` names what it worked
     on, so that a later one knows whether anything has changed. `done` are its units, data files
     for one; `twice` those of them that another process had been first with. `more`: it stopped at
-    its budget, and goes on in another run.
+    its budget, and goes on in another run. One that somebody has stopped has the code `CANCELLED`.
     """
 
     began_ms: int
@@ -88,12 +89,16 @@ class Known:
         """Seconds until it may be tried again, after failures; 0: at once.
 
         It's twice as long after each run that failed on the same state, up to an hour; so after
-        each process that died over it, from the third on.
+        each process that died over it, from the third on. What somebody has stopped waits for an
+        hour where the state is the same.
         """
-        wait = 0.0
-        if self.last is not None and self.last.failures:
-            times = self.last.failures - 1 if self.last.state == state else 0
-            wait = until_s(self.last, _wait_s(times), now_ms)
+        wait, last = 0.0, self.last
+        if last is not None and last.failures:
+            same = last.state == state
+            pause = _WAIT_MAX_S if same and last.code == CANCELLED else None
+            if pause is None:
+                pause = _wait_s(last.failures - 1 if same else 0)
+            wait = until_s(last, pause, now_ms)
         if self.deaths > _DEATHS and self.died_ms is not None:
             pause = _wait_s(self.deaths - _DEATHS - 1)
             wait = max(wait, _left_s(self.died_ms, pause, now_ms))

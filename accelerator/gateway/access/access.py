@@ -17,12 +17,13 @@ from accelerator.gateway.access.patterns import LENGTH_MAX, Glob, broad, narrow
 from rewrite.dotted import joined
 from rewrite.printable import one_line
 
-Action = Literal["read", "change", "manage", "impersonate", "kill", "metrics"]
+Action = Literal["read", "write", "change", "manage", "impersonate", "kill", "metrics"]
 Kind = Literal["table", "cube", "index", "user", "gateway"]
 Effect = Literal["allow", "deny"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 KINDS_OF: Mapping[Action, tuple[Kind, ...]] = {
     "read": ("table",),
+    "write": ("table",),
     "change": ("table",),
     "manage": ("cube", "index"),
     "impersonate": ("user",),
@@ -30,6 +31,7 @@ KINDS_OF: Mapping[Action, tuple[Kind, ...]] = {
     "metrics": ("gateway",),
 }
 """What each action can be done to."""
+_SEEN: tuple[Action, ...] = ("read", "write", "change")
 _PARTS: Mapping[Kind, int] = {"table": 3, "cube": 1, "index": 1, "user": 1, "gateway": 0}
 _FORMAT = 1
 _GRANTS_MAX = 20_000
@@ -138,7 +140,7 @@ class Access:
         return allowed
 
     def sees(self, catalog: str, schema: str | None = None, table: str | None = None) -> bool:
-        """Whether listings show it: a table that may be read or changed, or what may hold one.
+        """Whether listings show it: a table that may be read, written or changed, or its holder.
 
         A schema of several parts has dots between them.
         """
@@ -146,9 +148,9 @@ class Access:
             return True
         if schema is not None and table is not None:
             object = Object("table", (catalog, schema, table))
-            return self.may("read", object) or self.may("change", object)
+            return any(self.may(action, object) for action in _SEEN)
         above = (catalog,) if schema is None else (catalog, schema)
-        return any(self._sees_below(action, above) for action in ("read", "change"))
+        return any(self._sees_below(action, above) for action in _SEEN)
 
     def _sees_below(self, action: str, above: tuple[str, ...]) -> bool:
         exact, broadly = tuple(map(narrow, above)), tuple(map(broad, above))

@@ -61,7 +61,7 @@ class NoWorkerError(AcceleratorError):
 class Frame:
     """What a worker said of a statement: `rows` with a body, `error` or `spark`.
 
-    Of maintenance it's `told`, again and again.
+    Of maintenance, and of the API's runs, it's `told`, again and again.
     """
 
     kind: str
@@ -364,6 +364,25 @@ class Pool:
                     yield frame
         finally:
             worker.kill()
+
+    async def apart(self, job: Header) -> AsyncGenerator[Frame, None]:
+        """What a worker made for it says of the job: `told`, then `rows` or an `error`.
+
+        One without Spark first, then one that has it, if it's needed. The worker ends with it.
+        """
+        for spark in (False, True):
+            worker = await self._made(spark=spark)
+            try:
+                self._number += 1
+                async with aclosing(worker.run(self._number, {"op": "run", "job": job})) as frames:
+                    async for frame in frames:
+                        if frame.kind == "spark" and not spark:
+                            break
+                        yield frame
+                        if frame.is_last:
+                            return
+            finally:
+                worker.kill()
 
     async def explained(self, pid: int, number: int) -> Header | None:
         """What the worker says of how it answered the statement; None where nobody knows."""

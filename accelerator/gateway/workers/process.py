@@ -188,6 +188,9 @@ class _Worker:
         number = header["id"]
         try:
             statement.check()
+            if "call" in header["job"]:
+                self._call(header, statement)
+                return
             job = Job.from_dict(header["job"])
             with (
                 self._sessions.using(job.zone) as session,
@@ -210,6 +213,25 @@ class _Worker:
             self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
         finally:
             self._statements.pop(number, None)
+
+    def _call(self, header: Header, statement: _Statement) -> None:
+        """Does what the API asks for; its answer is one piece of JSON."""
+        from accelerator.gateway.api.calls import Call, answered
+
+        number, call = header["id"], Call.from_dict(header["job"])
+        with (
+            self._sessions.using() as session,
+            session.services.cancellation.stoppable() as stop,
+            statement.stopped_by(stop),
+        ):
+            found = answered(
+                call,
+                session.services,
+                lambda told: self._send({"kind": "told", "id": number, **told}),
+                statement.check,
+            )
+        body = found.model_dump_json(by_alias=True).encode()
+        self._send({"kind": "rows", "id": number, "metrics": {}}, body)
 
     def _maintain(self, number: int, schedule: Schedule) -> None:
         """Vacuums round by round, and refreshes, as long as the process lives."""

@@ -1,0 +1,108 @@
+"""Bodies of appends: into a file as they come, so that memory and the event loop stay free.
+
+Promises: a body that breaks off, is too long or comes too slowly leaves nothing behind; what is
+handed on is a whole body, with a digest of its bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from accelerator.gateway.api.errors import BusyError, RequestTimeoutError
+from accelerator.ingest.errors import IngestError, IngestTooLargeError
+
+_AT_ONCE = 8
+_PIECE_BYTES = 1024**2
+_WAIT_S = 30.0
+"""A client may let so long go by without a byte."""
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A whole body: the file that has it, and what stands for its bytes."""
+
+    file: Path
+    digest: str
+
+
+class Uploads:
+    """Of one gateway; belongs to its event loop."""
+
+    def __init__(self, bytes_max: int, folder: str | None) -> None:
+        self._max, self._folder = bytes_max, folder
+        self._running = 0
+
+    @asynccontextmanager
+    async def taken(self, asked: web.Request) -> AsyncIterator[Upload]:
+        """The request's body, as long as it's inside.
+
+        Raises:
+            BusyError: as many are on their way as are taken at once.
+            IngestTooLargeError: it's longer than is taken.
+            IngestError: it broke off.
+            RequestTimeoutError: nothing came for too long.
+        """
+        if self._running >= _AT_ONCE:
+            raise BusyError(f"{_AT_ONCE} uploads are on their way", hint="send it again, later")
+        if asked.content_length is not None and asked.content_length > self._max:
+            raise self._too_large()
+        self._running += 1
+        try:
+            with tempfile.TemporaryDirectory(prefix="accelerator-upload-", dir=self._folder) as own:
+                file = Path(own) / "rows"
+                yield Upload(file, await self._written(asked, file))
+        finally:
+            self._running -= 1
+
+    async def _written(self, asked: web.Request, file: Path) -> str:
+        """Writes the body; the digest of it."""
+        digest, size = hashlib.blake2b(digest_size=_DIGEST_BYTES), 0
+        held = bytearray()
+        with file.open("xb", buffering=0) as out:
+
+            def write(data: bytes) -> None:
+                digest.update(data)
+                view = memoryview(data)
+                while view:
+                    view = view[out.write(view) or 0 :]
+
+            while data := await self._next(asked):
+                size += len(data)
+                if size > self._max:
+                    raise self._too_large()
+                held += data
+                if len(held) >= _PIECE_BYTES:
+                    await asyncio.to_thread(write, bytes(held))
+                    held.clear()
+            await asyncio.to_thread(write, bytes(held))
+        return digest.hexdigest()
+
+    async def _next(self, asked: web.Request) -> bytes:
+        """The next bytes; none at the end."""
+        try:
+            async with asyncio.timeout(_WAIT_S):
+                return await asked.content.readany()
+        except TimeoutError:
+            raise RequestTimeoutError(
+                f"nothing came for {_WAIT_S:.0f} seconds", hint="send it again, with the same key"
+            ) from None
+        except (web.RequestPayloadError, ConnectionError) as error:
+            raise IngestError(
+                f"the upload broke off: {error}", hint="send it again, with the same key"
+            ) from error
+
+    def _too_large(self) -> IngestTooLargeError:
+        return IngestTooLargeError(
+            f"an append is of {self._max:,} bytes at most",
+            hint="send the rows in several appends, each with a key of its own; or raise the"
+            " setting upload_bytes_max",
+        )

@@ -1,0 +1,1 @@
+"""Rows that clients send, into Iceberg tables: read with distrust, checked by type, appended."""

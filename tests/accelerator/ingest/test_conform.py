@@ -1,0 +1,133 @@
+"""Columns that were sent as a table's own: values are the same, or the column is named."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accelerator.ingest.conform import Conform
+from accelerator.ingest.errors import IngestSchemaError
+
+POINT = pa.struct([pa.field("x", pa.int64(), nullable=False), pa.field("y", pa.large_string())])
+TAGS = pa.large_list(pa.field("element", pa.int32(), nullable=False))
+PRICES = pa.map_(pa.large_string(), pa.field("value", pa.float64()))
+
+
+def conformed(values, wanted, *, sent=None, nullable=True):
+    array = values if isinstance(values, pa.Array) else pa.array(values, sent)
+    batch = pa.RecordBatch.from_arrays([array], names=["a"])
+    schema = pa.schema([pa.field("a", wanted, nullable=nullable)])
+    made = Conform(batch.schema, schema).batch(batch)
+    made.validate(full=True)
+    assert made.schema == schema
+    return made.column(0).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("values", "sent", "wanted"),
+    [
+        ([1, None, 2**31 - 1], pa.int64(), pa.int32()),
+        ([1, 2**63 - 1], pa.uint64(), pa.int64()),
+        ([1.5, None], pa.float32(), pa.float64()),
+        (["a", None], pa.string(), pa.large_string()),
+        ([b"a"], pa.binary(), pa.large_binary()),
+        ([decimal.Decimal("1.50")], pa.decimal128(5, 2), pa.decimal128(12, 4)),
+        ([decimal.Decimal("1.5000")], pa.decimal128(12, 4), pa.decimal128(5, 2)),
+        ([datetime.datetime(2026, 1, 1)], pa.timestamp("ns"), pa.timestamp("us")),
+        ([datetime.date(2026, 1, 1)], pa.date64(), pa.date32()),
+        ([datetime.time(1, 2, 3)], pa.time32("s"), pa.time64("us")),
+        ([None, None], pa.null(), pa.int32()),
+        ([None], pa.null(), POINT),
+        ([None], pa.null(), PRICES),
+        ([{"x": 1, "y": None}, None], pa.struct({"y": pa.string(), "x": pa.int8()}), POINT),
+        ([[1, 2], None, [], [3]], pa.list_(pa.int64()), TAGS),
+        ([[1, 2], None], pa.list_(pa.int64(), 2), TAGS),
+        ([[("k", 1.5)], None, [], [("k", None)]], pa.map_(pa.string(), pa.float32()), PRICES),
+    ],
+)
+def test_values_stay_what_they_are(values, sent, wanted):
+    assert conformed(values, wanted, sent=sent) == values
+    sliced = pa.array([*values, *values], sent).slice(len(values))
+    assert conformed(sliced, wanted) == values
+
+
+def test_zones_are_of_the_instant_and_uuids_are_bytes():
+    moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    sent = pa.array([moment], pa.timestamp("us", "Europe/Berlin"))
+    assert conformed(sent, pa.timestamp("us", "UTC")) == [moment]
+    one = uuid.uuid4()
+    assert conformed([one.bytes, None], pa.uuid(), sent=pa.binary(16)) == [one, None]
+
+
+@pytest.mark.parametrize(
+    ("values", "sent", "wanted"),
+    [
+        ([2**31], pa.int64(), pa.int32()),
+        ([2**63], pa.uint64(), pa.int64()),
+        ([1.5], pa.float64(), pa.float32()),
+        ([1], pa.int64(), pa.float64()),
+        ([1.0], pa.float64(), pa.int64()),
+        (["1"], pa.string(), pa.int64()),
+        ([1], pa.int64(), pa.large_string()),
+        ([b"\xff"], pa.binary(), pa.large_string()),
+        ([decimal.Decimal("1.55")], pa.decimal128(5, 2), pa.decimal128(5, 1)),
+        ([decimal.Decimal("100.0")], pa.decimal128(5, 1), pa.decimal128(3, 1)),
+        ([1], pa.timestamp("ns"), pa.timestamp("us")),
+        ([1], pa.timestamp("us"), pa.timestamp("us", "UTC")),
+        ([1], pa.timestamp("us", "UTC"), pa.timestamp("us")),
+        ([1], pa.date32(), pa.timestamp("us")),
+        ([b"12345"], pa.binary(5), pa.binary(4)),
+        (["x"], pa.string_view(), pa.large_string()),
+        ([{"x": 1, "z": 2}], None, POINT),
+        ([{"y": "a"}], None, POINT),
+        ([{"x": None}], pa.struct({"x": pa.int64()}), POINT),
+        ([[1, None]], pa.list_(pa.int64()), TAGS),
+        ([[2**40]], pa.list_(pa.int64()), TAGS),
+        ([{"x": 1}], None, TAGS),
+    ],
+)
+def test_what_would_change_a_value_is_refused_by_the_columns_name(values, sent, wanted):
+    with pytest.raises(IngestSchemaError, match=r"\ba\b"):
+        conformed(values, wanted, sent=sent)
+
+
+def test_columns_go_by_name():
+    wanted = pa.schema([pa.field("a", pa.int32(), nullable=False), pa.field("b", pa.int32())])
+    sent = pa.RecordBatch.from_pydict({"b": [1], "a": [2]})
+    assert Conform(sent.schema, wanted).batch(sent).to_pylist() == [{"a": 2, "b": 1}]
+    sent = pa.RecordBatch.from_pydict({"a": [2]})
+    assert Conform(sent.schema, wanted).batch(sent).to_pylist() == [{"a": 2, "b": None}]
+    for names, why in ((["A"], "no column A"), (["b"], "a is missing"), (["a", "a"], "two")):
+        with pytest.raises(IngestSchemaError, match=why):
+            Conform(pa.schema([(name, pa.int32()) for name in names]), wanted)
+    with pytest.raises(IngestSchemaError, match="a is NULL"):
+        conformed([None], pa.int32(), sent=pa.int32(), nullable=False)
+
+
+NAMES = st.text(min_size=1, max_size=300)
+
+
+@settings(deadline=None, max_examples=50)
+@given(NAMES)
+def test_names_are_told_in_one_line(name):
+    with pytest.raises(IngestSchemaError) as found:
+        Conform(pa.schema([(name, pa.string())]), pa.schema([(f"{name}x", pa.string())]))
+    assert len(found.value.message.splitlines()) == 1
+    assert len(found.value.message) < 300
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.one_of(st.none(), st.lists(st.one_of(st.none(), st.integers(-9, 9))))),
+    st.integers(0, 3),
+)
+def test_lists_of_lists_stay_what_they_are(values, offset):
+    wanted = pa.large_list(pa.field("element", pa.int64()))
+    sent = pa.array(values, pa.list_(pa.int16())).slice(offset)
+    assert conformed(sent, wanted) == values[offset:]
