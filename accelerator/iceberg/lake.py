@@ -44,7 +44,14 @@ from accelerator.iceberg.listings import Listings, ManifestBytes, ManifestCacheS
 from accelerator.iceberg.manifests.listed import DATA, ManifestFile
 from accelerator.iceberg.readers import reader_of
 from accelerator.iceberg.schema import resolve_state, table_facts
-from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
+from accelerator.iceberg.sketches import (
+    Sketched,
+    SketchFile,
+    TableSizes,
+    sketch_files,
+    sketched,
+)
+from accelerator.iceberg.statistics_files import StatisticsChange
 from accelerator.iceberg.views import ViewDefinition
 from accelerator.recent import Recent
 from accelerator.stages import staged
@@ -207,6 +214,10 @@ class PinnedTable:
     def sketched(self) -> Mapping[int, Sketched]:
         """How many distinct values columns have by sketches, by field id; no file is read."""
         return sketched(self.metadata, self.snapshot)
+
+    def sketch_files(self) -> Iterator[SketchFile]:
+        """The files of statistics of the snapshot and its ancestors, the nearest first."""
+        return sketch_files(self.metadata, self.snapshot)
 
     def sizes(self) -> TableSizes:
         """Rows, bytes and data files, from the manifests; CatalogError as for `statistics`."""
@@ -617,6 +628,15 @@ class Lake:
 
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
         """Change the table's properties in its catalog; None removes one."""
+        self._changed(parts, lambda reader, name: reader.set_properties(name, updates))
+
+    def change_statistics(self, parts: tuple[str, ...], change: StatisticsChange) -> None:
+        """Name another file of statistics in the table's metadata, or none; errors as there."""
+        self._changed(parts, lambda reader, name: reader.change_statistics(name, change))
+
+    def _changed(
+        self, parts: tuple[str, ...], change: Callable[[CatalogReader, tuple[str, ...]], None]
+    ) -> None:
         full = self.resolve(parts)
         reader: CatalogReader | None = self.catalogs.get(full[0])
         if reader is None or len(full) < 2 or reader.pointer(full[1:]) is None:
@@ -625,7 +645,7 @@ class Lake:
                 hint=f"the Iceberg catalogs here are {', '.join(sorted(self.catalogs)) or 'none'}",
             )
         self._newest.pop(full, None)
-        reader.set_properties(full[1:], updates)
+        change(reader, full[1:])
         self._newest.pop(full, None)
 
     def holds(self, catalog: str, table_uuid: str) -> bool | None:

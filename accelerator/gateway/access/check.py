@@ -167,8 +167,12 @@ class _Asking:
                 self._validate(statement)
             case kinds.AddRelateColumn():
                 self._add_relate(statement)
+            case kinds.BuildStatistics():  # its answer and the file tell of the rows
+                self._table("read", statement.table)
+                self._table("change", statement.table)
             case (
-                kinds.DropConstraint()
+                kinds.DropStatistics()
+                | kinds.DropConstraint()
                 | kinds.DropRelateColumn()
                 | kinds.VacuumTable()
                 | kinds.OptimizeTable()
