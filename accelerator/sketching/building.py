@@ -101,9 +101,7 @@ def build(
     if not parts:
         return done
     progress.start(sum(len(part.files) for part in parts), "statistics")
-    made: dict[int, ColumnSketches] = {
-        number: found.sketches for number, found in known.columns.items() if found.pinned
-    }
+    made: dict[int, ColumnSketches] = {}
     for part in parts:
         found = sketch(pinned, part.columns, part.files, check, progress)
         for number, sketches in found.columns.items():
@@ -116,7 +114,8 @@ def build(
     whole = any(not part.before for part in parts)
     done.mode = "whole" if whole else "incremental"
     check()
-    _commit(services, pinned, [(one, made[one.field_id]) for one in columns], done)
+    fresh = [(one, made[one.field_id]) for one in columns if one.field_id in made]
+    _commit(services, pinned, fresh, done)
     return done
 
 

@@ -139,7 +139,8 @@ def _levels(data: bytes) -> int:
     held = sum((end - begin) << level for level, (begin, end) in enumerate(pairwise(ends)))
     if held != rows:
         raise ValueError(f"a KLL sketch of {held} rows says that it has {rows}")
-    return start + 4 * levels + 8 * int(2 + capacity - begins[0])
+    held_items = capacity - int(begins[0])
+    return start + 4 * int(levels) + 8 * (2 + held_items)
 
 
 def _capacity(levels: int) -> int:

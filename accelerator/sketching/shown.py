@@ -30,6 +30,8 @@ def _row(found: Found, type_: str) -> dict[str, Any]:
         "sketch_snapshot_id": found.snapshot_id,
         "sketch_current": found.pinned,
     }
+    if found.pinned:  # of the rows themselves, so that it's better than what manifests say
+        row |= {"nulls": found.sketches.nulls, "nulls_exact": True}
     quantiles, heavy = found.sketches.quantiles, found.sketches.heavy
     if quantiles is not None and quantiles.rows:
         try:
