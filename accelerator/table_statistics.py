@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from accelerator.arrow_types import typed
 from accelerator.iceberg import PinnedTable
-from accelerator.iceberg.sketches import FORMAT
+from accelerator.iceberg.sketches import FORMAT, sketch_files
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from indexes.bounds import UNKNOWN, Flags, flags
 from rewrite.facts import ColumnFacts
@@ -61,7 +61,11 @@ def shown(pinned: PinnedTable) -> list[dict[str, Any]]:
 
 def _sketches(pinned: PinnedTable) -> dict[int, dict[str, Any]]:
     """What sketches of this project tell of the columns, by field id."""
-    if not any(FORMAT in one for file in pinned.sketch_files() for one in file.properties.values()):
+    if not any(
+        FORMAT in one
+        for file in sketch_files(pinned.metadata, pinned.snapshot)
+        for one in file.properties.values()
+    ):
         return {}
     from accelerator.sketching.shown import shown as sketched  # imports DataSketches
 

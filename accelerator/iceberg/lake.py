@@ -22,12 +22,7 @@ from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import UUIDType
 
 from accelerator.errors import UnknownTableError
-from accelerator.iceberg.catalogs import (
-    CatalogReader,
-    CatalogSettings,
-    JvmLocated,
-    Pointer,
-)
+from accelerator.iceberg.catalogs import CatalogReader, CatalogSettings, JvmLocated, Pointer
 from accelerator.iceberg.errors import CatalogError, read_errors
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import (
@@ -44,14 +39,7 @@ from accelerator.iceberg.listings import Listings, ManifestBytes, ManifestCacheS
 from accelerator.iceberg.manifests.listed import DATA, ManifestFile
 from accelerator.iceberg.readers import reader_of
 from accelerator.iceberg.schema import resolve_state, table_facts
-from accelerator.iceberg.sketches import (
-    Sketched,
-    SketchFile,
-    TableSizes,
-    sketch_files,
-    sketched,
-)
-from accelerator.iceberg.statistics_files import StatisticsChange
+from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
 from accelerator.iceberg.views import ViewDefinition
 from accelerator.recent import Recent
 from accelerator.stages import staged
@@ -74,6 +62,7 @@ if TYPE_CHECKING:
 
 _METADATA_MAX = 1024  # parsed metadata files kept
 _NEWEST = At()
+_Change = Callable[[CatalogReader, tuple[str, ...]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +203,6 @@ class PinnedTable:
     def sketched(self) -> Mapping[int, Sketched]:
         """How many distinct values columns have by sketches, by field id; no file is read."""
         return sketched(self.metadata, self.snapshot)
-
-    def sketch_files(self) -> Iterator[SketchFile]:
-        """The files of statistics of the snapshot and its ancestors, the nearest first."""
-        return sketch_files(self.metadata, self.snapshot)
 
     def sizes(self) -> TableSizes:
         """Rows, bytes and data files, from the manifests; CatalogError as for `statistics`."""
@@ -628,15 +613,10 @@ class Lake:
 
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
         """Change the table's properties in its catalog; None removes one."""
-        self._changed(parts, lambda reader, name: reader.set_properties(name, updates))
+        self.change(parts, lambda reader, name: reader.set_properties(name, updates))
 
-    def change_statistics(self, parts: tuple[str, ...], change: StatisticsChange) -> None:
-        """Name another file of statistics in the table's metadata, or none; errors as there."""
-        self._changed(parts, lambda reader, name: reader.change_statistics(name, change))
-
-    def _changed(
-        self, parts: tuple[str, ...], change: Callable[[CatalogReader, tuple[str, ...]], None]
-    ) -> None:
+    def change(self, parts: tuple[str, ...], change: _Change) -> None:
+        """Have the table's catalog change it; UnknownTableError, and what the change raises."""
         full = self.resolve(parts)
         reader: CatalogReader | None = self.catalogs.get(full[0])
         if reader is None or len(full) < 2 or reader.pointer(full[1:]) is None:

@@ -20,8 +20,8 @@ from accelerator.errors import AcceleratorError, CancelledError, StatisticsError
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.errors import CommitUnknownError
 from accelerator.iceberg.io import file_io, local_path
-from accelerator.iceberg.sketches import FORMAT
-from accelerator.iceberg.statistics_files import NewFile, StatisticsChange
+from accelerator.iceberg.sketches import FORMAT, sketch_files
+from accelerator.iceberg.statistics_files import NewFile, StatisticsChange, change_statistics
 from accelerator.progress import Progress
 from accelerator.sketching.columns import ColumnSketches, SketchedColumn
 from accelerator.sketching.kept import NULLS, TYPE, VERSION, Kept, kept, opened
@@ -228,7 +228,7 @@ def _commit(
     )
     _write(path, data, pinned)
     try:
-        services.lake.change_statistics(pinned.parts, StatisticsChange(pinned.facts.uuid, file))
+        change_statistics(services.lake, pinned.parts, StatisticsChange(pinned.facts.uuid, file))
     except CommitUnknownError:
         raise  # it may be named by now
     except AcceleratorError:
@@ -241,7 +241,7 @@ def _others(
     pinned: PinnedTable, made: set[tuple[str, tuple[int, ...]]], done: BuiltStatistics
 ) -> list[tuple[Described, bytes]]:
     """Blobs of the snapshot's present file that aren't made anew, as they are."""
-    file = next((one for one in pinned.sketch_files() if one.pinned), None)
+    file = next((one for one in sketch_files(pinned.metadata, pinned.snapshot) if one.pinned), None)
     if file is None:
         return []
     copied: list[tuple[Described, bytes]] = []

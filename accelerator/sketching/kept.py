@@ -17,7 +17,7 @@ from accelerator.errors import AcceleratorError
 from accelerator.iceberg import PinnedTable
 from accelerator.iceberg.errors import read_errors
 from accelerator.iceberg.io import inputs_for
-from accelerator.iceberg.sketches import FORMAT, SketchFile
+from accelerator.iceberg.sketches import FORMAT, SketchFile, sketch_files
 from accelerator.sketching.columns import TYPES, ColumnSketches, SketchedColumn
 from accelerator.sketching.puffin import Described, Read, content, footer_of
 
@@ -75,7 +75,7 @@ def kept(
     """
     found, wanted = Kept(), {one.field_id: one for one in columns}
     opened_files = 0
-    for file in pinned.sketch_files():
+    for file in sketch_files(pinned.metadata, pinned.snapshot):
         due = {
             number: one
             for number, one in wanted.items()
