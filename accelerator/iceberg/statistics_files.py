@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
-    from accelerator.iceberg.lake import Lake
-
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
@@ -91,8 +89,3 @@ class StatisticsChange:
                 f"the snapshot {self.file.snapshot_id} has expired meanwhile",
                 hint="BUILD STATISTICS again: it begins with what the table holds by then",
             )
-
-
-def change_statistics(lake: Lake, parts: tuple[str, ...], change: StatisticsChange) -> None:
-    """Makes the change through the table's catalog; errors as for `Lake.change`."""
-    lake.change(parts, lambda reader, name: reader.change_statistics(name, change))

@@ -21,7 +21,7 @@ from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.errors import CommitUnknownError
 from accelerator.iceberg.io import file_io, local_path
 from accelerator.iceberg.sketches import FORMAT, sketch_files
-from accelerator.iceberg.statistics_files import NewFile, StatisticsChange, change_statistics
+from accelerator.iceberg.statistics_files import NewFile, StatisticsChange
 from accelerator.progress import Progress
 from accelerator.sketching.columns import ColumnSketches, SketchedColumn
 from accelerator.sketching.kept import NULLS, TYPE, VERSION, Kept, kept, opened
@@ -228,13 +228,19 @@ def _commit(
     )
     _write(path, data, pinned)
     try:
-        change_statistics(services.lake, pinned.parts, StatisticsChange(pinned.facts.uuid, file))
+        change(services, pinned, file)
     except CommitUnknownError:
         raise  # it may be named by now
     except AcceleratorError:
         _remove(path, pinned)
         raise
     done.path, done.bytes = path, len(data)
+
+
+def change(services: Services, pinned: PinnedTable, file: NewFile | None) -> None:
+    """Has the table's metadata name the file; without one it names none any more."""
+    wanted = StatisticsChange(pinned.facts.uuid, file)
+    services.lake.change(pinned.parts, lambda reader, name: reader.change_statistics(name, wanted))
 
 
 def _others(

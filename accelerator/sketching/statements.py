@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.defining import no_such_table
 from accelerator.iceberg import PinnedTable
-from accelerator.iceberg.statistics_files import StatisticsChange, change_statistics
 from accelerator.progress import Progress, SilentProgress
-from accelerator.sketching.building import BuiltStatistics, build
+from accelerator.sketching.building import BuiltStatistics, build, change
 from accelerator.statements.kinds import BuildStatistics, DropStatistics
 from rewrite.dotted import joined
 
@@ -47,7 +46,7 @@ def run_drop(statement: DropStatistics, services: Services) -> list[dict[str, An
     _, pinned = _pinned(services, statement.table)
     files = pinned.metadata.statistics
     if files:
-        change_statistics(services.lake, pinned.parts, StatisticsChange(pinned.facts.uuid))
+        change(services, pinned, None)
     return [
         {
             "table": pinned.facts.name,

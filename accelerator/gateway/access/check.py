@@ -167,12 +167,11 @@ class _Asking:
                 self._validate(statement)
             case kinds.AddRelateColumn():
                 self._add_relate(statement)
-            case kinds.BuildStatistics():  # its answer and the file tell of the rows
+            case kinds.BuildStatistics() | kinds.DropStatistics():  # both tell of the table
                 self._table("read", statement.table)
                 self._table("change", statement.table)
             case (
-                kinds.DropStatistics()
-                | kinds.DropConstraint()
+                kinds.DropConstraint()
                 | kinds.DropRelateColumn()
                 | kinds.VacuumTable()
                 | kinds.OptimizeTable()
