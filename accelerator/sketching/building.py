@@ -24,7 +24,7 @@ from accelerator.iceberg.sketches import FORMAT, sketch_files
 from accelerator.iceberg.statistics_files import NewFile, StatisticsChange
 from accelerator.progress import Progress
 from accelerator.sketching.columns import ColumnSketches, SketchedColumn
-from accelerator.sketching.kept import NULLS, TYPE, VERSION, Kept, kept, opened
+from accelerator.sketching.kept import LAYOUT, NULLS, TYPE, VERSION, Kept, kept, opened
 from accelerator.sketching.puffin import Described, footer_of, stored, written
 from accelerator.sketching.rows import columns_of, sketch
 from accelerator.sketching.theta import THETA
@@ -211,7 +211,8 @@ def _commit(
     number = snapshot.sequence_number or 0
     blobs: list[tuple[Described, bytes]] = []
     for column, sketches in made:
-        told = {FORMAT: VERSION, TYPE: column.type, NULLS: str(sketches.nulls)}
+        told = {FORMAT: VERSION, TYPE: column.type, LAYOUT: column.layout}
+        told[NULLS] = str(sketches.nulls)
         for type_, data in sketches.blobs().items():
             properties = dict(told)
             if type_ == THETA:

@@ -27,11 +27,15 @@ _FEW = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SketchedColumn:
-    """A column to be sketched: its field id, name, and Iceberg's text of its type."""
+    """A column to be sketched: its field id, name, and Iceberg's text of its type.
+
+    `layout` tells what else decides its values in a file, shortly: `ColumnFacts.layout`, hashed.
+    """
 
     field_id: int
     name: str
     type: str
+    layout: str = ""
 
     @property
     def can_be(self) -> bool:

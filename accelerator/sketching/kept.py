@@ -23,7 +23,7 @@ from accelerator.sketching.puffin import Described, Read, content, footer_of
 
 VERSION = "1"
 """Of the format."""
-TYPE, NULLS = "iceberg-type", "nulls"
+TYPE, LAYOUT, NULLS = "iceberg-type", "layout", "nulls"
 _FILES_MAX = 32
 """Files of statistics that are opened for one table."""
 _DIGITS_MAX = 18
@@ -69,7 +69,7 @@ def opened(pinned: PinnedTable, file: SketchFile) -> Iterator[tuple[Read, int]]:
 def kept(
     pinned: PinnedTable, columns: Collection[SketchedColumn], *, without: Collection[int] = ()
 ) -> Kept:
-    """The sketches of these columns, where they are of the type that the column has now.
+    """The sketches of these columns, where they are of the type and layout that it has now.
 
     Of snapshots whose ids are in `without` none is taken.
     """
@@ -103,6 +103,7 @@ def _is_ours(properties: Mapping[str, str] | None, column: SketchedColumn) -> bo
         properties is not None
         and properties.get(FORMAT) == VERSION
         and properties.get(TYPE) == column.type
+        and properties.get(LAYOUT) == column.layout
     )
 
 

@@ -27,6 +27,7 @@ _KINDS = frozenset(
 )
 _HEAD = struct.Struct("<BBBBHBB")
 _MORE = struct.Struct("<QHBB")
+_LEVELS_AT = 10
 _FAMILY, _LOWEST = 15, 8
 _EMPTY, _SINGLE = 1, 4
 _LEVELS_MAX = 60
@@ -104,7 +105,10 @@ def parsed(data: bytes) -> Quantiles:
 
 
 def _measure(data: bytes) -> None:
-    """ValueError for bytes whose own figures don't give their length."""
+    """ValueError for bytes whose own figures don't give their length, or whose values are NaN.
+
+    The library's sort goes beyond its memory where one is.
+    """
     if len(data) < _HEAD.size:
         raise ValueError("a KLL sketch is cut off")
     words, version, family, flags, size, lowest, _ = _HEAD.unpack_from(data)
@@ -118,6 +122,20 @@ def _measure(data: bytes) -> None:
         wanted = (5, 1, _levels(data))
     if (words, version, len(data)) != wanted:
         raise ValueError(f"a KLL sketch of {len(data)} bytes, which should have {wanted[2]}")
+    values = np.frombuffer(data[_HEAD.size :] if words == 2 else data[_values_at(data) :], "<f8")
+    if np.isnan(values).any() or (len(values) > 1 and not _within(values)):
+        raise ValueError("a KLL sketch of values that are none, or beyond its ends")
+
+
+def _within(values: npt.NDArray[np.float64]) -> bool:
+    """Whether none is smaller than the first, or greater than the second."""
+    return bool(values[0] <= values.min() and values.max() <= values[1])
+
+
+def _values_at(data: bytes) -> int:
+    """Where the least and the greatest value stand, and the others behind them."""
+    levels: int = data[_HEAD.size + _LEVELS_AT]
+    return _HEAD.size + _MORE.size + 4 * levels
 
 
 def _levels(data: bytes) -> int:

@@ -6,6 +6,7 @@ groups' columns; the work stops soon after `check` raises.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -52,10 +53,17 @@ def columns_of(pinned: PinnedTable) -> tuple[list[SketchedColumn], list[Sketched
     able: list[SketchedColumn] = []
     unable: list[SketchedColumn] = []
     for each in pinned.schema.fields:
-        one = SketchedColumn(each.field_id, each.name, str(each.field_type))
+        known = pinned.facts.column(each.name)
+        layout = _digest(known.layout) if known is not None else ""
+        one = SketchedColumn(each.field_id, each.name, str(each.field_type), layout)
         can_be = one.can_be and is_known(_read_as(pinned, one))
         (able if can_be else unable).append(one)
     return able, unable
+
+
+def _digest(layout: str) -> str:
+    """Sixteen hex digits of what isn't empty."""
+    return hashlib.blake2b(layout.encode(), digest_size=8).hexdigest() if layout else ""
 
 
 def _read_as(pinned: PinnedTable, column: SketchedColumn) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from pathlib import Path
@@ -274,6 +275,28 @@ def test_nothing_is_left_of_a_snapshot_that_expired_or_a_table_made_anew(
     with pytest.raises(StatisticsError, match="made anew"):
         acc.build_statistics("d.t")
     assert files(root) == []
+
+
+def test_a_build_that_is_killed_leaves_an_orphan_and_the_table_as_it_was(
+    acc, root, table, monkeypatch
+):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(building, "change", killed)
+    with pytest.raises(KeyboardInterrupt):
+        acc.build_statistics("d.t")
+    assert len(files(root)) == 1 and table.refresh().metadata.statistics == []
+    monkeypatch.undo()
+    assert acc.build_statistics("d.t").mode == "whole" and len(files(root)) == 2
+
+
+def test_what_files_hold_by_a_new_mapping_of_names_is_not_gone_on_with(acc, table):
+    acc.build_statistics("d.t", columns=["a"])
+    mapping = [{"field-id": 1, "names": ["a", "old_a"]}, {"field-id": 2, "names": ["s"]}]
+    with table.transaction() as change:
+        change.set_properties({"schema.name-mapping.default": json.dumps(mapping)})
+    assert acc.build_statistics("d.t", columns=["a"]).mode == "whole"
 
 
 def test_a_build_that_is_stopped_leaves_nothing(acc, root, monkeypatch):

@@ -137,8 +137,14 @@ def test_quantiles_of_another_size_and_nan_are_refused():
         quantiles.parsed(other.serialize())
     made = Quantiles()
     made.update(np.arange(3.0))
-    with pytest.raises(ValueError, match="ascend"):
-        quantiles.parsed(made.to_bytes()[:-24] + np.full(3, np.nan).tobytes())
+    for values in ([np.nan] * 3, [0.0, 3.0, 1.0], [-1.0, 0.0, 2.0]):
+        with pytest.raises(ValueError, match="values that are none"):
+            quantiles.parsed(made.to_bytes()[:-24] + np.array(values).tobytes())
+    single = Quantiles()
+    single.update(np.array([1.0]))
+    assert quantiles.parsed(single.to_bytes()).at() == [1.0] * 5
+    with pytest.raises(ValueError, match="values that are none"):
+        quantiles.parsed(single.to_bytes()[:-8] + np.array([np.nan]).tobytes())
 
 
 def test_a_column_leaves_out_null_and_nan():
