@@ -344,6 +344,16 @@ def test_errors(acc, root):
     assert acc.query("DROP STATISTICS ON d.t").arrow().num_rows == 0
 
 
+def test_a_table_without_rows(acc, root, table):
+    table.delete("a >= 0")
+    assert acc.build_statistics("d.t").mode == "whole"
+    found = shown(acc)["a"]
+    assert (found["distinct_values"], found["quantiles"], found["heavy_hitters"]) == (0, None, [])
+    table.append(columns(0, 5))
+    assert acc.build_statistics("d.t").mode == "incremental"
+    assert shown(acc)["a"]["quantiles"] == ["0", "1", "2", "3", "4"]
+
+
 def test_files_that_are_gone_are_an_error(acc, root):
     shutil.rmtree(root / "d" / "t" / "data")
     with pytest.raises(StatisticsError, match="can't be read"):
