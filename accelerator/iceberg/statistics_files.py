@@ -1,13 +1,14 @@
 """Files of statistics in a table's metadata: named, replaced, removed; their bytes are others'.
 
 A snapshot has one such file. Promises: it is named only for a snapshot that the table still has,
-and only in the table of that uuid. Of its blobs the metadata names the theta sketches alone:
-PyIceberg 0.12 refuses a table whose metadata names a type of blob that it doesn't know.
+only in the table of that uuid, and only in the place of the file that was looked at. Of its blobs
+the metadata names the theta sketches alone: PyIceberg 0.12 refuses a table whose metadata names a
+type of blob that it doesn't know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,23 +41,32 @@ class NewFile:
         }
 
 
+class StatisticsMovedError(StatisticsError):
+    """Another file of statistics was named for the snapshot meanwhile."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatisticsChange:
-    """Names the file in the metadata of the table of that uuid; without one all are removed."""
+    """Names the file in the metadata of the table of that uuid; without one all are removed.
+
+    `replaces` is the path of the file that the snapshot has now, where it has one.
+    """
 
     table_uuid: str
     file: NewFile | None = None
+    replaces: str | None = None
 
     def edit(self, metadata: dict[str, Any]) -> None:
         """Changes parsed metadata; StatisticsError where the table or the snapshot is gone."""
         held = [one["snapshot-id"] for one in metadata.get("snapshots") or ()]
-        self._check(str(metadata["table-uuid"]), held)
+        named = metadata.get("statistics") or ()
+        files = {one["snapshot-id"]: one["statistics-path"] for one in named}
+        self._check(str(metadata["table-uuid"]), held, files)
         if self.file is None:
             metadata["statistics"] = []
             return
         snapshot = self.file.snapshot_id
-        before = metadata.get("statistics") or ()
-        others = [one for one in before if one["snapshot-id"] != snapshot]
+        others = [one for one in named if one["snapshot-id"] != snapshot]
         metadata["statistics"] = [*others, self.file.as_json()]
 
     def updates(
@@ -69,7 +79,9 @@ class StatisticsChange:
             SetStatisticsUpdate,
         )
 
-        self._check(str(metadata.table_uuid), [one.snapshot_id for one in metadata.snapshots])
+        held = [one.snapshot_id for one in metadata.snapshots]
+        files = {one.snapshot_id: one.statistics_path for one in metadata.statistics}
+        self._check(str(metadata.table_uuid), held, files)
         required = (AssertTableUUID(uuid=metadata.table_uuid),)
         if self.file is None:
             gone = dict.fromkeys(file.snapshot_id for file in metadata.statistics)
@@ -78,7 +90,7 @@ class StatisticsChange:
         named = {"snapshot-id": self.file.snapshot_id, "statistics": self.file.as_json()}
         return required, (SetStatisticsUpdate.model_validate(named),)
 
-    def _check(self, table_uuid: str, snapshots: Collection[int]) -> None:
+    def _check(self, table_uuid: str, snapshots: Collection[int], files: Mapping[int, str]) -> None:
         if table_uuid != self.table_uuid:
             raise StatisticsError(
                 "the table was made anew meanwhile",
@@ -88,4 +100,9 @@ class StatisticsChange:
             raise StatisticsError(
                 f"the snapshot {self.file.snapshot_id} has expired meanwhile",
                 hint="BUILD STATISTICS again: it begins with what the table holds by then",
+            )
+        if self.file is not None and files.get(self.file.snapshot_id) != self.replaces:
+            raise StatisticsMovedError(
+                f"others kept naming statistics of the snapshot {self.file.snapshot_id} first",
+                hint="BUILD STATISTICS again: what they say of other columns is kept",
             )

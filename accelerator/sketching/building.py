@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 from accelerator.errors import AcceleratorError, CancelledError, StatisticsError, no_column
 from accelerator.iceberg import LiveFile, PinnedTable
+from accelerator.iceberg.catalogs import COMMIT_TRIES
 from accelerator.iceberg.errors import CommitUnknownError
 from accelerator.iceberg.io import file_io, local_path
-from accelerator.iceberg.sketches import FORMAT, sketch_files
-from accelerator.iceberg.statistics_files import NewFile, StatisticsChange
+from accelerator.iceberg.sketches import FORMAT, SketchFile, sketch_files
+from accelerator.iceberg.statistics_files import NewFile, StatisticsChange, StatisticsMovedError
 from accelerator.progress import Progress
 from accelerator.sketching.columns import ColumnSketches, SketchedColumn
 from accelerator.sketching.kept import LAYOUT, NULLS, TYPE, VERSION, Kept, kept, opened
@@ -220,16 +221,37 @@ def _commit(
             fields = (column.field_id,)
             blob = Described(type_, fields, snapshot.snapshot_id, number, properties)
             blobs.append((blob, data))
-    blobs += _others(pinned, {(blob.type, blob.fields) for blob, _ in blobs}, done)
-    data, footer_size = written(blobs, _CREATED_BY)
+    for tries_left in reversed(range(COMMIT_TRIES)):
+        try:
+            _name_file(services, pinned, snapshot.snapshot_id, blobs, done)
+            break
+        except StatisticsMovedError:  # then their other columns are copied, too
+            if not tries_left:
+                raise
+
+
+def _name_file(
+    services: Services,
+    pinned: PinnedTable,
+    snapshot_id: int,
+    blobs: Sequence[tuple[Described, bytes]],
+    done: BuiltStatistics,
+) -> None:
+    """Writes a file of the blobs and those of the snapshot's present one, and has it named."""
+    newest = services.lake.pin(fresh=True).pinned(pinned.parts) or pinned
+    files = sketch_files(newest.metadata, pinned.snapshot)
+    present = next((one for one in files if one.pinned), None)
+    made = {(blob.type, blob.fields) for blob, _ in blobs}
+    all_blobs = [*blobs, *_others(pinned, present, made, done)]
+    data, footer_size = written(all_blobs, _CREATED_BY)
     folder = pinned.properties.get("write.metadata.path") or f"{pinned.location}/metadata"
-    path = f"{folder.rstrip('/')}/{snapshot.snapshot_id}-{uuid.uuid4()}.stats"
-    file = NewFile(
-        snapshot.snapshot_id, path, len(data), footer_size, [blob.metadata() for blob, _ in blobs]
-    )
+    path = f"{folder.rstrip('/')}/{snapshot_id}-{uuid.uuid4()}.stats"
+    described = [blob.metadata() for blob, _ in all_blobs]
+    file = NewFile(snapshot_id, path, len(data), footer_size, described)
     _write(path, data, pinned)
+    replaces = None if present is None else present.path
     try:
-        change(services, pinned, file)
+        change(services, pinned, StatisticsChange(pinned.facts.uuid, file, replaces))
     except CommitUnknownError:
         raise  # it may be named by now
     except AcceleratorError:
@@ -238,17 +260,18 @@ def _commit(
     done.path, done.bytes = path, len(data)
 
 
-def change(services: Services, pinned: PinnedTable, file: NewFile | None) -> None:
-    """Has the table's metadata name the file; without one it names none any more."""
-    wanted = StatisticsChange(pinned.facts.uuid, file)
+def change(services: Services, pinned: PinnedTable, wanted: StatisticsChange) -> None:
+    """Has the table's catalog change which statistics its metadata names."""
     services.lake.change(pinned.parts, lambda reader, name: reader.change_statistics(name, wanted))
 
 
 def _others(
-    pinned: PinnedTable, made: set[tuple[str, tuple[int, ...]]], done: BuiltStatistics
+    pinned: PinnedTable,
+    file: SketchFile | None,
+    made: set[tuple[str, tuple[int, ...]]],
+    done: BuiltStatistics,
 ) -> list[tuple[Described, bytes]]:
     """Blobs of the snapshot's present file that aren't made anew, as they are."""
-    file = next((one for one in sketch_files(pinned.metadata, pinned.snapshot) if one.pinned), None)
     if file is None:
         return []
     copied: list[tuple[Described, bytes]] = []

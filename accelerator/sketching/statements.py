@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.defining import no_such_table
 from accelerator.iceberg import PinnedTable
+from accelerator.iceberg.statistics_files import StatisticsChange
 from accelerator.progress import Progress, SilentProgress
 from accelerator.sketching.building import BuiltStatistics, build, change
 from accelerator.statements.kinds import BuildStatistics, DropStatistics
@@ -46,7 +47,7 @@ def run_drop(statement: DropStatistics, services: Services) -> list[dict[str, An
     _, pinned = _pinned(services, statement.table)
     files = pinned.metadata.statistics
     if files:
-        change(services, pinned, None)
+        change(services, pinned, StatisticsChange(pinned.facts.uuid))
     return [
         {
             "table": pinned.facts.name,

@@ -249,6 +249,37 @@ def test_a_conflict_is_tried_again_and_the_other_one_s_commit_stays(acc, root, t
     assert acc.build_statistics("d.t").mode == "incremental"
 
 
+def test_another_one_s_statistics_of_the_snapshot_stay(acc, root, table, monkeypatch):
+    """Two builds at once: the later one keeps what the other has named meanwhile."""
+    write, others = building._write, []
+
+    def late(path, data, pinned):
+        write(path, data, pinned)
+        if not others:
+            others.append("on its way")
+            with accelerator.open(root) as other:
+                others.append(other.build_statistics("d.t", columns=["s"]).path)
+
+    monkeypatch.setattr(building, "_write", late)
+    done = acc.build_statistics("d.t", columns=["a"])
+    named = [one.statistics_path for one in table.refresh().metadata.statistics]
+    assert named == [done.path] and {field for _, field in blobs(root, table)} == {1, 2}
+    assert len(files(root)) == 2  # the first one of ours, which nobody named, is gone
+    always = lambda path, data, pinned: (write(path, data, pinned), others_again())  # noqa: E731
+
+    def others_again():
+        monkeypatch.setattr(building, "_write", write)
+        with accelerator.open(root) as other:
+            other.query("DROP STATISTICS ON d.t")
+            other.build_statistics("d.t", columns=["s"])
+        monkeypatch.setattr(building, "_write", always)
+
+    monkeypatch.setattr(building, "_write", always)
+    with pytest.raises(StatisticsError, match="others kept naming"):
+        acc.build_statistics("d.t", columns=["d"])
+    assert shown(acc)["s"]["sketch_current"] and not shown(acc)["d"]["sketch_current"]
+
+
 def test_nothing_is_left_of_a_snapshot_that_expired_or_a_table_made_anew(
     acc, root, table, monkeypatch
 ):
