@@ -37,6 +37,7 @@ from accelerator.statements.kinds import (
     BuildAll,
     BuildCube,
     BuildIndex,
+    BuildStatistics,
     CompactCube,
     CreateCube,
     CreateIndex,
@@ -44,6 +45,7 @@ from accelerator.statements.kinds import (
     DropCube,
     DropIndex,
     DropRelateColumn,
+    DropStatistics,
     EstimateCube,
     NotBuilt,
     OptimizeTable,
@@ -256,6 +258,18 @@ def _show_statistics(statement: ShowStatistics, services: Services) -> Rows:
     return shown(pinned)
 
 
+def _build_statistics(statement: BuildStatistics, services: Services) -> Rows:
+    from accelerator.sketching.statements import run_build  # imports DataSketches
+
+    return run_build(statement, services)
+
+
+def _drop_statistics(statement: DropStatistics, services: Services) -> Rows:
+    from accelerator.sketching.statements import run_drop
+
+    return run_drop(statement, services)
+
+
 def _show_queries(statement: ShowQueries, services: Services) -> Rows:
     from accelerator.query_log.shown import shown  # imports Arrow's compute module
 
@@ -405,6 +419,8 @@ _RUN: Mapping[type, Run] = {
     EstimateCube: _estimate,
     BuildCube: _build,
     BuildAll: _build_all,
+    BuildStatistics: _build_statistics,
+    DropStatistics: _drop_statistics,
     CompactCube: _compact,
     PublishCube: _publish,
     DropCube: _drop,

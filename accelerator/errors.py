@@ -145,6 +145,12 @@ class ClusteringError(AcceleratorError):
     code = "clustering_failed"
 
 
+class StatisticsError(AcceleratorError):
+    """A table's statistics can't be made as it was asked for; the table is as it was."""
+
+    code = "statistics_failed"
+
+
 class FunctionArgumentError(AcceleratorError):
     """A function of our own was given what it can't take."""
 
@@ -301,6 +307,7 @@ __all__ = [
     "SessionClosedError",
     "SortGuardError",
     "StatementError",
+    "StatisticsError",
     "StoreConflictError",
     "StoreError",
     "UnknownCatalogError",

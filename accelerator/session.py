@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from accelerator.services import Services
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.kinds import (
     BuildIndex,
+    BuildStatistics,
     ExplainAccelerate,
     ExplainAnalyze,
     ExplainWhyNot,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch
     from accelerator.progress import Progress
     from accelerator.refresh.service import Refreshed, RefreshWatch
+    from accelerator.sketching.building import BuiltStatistics
     from accelerator.store import Report
     from accelerator.verification import Verification
 
@@ -414,6 +416,20 @@ class Accelerator:
 
         rows = build_named(BuildIndex(name), self.services, progress)
         return FORM_OF[BuildIndex].table(rows)
+
+    def build_statistics(
+        self, table: str, *, columns: Sequence[str] = (), progress: Progress | None = None
+    ) -> BuiltStatistics:
+        """Sketches a table's columns, or all that can be, as `BUILD STATISTICS ON` does.
+
+        The answer tells what was read and written, and what was left out. UnknownTableError,
+        UnknownColumnError; StatisticsError where a column's type isn't sketched, files can't be
+        read in process, or the snapshot expired meanwhile.
+        """
+        from accelerator.sketching.statements import build_statistics
+
+        statement = BuildStatistics(parts_of(table), tuple(columns))
+        return build_statistics(statement, self.services, progress)
 
     def vacuum(
         self,

@@ -1,7 +1,8 @@
 """SHOW STATISTICS: what a table's metadata says of its rows and columns; no data file is read.
 
-Promises: what is called exact is what the rows would say; else it's a bound (so many at most, no
-smaller value, no greater one), and what can't be bounded is NULL.
+Where BUILD STATISTICS has made sketches, their file is opened too. Promises: what is called exact
+is what the rows would say; else it's a bound (so many at most, no smaller value, no greater one),
+and what can't be bounded is NULL.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 
 from accelerator.arrow_types import typed
 from accelerator.iceberg import PinnedTable
+from accelerator.iceberg.sketches import FORMAT, sketch_files
 from accelerator.iceberg.statistics import ColumnStatistics, FileStatistics
 from indexes.bounds import UNKNOWN, Flags, flags
 from rewrite.facts import ColumnFacts
@@ -33,6 +35,7 @@ _UNKNOWN = Figure(None, None)
 def shown(pinned: PinnedTable) -> list[dict[str, Any]]:
     """A row for each column, in the table's order; figures of the table stand in each of them."""
     sizes, told, sketched = pinned.sizes(), pinned.statistics(), pinned.sketched()
+    sketches = _sketches(pinned)
     table = {
         "rows": sizes.rows,
         "rows_exact": None if sizes.rows is None else sizes.rows_exact,
@@ -52,8 +55,21 @@ def shown(pinned: PinnedTable) -> list[dict[str, Any]]:
         }
         for name, figure in (("nulls", nulls), ("min", least), ("max", greatest)):
             row |= {name: figure.value, f"{name}_exact": figure.exact}
-        rows.append(row | table)
+        rows.append(row | table | sketches.get(column.field_id, {}))
     return rows
+
+
+def _sketches(pinned: PinnedTable) -> dict[int, dict[str, Any]]:
+    """What sketches of this project tell of the columns, by field id."""
+    if not any(
+        FORMAT in one
+        for file in sketch_files(pinned.metadata, pinned.snapshot)
+        for one in file.properties.values()
+    ):
+        return {}
+    from accelerator.sketching.shown import shown as sketched  # imports DataSketches
+
+    return sketched(pinned)
 
 
 def _of_manifests(column: ColumnFacts, told: FileStatistics) -> tuple[Figure, Figure, Figure]:

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import services_advisor, services_daemon, services_indexes, services_log
+from bench import (
+    services_advisor,
+    services_daemon,
+    services_indexes,
+    services_log,
+    services_statistics,
+)
 from bench.report import Report
 from bench.steps import Steps
 
@@ -20,6 +26,7 @@ _PARTS: dict[str, Callable[[argparse.Namespace, Report], None]] = {
     "advisor": services_advisor.of_ssb,
     "advisor_ds": services_advisor.of_tpcds,
     "indexes": services_indexes.of_ssb,
+    "statistics": services_statistics.of_lineorder,
 }
 
 

@@ -142,7 +142,7 @@ def _loaded(scale: float) -> Path:
     catalog.create_namespace(NAMESPACE)
     for table in TABLES:
         files = sorted((workspace.parquet / table).glob("*.parquet"))
-        rows = [_plain(pq.read_table(path)) for path in files]
+        rows = [plain(pq.read_table(path)) for path in files]
         loaded = catalog.create_table(f"{NAMESPACE}.{table}", rows[0].schema)
         for one in rows:
             loaded.append(one)
@@ -164,7 +164,7 @@ def _fact_rows(warehouse: Path) -> int:
         catalog.engine.dispose()
 
 
-def _plain(table: pa.Table) -> pa.Table:
+def plain(table: pa.Table) -> pa.Table:
     """Without dictionaries, which Iceberg hasn't."""
     fields = [
         field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field

@@ -341,6 +341,35 @@ def build_command(
         say(f"built {', '.join([*names, *built]) or 'nothing'} in {seconds:.1f} s", err=True)
 
 
+@main.command("build-statistics")
+@click.argument("table")
+@click.option("--column", "columns", multiple=True, help="Only this one; may be given again.")
+@common
+def build_statistics_command(table: str, columns: tuple[str, ...], *, options: Options) -> None:
+    """Sketch a table's columns: distinct values, quantiles, heavy hitters.
+
+    After an append only the new files are read. SHOW STATISTICS shows what was found.
+    """
+    from accelerator.cli.output import print_json
+    from accelerator.progress import progress_for
+
+    began = time.monotonic()
+    with options.session(spin=False) as session:
+        progress = progress_for(sys.stderr)
+        try:
+            built = session.build_statistics(table, columns=columns, progress=progress)
+        finally:
+            progress.finish()
+    seconds = time.monotonic() - began
+    if options.json:
+        print_json({**asdict(built), "seconds": round(seconds, 3)})
+        return
+    for note in built.notes:
+        say(note, err=True)
+    what = f"{len(built.columns)} columns of snapshot {built.snapshot_id}"
+    say(f"{what}: {built.mode}, {built.files_read} files read in {seconds:.1f} s", err=True)
+
+
 @main.command("compact")
 @click.argument("cubes", nargs=-1, required=True)
 @common

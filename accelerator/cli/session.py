@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from accelerator.maintenance.daemon import Schedule, Vacuumed
     from accelerator.progress import Progress
     from accelerator.refresh.service import Refreshed
+    from accelerator.sketching.building import BuiltStatistics
     from accelerator.verification import Verification
 
 EXIT_CANCELLED = 130
@@ -101,6 +102,12 @@ class Session(Protocol):
 
     def build(self, name: str, *, progress: Progress) -> object:
         """Builds what a cube lacks."""
+        ...
+
+    def build_statistics(
+        self, table: str, *, columns: Sequence[str] = (), progress: Progress | None = None
+    ) -> BuiltStatistics:
+        """Sketches a table's columns."""
         ...
 
     def maintain(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from pydantic import ValidationError
 from pyiceberg.exceptions import (
     CommitFailedException,
+    CommitStateUnknownException,
     NoSuchNamespaceError,
     NoSuchTableError,
     NoSuchViewError,
@@ -27,11 +28,13 @@ from accelerator.iceberg.errors import (
     CatalogError,
     CatalogReadOnlyError,
     CatalogUnreachableError,
+    CommitUnknownError,
     read_errors,
     why_unreachable,
 )
 from accelerator.iceberg.io import read_metadata
-from accelerator.iceberg.properties import remove, write_edited
+from accelerator.iceberg.properties import Edit, remove, with_properties, write_edited
+from accelerator.iceberg.statistics_files import StatisticsChange
 from accelerator.iceberg.views import ViewPointer
 from accelerator.redaction import redacted
 from rewrite.closest import closest
@@ -145,6 +148,10 @@ class CatalogReader(Protocol):
         """
         ...
 
+    def change_statistics(self, identifier: tuple[str, ...], change: StatisticsChange) -> None:
+        """Name another file of statistics in the table's metadata, or none."""
+        ...
+
 
 def unavailable(settings: CatalogSettings, error: Exception) -> CatalogError:
     """The error for a catalog that doesn't answer."""
@@ -174,7 +181,7 @@ def refused(
     """The error for a change that the catalog or the warehouse doesn't take."""
     said = redacted(str(error), settings.properties)
     return CatalogReadOnlyError(
-        f"the properties of {'.'.join((settings.name, *identifier))} can't be changed: {said}",
+        f"the metadata of {'.'.join((settings.name, *identifier))} can't be changed: {said}",
         hint="use a catalog and a warehouse that this process may write to",
     )
 
@@ -308,14 +315,41 @@ class PyIcebergCatalog:
         self, identifier: tuple[str, ...], updates: Mapping[str, str | None]
     ) -> None:
         """Set properties of the table; None removes one."""
-        commit = self._commit_sql if self._settings.type == "sql" else self._commit
+        if self._settings.type == "sql":
+            edit = with_properties(updates)
+            self._change(identifier, lambda: self._commit_sql(identifier, edit))
+        else:
+            self._change(identifier, lambda: self._commit(identifier, updates))
+
+    def change_statistics(self, identifier: tuple[str, ...], change: StatisticsChange) -> None:
+        """Name another file of statistics in the table's metadata, or none.
+
+        StatisticsError where the table, or the snapshot, is gone. CommitUnknownError where nobody
+        says whether it was done; after every other error it wasn't.
+        """
+        if self._settings.type == "sql":
+            self._change(identifier, lambda: self._commit_sql(identifier, change.edit))
+        else:
+            self._change(identifier, lambda: self._commit_statistics(identifier, change))
+
+    def _change(self, identifier: tuple[str, ...], commit: Callable[[], None]) -> None:
+        """Commits, again while others are first; CatalogError where it can't be."""
         for tries_left in reversed(range(COMMIT_TRIES)):
             try:
-                commit(identifier, updates)
+                commit()
                 break
             except CommitFailedException as error:
                 if not tries_left:
                     raise refused(self._settings, identifier, error) from error
+            except CommitStateUnknownException as error:
+                raise CommitUnknownError(
+                    redacted(
+                        f"whether {'.'.join((self._settings.name, *identifier))} was changed isn't"
+                        f" known: {error}",
+                        self._settings.properties,
+                    ),
+                    hint=_HINT,
+                ) from error
             except self._failures() as error:
                 raise refused(self._settings, identifier, error) from error
 
@@ -339,12 +373,26 @@ class PyIcebergCatalog:
             if removed:
                 transaction.remove_properties(*removed)
 
-    def _commit_sql(self, identifier: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
+    def _commit_statistics(self, identifier: tuple[str, ...], change: StatisticsChange) -> None:
+        catalog = self._open()
+        try:
+            table = catalog.load_table(identifier)
+        except (NoSuchTableError, NoSuchNamespaceError) as error:
+            raise CommitFailedException(f"{'.'.join(identifier)} is gone") from error
+        requirements, updates = change.updates(table.metadata)
+        if not updates:
+            return
+        try:
+            catalog.commit_table(table, requirements, updates)
+        except OSError as error:  # the answer may be what was lost
+            raise CommitStateUnknownException(str(error)) from error
+
+    def _commit_sql(self, identifier: tuple[str, ...], edit: Edit) -> None:
         """A SQL catalog leaves the metadata file to its client: write it, then swap the pointer."""
         pointer = self.pointer(identifier)
         if pointer is None:
             raise CommitFailedException(f"{'.'.join(identifier)} is gone")
-        successor = write_edited(pointer.location, pointer.properties, updates)
+        successor = write_edited(pointer.location, pointer.properties, edit)
         swapped = False
         try:
             swapped = self._swap(identifier, pointer.location, successor)
@@ -465,4 +513,17 @@ class JvmCatalog:
         raise CatalogReadOnlyError(
             f"nothing can be appended to {name} from here",
             hint="PyIceberg doesn't know this sort of catalog; append by Spark: INSERT INTO",
+        )
+
+    def change_statistics(
+        self,
+        identifier: tuple[str, ...],
+        change: StatisticsChange,  # noqa: ARG002 - the Protocol's
+    ) -> None:
+        """CatalogReadOnlyError."""
+        name = ".".join((self._settings.name, *identifier))
+        raise CatalogReadOnlyError(
+            f"the statistics of {name} can't be changed from here",
+            hint="PyIceberg doesn't know this sort of catalog; Iceberg's own procedure"
+            " compute_table_stats makes statistics in Spark",
         )

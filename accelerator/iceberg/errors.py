@@ -25,6 +25,10 @@ class CatalogUnreachableError(CatalogError):
     """A catalog doesn't answer, or not to those credentials, so that no engine gets further."""
 
 
+class CommitUnknownError(CatalogError):
+    """A catalog hasn't said whether a change was made."""
+
+
 class CatalogReadOnlyError(CatalogError):
     """A table's properties can't be changed through its catalog."""
 

@@ -22,12 +22,7 @@ from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import UUIDType
 
 from accelerator.errors import UnknownTableError
-from accelerator.iceberg.catalogs import (
-    CatalogReader,
-    CatalogSettings,
-    JvmLocated,
-    Pointer,
-)
+from accelerator.iceberg.catalogs import CatalogReader, CatalogSettings, JvmLocated, Pointer
 from accelerator.iceberg.errors import CatalogError, read_errors
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import (
@@ -67,6 +62,7 @@ if TYPE_CHECKING:
 
 _METADATA_MAX = 1024  # parsed metadata files kept
 _NEWEST = At()
+_Change = Callable[[CatalogReader, tuple[str, ...]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -617,6 +613,10 @@ class Lake:
 
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
         """Change the table's properties in its catalog; None removes one."""
+        self.change(parts, lambda reader, name: reader.set_properties(name, updates))
+
+    def change(self, parts: tuple[str, ...], change: _Change) -> None:
+        """Have the table's catalog change it; UnknownTableError, and what the change raises."""
         full = self.resolve(parts)
         reader: CatalogReader | None = self.catalogs.get(full[0])
         if reader is None or len(full) < 2 or reader.pointer(full[1:]) is None:
@@ -625,7 +625,7 @@ class Lake:
                 hint=f"the Iceberg catalogs here are {', '.join(sorted(self.catalogs)) or 'none'}",
             )
         self._newest.pop(full, None)
-        reader.set_properties(full[1:], updates)
+        change(reader, full[1:])
         self._newest.pop(full, None)
 
     def holds(self, catalog: str, table_uuid: str) -> bool | None:

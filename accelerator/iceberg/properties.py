@@ -1,8 +1,8 @@
-"""Changing a table's properties in a SQL catalog: a new metadata file, one swap of the pointer.
+"""Changing a table's metadata in a SQL catalog: a new metadata file, one swap of the pointer.
 
 PyIceberg 0.12 can't write the metadata of v3 tables, and writes other parts of v2 metadata anew.
-So the JSON is edited as it stands: properties, the time of the change and the metadata log; all
-else is left alone. Promises: nothing is overwritten; a swap that loses leaves no file behind.
+So the JSON is edited as it stands: what is changed, the time of it and the metadata log; all else
+is left alone. Promises: nothing is overwritten; a swap that loses leaves no file behind.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,22 @@ from accelerator.iceberg.errors import CatalogError
 from accelerator.iceberg.io import file_io, local_path, read_metadata
 from accelerator.synced import sync_directory, write_synced
 
+Edit = Callable[[dict[str, Any]], None]
+"""Changes parsed metadata in place."""
+
 _LOG_MAX = "write.metadata.previous-versions-max"
 _LOG_MAX_DEFAULT = 100
 
 
-def write_edited(
-    location: str, io_properties: Mapping[str, str], updates: Mapping[str, str | None]
-) -> str:
-    """Write a successor of the metadata file with those properties; returns where it stands.
+def write_edited(location: str, io_properties: Mapping[str, str], edit: Edit) -> str:
+    """Write a successor of the metadata file with that change; returns where it stands.
 
-    CatalogError where it isn't of a form that can be changed.
+    CatalogError where it isn't of a form that can be changed; what the change raises.
     """
     try:
         metadata = json.loads(read_metadata(location, io_properties))
-        edit(metadata, location, updates, time.time_ns() // 1_000_000)
+        edit(metadata)
+        succeed(metadata, location, time.time_ns() // 1_000_000)
         content = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
     except UNFIT as error:
         raise CatalogError(
@@ -60,16 +62,23 @@ def remove(location: str, io_properties: Mapping[str, str]) -> None:
         file_io(location, io_properties).delete(location)
 
 
-def edit(
-    metadata: dict[str, Any], location: str, updates: Mapping[str, str | None], now_ms: int
-) -> None:
-    """Apply the updates to parsed metadata that stood at `location`."""
-    properties = metadata.setdefault("properties", {})
-    for key, value in updates.items():
-        if value is None:
-            properties.pop(key, None)
-        else:
-            properties[key] = value
+def with_properties(updates: Mapping[str, str | None]) -> Edit:
+    """Sets these properties; None removes one."""
+
+    def edit(metadata: dict[str, Any]) -> None:
+        properties = metadata.setdefault("properties", {})
+        for key, value in updates.items():
+            if value is None:
+                properties.pop(key, None)
+            else:
+                properties[key] = value
+
+    return edit
+
+
+def succeed(metadata: dict[str, Any], location: str, now_ms: int) -> None:
+    """Make parsed metadata the successor of the file that stood at `location`."""
+    properties = metadata.get("properties", {})
     log = metadata.setdefault("metadata-log", [])
     log.append({"timestamp-ms": metadata["last-updated-ms"], "metadata-file": location})
     del log[: -max(1, int(properties.get(_LOG_MAX, _LOG_MAX_DEFAULT)))]

@@ -98,7 +98,8 @@ class GroupReader:
     """Opens files of one pinned table; `columns` are all that will be asked for.
 
     `check` raises where the work is to stop; it's called before each file or item. `hold` is told
-    the bytes of each table that an item's task gives, and raises where they're too many.
+    the bytes of each table that an item's task gives, and raises where they're too many. `raw` are
+    fields of fixed bytes, UUIDs among them, that are asked for as `binary`.
     """
 
     def __init__(
@@ -107,7 +108,9 @@ class GroupReader:
         columns: Sequence[Column],
         check: Callable[[], None],
         hold: Callable[[int], None] | None = None,
+        raw: Set[int] = frozenset(),
     ) -> None:
+        self._raw = raw
         self._pinned, self._columns, self._check = pinned, columns, check
         self._hold = hold
         self._kept: WeakSet[_Cut] = WeakSet()
@@ -151,7 +154,7 @@ class GroupReader:
                     f" {file.record_count}"
                 )
             stored = [c for c in self._columns if c.field_id not in fixed]
-            names = stored_names(parquet, stored, self._defaulted)
+            names = stored_names(parquet, stored, self._defaulted, self._raw)
             if names is not None:
                 cut = _Cut(file, self, parquet, names, fixed, nan_free)
                 if len(self._kept) < _OPEN_MAX:
@@ -402,9 +405,15 @@ def _first_rows(parquet: pq.ParquetFile, group: int, names: list[str], end: int)
 
 
 def stored_names(
-    parquet: pq.ParquetFile, columns: Sequence[Column], defaulted: Set[int]
+    parquet: pq.ParquetFile,
+    columns: Sequence[Column],
+    defaulted: Set[int],
+    raw: Set[int] = frozenset(),
 ) -> dict[int, str] | None:
-    """The file's names of the columns, without those it lacks; None where it must be read whole."""
+    """The file's names of the columns, without those it lacks; None where it must be read whole.
+
+    `raw` are fields of fixed bytes, UUIDs among them, that are asked for as `binary`.
+    """
     by_id: dict[int, pa.Field] = {}
     for each in parquet.schema_arrow:
         number = (each.metadata or {}).get(FIELD_ID)
@@ -418,10 +427,17 @@ def stored_names(
             if column.field_id in defaulted:
                 return None
             continue
-        if "." in stored.name or not _widens(stored.type, column.type or ""):
+        is_raw = column.field_id in raw and _is_fixed(stored.type)
+        if "." in stored.name or not (is_raw or _widens(stored.type, column.type or "")):
             return None
         found[column.field_id] = stored.name
     return found
+
+
+def _is_fixed(stored: pa.DataType) -> bool:
+    """Whether a file's values are of so many bytes each, UUIDs or others."""
+    plain = stored.storage_type if isinstance(stored, pa.BaseExtensionType) else stored
+    return bool(pa.types.is_fixed_size_binary(plain))
 
 
 def _widens(stored: pa.DataType, type_: str) -> bool:

@@ -4,7 +4,7 @@ Writers (Spark's `compute_table_stats`, say) keep a sketch of a column in a Puff
 estimate, NULL not counted, as the property `ndv` of the blob in the table's metadata; so no Puffin
 file is opened. Promises: a figure is of the pinned snapshot or of an ancestor, the nearest there
 is, and says of which; what isn't a whole number of 0 or more, or is of several columns at once, is
-no figure.
+no figure. Which files there are is told for those who do open one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 THETA = "apache-datasketches-theta-v1"
+FORMAT = "lakehouse-accelerator-format"
+"""A property of sketches in files of this project: the version of their format."""
 _NDV = "ndv"
 _DIGITS_MAX = 18
 
@@ -61,6 +63,37 @@ def sketched(metadata: TableMetadata, snapshot: Snapshot | None) -> Mapping[int,
         for field_id, distinct in told.get(one, {}).items():
             found.setdefault(field_id, Sketched(distinct, one, one == snapshot.snapshot_id))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class SketchFile:
+    """A Puffin file of statistics as the table's metadata names it; nothing of it is read.
+
+    `properties` are those of its theta sketches by field id; `pinned` as in `Sketched`.
+    """
+
+    snapshot_id: int
+    pinned: bool
+    path: str
+    size_bytes: int
+    properties: Mapping[int, Mapping[str, str]]
+
+
+def sketch_files(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[SketchFile]:
+    """Those of the snapshot and of its ancestors, the nearest first."""
+    if snapshot is None or not metadata.statistics:
+        return
+    files = {file.snapshot_id: file for file in metadata.statistics}
+    for one in _ancestry(metadata, snapshot):
+        file = files.get(one)
+        if file is not None:
+            properties = {
+                blob.fields[0]: blob.properties or {}
+                for blob in file.blob_metadata
+                if blob.type == THETA and len(blob.fields) == 1
+            }
+            pinned, size = one == snapshot.snapshot_id, file.file_size_in_bytes
+            yield SketchFile(one, pinned, file.statistics_path, size, properties)
 
 
 def _figure(text: str | None) -> int | None:

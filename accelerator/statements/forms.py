@@ -48,6 +48,7 @@ class Form:
         import pyarrow as pa  # slower than all that a statement in error needs
 
         types = {
+            "array<bigint>": pa.list_(pa.int64()),
             "array<string>": pa.list_(pa.string()),
             "bigint": pa.int64(),
             "boolean": pa.bool_(),
@@ -80,6 +81,22 @@ FORMS = (
     ),
     Form("BUILD CUBE", kinds.BuildCube, _CUBES_BUILT, "BUILD CUBE sales"),
     Form("BUILD ALL", kinds.BuildAll, _CUBES_BUILT, "BUILD ALL ON orders", always=True),
+    Form(
+        "BUILD STATISTICS",
+        kinds.BuildStatistics,
+        "table string, snapshot_id bigint, mode string, columns array<string>, files bigint,"
+        " files_read bigint, rows_read bigint, bytes_read bigint, bytes bigint, path string,"
+        " notes array<string>",
+        "BUILD STATISTICS ON orders (customer, price)",
+        always=True,
+    ),
+    Form(
+        "DROP STATISTICS",
+        kinds.DropStatistics,
+        "table string, snapshot_id bigint, path string, bytes bigint",
+        "DROP STATISTICS ON orders",
+        always=True,
+    ),
     Form("COMPACT CUBE", kinds.CompactCube, _CUBES_BUILT, "COMPACT CUBE sales"),
     Form(
         "PUBLISH CUBE",
@@ -153,7 +170,10 @@ FORMS = (
         "column string, type string, distinct_values bigint, distinct_snapshot_id bigint,"
         " distinct_current boolean, nulls bigint, nulls_exact boolean, min string,"
         " min_exact boolean, max string, max_exact boolean, rows bigint, rows_exact boolean,"
-        " files bigint, bytes bigint",
+        " files bigint, bytes bigint, sketch_snapshot_id bigint, sketch_current boolean,"
+        " quantiles array<string>, quantiles_error double, heavy_hitters array<string>,"
+        " heavy_hitter_counts array<bigint>, heavy_hitters_error bigint,"
+        " sketch_notes array<string>",
         "SHOW STATISTICS ON orders",
         always=True,
     ),

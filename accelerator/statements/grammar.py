@@ -25,11 +25,13 @@ from accelerator.statements.kinds import (
     BuildAll,
     BuildCube,
     BuildIndex,
+    BuildStatistics,
     CompactCube,
     CreateCube,
     CreateIndex,
     DropCube,
     DropIndex,
+    DropStatistics,
     EstimateCube,
     ExplainAccelerate,
     ExplainAnalyze,
@@ -180,7 +182,13 @@ def _build(reader: Reader) -> Statement:
     if reader.take("INDEX"):
         reader.meant(EXAMPLES["BUILD INDEX"])
         return reader.ended(BuildIndex(reader.name("the index's name")))
-    raise reader.error("CUBE, INDEX or ALL")
+    if reader.take("STATISTICS"):
+        reader.meant(EXAMPLES["BUILD STATISTICS"])
+        reader.expect("ON")
+        table = reader.table()
+        columns = reader.columns() if reader.at("(") else ()
+        return reader.ended(BuildStatistics(table, columns))
+    raise reader.error("CUBE, INDEX, STATISTICS or ALL")
 
 
 def _compact(reader: Reader) -> Statement | None:
@@ -207,6 +215,10 @@ def _drop(reader: Reader) -> Statement | None:
         if_exists = reader.take("IF", "EXISTS")
         with suppress(StatementError):  # with ON … it is Spark's
             return reader.ended(DropIndex(reader.name("the index's name"), if_exists))
+    if reader.take("STATISTICS"):
+        reader.meant(EXAMPLES["DROP STATISTICS"])
+        reader.expect("ON")
+        return reader.ended(DropStatistics(reader.table()))
     return None
 
 

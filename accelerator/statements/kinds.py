@@ -110,6 +110,21 @@ class BuildAll:
 
 
 @dataclass(frozen=True, slots=True)
+class BuildStatistics:
+    """BUILD STATISTICS ON: of these columns, or of all that can be; names as written."""
+
+    table: TableName
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DropStatistics:
+    """DROP STATISTICS ON: every file of statistics of the table, whoever made it."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
 class CompactCube:
     """COMPACT CUBE."""
 
@@ -369,6 +384,8 @@ Statement = (
     | ShowCoverage
     | BuildCube
     | BuildAll
+    | BuildStatistics
+    | DropStatistics
     | CompactCube
     | PublishCube
     | DropCube

@@ -26,6 +26,7 @@ from accelerator.errors import (
 )
 from accelerator.metrics import Metrics
 from accelerator.shown import footer, json_value, text_value, type_name
+from accelerator.sketching.building import BuiltStatistics
 from accelerator.verification import Verification
 
 HOME = Path(__file__).parents[2]
@@ -107,6 +108,12 @@ class Fake:
 
     def verify(self, sql):
         return self.verification
+
+    def build_statistics(self, table, *, columns=(), progress=None):
+        self.asked.append((table, columns))
+        progress.start(1, "statistics")
+        progress.advance()
+        return BuiltStatistics("lake.d.t", 7, "whole", ["a"], files_read=1, notes=["l: not that"])
 
     def build_index(self, name, *, progress):
         self.asked.append(f"build index {name}")
@@ -612,3 +619,12 @@ sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)
         [sys.executable, "-c", probe], cwd=HOME, check=False, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
+
+
+def test_statistics_are_built():
+    fake = Fake()
+    found = run(fake, "build-statistics", "d.t", "--column", "a", "--column", "b")
+    assert fake.asked == [("d.t", ("a", "b"))] and found.exit_code == 0
+    assert "l: not that" in found.stderr and "1 columns of snapshot 7: whole" in found.stderr
+    document = json.loads(run(Fake(), "build-statistics", "d.t", "--json").stdout)
+    assert (document["mode"], document["snapshot_id"], document["columns"]) == ("whole", 7, ["a"])

@@ -253,6 +253,9 @@ ATTACKS = [
     "UNDROP CUBE gone AS mine",
     "BUILD ALL ON lake.d.secret",
     "BUILD ALL ON lake.d.dim",  # joined
+    "BUILD STATISTICS ON lake.d.secret",
+    "BUILD STATISTICS ON lake.d.secret (v)",
+    "DROP STATISTICS ON lake.d.secret",
     "CREATE INDEX i ON lake.d.secret USING BLOOM (k)",
     "BUILD INDEX i_secret",
     "ALTER CUBE hidden SET REFRESH = ON COMMIT",
@@ -365,6 +368,8 @@ def test_changes_need_their_own_rule(acc):
     for sql in (
         "OPTIMIZE lake.d.ok SORT BY (k)",
         "VACUUM lake.d.ok",
+        "BUILD STATISTICS ON lake.d.ok (k)",
+        "DROP STATISTICS ON lake.d.ok",
         "ALTER TABLE lake.d.ok ADD CONSTRAINT p PRIMARY KEY (k) NOT ENFORCED",
         "ALTER TABLE lake.d.ok DROP CONSTRAINT u_ok",
         "ALTER TABLE lake.d.ok DROP RELATE COLUMN x",

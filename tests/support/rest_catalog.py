@@ -1,9 +1,9 @@
 """A REST catalog over PyIceberg's SQL catalog, as far as reading and setting properties goes.
 
 It speaks Iceberg's REST specification over HTTP on a port of its own: tokens by client credentials
-that end after so many requests, namespaces, tables, commits of properties. Each table is given
-with storage credentials: those that a test hands out, or ones that have a number, so that it can
-tell which ones were used.
+that end after so many requests, namespaces, tables, commits of properties and statistics. Each
+table is given with storage credentials: those that a test hands out, or ones that have a number, so
+that it can tell which ones were used.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.statistics import StatisticsFile
 
 CREDENTIAL = "reader:secret-of-the-reader"
 _JSON = {"Content-Type": "application/json"}
@@ -38,6 +39,7 @@ class RestCatalogServer:
         self.asked: list[str] = []
         self.tokens: dict[str, int] = {}
         self.vended = 0
+        self.refuse_commits = False
         self.lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"owner": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -102,6 +104,8 @@ class RestCatalogServer:
         return 200, _table(table.metadata_location, table.metadata) | {"config": config}
 
     def _committed(self, identifier: tuple[str, ...], body: Any) -> tuple[int, Any]:
+        if self.refuse_commits:
+            return 409, _error(409, "CommitFailedException", "others are first")
         table = self.catalog.load_table(identifier)
         with table.transaction() as transaction:
             for update in body["updates"]:
@@ -109,6 +113,12 @@ class RestCatalogServer:
                     transaction.set_properties(update["updates"])
                 elif update["action"] == "remove-properties":
                     transaction.remove_properties(*update["removals"])
+                elif update["action"] == "set-statistics":
+                    file = StatisticsFile.model_validate(update["statistics"])
+                    transaction.update_statistics().set_statistics(file).commit()
+                elif update["action"] == "remove-statistics":
+                    gone = update["snapshot-id"]
+                    transaction.update_statistics().remove_statistics(gone).commit()
                 else:
                     return 400, _error(400, "BadRequestException", update["action"])
         return 200, _table(table.metadata_location, table.metadata)

@@ -167,6 +167,9 @@ class _Asking:
                 self._validate(statement)
             case kinds.AddRelateColumn():
                 self._add_relate(statement)
+            case kinds.BuildStatistics() | kinds.DropStatistics():  # both tell of the table
+                self._table("read", statement.table)
+                self._table("change", statement.table)
             case (
                 kinds.DropConstraint()
                 | kinds.DropRelateColumn()

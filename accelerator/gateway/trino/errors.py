@@ -157,6 +157,7 @@ NAMES: Mapping[str, str] = {
     "statement_invalid": "SYNTAX_ERROR",
     "statement_not_found": "NOT_FOUND",
     "statement_timeout": "EXCEEDED_TIME_LIMIT",
+    "statistics_failed": _INTERNAL,
     "store_conflict": "TRANSACTION_CONFLICT",
     "store_unavailable": _INTERNAL,
     "table_not_iceberg": "NOT_SUPPORTED",

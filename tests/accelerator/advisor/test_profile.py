@@ -24,6 +24,7 @@ def _fill(catalog):
     fact = pa.table(
         {
             "day": pa.array(np.arange(ROWS) // 1_000, pa.int32()),  # in order
+            "month": pa.array(np.arange(ROWS) // 3_000, pa.int32()),
             "k": pa.array(random.integers(0, 400, ROWS), pa.int32()),
             "lost": pa.array(random.integers(0, 450, ROWS), pa.int32()),
             "g": pa.array(random.integers(0, 60, ROWS), pa.int32()),
@@ -91,6 +92,18 @@ def test_sizes_are_right(acc, monkeypatch, rows_max):
         (row,) = acc.query(sql).arrow().to_pylist()
         off = 0 if found.sampled.whole else 0.25
         assert found.cells(one) == pytest.approx(row["n"], rel=off), keys
+
+
+def test_sketches_bound_what_a_sample_cannot_tell(acc, monkeypatch):
+    """Of ten months in an order, five row groups see five, and no two of them the same one."""
+    monkeypatch.setattr(module, "ROWS_MAX", 600)
+    monkeypatch.setattr(module, "GROUPS_MAX", 5)
+    month = _star(acc, "month")
+    assert _profile(acc, month).cells(month) > 13
+    acc.build_statistics("d.f", columns=["month"])
+    found = _profile(acc, month).cells(month)
+    acc.query("DROP STATISTICS ON d.f")
+    assert 10 <= found <= 13
 
 
 def test_joins_are_counted(acc):
