@@ -6,7 +6,6 @@ import json
 import re
 import sqlite3
 import uuid
-from dataclasses import replace
 from typing import get_args
 
 import pyarrow as pa
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accelerator
-from accelerator.advisor.advice import Advice, Recommendation, write
 from accelerator.constraints.property import Constraint
 from accelerator.gateway.access.access import Access, Grant, Object
 from accelerator.gateway.access.check import check, denied, needs
@@ -599,74 +597,6 @@ def test_every_kind_of_statement_has_a_rule(acc, statement):
     with pytest.raises(AccessDeniedError) as raised:
         check(statement, _access(OK, change=[OK]), acc.services)
     assert "isn't known" not in str(raised.value)
-
-
-def test_who_applies_advice_needs_what_it_does(acc):
-    """Reading the table that is named isn't enough where a recommendation reads another."""
-    one = Recommendation(
-        id="r0123456789ab",
-        action="CREATE CUBE",
-        table=OK,
-        table_uuid=acc.services.lake.pin().table(tuple(OK.split("."))).uuid,
-        cube="c",
-        ddl=f"CREATE CUBE c AS SELECT v, count(*) AS n FROM {OK}, {SECRET} GROUP BY v",
-        reason="",
-    )
-    files = acc.services.store.files
-    path = write(files, Advice(1, one.table_uuid, OK, 1, 1.0, recommendations=(one,)))
-    metrics = Grant("allow", "metrics", "gateway", ())
-    try:
-        for said in (f"FOR {OK}", one.id):
-            words = "RECOMMENDATIONS" if "FOR" in said else "RECOMMENDATION"
-            statement = parse_statement(f"APPLY {words} {said}")
-            grants = [Grant("allow", "read", "table", tuple(OK.split("."))), metrics]
-            grants.append(Grant("allow", "manage", "cube", ("*",)))
-            with pytest.raises(AccessDeniedError) as raised:
-                check(statement, Access.of(grants), acc.services)
-            assert "isn't known" not in str(raised.value)
-            every = [*grants, Grant("allow", "read", "table", tuple(SECRET.split(".")))]
-            check(statement, Access.of(every), acc.services)
-            with pytest.raises(AccessDeniedError, match="manage"):
-                check(statement, Access.of([*every[:2], every[-1]]), acc.services)
-    finally:
-        files.delete([path])
-
-
-def test_who_applies_advice_needs_what_it_needs(acc):
-    """An index on a relate column brings that with it, and so the dimension that it's read from."""
-    own = acc.services.lake.pin().table(tuple(OK.split("."))).uuid
-    relate = Recommendation(
-        id="r0123456789ab",
-        action="ADD RELATE COLUMN",
-        table=OK,
-        table_uuid=own,
-        cube="",
-        ddl=f"ALTER TABLE {OK} ADD RELATE COLUMN FROM {SECRET}.v ON {OK}.k = {SECRET}.k AS hidden",
-        reason="",
-        relate="hidden",
-    )
-    index = replace(
-        relate,
-        id="r0123456789ac",
-        action="CREATE INDEX",
-        ddl=f"CREATE INDEX i ON {OK} USING BLOOM (hidden)",
-        relate="",
-        index="i",
-        needs=(relate.id,),
-    )
-    files = acc.services.store.files
-    path = write(files, Advice(1, own, OK, 1, 1.0, recommendations=(relate, index)))
-    grants = [Grant("allow", "metrics", "gateway", ())]
-    grants += [Grant("allow", right, "table", tuple(OK.split("."))) for right in ("read", "change")]
-    grants.append(Grant("allow", "manage", "index", ("*",)))
-    statement = parse_statement(f"APPLY RECOMMENDATION {index.id}")
-    try:
-        with pytest.raises(AccessDeniedError):
-            check(statement, Access.of(grants), acc.services)
-        more = Grant("allow", "read", "table", tuple(SECRET.split(".")))
-        check(statement, Access.of([*grants, more]), acc.services)
-    finally:
-        files.delete([path])
 
 
 def test_what_no_rule_knows_is_denied(acc):

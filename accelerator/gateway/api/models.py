@@ -391,6 +391,7 @@ class Runs(Model):
 
 _TYPES: dict[str, Any] = {
     "array<string>": list[str] | None,
+    "array<bigint>": list[int] | None,
     "bigint": int | None,
     "boolean": bool | None,
     "double": float | None,
