@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping
@@ -17,19 +16,20 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from accelerator.advisor.values import count as _count
+from accelerator.advisor.values import number as _number
+from accelerator.advisor.values import some as _some
+from accelerator.advisor.values import text as _text
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.entries import is_draft
 from accelerator.store.files import Files
-from accelerator.store.records import text_of, whole_of
 
 FOLDER = "advice/v1"
 VERSION = 1
 KEPT = 16
 """Files that are kept; older ones go when one is written."""
 _BYTES_MAX = 4 * 1024**2
-_MANY_MAX = 1_000
-"""Recommendations of an analysis, and reasons, at most."""
-_SAMPLES_MAX, _TEXT_MAX = 8, 16 * 1024
+_SAMPLES_MAX = 8
 _PATH = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{12}})-([0-9a-f]{{16}})\.json", re.ASCII)
 _ID = re.compile(r"r[0-9a-f]{12}", re.ASCII)
 _FORMAT = "%Y%m%dT%H%M%S%f"
@@ -146,35 +146,6 @@ def _recommendation(raw: Mapping[str, Any]) -> Recommendation:
         cube_id=_text(raw["cube_id"], 128),
         digest=_text(raw["digest"], 128),
     )
-
-
-def _text(value: object, most: int = _TEXT_MAX) -> str:
-    found = text_of(value)
-    if len(found) > most:
-        raise ValueError(f"a text of {len(found)} characters")
-    return found
-
-
-def _count(value: object, most: int = 2**63 - 1) -> int:
-    found = whole_of(value)
-    if not 0 <= found <= most:
-        raise ValueError("a number that can't be")
-    return found
-
-
-def _number(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise TypeError(f"expected a number, found {type(value).__name__}")
-    if not math.isfinite(value) or value < 0:
-        raise ValueError("a number that can't be")
-    return float(value)
-
-
-def _some(value: Any, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
-    """The value, of that kind and not too long."""
-    if not isinstance(value, kind) or not 0 <= len(value) <= _MANY_MAX:
-        raise ValueError("a list that can't be")
-    return value
 
 
 def write(files: Files, advice: Advice) -> str:

@@ -6,7 +6,7 @@ budgets. What was left out, and why, is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -17,7 +17,8 @@ from accelerator.advisor.candidates import Candidate, base
 from accelerator.advisor.choose import choose
 from accelerator.advisor.gains import Rates, per_day
 from accelerator.advisor.offers import FactOffers, Offer, Scope
-from accelerator.advisor.recommending import Recommending
+from accelerator.advisor.recommending import Recommending, digest_of
+from accelerator.advisor.results import Judged
 from accelerator.advisor.workload import Workload, logged, now_utc
 from accelerator.errors import AdviceError, UnknownTableError, WorkloadEmptyError
 from rewrite.block import Block
@@ -125,17 +126,19 @@ class _Analysis:
         facts = [*sorted(by_fact), *sorted(self._facts_with_cubes() - by_fact.keys())]
         self._check_any(workload, facts)
         self._tell(workload, understood.left_out)
+        judged = Judged(services, self._now)
         blocks: list[Asked] = []
         offers: list[Offer] = []
         for fact in facts:
             bases, asked = by_fact.get(fact, ({}, []))
             of_fact = FactOffers(scope, fact, asked, len(blocks))
-            existing = of_fact.existing()
+            existing = [judged.existing(one) for one in of_fact.existing()]
             offers += existing
             if bases:
-                offers += of_fact.new(bases, existing)
+                offers += self._worth_trying(judged, of_fact.new(bases, existing))
             blocks += asked
-        choice = choose([one.option for one in offers], budget.bytes, budget.build_minutes * 60)
+        options = [one.option for one in offers if not one.why]
+        choice = choose(options, budget.bytes, budget.build_minutes * 60)
         chosen = [one for one in offers if one.option.name in choice.names]
         total = sum(per_day(scope.rates.now_ms(one), one.weight, workload.days) for one in blocks)
         registry = services.store.registry()
@@ -154,6 +157,15 @@ class _Analysis:
             notes=tuple(self._notes[:_NOTES_MAX]),
             recommendations=tuple(said.all()),
         )
+
+    def _worth_trying(self, judged: Judged, new: Iterable[Offer]) -> list[Offer]:
+        """Those that weren't tried in vain not long ago."""
+        offers = list(new)
+        found = [one for one in offers if not judged.failed(digest_of(one.cube))]
+        if len(found) < len(offers):
+            count = len(offers) - len(found)
+            self._note(f"{count} possible cubes were left out: they were made before, in vain")
+        return found
 
     def _scope(self, workload: Workload) -> Scope:
         return Scope(

@@ -45,7 +45,7 @@ _DIMENSION, _STATE = 0.5, 5.0
 class Offer:
     """An option, and what becomes of it: a candidate to create, or a cube that exists.
 
-    `droppable`: nobody would miss the cube.
+    `droppable`: nobody would miss the cube; `why` it's to go in any case, if it is.
     """
 
     option: Option
@@ -54,6 +54,7 @@ class Offer:
     candidate: Candidate | None = None
     record: CubeRecord | None = None
     droppable: bool = False
+    why: str = ""
     read: Mapping[int, float] = field(default_factory=dict)
 
 

@@ -100,6 +100,7 @@ class Recommending:
             why += ", and the budget has better uses"
         elif offer.option.saves:
             why += ", and others answer what it could"
+        why = offer.why or why
         shapes = {self._blocks[number].shape: number for number in offer.option.saves}
         served = [self._blocks[number] for number in shapes.values()]
         return Recommendation(

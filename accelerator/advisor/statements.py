@@ -14,6 +14,7 @@ import pyarrow as pa
 from accelerator.advisor.advice import Advice, Recommendation, newest, read, write
 from accelerator.advisor.analyzing import Budget, analyze
 from accelerator.advisor.recommending import digest_of
+from accelerator.advisor.recording import Recorded, Recorder
 from accelerator.config_values import PARSERS
 from accelerator.defining import bind_definition, table_uuid
 from accelerator.errors import (
@@ -180,12 +181,16 @@ def chosen(
 
 
 def apply(
-    services: Services, id: str | None, table: tuple[str, ...] | None, execute: Execute
+    services: Services,
+    id: str | None,
+    table: tuple[str, ...] | None,
+    execute: Execute,
+    recorded: Recorded | None = None,
 ) -> list[Recommendation]:
     """Does the recommendation of that id, or all that are open for the table; those done.
 
-    `execute` runs a statement of ours. Of several each is tried; the error of those that failed is
-    raised behind them.
+    `execute` runs a statement of ours, `recorded` writes down how it went: by default that a person
+    has applied it. Of several each is tried; the error of those that failed is raised behind them.
 
     AdviceNotFoundError; AdviceStaleError where it has another meaning by now; CubeExistsError,
     CubeNotFoundError, UnknownTableError; what builds raise.
@@ -196,15 +201,17 @@ def apply(
             "neither a recommendation nor a table is named",
             hint="for example: APPLY RECOMMENDATIONS FOR orders",
         )
+    recorded = recorded or Recorder(services)
     done: list[Recommendation] = []
     failed: dict[str, AcceleratorError] = {}
     for one in chosen(services, id, table):
         try:
             statement_of(one)
-            if one.action == "CREATE CUBE":
-                _create(services, one, execute)
-            else:
-                _drop(services, one)
+            with recorded(one):
+                if one.action == "CREATE CUBE":
+                    _create(services, one, execute)
+                else:
+                    _drop(services, one)
             done.append(one)
         except CancelledError:
             raise

@@ -24,7 +24,7 @@ CUT, TOO_MANY = "cut", "too_many_shapes"
 _DAY_S = 86_400.0
 _READS_MAX = 20
 """Of what is older than what counts: a few million statements."""
-_WANTED = (
+RUN_COLUMNS = (
     *("started", "state", "sql", "sql_length", "dialect", "catalog", "schema", "shape"),
     *("queued_ms", "elapsed_ms", "execution_ms", "planning_ms", "engine", "cached"),
     *("cubes", "bytes_read"),
@@ -97,7 +97,7 @@ def logged(
     """
     since = now - timedelta(days=days)
     found = look(files, since, None, LIMIT_MAX)
-    rows = found.rows.select(list(_WANTED)).to_pylist()
+    rows = found.rows.select(list(RUN_COLUMNS)).to_pylist()
     is_whole = not found.is_cut and len(rows) < LIMIT_MAX
     made = workload(rows, now=now, half_life_days=half_life_days, is_whole=is_whole)
     # Of the time before it, as far as it goes back beyond what counts, only who answered.
@@ -184,7 +184,7 @@ def _shape(key: str, rows: Sequence[Mapping[str, Any]], now: datetime, half_life
         for row in newest_first
     )
     made = [(row, weight_of(row["started"], now, half_life)) for row in rows if not row["cached"]]
-    timed = [(_ms(row), weight, row) for row, weight in made]
+    timed = [(run_ms(row), weight, row) for row, weight in made]
     raw = [one for one in timed if not one[2]["cubes"]]
     by_cube = [one for one in timed if one[2]["cubes"]]
     sizes = [(float(row["bytes_read"]), weight) for _, weight, row in raw if row["bytes_read"]]
@@ -204,7 +204,7 @@ def _shape(key: str, rows: Sequence[Mapping[str, Any]], now: datetime, half_life
     )
 
 
-def _ms(row: Mapping[str, Any]) -> float | None:
+def run_ms(row: Mapping[str, Any]) -> float | None:
     """Milliseconds of the work itself, without planning and waiting; None where that isn't known.
 
     What the log says may be anything: what is no time isn't known.

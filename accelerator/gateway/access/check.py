@@ -155,7 +155,7 @@ class _Asking:
                 self._show_coverage(statement)
             case kinds.ShowQueries():  # everybody's
                 self._need("metrics", GATEWAY, GATEWAY)
-            case kinds.Analyze() | kinds.ShowRecommendations():
+            case kinds.Analyze() | kinds.ShowRecommendations() | kinds.ShowAdviceResults():
                 self._advice(statement.table)
             case kinds.ApplyRecommendations():
                 self._apply(statement)
