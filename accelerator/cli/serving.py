@@ -99,9 +99,8 @@ def advised_lines(done: Advised) -> Iterator[str]:
             yield one_line(f"advisor: {step.action} {step.name} ({step.seconds:.1f} s)")
     waiting = sum(n for why, n in (done.skipped or {}).items() if why != "applied")
     if done.advised and not done.steps:
-        yield f"advisor: {done.advised:,} recommendations" + (
-            f", {waiting:,} of them not applied" if waiting else ""
-        )
+        left = f", {waiting:,} of them not applied" if waiting else ""
+        yield f"advisor: {done.advised:,} advised{left}"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import accelerator
 from accelerator import Accelerator
@@ -18,6 +20,7 @@ from accelerator.advisor.auto import AutoRun
 from accelerator.advisor.results import UNPAID, Trial
 from accelerator.advisor.service import Advise
 from accelerator.advisor.told import Advised
+from accelerator.cli.main import main
 from accelerator.commands import execute
 from accelerator.errors import (
     AdviceError,
@@ -414,3 +417,28 @@ def test_files_of_the_ledger_alone_are_written(lake):
         log(acc, (REGIONS, 50))
         run(acc)
         assert 1 <= len(acc.services.store.files.list(FOLDER)) <= applied.KEPT
+
+
+def test_the_command_line_tells_of_it(lake, monkeypatch):
+    for name, value in (("ADVISOR", "auto"), ("QUERY_LOG", "false")):
+        monkeypatch.setenv(f"ACCELERATOR_{name}", value)
+
+    def told(*words: str) -> str:
+        found = CliRunner().invoke(main, [*words, "--warehouse", str(lake)])
+        assert found.exit_code == 0, found.output
+        return found.output
+
+    with opened(lake) as acc:
+        assert "nothing was applied" in told("results")
+        log(acc, (REGIONS, 50))
+        said = told("serve-maintenance", "--once")
+        (name,) = cubes(acc)
+        assert f"advisor: CREATE CUBE {name} (" in said
+        log(acc, (REGIONS, 5), ms=5.0, cubes=(name,))
+        said = told("results", "d.f")
+        assert f"CREATE CUBE {name}  (in use, by auto)" in said
+        assert "answered 5 of 5 statements, in 5 ms each instead of 100" in said
+        assert name in json.loads(told("results", "--json"))["rows"][0]
+        acc.query(f"DROP CUBE {name}")
+        log(acc, (REGIONS, 5))
+        assert "advisor: 1 advised, 1 of them not applied" in told("serve-maintenance", "--once")
