@@ -30,13 +30,14 @@ from accelerator.errors import (
     UNFIT,
     AcceleratorError,
     AdviceStaleError,
-    BuildError,
     CancelledError,
     CubeExistsError,
     CubeNotFoundError,
     SparkElsewhereError,
+    StoreError,
     WorkloadEmptyError,
 )
+from accelerator.iceberg import CatalogError
 from accelerator.refresh import when
 from accelerator.refresh.artifacts import Told
 from accelerator.statements.forms import FORM_OF
@@ -54,6 +55,8 @@ AUTO: By = "auto"
 DAY_MS = 86_400_000
 _FAILED_AGAIN_MS = DAY_MS
 """What couldn't be made isn't tried again for so long."""
+GO_ON_LATER = (CancelledError, SparkElsewhereError, StoreError, CatalogError)
+"""What stops a run in the middle, and is no fault of what it makes."""
 _DROPS, _CREATES = ("DROP CUBE", "DROP INDEX"), ("CREATE CUBE", "CREATE INDEX")
 """What it does by itself: nothing that commits to a table of the lake."""
 
@@ -144,12 +147,13 @@ class AutoRun:
         try:
             self._build(record)
             self._merge(record.id)
-        except BuildError as error:
-            self._undone(record, one, error)
+        except GO_ON_LATER:
+            raise
+        except AcceleratorError as error:
+            self.undone(one, error, time.perf_counter() - began)
             raise
         self.follow(record.id)
-        seconds = one.built_s + time.perf_counter() - began
-        self.recorder.write(replace(_ended(one, "done"), built_s=seconds))
+        self.recorder.write(_ended(one, "done", seconds=time.perf_counter() - began))
 
     def _made_by(self, cube_id: str) -> CubeRecord | None:
         cubes = self._services.store.registry(fresh=True).cubes.values()
@@ -268,23 +272,19 @@ class AutoRun:
             wanted = when.parsed(self._services.config.advisor_refresh).text
             self._services.store.change_cube(record.name, cube_id, refresh=wanted)
 
-    def undone(self, one: Applied, error: AcceleratorError) -> None:
-        """A cube of which nothing could be built isn't left; the entry says why."""
-        record = self._made_by(one.artifact_id) if one.action == "CREATE CUBE" else None
-        if record is None:
-            self.recorder.write(_ended(one, "failed", reason=error.message))
-        else:
-            self._undone(record, one, error)
+    def undone(self, one: Applied, error: AcceleratorError, seconds: float) -> None:
+        """Writes down that it failed after so long; a cube without any segment isn't left.
 
-    def _undone(self, record: CubeRecord, one: Applied, error: AcceleratorError) -> None:
-        store = self._services.store
-        if not store.table(record.table_uuid).of(record.id):
-            store.recycle_cube(record.name, 0, cube_id=record.id)
-            self.recorder.write(_ended(one, "failed", reason=error.message))
-            return
-        # What has cells answers, and a refresh goes on with it.
-        self.follow(record.id)
-        self.recorder.write(replace(_ended(one, "done"), reason=error.message[:1000]))
+        What has some answers, and a refresh goes on with it.
+        """
+        record = self._made_by(one.artifact_id) if one.action == "CREATE CUBE" else None
+        state: State = "failed"
+        if record is not None and self._services.store.table(record.table_uuid).of(record.id):
+            self.follow(record.id)
+            state = "done"
+        elif record is not None:
+            self._services.store.recycle_cube(record.name, 0, cube_id=record.id)
+        self.recorder.write(_ended(one, state, reason=error.message, seconds=seconds))
 
 
 class _Marked:
@@ -299,16 +299,16 @@ class _Marked:
 
     @contextmanager
     def __call__(self, one: Recommendation) -> Iterator[None]:
-        """See `Recorded`. Who is told to stop, or to leave it to Spark, leaves it begun."""
+        """See `Recorded`. What is to be gone on with is left begun."""
         run, made = self._run, self._made
         run.recorder.write(made)
         began = time.perf_counter()
         try:
             yield
-        except (CancelledError, SparkElsewhereError):
+        except GO_ON_LATER:
             raise
         except AcceleratorError as error:
-            run.undone(made, error)
+            run.undone(made, error, time.perf_counter() - began)
             raise
         if made.creates:
             run.follow(made.artifact_id)
@@ -322,8 +322,14 @@ class _Marked:
         return self._run.execute(statement)
 
 
-def _ended(one: Applied, state: State, *, reason: str = "") -> Applied:
-    return replace(one, state=state, ended_ms=now_ms(), reason=(reason or one.reason)[:1000])
+def _ended(one: Applied, state: State, *, reason: str = "", seconds: float = 0.0) -> Applied:
+    return replace(
+        one,
+        state=state,
+        ended_ms=now_ms(),
+        reason=(reason or one.reason)[:1000],
+        built_s=one.built_s + seconds,
+    )
 
 
 def _failed_lately(results: Results, one: Recommendation) -> bool:
