@@ -5,6 +5,7 @@ Threads may share one session.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
     from accelerator.runner.runner import Service
     from accelerator.store import Report
     from accelerator.verification import Verification
+
+_log = logging.getLogger("accelerator")
 
 
 class Accelerator:
@@ -504,8 +507,11 @@ class Accelerator:
                 beside.append(
                     Refresh(self.services, claims, tell_refresh, watch=watch_refresh, once=once)
                 )
-            if writable and self.config.advisor != "manual":
-                beside.append(self._advising(claims, tell_advice, once=once))
+            if self.config.advisor != "manual":
+                if writable:
+                    beside.append(self._advising(claims, tell_advice, once=once))
+                else:
+                    _log.warning("the advisor doesn't run: the store is read-only")
             maintain(
                 store,
                 vacuum,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import services_advisor, services_daemon, services_log
+from bench import services_advisor, services_auto, services_daemon, services_log
 from bench.report import Report
 from bench.steps import Steps
 
@@ -19,6 +19,7 @@ _PARTS: dict[str, Callable[[argparse.Namespace, Report], None]] = {
     "killed": services_daemon.killed,
     "advisor": services_advisor.of_ssb,
     "advisor_ds": services_advisor.of_tpcds,
+    "auto": services_auto.changed,
 }
 
 

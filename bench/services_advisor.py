@@ -5,8 +5,8 @@ without cubes, with a few literals; in the log each statement has its query's ti
 statements run over stores with advised cubes, hand-made ones of the same bytes, and two other
 choices at a tenth of them: each statement's own cube, slowest first, and such cubes at random.
 Stores take turns, and of each statement the least of several runs counts: others work here too.
-Of TPC-DS all 99 statements count, each asked as often as chance has it. Those that Spark finishes are
-timed twice, and where no cube answers a part of one its time is the one without cubes.
+Of TPC-DS all 99 statements count, each asked as often as chance has it. Those that Spark finishes
+are timed twice, and where no cube answers a part of one its time is the one without cubes.
 """
 
 from __future__ import annotations

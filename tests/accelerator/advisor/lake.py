@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
@@ -43,25 +43,41 @@ def fill(catalog: SqlCatalog) -> None:
     catalog.create_table("d.shops", shops.schema).append(shops)
 
 
+class Asked(NamedTuple):
+    """One statement of the log: its text, when it began in Unix microseconds, how long it took."""
+
+    sql: str
+    at_us: int
+    ms: float = 100.0
+    cubes: tuple[str, ...] = ()
+
+
 def log(
     acc: Accelerator,
     *asked: tuple[str, int],
     days_ago: float = 0.0,
     ms: float = 100.0,
+    cubes: tuple[str, ...] = (),
     **fields: Any,
 ) -> None:
     """Writes each text so often, of so many milliseconds each, that many days ago."""
-    log_at(acc, int(time.time() * 1_000_000) - int(days_ago * DAY_US), asked, ms, **fields)
+    at_us = int(time.time() * 1_000_000) - int(days_ago * DAY_US)
+    texts = [sql for sql, times in asked for _ in range(times)]
+    log_each(acc, [Asked(sql, at_us - n, ms, cubes) for n, sql in enumerate(texts)], **fields)
 
 
-def log_at(
-    acc: Accelerator, at_us: int, asked: Sequence[tuple[str, int]], ms: float, **fields: Any
-) -> None:
-    """The same, at that moment."""
-    given: dict[str, Any] = {"execution_ms": ms, "engine": "duckdb", "process": "session", **fields}
+def log_each(acc: Accelerator, asked: Sequence[Asked], **fields: Any) -> None:
+    """Writes these."""
+    given: dict[str, Any] = {"engine": "duckdb", "process": "session", **fields}
     records = [
-        Record(id=f"q{number}", started_us=at_us - number, state="FINISHED", sql=sql, **given)
-        for number, sql in enumerate(sql for sql, times in asked for _ in range(times))
+        Record(
+            id=f"q{number}",
+            started_us=one.at_us,
+            state="FINISHED",
+            sql=one.sql,
+            **{"execution_ms": one.ms, "cubes": one.cubes, **given},
+        )
+        for number, one in enumerate(asked)
     ]
     made = encoded(records, 0)
     name = f"{len(acc.services.store.files.list('log')):032x}"

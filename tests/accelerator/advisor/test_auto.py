@@ -30,6 +30,7 @@ from accelerator.errors import (
     StoreError,
 )
 from accelerator.iceberg import CatalogError
+from accelerator.maintenance.daemon import Schedule
 from accelerator.runner.claims import Claims
 from accelerator.runner.runner import Reported, Runner
 from accelerator.runner.runs import Run
@@ -440,6 +441,17 @@ def test_files_of_the_ledger_alone_are_written(lake):
         log(acc, (REGIONS, 50))
         run(acc)
         assert 1 <= len(acc.services.store.files.list(FOLDER)) <= applied.KEPT
+
+
+def test_a_read_only_store_is_left_alone(lake, caplog):
+    with opened(lake) as acc:
+        log(acc, (REGIONS, 50))
+    told: list[Advised] = []
+    with opened(lake, store_read_only=True) as acc:
+        stop = threading.Event()
+        acc.maintain(Schedule(), lambda _: None, stop=stop, rounds=1, tell_advice=told.append)
+        assert told == [] and not cubes(acc)
+        assert "the advisor doesn't run" in caplog.text
 
 
 def test_the_command_line_tells_of_it(lake, monkeypatch):
