@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from accelerator.advisor.analyzing import Budget
 from accelerator.advisor.applied import Applied, By, State
+from accelerator.advisor.gains import merged_bytes
 from accelerator.advisor.recommending import digest_of
 from accelerator.advisor.recording import Recorder, entry, now_ms
 from accelerator.advisor.results import Results
@@ -211,9 +212,8 @@ class AutoRun:
             return "build_minutes"
         store = self._services.store
         held = sum(
-            segment.bytes
+            merged_bytes(store.table(record.table_uuid).of(record.id))
             for record in results.registry.cubes.values()
-            for segment in store.table(record.table_uuid).of(record.id)
         )
         if held + one.bytes > config.advisor_bytes_max:
             return "bytes"

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 from accelerator.advisor.asked import Asked
 from accelerator.advisor.candidates import Answer, Candidate, answers, candidates, made
 from accelerator.advisor.choose import Option, saved
-from accelerator.advisor.gains import Rates, build_seconds, cube_bytes, per_day, read_share
+from accelerator.advisor.gains import (
+    Rates,
+    build_seconds,
+    cube_bytes,
+    merged_bytes,
+    per_day,
+    read_share,
+)
 from accelerator.advisor.profile import Profile
 from accelerator.advisor.stars import key_names, merged
 from accelerator.errors import AcceleratorError
@@ -96,7 +103,7 @@ class FactOffers:
                 scope.note(f"the cube {record.name} answers nothing; it's left as it is")
                 continue
             segments = scope.services.store.table(self._fact).of(record.id)
-            size = sum(one.bytes for one in segments)
+            size = merged_bytes(segments)
             proven = answers(cube, self._asked, _counted(segments)) if segments else []
             offer = self._offer(record.name, cube, proven, size, 0.0)
             droppable = self._is_unused(record)

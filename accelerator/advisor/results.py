@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelerator.advisor import applied
 from accelerator.advisor.applied import Applied, Ledger
+from accelerator.advisor.gains import merged_bytes
 from accelerator.advisor.workload import median, now_utc, run_ms
 from accelerator.errors import StoreError
 from accelerator.query_log.reader import LIMIT_MAX, look
@@ -204,7 +205,7 @@ class Results:
             return None
         if live.id in {one.id for one in self.registry.indexes.values()}:
             return None  # SHOW INDEXES tells
-        return sum(one.bytes for one in table.of(live.id))
+        return merged_bytes(table.of(live.id))
 
 
 @dataclass(frozen=True, slots=True)
