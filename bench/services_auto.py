@@ -31,7 +31,7 @@ from bench.report import Report
 from bench.ssb.queries import QUERIES, Query
 from bench.ssb.workspace import Workspace, open_loaded
 from bench.steps import Steps, noise_into
-from tests.accelerator.advisor.lake import DAY_US, Asked, log_each
+from tests.accelerator.advisor.asked_lake import DAY_US, Asked, log_each
 
 ASKED = 500
 """In each week."""

@@ -47,7 +47,7 @@ class Recommendation:
     advised, `gain_share` its part of all that the workload takes. `bytes` and `build_s` are what it
     takes, of a drop what it frees. `statements` are finished runs that it serves, some of their
     texts `samples`. `cube_id` is that of a cube to drop, `digest` that of the meaning of one to
-    create.
+    create. `shapes` of a drop are those of the statements that it was there for.
     """
 
     id: str
@@ -65,6 +65,7 @@ class Recommendation:
     samples: tuple[str, ...] = ()
     cube_id: str = ""
     digest: str = ""
+    shapes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ def _recommendation(raw: Mapping[str, Any]) -> Recommendation:
         samples=tuple(map(_text, samples)),
         cube_id=_text(raw["cube_id"], 128),
         digest=_text(raw["digest"], 128),
+        shapes=tuple(_text(one, 128) for one in _some(raw.get("shapes", []), list)),
     )
 
 

@@ -16,7 +16,7 @@ from accelerator.advisor.asked import Asked, Reading
 from accelerator.advisor.candidates import Candidate, base
 from accelerator.advisor.choose import choose
 from accelerator.advisor.gains import Rates, per_day
-from accelerator.advisor.offers import FactOffers, Offer, Scope
+from accelerator.advisor.offers import FactOffers, Offer, Scope, pays
 from accelerator.advisor.recommending import Recommending, digest_of
 from accelerator.advisor.results import Judged
 from accelerator.advisor.workload import Workload, logged, now_utc
@@ -113,12 +113,14 @@ class _Analysis:
     def advice(self) -> Advice:
         """All of it."""
         budget, services = self._budget, self._services
+        judged = Judged(services, self._now)
         workload = logged(
             services.store.files,
             days=budget.days,
             keep_days=budget.keep_days,
             half_life_days=budget.half_life_days,
             now=self._now,
+            vain=judged.vain,
         )
         understood = Reading(services).understood(workload, self._check)
         scope = self._scope(workload)
@@ -126,7 +128,6 @@ class _Analysis:
         facts = [*sorted(by_fact), *sorted(self._facts_with_cubes() - by_fact.keys())]
         self._check_any(workload, facts)
         self._tell(workload, understood.left_out)
-        judged = Judged(services, self._now)
         blocks: list[Asked] = []
         offers: list[Offer] = []
         for fact in facts:
@@ -135,7 +136,7 @@ class _Analysis:
             existing = [judged.existing(one) for one in of_fact.existing()]
             offers += existing
             if bases:
-                offers += self._worth_trying(judged, of_fact.new(bases, existing))
+                offers += self._worth_trying(judged, existing, of_fact.new(bases, existing))
             blocks += asked
         options = [one.option for one in offers if not one.why]
         choice = choose(options, budget.bytes, budget.build_minutes * 60)
@@ -158,13 +159,24 @@ class _Analysis:
             recommendations=tuple(said.all()),
         )
 
-    def _worth_trying(self, judged: Judged, new: Iterable[Offer]) -> list[Offer]:
-        """Those that weren't tried in vain not long ago."""
+    def _worth_trying(
+        self, judged: Judged, existing: Sequence[Offer], new: Iterable[Offer]
+    ) -> list[Offer]:
+        """Those that weren't tried in vain not long ago, for what others weren't made for in vain.
+
+        Otherwise what doesn't pay would be followed by what is nearly the same.
+        """
+        vain = {number for one in existing if one.why for number in one.option.saves}
         offers = list(new)
-        found = [one for one in offers if not judged.failed(digest_of(one.cube))]
+        found: list[Offer] = []
+        for one in offers:
+            left = {number: ms for number, ms in one.option.saves.items() if number not in vain}
+            option = replace(one.option, saves=left)
+            if not judged.failed(digest_of(one.cube)) and (not vain or pays(option)):
+                found.append(replace(one, option=option))
         if len(found) < len(offers):
             count = len(offers) - len(found)
-            self._note(f"{count} possible cubes were left out: they were made before, in vain")
+            self._note(f"{count} possible cubes were left out: the like were made in vain")
         return found
 
     def _scope(self, workload: Workload) -> Scope:

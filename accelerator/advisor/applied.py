@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from accelerator.advisor.values import count, number, some, text
 from accelerator.errors import UNFIT, StoreConflictError, StoreError
@@ -23,6 +23,8 @@ VERSION = 1
 KEPT = 3
 """Files that are kept; older ones go when one is written."""
 ENTRIES_MAX, SHAPES_MAX = 500, 2_000
+UNPAID = "it didn't pay: "
+"""What the reason of a drop begins with where that is why."""
 _BYTES_MAX = 4 * 1024**2
 _TEXT_MAX = 1024
 _MS_MAX = 253_402_300_799_999
@@ -31,6 +33,7 @@ _PATH = re.compile(rf"{FOLDER}/(00\d{{18}})\.json", re.ASCII)
 _KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _log = logging.getLogger("accelerator")
 
+_V = TypeVar("_V")
 By = Literal["auto", "hand"]
 State = Literal["begun", "done", "failed"]
 BY: tuple[By, ...] = ("auto", "hand")
@@ -81,12 +84,14 @@ class Ledger:
     """All that was applied, the oldest first; `number` is its file's.
 
     `raw_ms` has what a statement took without cubes and indexes, by the log's shapes: the median of
-    its runs when something was applied last.
+    its runs when something was applied last. `vain_ms` has when something was dropped that was made
+    for a shape, and didn't pay, in Unix ms: what was asked before speaks for nothing any more.
     """
 
     number: int = 0
     entries: tuple[Applied, ...] = ()
     raw_ms: Mapping[str, float] = field(default_factory=dict)
+    vain_ms: Mapping[str, int] = field(default_factory=dict)
 
     def with_entry(self, entry: Applied) -> Ledger:
         """With that entry, in the place of the one of its key if there is one.
@@ -107,8 +112,16 @@ class Ledger:
 
     def with_raw(self, raw_ms: Mapping[str, float]) -> Ledger:
         """With these times, beside as many of those before as there may be."""
-        merged = {**raw_ms, **{k: v for k, v in self.raw_ms.items() if k not in raw_ms}}
-        return replace(self, raw_ms=dict(list(merged.items())[:SHAPES_MAX]))
+        return replace(self, raw_ms=_newest_of(raw_ms, self.raw_ms))
+
+    def with_vain(self, shapes: Iterable[str], at_ms: int) -> Ledger:
+        """With these shapes, for which something was made in vain until then."""
+        return replace(self, vain_ms=_newest_of(dict.fromkeys(shapes, at_ms), self.vain_ms))
+
+
+def _newest_of(new: Mapping[str, _V], old: Mapping[str, _V]) -> dict[str, _V]:
+    merged = {**new, **{key: value for key, value in old.items() if key not in new}}
+    return dict(list(merged.items())[:SHAPES_MAX])
 
 
 def encoded(ledger: Ledger) -> bytes:
@@ -117,6 +130,7 @@ def encoded(ledger: Ledger) -> bytes:
         "version": VERSION,
         "entries": [asdict(one) for one in ledger.entries],
         "raw_ms": dict(ledger.raw_ms),
+        "vain_ms": dict(ledger.vain_ms),
     }
     return json.dumps(value, ensure_ascii=True, sort_keys=True).encode()
 
@@ -127,11 +141,12 @@ def decoded(data: bytes, file_number: int = 0) -> Ledger:
     if raw["version"] != VERSION:
         raise ValueError(f"version {str(raw['version'])[:20]}")
     entries = some(raw["entries"], list, ENTRIES_MAX)
-    shapes = some(raw["raw_ms"], dict, SHAPES_MAX)
+    raw_ms, vain_ms = (some(raw[key], dict, SHAPES_MAX) for key in ("raw_ms", "vain_ms"))
     return Ledger(
         file_number,
         tuple(_entry(one) for one in entries),
-        {text(k, 128): number(v) for k, v in shapes.items()},
+        {text(k, 128): number(v) for k, v in raw_ms.items()},
+        {text(k, 128): count(v, _MS_MAX) for k, v in vain_ms.items()},
     )
 
 

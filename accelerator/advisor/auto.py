@@ -313,7 +313,7 @@ class _Marked:
         if made.creates:
             run.follow(made.artifact_id)
         seconds = time.perf_counter() - began
-        run.recorder.write(run.recorder.ended(made, one, seconds))
+        run.recorder.write(run.recorder.ended(made, one, seconds), one.shapes)
 
     def execute(self, statement: Statement) -> pa.Table:
         """Runs a statement of ours; a cube is made under the id that was written down."""

@@ -88,6 +88,11 @@ class Scope:
         return self.pin.pinned(occurrence.parts)
 
 
+def pays(option: Option) -> bool:
+    """Whether it spares the time of its build within `PAYS_DAYS`."""
+    return saved([option]) * PAYS_DAYS > option.build_s * 1000
+
+
 class FactOffers:
     """Of one fact; `asked` are its blocks, which are numbered from `first` on."""
 
@@ -145,8 +150,7 @@ class FactOffers:
                 unknown += 1
                 continue
             offer = self._candidate(self._ordered(candidate, profile), cells, profile)
-            pays = saved([offer.option]) * PAYS_DAYS > offer.option.build_s * 1000
-            if pays and not _is_there(offer.cube, candidate, existing):
+            if pays(offer.option) and not _is_there(offer.cube, candidate, existing):
                 yield offer
         if unknown:
             scope.note(f"{unknown} possible cubes were left out: their size can't be told here")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from accelerator.advisor.offers import Offer
     from accelerator.store import CubeRecord, RegistryVersion
 
-SAMPLES_MAX = 3
+SAMPLES_MAX, SHAPES_MAX = 3, 100
 
 
 class Recommending:
@@ -115,6 +115,7 @@ class Recommending:
             statements=sum(one.runs for one in served),
             samples=_samples(served),
             cube_id=record.id,
+            shapes=tuple(sorted(shapes))[:SHAPES_MAX],
         )
 
 

@@ -50,15 +50,23 @@ class Recorder:
         yield
         seconds = time.perf_counter() - began
         try:
-            self.write(self.ended(made, one, seconds))
+            self.write(self.ended(made, one, seconds), one.shapes)
         except StoreError as error:
             _log.warning("that %s was applied can't be written down: %s", one.id, error.message)
 
-    def write(self, made: Applied) -> None:
-        """Adds the entry, or takes the place of the one of its key. StoreError."""
+    def write(self, made: Applied, shapes: tuple[str, ...] = ()) -> None:
+        """Adds the entry, or takes the place of the one of its key. StoreError.
+
+        `shapes` are those of statements for which what is dropped was made.
+        """
         raw_ms = self.raw_ms if made.creates and made.state == "done" else {}
-        files = self.services.store.files
-        applied.change(files, lambda known: known.with_raw(raw_ms).with_entry(made))
+        is_vain = made.drops and made.reason.startswith(applied.UNPAID) and made.state == "done"
+        vain = shapes if is_vain else ()
+
+        def changed(known: applied.Ledger) -> applied.Ledger:
+            return known.with_raw(raw_ms).with_vain(vain, made.ended_ms).with_entry(made)
+
+        applied.change(self.services.store.files, changed)
 
     def forget(self, made: Applied) -> None:
         """Takes the entry out: nothing came of it. StoreError."""

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from accelerator.advisor import applied
-from accelerator.advisor.applied import Applied, Ledger
+from accelerator.advisor.applied import UNPAID, Applied, Ledger
 from accelerator.advisor.gains import merged_bytes
 from accelerator.advisor.workload import median, now_utc, run_ms
 from accelerator.errors import StoreError
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 KEY = "advise"
 """Of the claims of who applies by itself."""
-UNPAID = "it didn't pay: "
-"""What the reason of such a drop begins with."""
 AGAIN_DAYS = 30.0
 """What didn't pay isn't advised again for so long."""
 _DAY_MS = 86_400_000.0
@@ -296,6 +294,12 @@ class Judged:
         results = Results(services, now)
         self._unpaid = results.unpaid(Trial.of(services.config))
         self._not_again = results.not_again()
+        since = now - timedelta(days=AGAIN_DAYS)
+        told = {
+            shape: datetime.fromtimestamp(ms / 1000, UTC)
+            for shape, ms in results.ledger.vain_ms.items()
+        }
+        self._vain = {shape: at for shape, at in told.items() if since <= at <= now}
 
     def existing(self, offer: Offer) -> Offer:
         """The offer of a cube that there is; with why it's to go, if it doesn't pay."""
@@ -305,6 +309,11 @@ class Judged:
             return offer
         option = replace(offer.option, fixed=False)
         return replace(offer, option=option, droppable=True, why=why)
+
+    @property
+    def vain(self) -> Mapping[str, datetime]:
+        """By shape, until when it was tried in vain to answer it: runs before don't count."""
+        return self._vain
 
     def failed(self, digest: str) -> bool:
         """Whether that was tried, and didn't pay."""

@@ -14,7 +14,7 @@ import accelerator
 from accelerator.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.access.passwords import hash_password
-from tests.accelerator.advisor.lake import log
+from tests.accelerator.advisor.asked_lake import log
 from tests.gateway.support import made_warehouse
 
 pytestmark = pytest.mark.served

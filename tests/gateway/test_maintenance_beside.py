@@ -14,7 +14,7 @@ from accelerator.gateway import maintenance
 from accelerator.gateway.maintenance import Maintenance
 from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
-from tests.accelerator.advisor.lake import log
+from tests.accelerator.advisor.asked_lake import log
 from tests.gateway.support import catalog_of, made_warehouse, sales
 
 pytestmark = pytest.mark.served

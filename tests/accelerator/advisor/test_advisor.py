@@ -22,7 +22,7 @@ from accelerator.errors import (
     UnknownTableError,
     WorkloadEmptyError,
 )
-from tests.accelerator.advisor.lake import BY_KIND, KINDS, REGIONS, TOTAL, fill, log
+from tests.accelerator.advisor.asked_lake import BY_KIND, KINDS, REGIONS, TOTAL, fill, log
 from tests.support.pristine import Pristine, catalog_of
 
 

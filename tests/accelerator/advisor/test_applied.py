@@ -49,9 +49,16 @@ def files(tmp_path) -> LocalFiles:
     return LocalFiles(str(tmp_path))
 
 
-@given(st.lists(_ENTRY, max_size=5), st.dictionaries(st.text(max_size=32), _NUMBER, max_size=5))
-def test_what_is_written_is_read(entries, raw_ms):
-    ledger = Ledger(3, tuple(entries), raw_ms)
+_SHAPES = st.text(max_size=32)
+
+
+@given(
+    st.lists(_ENTRY, max_size=5),
+    st.dictionaries(_SHAPES, _NUMBER, max_size=5),
+    st.dictionaries(_SHAPES, st.integers(0, 2**47), max_size=5),
+)
+def test_what_is_written_is_read(entries, raw_ms, vain_ms):
+    ledger = Ledger(3, tuple(entries), raw_ms, vain_ms)
     assert applied.decoded(applied.encoded(ledger), 3) == ledger
 
 

@@ -12,7 +12,7 @@ import accelerator
 from accelerator import Accelerator
 from accelerator.advisor import applied
 from accelerator.advisor.applied import Applied
-from tests.accelerator.advisor.lake import BY_KIND, REGIONS, TOTAL, fill, log
+from tests.accelerator.advisor.asked_lake import BY_KIND, REGIONS, TOTAL, fill, log
 from tests.accelerator.refresh.daemons import Daemon
 from tests.support.pristine import catalog_of
 
