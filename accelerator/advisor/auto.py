@@ -186,6 +186,8 @@ class AutoRun:
             )
             if not may or one.cube_id in results.brought_back():
                 return "not_its_own"
+            if not config.recycle_bin_hours:  # it would be gone for good
+                return "no_recycle_bin"
         elif one.action in _CREATES:
             if one.digest and one.digest in results.unwanted() | _binned(results, one):
                 return "dropped_by_others"

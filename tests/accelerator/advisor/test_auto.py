@@ -31,7 +31,7 @@ from accelerator.errors import (
 )
 from accelerator.iceberg import CatalogError
 from accelerator.maintenance.daemon import Schedule
-from accelerator.runner.claims import Claims
+from accelerator.runner.claims import Claims, Progress
 from accelerator.runner.runner import Reported, Runner
 from accelerator.runner.runs import Run
 from tests.accelerator.advisor.asked_lake import BY_KIND, REGIONS, ROWS, TOTAL, fill, log
@@ -183,6 +183,47 @@ def test_what_doesnt_pay_is_taken_back_comes_back_and_stays(lake):
         assert run(acc).steps == () and step.name in cubes(acc)
         assert acc.services.store.registry(fresh=True).cubes[step.name].id == first.id
         assert "brought back" in {row["status"] for row in results(acc)}
+
+
+def test_what_couldnt_come_back_isnt_dropped(lake):
+    with opened(lake, **AT_ONCE, recycle_bin_hours=0) as acc:
+        log(acc, (REGIONS, 50))
+        (step,) = run(acc).steps
+        log(acc, (TOTAL, 30))
+        assert run(acc).skipped["no_recycle_bin"] == 1 and step.name in cubes(acc)
+
+
+def test_a_gain_is_shared_among_all_that_answered(lake):
+    with opened(lake) as acc:
+        log(acc, (REGIONS, 50), (BY_KIND, 50))
+        made = run(acc).steps
+        names = tuple(one.name for one in made)
+        assert len(names) == 2
+        log(acc, (REGIONS, 10), ms=20.0, cubes=names)
+        log(acc, (BY_KIND, 3), ms=150.0, cubes=names[:1])  # slower than before
+        log(acc, (TOTAL, 4), ms=1.0, cubes=names[1:])  # what that took before isn't known
+        by_name = {one.name: one for one in acc.advice_results()}
+        first, second = (by_name[name] for name in names)
+        assert (first.runs, first.untold, second.runs, second.untold) == (13, 0, 14, 4)
+        assert first.gain_ms == pytest.approx((10 * 80 / 2 - 3 * 50) * 24)
+        assert second.gain_ms == pytest.approx(10 * 80 / 2 * 24)
+        assert first.statements == second.statements == 17
+        acc.query(f"DROP CUBE {names[0]}")
+        log(acc, (REGIONS, 10), ms=20.0, cubes=names)
+        gone = next(one for one in acc.advice_results() if one.name == names[0])
+        assert (gone.status, gone.runs, gone.bytes) == ("dropped", 13, None)
+
+
+def test_how_far_it_is_is_shown(lake):
+    with opened(lake) as acc:
+        files = acc.services.store.files
+        claim = Claims(files).claim("advise")
+        claim.prolong(Progress(3, 10))
+        begun = Applied("1" * 32, "r1", "CREATE CUBE", "t", "u", "c", "auto", "begun", 1)
+        applied.change(files, lambda one: one.with_entry(begun))
+        assert [row["status"] for row in results(acc)] == ["begun 3/10"]
+        claim.end(None)
+        assert [row["status"] for row in results(acc)] == ["begun"]
 
 
 def test_what_pays_stays(lake):
