@@ -6,7 +6,7 @@ statements run over stores with advised cubes, hand-made ones of the same bytes,
 choices at a tenth of them: each statement's own cube, slowest first, and such cubes at random.
 Stores take turns, and of each statement the least of several runs counts: others work here too.
 Of TPC-DS all 99 statements count, each asked as often as chance has it. Those that Spark finishes
-are timed twice, and where no cube answers a part of one its time is the one without cubes.
+are timed once, and where no cube answers a part of one its time is the one without cubes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from bench.report import Report
 from bench.ssb.cubes import CUBES
 from bench.ssb.queries import QUERIES
 from bench.ssb.workspace import Workspace, open_loaded
-from bench.steps import Steps, noise_into
+from bench.steps import Steps, Tell, noise_into
 from bench.tpc.data import Suite, catalog_of
 from rewrite.dialects import SPARK
 from rewrite.parse import parse
@@ -43,7 +43,7 @@ from rewrite.query_form import uses
 
 ASKED = 1_000
 VARIANTS, ROUNDS = 3, 5
-SPARK_ROUNDS = 2
+SPARK_ROUNDS = 1
 TENTH = 0.1
 RANDOM = 3
 """Choices at random."""
@@ -167,13 +167,13 @@ class _Advisor:
             for name, ddl in self._workload.hand.items():
                 _create(sessions["hand"], ddl, name)
         bytes_max = _bytes(sessions["hand"])
-        with self._steps.step(f"Measure the {len(self._names)} queries without cubes"):
-            raw = self._measured({"raw": sessions["raw"]})["raw"]
+        with self._steps.step(f"Measure the {len(self._names)} queries without cubes") as tell:
+            raw = self._measured({"raw": sessions["raw"]}, tell)["raw"]
         sessions["advised"] = self._advised("advised", raw, bytes_max, is_first=True)
         if self._workload.short == "ssb":
             sessions |= self._at_a_tenth(sessions["raw"], raw, bytes_max * TENTH)
-        with self._steps.step("Ask the statements over each store in turns"):
-            found = self._measured(sessions, raw)
+        with self._steps.step("Ask the statements over each store in turns") as tell:
+            found = self._measured(sessions, tell, raw)
         self._tell(found, {name: _bytes(one) for name, one in sessions.items()})
 
     def _at_a_tenth(self, session: Accelerator, raw: Times, tenth: float) -> dict[str, Accelerator]:
@@ -232,7 +232,7 @@ class _Advisor:
         return session
 
     def _measured(
-        self, sessions: Mapping[str, Accelerator], raw: Times | None = None
+        self, sessions: Mapping[str, Accelerator], tell: Tell, raw: Times | None = None
     ) -> dict[str, Times]:
         """Of each query its time: the least of several rounds, the mean of its literals.
 
@@ -244,6 +244,7 @@ class _Advisor:
             for query in self._names:
                 if query in self._workload.spark and number > SPARK_ROUNDS:
                     continue
+                tell(f"round {number}: {query}")
                 for variant in range(1, self._workload.variants + 1):
                     sql = self._workload.text(query, variant)
                     for name, session in sessions.items():
