@@ -398,9 +398,9 @@ class Config:
         14.0, "With `auto`, a cube that answered nothing for so long may be dropped.", kind="days"
     )
     advisor_trial_days: float = setting(
-        3.0,
-        "So long after a recommendation was applied it's told whether it pays; `ANALYZE` advises to"
-        " drop what doesn't.",
+        7.0,
+        "So long after a recommendation was applied it's told whether it pays: a week has all that"
+        " is asked on some weekday alone. `ANALYZE` advises to drop what doesn't.",
         kind="days",
     )
     advisor_trial_statements: int = setting(

@@ -35,6 +35,7 @@ AGAIN_DAYS = 30.0
 """What didn't pay isn't advised again for so long."""
 _DAY_MS = 86_400_000.0
 _HOUR_DAYS = 1 / 24
+_DAYS_MAX = 3_650
 _RUN = (
     *("started", "state", "shape", "cached", "cubes", "indexes"),
     *("queued_ms", "elapsed_ms", "planning_ms", "execution_ms"),
@@ -77,7 +78,7 @@ class Trial:
     It doesn't where it spares less than that `share` of what was promised.
     """
 
-    days: float = 3.0
+    days: float = 7.0
     statements: int = 100
     share: float = 0.1
 
@@ -228,7 +229,7 @@ class _Seen:
     ) -> None:
         first = min(one.ended_ms for one in entries)
         since = datetime.fromtimestamp(first / 1000, UTC)
-        oldest = now - timedelta(days=services.config.query_log_days or 3650)
+        oldest = now - timedelta(days=min(services.config.query_log_days or _DAYS_MAX, _DAYS_MAX))
         found = look(services.store.files, max(since, oldest), None, LIMIT_MAX)
         rows = found.rows.select(list(_RUN)).to_pylist()
         cut = found.is_cut or len(rows) >= LIMIT_MAX
