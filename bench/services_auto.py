@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
@@ -138,7 +139,7 @@ class _Changed:
 
     def _session(self, name: str) -> Accelerator:
         store = str(self._workspace.root / "auto" / f"{name}-{time.time_ns()}")
-        settings = {
+        settings: dict[str, Any] = {
             "advisor": "auto",
             "advisor_bytes_max": _BYTES,
             "advisor_steps_max": 20,
