@@ -52,6 +52,7 @@ from accelerator.statements.kinds import (
     PublishCube,
     RefreshCube,
     RefreshIndex,
+    ShowAdviceResults,
     ShowConstraints,
     ShowCoverage,
     ShowCubes,
@@ -159,7 +160,7 @@ def _create(statement: CreateCube, services: Services) -> Rows:
 
 def _record(statement: CreateCube, services: Services, cube: CubeDefinition) -> CubeRecord:
     return CubeRecord(
-        id=uuid.uuid4().hex,
+        id=statement.cube_id or uuid.uuid4().hex,
         name=statement.name,
         table=cube.fact.name,
         table_uuid=cube.fact.uuid,
@@ -287,6 +288,13 @@ def _show_recommendations(statement: ShowRecommendations, services: Services) ->
     from accelerator.advisor.statements import show
 
     return show(statement, services)
+
+
+def _show_results(statement: ShowAdviceResults, services: Services) -> Rows:
+    from accelerator.advisor.results import show  # imports Arrow's compute module
+
+    services.log.unwritten()
+    return show(services, table_uuid(services, statement.table))
 
 
 def _apply(statement: ApplyRecommendations, services: Services) -> Rows:
@@ -438,6 +446,7 @@ _RUN: Mapping[type, Run] = {
     ShowQueries: _show_queries,
     Analyze: _analyze,
     ShowRecommendations: _show_recommendations,
+    ShowAdviceResults: _show_results,
     ApplyRecommendations: _apply,
     AddConstraint: _add_constraint,
     DropConstraint: _drop_constraint,

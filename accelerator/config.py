@@ -360,6 +360,56 @@ class Config:
         kind="bytes",
     )
 
+    advisor: str = setting(
+        "manual",
+        "What the advisor does by itself, where the store is maintained: nothing (`manual`), "
+        "`ANALYZE WORKLOAD` now and then (`advise`), or also make and drop what that advises"
+        " (`auto`), within the limits below.",
+        kind="choice",
+        choices=("manual", "advise", "auto"),
+    )
+    advisor_every_s: float = setting(
+        3600.0,
+        "Seconds from one such analysis to the next; none is made where the query log has no news.",
+        kind="seconds",
+    )
+    advisor_bytes_max: int = setting(
+        _GIB, "What all cubes may take, those made by hand among them.", kind="bytes"
+    )
+    advisor_build_minutes: float = setting(
+        60.0, "With `auto`, what its builds may take in 24 hours, together.", kind="minutes"
+    )
+    advisor_steps_max: int = setting(
+        3, "With `auto`, so many recommendations are applied after one analysis.", kind="count"
+    )
+    advisor_refresh: str = setting(
+        "on_commit",
+        "With `auto`, when the cubes that it makes are brought up to date; as `refresh`.",
+        kind="refresh",
+    )
+    advisor_drops: str = setting(
+        "own",
+        "With `auto`, what it may drop, to the recycle bin: `own`, cubes that it has made itself;"
+        " `all`; or `none`.",
+        kind="choice",
+        choices=("own", "all", "none"),
+    )
+    advisor_keep_days: float = setting(
+        14.0, "With `auto`, a cube that answered nothing for so long may be dropped.", kind="days"
+    )
+    advisor_trial_days: float = setting(
+        7.0,
+        "So long after a recommendation was applied it's told whether it pays: a week has all that"
+        " is asked on some weekday alone. `ANALYZE` advises to drop what doesn't.",
+        kind="days",
+    )
+    advisor_trial_statements: int = setting(
+        100, "Not before the query log has so many statements since, of any kind.", kind="count"
+    )
+    advisor_pays_share: float = setting(
+        0.1, "It pays where it spares at least this share of what was promised.", kind="share"
+    )
+
     def __post_init__(self) -> None:
         """Checks every value, so that no Config with a wrong one exists."""
         check_all(self)

@@ -5,6 +5,7 @@ Threads may share one session.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -52,13 +53,19 @@ if TYPE_CHECKING:
 
     from accelerator import commands
     from accelerator.advisor.advice import Advice, Recommendation
+    from accelerator.advisor.results import AdviceResult
+    from accelerator.advisor.told import Advised
     from accelerator.explain import Explained
     from accelerator.maintenance.daemon import Schedule, Vacuumed, Watch
     from accelerator.progress import Progress
     from accelerator.refresh.service import Refreshed, RefreshWatch
+    from accelerator.runner.claims import Claims
+    from accelerator.runner.runner import Service
     from accelerator.sketching.building import BuiltStatistics
     from accelerator.store import Report
     from accelerator.verification import Verification
+
+_log = logging.getLogger("accelerator")
 
 
 class Accelerator:
@@ -404,6 +411,20 @@ class Accelerator:
         named = None if table is None else parts_of(table)
         return apply(self.services, id, named, lambda one: execute(one, self.services, {}))
 
+    def advice_results(self, table: str | None = None) -> list[AdviceResult]:
+        """What was applied for a table, or for any, and what came of it; the newest first.
+
+        What it promised stands beside what the query log tells since. StoreError where it can't be
+        read; UnknownTableError.
+        """
+        from accelerator.advisor.results import Results
+        from accelerator.defining import table_uuid
+
+        uuid = table_uuid(self.services, None if table is None else parts_of(table))
+        self._log.unwritten()
+        every = Results(self.services).all()
+        return [one for one in every if uuid in (None, one.applied.table_uuid)]
+
     def build(self, name: str, *, wait: bool = True, progress: object = None) -> commands.Build:
         """Builds what a cube lacks; with `wait=False` in the background."""
         from accelerator.commands import start_build
@@ -463,13 +484,16 @@ class Accelerator:
         watch: Watch | None = None,
         tell_refresh: Callable[[Refreshed], None] = lambda _: None,
         watch_refresh: RefreshWatch | None = None,
+        tell_advice: Callable[[Advised], None] = lambda _: None,
     ) -> None:
         """Vacuums all tables of the store round by round, until `stop` is set or after so many.
 
         Meanwhile cubes and indexes are brought up to date as `SET REFRESH` says, unless the
-        schedule leaves that out; with `rounds`, those that are due by then. `tell` is given the
-        outcome of each table's vacuum, `tell_refresh` that of each refresh, from other threads, one
-        at a time. Several processes may do so at once: each task is done by one of them.
+        schedule leaves that out; with `rounds`, those that are due by then. So does the advisor
+        what the setting `advisor` says. `tell` is given the outcome of each table's vacuum,
+        `tell_refresh` that of each refresh, `tell_advice` that of each run of the advisor, from
+        other threads, one at a time. Several processes may do so at once: each task is done by one
+        of them.
         `metrics`, `[HOST:]PORT`, serves figures for Prometheus meanwhile; ConfigError where that
         can't be listened at, before the first round. `watch` and `watch_refresh` hear what these
         are made of.
@@ -479,18 +503,19 @@ class Accelerator:
         from accelerator.query_log.tidying import Tidying
         from accelerator.refresh.service import Refresh
         from accelerator.runner.claims import Claims
-        from accelerator.runner.runner import Service
 
         def vacuum(table_uuid: str, parts: tuple[str, ...], full: bool) -> Report:
             return vacuum_stored(self.services, table_uuid, parts, Scope(full, schedule.snapshots))
 
         with ExitStack() as ends:
             if metrics is not None:
+                from accelerator.advisor.figures import AdvisorFigures
                 from accelerator.maintenance.exporter import served  # imports an HTTP server
                 from accelerator.refresh.figures import RefreshFigures
 
                 watch = ends.enter_context(served(metrics))
                 watch_refresh = RefreshFigures(watch.registry)
+                tell_advice = _both(AdvisorFigures(watch.registry).advised, tell_advice)
             store, writable = self.services.store, not self.config.store_read_only
             claims, once = Claims(store.files), rounds is not None
             beside: list[Service] = []
@@ -500,6 +525,11 @@ class Accelerator:
                 beside.append(
                     Refresh(self.services, claims, tell_refresh, watch=watch_refresh, once=once)
                 )
+            if self.config.advisor != "manual":
+                if writable:
+                    beside.append(self._advising(claims, tell_advice, once=once))
+                else:
+                    _log.warning("the advisor doesn't run: the store is read-only")
             maintain(
                 store,
                 vacuum,
@@ -512,6 +542,13 @@ class Accelerator:
                 claims=claims if writable else None,
                 abort=self.cancel,
             )
+
+    def _advising(self, claims: Claims, tell: Callable[[Advised], None], *, once: bool) -> Service:
+        from accelerator.advisor.service import Advise  # imports Arrow's compute module
+        from accelerator.commands import execute
+
+        services = self.services
+        return Advise(services, claims, lambda one: execute(one, services, {}), tell, once=once)
 
     def undrop(self, name: str, *, as_: str | None = None) -> str:
         """Brings a dropped cube back from the recycle bin, built as it was; its name now.
@@ -563,3 +600,11 @@ class Accelerator:
     def _sampled(self, statement: Query, answer: Result) -> None:
         if answer.metrics.rewritten:
             self.sampling.offer(statement.bare)
+
+
+def _both(first: Callable[[Advised], None], then: Callable[[Advised], None]) -> Callable[..., None]:
+    def tell(done: Advised) -> None:
+        first(done)
+        then(done)
+
+    return tell

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from bench import (
     services_advisor,
+    services_auto,
     services_daemon,
     services_indexes,
     services_log,
@@ -25,6 +26,7 @@ _PARTS: dict[str, Callable[[argparse.Namespace, Report], None]] = {
     "killed": services_daemon.killed,
     "advisor": services_advisor.of_ssb,
     "advisor_ds": services_advisor.of_tpcds,
+    "auto": services_auto.changed,
     "indexes": services_indexes.of_ssb,
     "statistics": services_statistics.of_lineorder,
 }

@@ -110,7 +110,7 @@ def _measure(
         logged = [
             (name, STATEMENTS[name](drawn, most)) for name in STATEMENTS for _ in range(ASKED)
         ]
-        log_of(advised, [(sql, before[name]) for name, sql in logged])
+        log_of(advised, [(sql, before[name], "duckdb") for name, sql in logged])
         began = time.perf_counter()
         advice = advised.analyze(TABLE, bytes=1 << 30)
         seconds = time.perf_counter() - began

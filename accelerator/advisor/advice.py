@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping
@@ -17,10 +16,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
+from accelerator.advisor.values import count as _count
+from accelerator.advisor.values import number as _number
+from accelerator.advisor.values import some as _some
+from accelerator.advisor.values import text as _text
 from accelerator.errors import UNFIT, StoreError
 from accelerator.store.entries import is_draft
 from accelerator.store.files import Files
-from accelerator.store.records import text_of, whole_of
 
 FOLDER = "advice/v1"
 VERSION = 2
@@ -29,9 +31,7 @@ READ = (1, 2)
 KEPT = 16
 """Files that are kept; older ones go when one is written."""
 _BYTES_MAX = 4 * 1024**2
-_MANY_MAX = 1_000
-"""Recommendations of an analysis, and reasons, at most."""
-_SAMPLES_MAX, _TEXT_MAX = 8, 16 * 1024
+_SAMPLES_MAX = 8
 _PATH = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{12}})-([0-9a-f]{{16}})\.json", re.ASCII)
 _ID = re.compile(r"r[0-9a-f]{12}", re.ASCII)
 _FORMAT = "%Y%m%dT%H%M%S%f"
@@ -60,7 +60,8 @@ class Recommendation:
     advised, `gain_share` its part of all that the workload takes. `bytes` and `build_s` are what it
     takes, of a drop what it frees. `statements` are finished runs that it serves, some of their
     texts `samples`. `cube_id` is that of a cube to drop, `digest` that of the meaning of what is to
-    be made: a cube, an index, a relate column or an order.
+    be made: a cube, an index, a relate column or an order. `shapes` of a drop are those of the
+    statements that it was there for.
 
     Of these `cube`, `index` and `relate` name the one that it's about, the others are empty.
     `object_id` is that of an index or relate column to drop. `needs` are ids of others that come
@@ -86,6 +87,7 @@ class Recommendation:
     relate: str = ""
     object_id: str = ""
     needs: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -189,36 +191,8 @@ def _recommendation(raw: Mapping[str, Any]) -> Recommendation:
         relate=_text(raw["relate"], 1024),
         object_id=_text(raw["object_id"], 128),
         needs=tuple(needs),
+        shapes=tuple(_text(one, 128) for one in _some(raw.get("shapes", []), list)),
     )
-
-
-def _text(value: object, most: int = _TEXT_MAX) -> str:
-    found = text_of(value)
-    if len(found) > most:
-        raise ValueError(f"a text of {len(found)} characters")
-    return found
-
-
-def _count(value: object, most: int = 2**63 - 1) -> int:
-    found = whole_of(value)
-    if not 0 <= found <= most:
-        raise ValueError("a number that can't be")
-    return found
-
-
-def _number(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise TypeError(f"expected a number, found {type(value).__name__}")
-    if not math.isfinite(value) or value < 0:
-        raise ValueError("a number that can't be")
-    return float(value)
-
-
-def _some(value: Any, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
-    """The value, of that kind and not too long."""
-    if not isinstance(value, kind) or not 0 <= len(value) <= _MANY_MAX:
-        raise ValueError("a list that can't be")
-    return value
 
 
 def write(files: Files, advice: Advice) -> str:

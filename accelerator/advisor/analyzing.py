@@ -6,7 +6,7 @@ budgets. What was left out, and why, is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -17,9 +17,10 @@ from accelerator.advisor.asked import Asked, Reading
 from accelerator.advisor.candidates import Candidate, base
 from accelerator.advisor.choose import Option, choose, saved
 from accelerator.advisor.gains import Rates, per_day
-from accelerator.advisor.offers import FactOffers, Scope
+from accelerator.advisor.offers import FactOffers, Offer, Scope, pays
 from accelerator.advisor.orders import FactOrder, Ordered
-from accelerator.advisor.recommending import Choosable, Recommending
+from accelerator.advisor.recommending import Choosable, Recommending, digest_of
+from accelerator.advisor.results import Judged
 from accelerator.advisor.sharing import Shares
 from accelerator.advisor.workload import Workload, logged, now_utc
 from accelerator.clustering.ordering import ROW_GROUP_BYTES
@@ -116,12 +117,14 @@ class _Analysis:
     def advice(self) -> Advice:
         """All of it."""
         budget, services = self._budget, self._services
+        judged = Judged(services, self._now)
         workload = logged(
             services.store.files,
             days=budget.days,
             keep_days=budget.keep_days,
             half_life_days=budget.half_life_days,
             now=self._now,
+            vain=judged.vain,
         )
         understood = Reading(services).understood(workload, self._check)
         scope = self._scope(workload)
@@ -135,10 +138,10 @@ class _Analysis:
         for fact in facts:
             bases, asked = by_fact.get(fact, ({}, []))
             of_fact = FactOffers(scope, fact, asked, len(blocks))
-            existing = of_fact.existing()
+            existing = [judged.existing(one) for one in of_fact.existing()]
             offers += existing
             if bases:
-                offers += of_fact.new(bases, existing)
+                offers += self._worth_trying(judged, existing, of_fact.new(bases, existing))
             table = self._pinned_fact(fact, asked)
             if table is not None:
                 pinned[fact] = table
@@ -171,7 +174,8 @@ class _Analysis:
         isn't advised for.
         """
         most, left_s = self._budget.bytes, self._budget.build_minutes * 60
-        others = [one.option for one in offers if not isinstance(one, Ordered)]
+        able = [one for one in offers if not isinstance(one, Offer) or not one.why]
+        others = [one.option for one in able if not isinstance(one, Ordered)]
         names = choose(others, most, left_s).names
         chosen = [one for one in others if one.name in names]
         left_s -= sum(one.build_s for one in chosen)
@@ -204,6 +208,26 @@ class _Analysis:
         names |= {parts_of(one.table) for one in indexes if one.table_uuid == fact}
         found = (self._pin.pinned(name) for name in sorted(names))
         return next((one for one in found if one is not None and one.facts.uuid == fact), None)
+
+    def _worth_trying(
+        self, judged: Judged, existing: Sequence[Offer], new: Iterable[Offer]
+    ) -> list[Offer]:
+        """Those that weren't tried in vain not long ago, for what others weren't made for in vain.
+
+        Otherwise what doesn't pay would be followed by what is nearly the same.
+        """
+        vain = {number for one in existing if one.why for number in one.option.saves}
+        offers = list(new)
+        found: list[Offer] = []
+        for one in offers:
+            left = {number: ms for number, ms in one.option.saves.items() if number not in vain}
+            option = replace(one.option, saves=left)
+            if not judged.failed(digest_of(one.cube)) and (not vain or pays(option)):
+                found.append(replace(one, option=option))
+        if len(found) < len(offers):
+            count = len(offers) - len(found)
+            self._note(f"{count} possible cubes were left out: the like were made in vain")
+        return found
 
     def _scope(self, workload: Workload) -> Scope:
         return Scope(

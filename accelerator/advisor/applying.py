@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from accelerator.advisor.access_words import index_digest, relate_digest, used_digest
 from accelerator.advisor.advice import ACTIONS, Recommendation, newest, read
-from accelerator.advisor.doable import statement_of
+from accelerator.advisor.doable import Doable, statement_of
 from accelerator.advisor.filters import relate_meaning
 from accelerator.advisor.orders import order_id
 from accelerator.advisor.recommending import digest_of
+from accelerator.advisor.recording import Recorded, Recorder
 from accelerator.clustering.ordering import order_of
 from accelerator.defining import bind_definition, table_uuid
 from accelerator.errors import (
@@ -143,12 +144,16 @@ def chosen(
 
 
 def apply(
-    services: Services, id: str | None, table: tuple[str, ...] | None, execute: Execute
+    services: Services,
+    id: str | None,
+    table: tuple[str, ...] | None,
+    execute: Execute,
+    recorded: Recorded | None = None,
 ) -> list[Recommendation]:
     """Does the recommendation of that id, or all that are open for the table; those done.
 
-    `execute` runs a statement of ours. Of several each is tried; the error of those that failed is
-    raised behind them.
+    `execute` runs a statement of ours, `recorded` writes down how it went: by default that a person
+    has applied it. Of several each is tried; the error of those that failed is raised behind them.
 
     AdviceNotFoundError; AdviceStaleError where it has another meaning by now; errors of what exists
     or is gone by now, and of what the statement itself raises.
@@ -159,11 +164,14 @@ def apply(
             "neither a recommendation nor a table is named",
             hint="for example: APPLY RECOMMENDATIONS FOR orders",
         )
+    recorded = recorded or Recorder(services)
     done: list[Recommendation] = []
     failed: dict[str, AcceleratorError] = {}
     for one in chosen(services, id, table):
         try:
-            _Applying(services, one, execute).run()
+            statement = statement_of(one)
+            with recorded(one):
+                _Applying(services, one, execute).run(statement)
             done.append(one)
         except CancelledError:
             raise
@@ -188,9 +196,8 @@ class _Applying:
     def __init__(self, services: Services, one: Recommendation, execute: Execute) -> None:
         self._services, self._one, self._execute = services, one, execute
 
-    def run(self) -> None:
+    def run(self, statement: Doable) -> None:
         """Does it."""
-        statement = statement_of(self._one)
         match statement:
             case CreateCube():
                 self._create_cube(statement)

@@ -15,6 +15,7 @@ from accelerator.advisor.asked import Asked
 from accelerator.advisor.workload import Workload, median
 from accelerator.arrow_types import row_width
 from accelerator.iceberg import PinnedTable
+from accelerator.store import SegmentRecord
 from cubes.definition import CubeDefinition
 from rewrite.expr import columns
 
@@ -71,6 +72,12 @@ def cube_bytes(
         elif state.kind in _SETS:
             each += _NUMBER * per_cell
     return round(cells * each)
+
+
+def merged_bytes(segments: Sequence[SegmentRecord]) -> int:
+    """Of a cube's segments, without those that were merged into others and are kept beside them."""
+    merged = {number for one in segments for number in one.inputs}
+    return sum(one.bytes for one in segments if one.id not in merged)
 
 
 def read_share(cube: CubeDefinition, stored: Collection[str]) -> float:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 from accelerator.advisor.asked import Asked
 from accelerator.advisor.candidates import Answer, Candidate, answers, candidates, made
 from accelerator.advisor.choose import Option, saved
-from accelerator.advisor.gains import Rates, build_seconds, cube_bytes, per_day, read_share
+from accelerator.advisor.gains import (
+    Rates,
+    build_seconds,
+    cube_bytes,
+    merged_bytes,
+    per_day,
+    read_share,
+)
 from accelerator.advisor.profile import Profile
 from accelerator.advisor.stars import key_names, merged
 from accelerator.errors import AcceleratorError
@@ -45,7 +52,7 @@ _DIMENSION, _STATE = 0.5, 5.0
 class Offer:
     """An option, and what becomes of it: a candidate to create, or a cube that exists.
 
-    `droppable`: nobody would miss the cube.
+    `droppable`: nobody would miss the cube; `why` it's to go in any case, if it is.
     """
 
     option: Option
@@ -54,6 +61,7 @@ class Offer:
     candidate: Candidate | None = None
     record: CubeRecord | None = None
     droppable: bool = False
+    why: str = ""
     read: Mapping[int, float] = field(default_factory=dict)
 
 
@@ -96,6 +104,11 @@ class Scope:
         return self.pin.pinned(occurrence.parts)
 
 
+def pays(option: Option) -> bool:
+    """Whether it spares the time of its build within `PAYS_DAYS`."""
+    return saved([option]) * PAYS_DAYS > option.build_s * 1000
+
+
 class FactOffers:
     """Of one fact; `asked` are its blocks, which are numbered from `first` on."""
 
@@ -111,7 +124,7 @@ class FactOffers:
                 scope.note(f"the cube {record.name} answers nothing; it's left as it is")
                 continue
             segments = scope.services.store.table(self._fact).of(record.id)
-            size = sum(one.bytes for one in segments)
+            size = merged_bytes(segments)
             proven = answers(cube, self._asked, _counted(segments)) if segments else []
             offer = self._offer(record.name, cube, proven, size, 0.0)
             droppable = self._is_unused(record)
@@ -153,8 +166,7 @@ class FactOffers:
                 unknown += 1
                 continue
             offer = self._candidate(self._ordered(candidate, profile), cells, profile)
-            pays = saved([offer.option]) * PAYS_DAYS > offer.option.build_s * 1000
-            if pays and not _is_there(offer.cube, candidate, existing):
+            if pays(offer.option) and not _is_there(offer.cube, candidate, existing):
                 yield offer
         if unknown:
             scope.note(f"{unknown} possible cubes were left out: their size can't be told here")

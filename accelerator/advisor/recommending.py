@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Choosable = Offer | Access | Standing | Ordered
 """What the choice is among; each has its `option`."""
+SHAPES_MAX = 100
 
 
 class Recommending:
@@ -108,6 +109,7 @@ class Recommending:
             why += ", and the budget has better uses"
         elif offer.option.saves:
             why += ", and others answer what it could"
+        why = offer.why or why
         served = self._shares.able(offer.option)
         return Recommendation(
             id=id_of("DROP CUBE", ddl, record.id),
@@ -121,6 +123,7 @@ class Recommending:
             statements=sum(one.runs for one in served),
             samples=self._shares.samples(served),
             cube_id=record.id,
+            shapes=tuple(sorted({one.shape for one in served}))[:SHAPES_MAX],
         )
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from accelerator.query_log.reader import LIMIT_MAX, look
@@ -20,11 +21,11 @@ SAMPLES_MAX = 3
 """Texts of a shape that are kept, the newest of each engine's runs first."""
 SHAPES_MAX = 2_000
 """Shapes that are looked at, those that took longest; others are counted."""
-CUT, TOO_MANY = "cut", "too_many_shapes"
+CUT, TOO_MANY, IN_VAIN = "cut", "too_many_shapes", "tried_in_vain"
 _DAY_S = 86_400.0
 _READS_MAX = 20
 """Of what is older than what counts: a few million statements."""
-_WANTED = (
+RUN_COLUMNS = (
     *("started", "state", "sql", "sql_length", "dialect", "catalog", "schema", "shape"),
     *("queued_ms", "elapsed_ms", "execution_ms", "planning_ms", "engine", "cached"),
     *("cubes", "bytes_read"),
@@ -89,17 +90,24 @@ class Workload:
 
 
 def logged(
-    files: Files, *, days: float, keep_days: float, half_life_days: float, now: datetime
+    files: Files,
+    *,
+    days: float,
+    keep_days: float,
+    half_life_days: float,
+    now: datetime,
+    vain: Mapping[str, datetime] = MappingProxyType({}),
 ) -> Workload:
     """The workload of the last days; what cubes answered is told of `keep_days`, too.
 
-    StoreError where the store can't be listed.
+    Runs of a shape in `vain` don't count that began before then. StoreError where the store can't
+    be listed.
     """
     since = now - timedelta(days=days)
     found = look(files, since, None, LIMIT_MAX)
-    rows = found.rows.select(list(_WANTED)).to_pylist()
+    rows = found.rows.select(list(RUN_COLUMNS)).to_pylist()
     is_whole = not found.is_cut and len(rows) < LIMIT_MAX
-    made = workload(rows, now=now, half_life_days=half_life_days, is_whole=is_whole)
+    made = workload(rows, now=now, half_life_days=half_life_days, is_whole=is_whole, vain=vain)
     # Of the time before it, as far as it goes back beyond what counts, only who answered.
     back = now - timedelta(days=max(days, keep_days) * 2)
     used, first = dict(made.used), made.since
@@ -124,8 +132,9 @@ def workload(
     now: datetime,
     half_life_days: float,
     is_whole: bool = True,
+    vain: Mapping[str, datetime] = MappingProxyType({}),
 ) -> Workload:
-    """The log's rows by shape. A time in the future is now: clocks differ."""
+    """The log's rows by shape. A time in the future is now: clocks differ. `vain`: see `logged`."""
     runs: dict[str, list[Mapping[str, Any]]] = {}
     left_out: Counter[str] = Counter()
     used: dict[str, datetime] = {}
@@ -144,6 +153,9 @@ def workload(
         oldest = min(oldest, row["started"])
         if is_cut(row):
             left_out[CUT] += 1
+            continue
+        if row["shape"] in vain and row["started"] < vain[row["shape"]]:
+            left_out[IN_VAIN] += 1
             continue
         runs.setdefault(row["shape"], []).append(row)
     shapes = [_shape(key, own, now, half_life_days) for key, own in runs.items()]
@@ -184,7 +196,7 @@ def _shape(key: str, rows: Sequence[Mapping[str, Any]], now: datetime, half_life
         for row in newest_first
     )
     made = [(row, weight_of(row["started"], now, half_life)) for row in rows if not row["cached"]]
-    timed = [(_ms(row), weight, row) for row, weight in made]
+    timed = [(run_ms(row), weight, row) for row, weight in made]
     raw = [one for one in timed if not one[2]["cubes"]]
     by_cube = [one for one in timed if one[2]["cubes"]]
     sizes = [(float(row["bytes_read"]), weight) for _, weight, row in raw if row["bytes_read"]]
@@ -204,7 +216,7 @@ def _shape(key: str, rows: Sequence[Mapping[str, Any]], now: datetime, half_life
     )
 
 
-def _ms(row: Mapping[str, Any]) -> float | None:
+def run_ms(row: Mapping[str, Any]) -> float | None:
     """Milliseconds of the work itself, without planning and waiting; None where that isn't known.
 
     What the log says may be anything: what is no time isn't known.

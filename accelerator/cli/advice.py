@@ -1,4 +1,4 @@
-"""`accelerator analyze`, `recommendations` and `apply`: what pays, by the query log."""
+"""`accelerator analyze`, `recommendations`, `apply` and `results`: what pays, by the query log."""
 
 from __future__ import annotations
 
@@ -84,6 +84,45 @@ def apply_command(ids: tuple[str, ...], table: str | None, *, options: Options) 
         else:
             for answer in answers:
                 print_answer(answer, 0)
+
+
+@click.command("results")
+@click.argument("table", required=False)
+@common
+def results_command(table: str | None, *, options: Options) -> None:
+    """List what was applied, with what it promised and what it gained since."""
+    from accelerator.cli.output import answer_json, print_json
+    from rewrite.printable import one_line
+
+    with options.session() as session:
+        on = f" ON {table}" if table else ""
+        answer = session.query(f"SHOW ADVICE RESULTS{on}")
+        if options.json:
+            print_json(answer_json(answer))
+            return
+        rows = answer.arrow().to_pylist()
+        for row in rows:
+            say(one_line(f"{row['action']} {row['name']}  ({row['status']}, by {row['by']})"))
+            say(one_line(f"    {_came_of(row)}"))
+        if not rows:
+            say("nothing was applied", err=True)
+
+
+def _came_of(row: Mapping[str, Any]) -> str:
+    from accelerator.plans.told import size
+
+    if row["gain_ms_per_day"] is None:
+        return row["reason"] or f"frees {size(row['promised_bytes'])}"
+    gained, promised = row["gain_ms_per_day"] / 1000, row["promised_ms_per_day"] / 1000
+    told = (
+        f"spares {gained:,.1f} s a day of {promised:,.1f} s promised, in {row['days']:.1f} days"
+        f" answered {row['runs']:,} of {row['statements']:,} statements"
+    )
+    if row["before_ms"] is not None:
+        told += f", in {row['now_ms']:,.0f} ms each instead of {row['before_ms']:,.0f}"
+    if row["bytes"] is not None:
+        told += f"; takes {size(row['bytes'])} of {size(row['promised_bytes'])} promised"
+    return f"{told}; built in {row['build_s']:.0f} s of {row['promised_build_s']:.0f}"
 
 
 def _print(answer: Answer, options: Options) -> None:

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from accelerator.cli.advice import analyze_command, apply_command, recommendations_command
+from accelerator.cli.advice import (
+    analyze_command,
+    apply_command,
+    recommendations_command,
+    results_command,
+)
 from accelerator.cli.formats import FORMATS, ROWS, check_terminal, print_rows
 from accelerator.cli.gateway import serve_command
 from accelerator.cli.options import Options, common, one_statement, sql_input, statements
@@ -540,7 +545,7 @@ def validate_command(table: str, constraint: str | None, *, options: Options) ->
 
 main.command("password")(password_command)
 main.add_command(serve_command)
-for _one in (analyze_command, recommendations_command, apply_command):
+for _one in (analyze_command, recommendations_command, apply_command, results_command):
     main.add_command(_one)
 
 

@@ -1,4 +1,4 @@
-"""The daemon's face: a line for each table that had garbage or failed, and for each refresh.
+"""The daemon's face: a line for each table that had garbage or failed, each refresh, each advice.
 
 The first SIGTERM or Ctrl-C lets the running vacuum end, and a build soon, with what it had
 finished; a second Ctrl-C ends both where they are, which does no harm either.
@@ -15,8 +15,10 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from accelerator.cli.terminal import say
+from rewrite.printable import one_line
 
 if TYPE_CHECKING:
+    from accelerator.advisor.told import Advised
     from accelerator.cli.session import Session
     from accelerator.maintenance.daemon import Schedule, Vacuumed
     from accelerator.refresh.service import Refreshed
@@ -53,6 +55,17 @@ def serve(
         else:
             say(_refreshed(done))
 
+    def tell_advice(done: Advised) -> None:
+        nonlocal failed
+        failed |= done.error is not None
+        if as_json:
+            say(json.dumps(done.to_dict(), ensure_ascii=False))
+            return
+        for line in advised_lines(done):
+            say(line)
+        if done.error is not None:
+            say(f"advisor: {done.error}", err=True)
+
     stop = threading.Event()
     with _stopped_by_signals(stop):
         session.maintain(
@@ -62,6 +75,7 @@ def serve(
             rounds=rounds,
             metrics=metrics,
             tell_refresh=tell_refresh,
+            tell_advice=tell_advice,
         )
     return not failed
 
@@ -76,6 +90,17 @@ def _refreshed(done: Refreshed) -> str:
     twice = f", {done.twice:,} in vain" if done.twice else ""
     left = ", more to come" if done.left else ""
     return f"{done.kind} {done.artifact}: {done.files:,} data files built{twice}{left}"
+
+
+def advised_lines(done: Advised) -> Iterator[str]:
+    """A line for each thing that was done, then one for what wasn't."""
+    for step in done.steps:
+        if step.error is None:
+            yield one_line(f"advisor: {step.action} {step.name} ({step.seconds:.1f} s)")
+    waiting = sum(n for why, n in (done.skipped or {}).items() if why != "applied")
+    if done.advised and not done.steps:
+        left = f", {waiting:,} of them not applied" if waiting else ""
+        yield f"advisor: {done.advised:,} advised{left}"
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from accelerator.errors import AcceleratorError, CancelledError, StatementTimeou
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from accelerator.advisor.told import Advised
     from accelerator.config import Config
     from accelerator.maintenance.daemon import Schedule, Vacuumed
     from accelerator.progress import Progress
@@ -119,8 +120,9 @@ class Session(Protocol):
         rounds: int | None = None,
         metrics: str | None = None,
         tell_refresh: Callable[[Refreshed], None] = lambda _: None,
+        tell_advice: Callable[[Advised], None] = lambda _: None,
     ) -> None:
-        """Vacuums all tables round by round, and refreshes what is to be."""
+        """Vacuums all tables round by round, refreshes what is to be, and has itself advised."""
         ...
 
     def cancel(self) -> None:

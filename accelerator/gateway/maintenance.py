@@ -10,6 +10,8 @@ import asyncio
 import logging
 from contextlib import aclosing
 
+from accelerator.advisor.figures import AdvisorFigures
+from accelerator.advisor.told import Advised
 from accelerator.errors import UNFIT, SparkElsewhereError
 from accelerator.gateway.trino.errors import Told
 from accelerator.gateway.workers.messages import Header
@@ -31,6 +33,7 @@ class Maintenance:
         self._pool, self._schedule = pool, schedule
         self.exporter = Exporter()
         self._figures = RefreshFigures(self.exporter.registry)
+        self._advisor = AdvisorFigures(self.exporter.registry)
         self._spark = False
 
     async def run(self) -> None:
@@ -64,6 +67,9 @@ class Maintenance:
             if "refreshed" in told:
                 self._hear_refresh(Refreshed(**told["refreshed"]))
                 return
+            if "advised" in told:
+                self._hear_advice(Advised.from_dict(told["advised"]))
+                return
             if "lags" in told:
                 self._figures.lags(told["lags"])
                 return
@@ -77,6 +83,14 @@ class Maintenance:
             _log.error("%s: %s", done.table, done.error)
         elif done.files:
             _log.info("%s: %d files deleted, %d bytes", done.table, done.files, done.bytes)
+
+    def _hear_advice(self, done: Advised) -> None:
+        self._advisor.advised(done)
+        for step in done.steps:
+            if step.error is None:
+                _log.info("the advisor: %s %s", step.action, step.name)
+        if done.error is not None:
+            _log.error("the advisor: %s", done.error)
 
     def _hear_refresh(self, done: Refreshed) -> None:
         self._figures.refreshed(done)

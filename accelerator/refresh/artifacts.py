@@ -106,7 +106,7 @@ class Artifact:
         it lacks could be built.
         """
         before = self.lacks(services).files
-        told = _Told(report)
+        told = Told(report)
         try:
             files, twice = self._built(services, told, stop)
         except BuildError as error:
@@ -129,7 +129,7 @@ class Artifact:
     def _apart(
         self,
         services: Services,
-        told: _Told,
+        told: Told,
         stop: threading.Event,
         files: Sequence[FileKey],
         failures: list[int],
@@ -151,7 +151,7 @@ class Artifact:
     def _built(
         self,
         services: Services,
-        told: _Told,
+        told: Told,
         stop: threading.Event,
         only: frozenset[FileKey] | None = None,
     ) -> tuple[int, int]:
@@ -169,7 +169,7 @@ class Artifact:
             return index.files, index.lost
 
 
-class _Told:
+class Told:
     """A build's progress, as the runner wants it."""
 
     def __init__(self, report: Reported) -> None:

@@ -203,6 +203,16 @@ FORMS = (
         always=True,
     ),
     Form(
+        "SHOW ADVICE RESULTS",
+        kinds.ShowAdviceResults,
+        "id string, action string, table string, name string, by string, status string,"
+        " applied time, promised_ms_per_day double, gain_ms_per_day double, runs bigint,"
+        " before_ms double, now_ms double, statements bigint, days double, promised_bytes bigint,"
+        " bytes bigint, promised_build_s double, build_s double, reason string",
+        "SHOW ADVICE RESULTS ON orders",
+        always=True,
+    ),
+    Form(
         "APPLY RECOMMENDATIONS",
         kinds.ApplyRecommendations,
         "id string, action string, table string, cube string, name string",

@@ -41,6 +41,7 @@ from accelerator.statements.kinds import (
     Other,
     PublishCube,
     Query,
+    ShowAdviceResults,
     ShowConstraints,
     ShowCoverage,
     ShowCubes,
@@ -249,6 +250,9 @@ def _show(reader: Reader) -> Statement | None:
     if reader.take("RECOMMENDATIONS"):
         reader.meant(EXAMPLES["SHOW RECOMMENDATIONS"])
         return ShowRecommendations(_shown_table(reader))
+    if reader.take("ADVICE", "RESULTS"):
+        reader.meant(EXAMPLES["SHOW ADVICE RESULTS"])
+        return ShowAdviceResults(_shown_table(reader))
     if reader.take("RELATE", "COLUMNS"):
         reader.meant(EXAMPLES["SHOW RELATE COLUMNS"])
         return ShowRelateColumns(_shown_table(reader))

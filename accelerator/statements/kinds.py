@@ -18,13 +18,14 @@ TableName = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class CreateCube:
-    """CREATE CUBE; `select_sql` is as written."""
+    """CREATE CUBE; `select_sql` is as written. The cube's id is a new one, unless it's given."""
 
     name: str
     select_sql: str
     replace: bool = False
     if_not_exists: bool = False
     deferred: bool = False
+    cube_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,13 @@ class Analyze:
 @dataclass(frozen=True, slots=True)
 class ShowRecommendations:
     """SHOW RECOMMENDATIONS, of all tables or of one."""
+
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowAdviceResults:
+    """SHOW ADVICE RESULTS, of all tables or of one."""
 
     table: TableName | None = None
 
@@ -396,6 +404,7 @@ Statement = (
     | ShowQueries
     | Analyze
     | ShowRecommendations
+    | ShowAdviceResults
     | ApplyRecommendations
     | ShowConstraints
     | AddConstraint

@@ -14,6 +14,7 @@ from accelerator.gateway import maintenance
 from accelerator.gateway.maintenance import Maintenance
 from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
+from tests.accelerator.advisor.asked_lake import log
 from tests.gateway.support import catalog_of, made_warehouse, sales
 
 pytestmark = pytest.mark.served
@@ -89,6 +90,41 @@ def test_cubes_follow_their_tables_and_it_is_told(tmp_path):
     with accelerator.open(warehouse) as acc:
         (row,) = acc.query("SHOW CUBES").arrow().to_pylist()
         assert (row["status"], row["lag_s"]) == ("complete", 0)
+
+
+def test_the_advisor_runs_beside_it_and_is_told(tmp_path):
+    warehouse = made_warehouse(tmp_path / "warehouse")
+    sql = "SELECT city, sum(amount) AS s FROM lake.shop.sales GROUP BY city"
+    with accelerator.open(warehouse) as acc:
+        log(acc, (sql, 50), ms=900.0)
+
+    async def run():
+        config = Config.load(None, warehouse=str(warehouse), advisor="auto")
+        pool = Pool(config, PoolSettings(workers=1, gateway={"version": "476"}))
+        await pool.start()
+        kept = Maintenance(pool, Schedule())
+        value = kept.exporter.registry.get_sample_value
+        task = asyncio.create_task(kept.run())
+        try:
+            while not value("accelerator_advisor_runs_total", {"outcome": "good"}):
+                await asyncio.sleep(0.01)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await pool.close()
+        assert value("accelerator_advisor_applied_total", {"action": "CREATE CUBE"}) == 1
+        assert value("accelerator_advisor_in_use") == 1
+        assert value("accelerator_advisor_promised_ms_per_day") > 0
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+    with accelerator.open(warehouse) as acc:
+        assert acc.query(sql).metrics.cubes
+
+
+def test_what_a_worker_tells_that_cant_be_read_is_passed_over(caplog):
+    kept = Maintenance(None, Schedule())
+    kept._hear({"advised": {"steps": [{"odd": 1}]}})
+    assert "can't be read" in caplog.text
 
 
 def test_a_build_that_needs_spark_is_given_a_worker_that_has_it(monkeypatch):

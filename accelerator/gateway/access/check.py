@@ -88,6 +88,11 @@ def check(statement: Statement, access: Access, services: Services) -> frozenset
 
 def denied(action: Action, object: Object) -> AccessDeniedError:
     """The one error for what may not be used and for what isn't there."""
+    if object == GATEWAY:
+        return AccessDeniedError(
+            f"that needs the right {action} on the gateway, which you don't have",
+            hint="ask whoever keeps the gateway's policy",
+        )
     return AccessDeniedError(
         f"there is no {object} that you may {action}",
         hint="check the name, or ask whoever keeps the gateway's policy",
@@ -155,7 +160,7 @@ class _Asking:
                 self._show_coverage(statement)
             case kinds.ShowQueries():  # everybody's
                 self._need("metrics", GATEWAY, GATEWAY)
-            case kinds.Analyze() | kinds.ShowRecommendations():
+            case kinds.Analyze() | kinds.ShowRecommendations() | kinds.ShowAdviceResults():
                 self._advice(statement.table)
             case kinds.ApplyRecommendations():
                 self._apply(statement)

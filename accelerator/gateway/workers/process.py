@@ -18,6 +18,7 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
+from accelerator.advisor.told import Advised
 from accelerator.config import Config
 from accelerator.engines.starting import scratch
 from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError
@@ -119,6 +120,10 @@ class _Watch:
     def refreshed(self, done: Refreshed) -> None:
         """See `refresh.service.RefreshWatch`."""
         self._tell({"refreshed": done.to_dict()})
+
+    def advised(self, done: Advised) -> None:
+        """A run of the advisor ended."""
+        self._tell({"advised": done.to_dict()})
 
     def lags(self, lags: Mapping[str, float]) -> None:
         """See `refresh.service.RefreshWatch`; told where anything is behind, or was."""
@@ -240,7 +245,12 @@ class _Worker:
                 watch = _Watch(lambda told: self._send({"kind": "told", "id": number, **told}))
                 stop = threading.Event()
                 session.maintain(
-                    schedule, lambda _done: None, stop=stop, watch=watch, watch_refresh=watch
+                    schedule,
+                    lambda _done: None,
+                    stop=stop,
+                    watch=watch,
+                    watch_refresh=watch,
+                    tell_advice=watch.advised,
                 )
         except (AcceleratorError, OSError) as error:
             self._send({"kind": "error", "id": number, "error": told(error).to_dict()})

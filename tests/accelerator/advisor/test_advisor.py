@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import StringType
 
 import accelerator
@@ -25,58 +22,15 @@ from accelerator.errors import (
     UnknownTableError,
     WorkloadEmptyError,
 )
-from accelerator.query_log.encoding import encoded
-from accelerator.query_log.paths import path_of
-from accelerator.query_log.record import Record
+from tests.accelerator.advisor.asked_lake import BY_KIND, KINDS, REGIONS, TOTAL, fill, log
 from tests.support.pristine import Pristine, catalog_of
-
-_ROWS = 20_000
-_DAY_US = 86_400_000_000
-REGIONS = "SELECT region, sum(price) AS s FROM d.f JOIN d.shops ON shop = id GROUP BY region"
-KINDS = "SELECT kind, region, count(*) AS n, sum(price) AS s FROM d.f JOIN d.shops ON shop = id"
-BY_KIND = f"{KINDS} WHERE kind = 'k1' GROUP BY kind, region"
-TOTAL = "SELECT count(*) AS n, max(price) AS m FROM d.f WHERE kind = 'k2'"
-
-
-def _fill(catalog: SqlCatalog) -> None:
-    catalog.create_namespace("d")
-    rows = range(_ROWS)
-    fact = pa.table(
-        {
-            "line": pa.array(rows, pa.int64()),
-            "shop": pa.array([i % 50 for i in rows], pa.int32()),
-            "kind": [f"k{i % 7}" for i in rows],
-            "price": pa.array([(i * 7919) % 10007 for i in rows], pa.int64()),
-        }
-    )
-    made = catalog.create_table("d.f", fact.schema)
-    for start in (0, _ROWS // 2):
-        made.append(fact.slice(start, _ROWS // 2))
-    shops = pa.table(
-        {"id": pa.array(range(50), pa.int32()), "region": [f"r{i % 5}" for i in range(50)]}
-    )
-    catalog.create_table("d.shops", shops.schema).append(shops)
 
 
 @pytest.fixture
 def acc(pristine: Pristine, no_java: None) -> Iterator[Accelerator]:
-    with accelerator.open(pristine.lake(_fill)) as session:
+    with accelerator.open(pristine.lake(fill)) as session:
         yield session
         assert not session.spark_started
-
-
-def _log(acc: Accelerator, *asked: tuple[str, int], days_ago: float = 0.0, **fields) -> None:
-    """Each text so often, of 100 ms each, that many days ago."""
-    now = int(time.time() * 1_000_000) - int(days_ago * _DAY_US)
-    given = {"execution_ms": 100.0, "engine": "duckdb", "process": "session", **fields}
-    records = [
-        Record(id=f"q{number}", started_us=now - number, state="FINISHED", sql=sql, **given)
-        for number, sql in enumerate(sql for sql, times in asked for _ in range(times))
-    ]
-    made = encoded(records, 0)
-    name = f"{len(acc.services.store.files.list('log')):032x}"
-    path = path_of(made.newest_us, made.oldest_us, name, 1)
-    assert acc.services.store.files.create(path, made.data)
 
 
 def _show(acc: Accelerator, on: str = "") -> list[dict]:
@@ -84,7 +38,7 @@ def _show(acc: Accelerator, on: str = "") -> list[dict]:
 
 
 def test_from_log_to_cubes_that_answer(acc: Accelerator) -> None:
-    _log(acc, (REGIONS, 50), (BY_KIND, 30), (BY_KIND.replace("k1", "k4"), 20), (TOTAL, 20))
+    log(acc, (REGIONS, 50), (BY_KIND, 30), (BY_KIND.replace("k1", "k4"), 20), (TOTAL, 20))
     plain = {sql: acc.query(sql).arrow().to_pylist() for sql in (REGIONS, BY_KIND, TOTAL)}
     rows = acc.query("ANALYZE d.f WITH (bytes = '1MB', keep_days = 0)").arrow().to_pylist()
     assert [row["action"] for row in rows] == ["CREATE CUBE"] * len(rows) and rows
@@ -107,7 +61,7 @@ def test_from_log_to_cubes_that_answer(acc: Accelerator) -> None:
 
 def test_one_cube_may_serve_many(acc: Accelerator) -> None:
     """A budget that is too small for each statement's own cube gets one that serves all."""
-    _log(acc, (REGIONS, 50), (BY_KIND, 50))
+    log(acc, (REGIONS, 50), (BY_KIND, 50))
     wide = acc.analyze("d.f").recommendations
     least = min(one.bytes for one in wide)
     both = acc.analyze("d.f", bytes=max(one.bytes for one in wide)).recommendations
@@ -118,9 +72,9 @@ def test_one_cube_may_serve_many(acc: Accelerator) -> None:
 
 def test_what_no_longer_pays_is_advised_away_and_comes_back(acc: Accelerator) -> None:
     acc.query(f"CREATE CUBE old AS {REGIONS}")
-    _log(acc, (BY_KIND, 50))
+    log(acc, (BY_KIND, 50))
     assert all(one.action == "CREATE CUBE" for one in acc.analyze("d.f").recommendations)
-    _log(acc, (REGIONS, 2), days_ago=20, cubes=("old",))
+    log(acc, (REGIONS, 2), days_ago=20, cubes=("old",))
     kept = acc.analyze("d.f", keep_days=1)
     assert "old" not in [one.cube for one in kept.recommendations]  # made just now
     found = acc.analyze("d.f", keep_days=0)
@@ -138,8 +92,8 @@ def test_a_cube_in_use_stays_and_counts(acc: Accelerator) -> None:
     acc.query(
         f"CREATE CUBE used AS {KINDS.replace('kind,', 'line, kind,')} GROUP BY line, kind, region"
     )
-    _log(acc, (BY_KIND, 5), cubes=("used",))
-    _log(acc, (BY_KIND, 5), days_ago=0.1)
+    log(acc, (BY_KIND, 5), cubes=("used",))
+    log(acc, (BY_KIND, 5), days_ago=0.1)
     size = sum(row["bytes"] for row in acc.query("SHOW CUBES").arrow().to_pylist())
     assert acc.analyze("d.f", bytes=size).recommendations == ()
     created = acc.analyze("d.f", bytes=size + 1_000_000).recommendations
@@ -147,7 +101,7 @@ def test_a_cube_in_use_stays_and_counts(acc: Accelerator) -> None:
 
 
 def test_a_cube_that_is_there_is_not_advised(acc: Accelerator) -> None:
-    _log(acc, (REGIONS, 50))
+    log(acc, (REGIONS, 50))
     (one,) = acc.analyze("d.f").recommendations
     acc.apply(one.id)
     assert acc.analyze("d.f").recommendations == ()
@@ -155,7 +109,7 @@ def test_a_cube_that_is_there_is_not_advised(acc: Accelerator) -> None:
 
 
 def test_what_is_not_understood_is_told(acc: Accelerator) -> None:
-    _log(
+    log(
         acc,
         (REGIONS, 50),
         ("SELECT a FROM", 3),
@@ -174,7 +128,7 @@ def test_what_is_not_understood_is_told(acc: Accelerator) -> None:
 
 def test_a_client_s_names_are_completed(acc: Accelerator) -> None:
     sql = "SELECT kind, sum(price) FROM f GROUP BY 1"
-    _log(acc, (sql, 40), dialect="trino", catalog="lake", schema="d")
+    log(acc, (sql, 40), dialect="trino", catalog="lake", schema="d")
     (one,) = acc.analyze("d.f").recommendations
     assert "FROM lake.d.f" in one.ddl and one.samples == (sql,)
     acc.apply(one.id)
@@ -184,18 +138,18 @@ def test_a_client_s_names_are_completed(acc: Accelerator) -> None:
 def test_names_of_another_session_are_completed(acc: Accelerator) -> None:
     sql = "WITH f AS (SELECT * FROM f) SELECT kind, sum(price) FROM f GROUP BY kind"
     plain = "SELECT kind, sum(price) FROM f JOIN d.shops ON shop = id GROUP BY kind"
-    _log(acc, (plain, 40), catalog="lake", schema="d")
-    _log(acc, (sql, 10), catalog="lake", schema="d")
+    log(acc, (plain, 40), catalog="lake", schema="d")
+    log(acc, (sql, 10), catalog="lake", schema="d")
     found = acc.analyze("d.f")
     assert found.recommendations[0].samples[0] == plain
 
 
 def test_faded_and_kept_answers_weigh_less(acc: Accelerator) -> None:
-    _log(acc, (REGIONS, 50), days_ago=13)
+    log(acc, (REGIONS, 50), days_ago=13)
     old = acc.analyze("d.f").total_ms
-    _log(acc, (REGIONS, 50), cached=True)
+    log(acc, (REGIONS, 50), cached=True)
     assert acc.analyze("d.f").total_ms == pytest.approx(old, rel=0.1)
-    _log(acc, (REGIONS, 50))
+    log(acc, (REGIONS, 50))
     assert acc.analyze("d.f").total_ms > 2 * old
 
 
@@ -221,7 +175,7 @@ def test_budgets_that_can_t_be(acc: Accelerator, options: str, said: str) -> Non
 def test_errors_are_typed(acc: Accelerator) -> None:
     with pytest.raises(WorkloadEmptyError, match="no finished query"):
         acc.analyze("d.f")
-    _log(acc, (REGIONS, 50))
+    log(acc, (REGIONS, 50))
     with pytest.raises(WorkloadEmptyError, match="shops"):
         acc.analyze("d.shops")
     with pytest.raises(UnknownTableError):
@@ -239,7 +193,7 @@ def test_errors_are_typed(acc: Accelerator) -> None:
 
 
 def test_advice_older_than_the_schema_is_refused(acc: Accelerator) -> None:
-    _log(acc, (REGIONS, 50))
+    log(acc, (REGIONS, 50))
     (one,) = acc.analyze("d.f").recommendations
     catalog = catalog_of(Path(acc.config.warehouse))
     with catalog.load_table("d.shops").update_schema() as change:
@@ -257,7 +211,7 @@ def test_advice_older_than_the_schema_is_refused(acc: Accelerator) -> None:
 
 
 def test_newer_advice_counts_and_old_files_go(acc: Accelerator) -> None:
-    _log(acc, (REGIONS, 50))
+    log(acc, (REGIONS, 50))
     (old,) = acc.analyze("d.f").recommendations
     assert acc.recommendations() == [old]
     for _ in range(18):
@@ -274,7 +228,7 @@ def test_newer_advice_counts_and_old_files_go(acc: Accelerator) -> None:
 
 
 def test_a_ddl_that_somebody_changed_is_refused(acc: Accelerator) -> None:
-    _log(acc, (REGIONS, 50))
+    log(acc, (REGIONS, 50))
     acc.analyze("d.f")
     files = acc.services.store.files
     (path,) = files.list(FOLDER)

@@ -146,3 +146,11 @@ def test_who_answered_long_ago_is_told(tmp_path):
     assert found.since == NOW - timedelta(days=25)
     assert told(1, 1).since == NOW - timedelta(days=0.5)
     assert told(0.1, 14).shapes == ()
+
+
+def test_what_was_asked_before_something_was_made_in_vain_doesnt_count() -> None:
+    early, late = NOW - timedelta(days=2), NOW - timedelta(days=1)
+    rows = [row(started=early), row(started=late), row(started=early, shape="other")]
+    found = workload(rows, now=NOW, half_life_days=7, vain={"s": late})
+    assert {one.key: one.runs for one in found.shapes} == {"s": 1, "other": 1}
+    assert found.left_out == {"tried_in_vain": 1} and found.statements == 3

@@ -1,0 +1,364 @@
+"""What came of applied advice: the gain that was promised beside the one that the log tells.
+
+A run that a cube or index answered is compared with the runs of its shape before there was one. So
+it's told what pays, what doesn't after a fair time, and what isn't worth to be tried again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from accelerator.advisor import applied
+from accelerator.advisor.applied import UNPAID, Applied, Ledger
+from accelerator.advisor.gains import merged_bytes
+from accelerator.advisor.workload import median, now_utc, run_ms
+from accelerator.errors import StoreError
+from accelerator.query_log.reader import LIMIT_MAX, look
+from accelerator.runner.claims import Claims
+from accelerator.runner.runs import known
+
+if TYPE_CHECKING:
+    from accelerator.advisor.offers import Offer
+    from accelerator.config import Config
+    from accelerator.services import Services
+    from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
+
+    Live = CubeRecord | IndexRecord
+
+KEY = "advise"
+"""Of the claims of who applies by itself."""
+AGAIN_DAYS = 30.0
+"""What didn't pay isn't advised again for so long."""
+_DAY_MS = 86_400_000.0
+_HOUR_DAYS = 1 / 24
+_DAYS_MAX = 3_650
+_RUN = (
+    *("started", "state", "shape", "cached", "cubes", "indexes"),
+    *("queued_ms", "elapsed_ms", "planning_ms", "execution_ms"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceResult:
+    """One recommendation that was applied, and what the log has of it since.
+
+    `status`: `in use`, `dropped`, `begun`, `failed`, of a drop `done` or `brought back`. `name` is
+    the artifact's now. `runs` it answered in the last `days`, and spared `gain_ms` a day; they take
+    `now_ms` each, and took `before_ms`: of `untold` ones it isn't known what they took, so that
+    they're in neither. Runs that several answered are shared among these. `statements` of any kind
+    came meanwhile. `bytes` are what it takes now. None: there's nothing to tell, as of a drop.
+    """
+
+    applied: Applied
+    status: str
+    name: str
+    days: float | None = None
+    runs: int | None = None
+    untold: int = 0
+    gain_ms: float | None = None
+    before_ms: float | None = None
+    now_ms: float | None = None
+    statements: int | None = None
+    bytes: int | None = None
+
+    @property
+    def in_use(self) -> bool:
+        """Whether what it made is there."""
+        return self.status == "in use"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """When it's told that a cube doesn't pay: after so many days, and statements of any kind.
+
+    It doesn't where it spares less than that `share` of what was promised.
+    """
+
+    days: float = 7.0
+    statements: int = 100
+    share: float = 0.1
+
+    @classmethod
+    def of(cls, config: Config) -> Trial:
+        """As the settings say."""
+        return cls(
+            config.advisor_trial_days, config.advisor_trial_statements, config.advisor_pays_share
+        )
+
+    def verdict(self, result: AdviceResult, now_ms: int) -> str:
+        """Why it doesn't pay; empty where it does, or can't be told yet."""
+        one = result.applied
+        if not result.in_use or result.gain_ms is None or result.statements is None:
+            return ""
+        age = (now_ms - one.ended_ms) / _DAY_MS
+        if age < self.days or result.statements < self.statements:
+            return ""
+        if 2 * result.untold > (result.runs or 0):
+            return ""  # most of what it answered can't be compared
+        if one.gain_ms <= 0 or result.gain_ms >= self.share * one.gain_ms:
+            return ""
+        return (
+            f"{UNPAID}it spares {result.gain_ms / 1000:,.3g} s a day, {one.gain_ms / 1000:,.3g} s"
+            f" were promised; it answered {result.runs} of {result.statements} statements"
+        )
+
+
+class Results:
+    """Of all that was applied, as of one look at the store. StoreError where it can't be read."""
+
+    def __init__(self, services: Services, now: datetime | None = None) -> None:
+        self._services = services
+        self.now = now or now_utc()
+        self.ledger: Ledger = applied.read(services.store.files)
+        self.registry: RegistryVersion = services.store.registry(fresh=True)
+        registry = self.registry
+        every: list[Live] = [*registry.cubes.values(), *registry.indexes.values()]
+        self._live = {one.id: one for one in every}
+
+    def all(self) -> list[AdviceResult]:
+        """The newest first."""
+        created = [one for one in self.ledger.entries if one.creates and one.state == "done"]
+        seen = _Seen(self._services, created, self.ledger.raw_ms, self.now) if created else None
+        found = [self._of(one, seen) for one in self.ledger.entries]
+        return sorted(found, key=lambda one: (-one.applied.began_ms, one.applied.key))
+
+    def unpaid(self, trial: Trial) -> dict[str, str]:
+        """Why cubes and indexes that are in use don't pay, by their ids.
+
+        One that was dropped and brought back isn't judged: somebody wants it.
+        """
+        if not any(one.creates and one.artifact_id in self._live for one in self.ledger.entries):
+            return {}
+        now_ms, back = int(self.now.timestamp() * 1000), self.brought_back()
+        told = {one.applied.artifact_id: trial.verdict(one, now_ms) for one in self.all()}
+        return {one: why for one, why in told.items() if why and one not in back}
+
+    def brought_back(self) -> frozenset[str]:
+        """The ids of what was dropped by advice and is there all the same."""
+        return frozenset(
+            one.artifact_id
+            for one in self.ledger.entries
+            if one.drops and one.state == "done" and one.artifact_id in self._live
+        )
+
+    def own(self) -> frozenset[str]:
+        """The ids of what there is that the advisor has made by itself."""
+        return frozenset(
+            one.artifact_id
+            for one in self.ledger.entries
+            if one.creates and one.by == "auto" and one.artifact_id in self._live
+        )
+
+    def not_again(self) -> frozenset[str]:
+        """The digests of what was made, didn't pay, and was dropped within `AGAIN_DAYS`."""
+        since = self.now.timestamp() * 1000 - AGAIN_DAYS * _DAY_MS
+        gone = {
+            one.artifact_id
+            for one in self.ledger.entries
+            if one.drops and one.reason.startswith(UNPAID) and one.ended_ms >= since
+        }
+        return self._digests(gone - self._live.keys())
+
+    def unwanted(self) -> frozenset[str]:
+        """The digests of what was made by advice, and that somebody else has dropped."""
+        own = {one.artifact_id for one in self.ledger.entries if one.drops}
+        made = {one.artifact_id for one in self.ledger.entries if one.state == "done"}
+        return self._digests(made - own - self._live.keys())
+
+    def _digests(self, ids: set[str]) -> frozenset[str]:
+        entries = self.ledger.entries
+        return frozenset(one.digest for one in entries if one.digest and one.artifact_id in ids)
+
+    def _of(self, one: Applied, seen: _Seen | None) -> AdviceResult:
+        live = self._live.get(one.artifact_id) if one.artifact_id else None
+        name = one.name if live is None else live.name
+        if one.state != "done":
+            return AdviceResult(applied=one, status=one.state, name=name)
+        if one.drops:
+            status = "done" if live is None else "brought back"
+            return AdviceResult(applied=one, status=status, name=name)
+        if one.artifact_id == "":
+            return AdviceResult(applied=one, status="done", name=name)
+        status = "dropped" if live is None else "in use"
+        until = None if live is not None else self._dropped_ms(one)
+        told = AdviceResult(applied=one, status=status, name=name)
+        if seen is not None:
+            told = seen.of(told, until)
+        return replace(told, bytes=None if live is None else self._bytes(live))
+
+    def _dropped_ms(self, one: Applied) -> int | None:
+        """When it went, as far as that is known; None: it isn't."""
+        times = [d.ended_ms for d in self.ledger.entries if d.drops and d.name == one.name]
+        times += [b.dropped_ms for b in self.registry.bin if b.cube.id == one.artifact_id]
+        return min((time for time in times if time >= one.ended_ms), default=None)
+
+    def _bytes(self, live: Live) -> int | None:
+        """What its segments or records take; None where the store can't tell."""
+        try:
+            table = self._services.store.table(live.table_uuid)
+        except StoreError:
+            return None
+        if live.id in {one.id for one in self.registry.indexes.values()}:
+            return sum(one.bytes for one in table.of(live.id))
+        return merged_bytes(table.of(live.id))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """One finished statement: when, its shape, how long it took, by how many it was answered."""
+
+    at_ms: float
+    shape: str
+    ms: float
+    sharers: int
+
+
+class _Seen:
+    """The log since the first of these entries was applied, or as far as it goes back."""
+
+    def __init__(
+        self,
+        services: Services,
+        entries: Sequence[Applied],
+        raw_ms: Mapping[str, float],
+        now: datetime,
+    ) -> None:
+        first = min(one.ended_ms for one in entries)
+        since = datetime.fromtimestamp(first / 1000, UTC)
+        oldest = now - timedelta(days=min(services.config.query_log_days or _DAYS_MAX, _DAYS_MAX))
+        found = look(services.store.files, max(since, oldest), None, LIMIT_MAX)
+        rows = found.rows.select(list(_RUN)).to_pylist()
+        cut = found.is_cut or len(rows) >= LIMIT_MAX
+        self._since_ms = max(since, oldest).timestamp() * 1000
+        if cut and rows:
+            self._since_ms = min(row["started"] for row in rows).timestamp() * 1000
+        self._now_ms = now.timestamp() * 1000
+        self._times: list[float] = []
+        self._by_name: dict[tuple[str, str], list[_Ran]] = defaultdict(list)
+        raw: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        for row in rows:
+            self._take(row, raw)
+        self._before = {shape: median(times) for shape, times in raw.items()} | dict(raw_ms)
+
+    def _take(self, row: Mapping[str, Any], raw: dict[str, list[tuple[float, float]]]) -> None:
+        if row["state"] != "FINISHED" or row["shape"] is None:
+            return
+        at_ms = row["started"].timestamp() * 1000
+        self._times.append(at_ms)
+        ms = None if row["cached"] else run_ms(row)
+        if ms is None:
+            return
+        cubes, indexes = row["cubes"] or (), row["indexes"] or ()
+        if not cubes and not indexes:
+            raw[row["shape"]].append((ms, 1.0))
+        one = _Ran(at_ms, row["shape"], ms, len(cubes) + len(indexes))
+        for kind, names in (("cube", cubes), ("index", indexes)):
+            for name in names:
+                self._by_name[kind, name].append(one)
+
+    def of(self, result: AdviceResult, until_ms: float | None) -> AdviceResult:
+        """With what was seen of it, from when it was applied until then."""
+        one = result.applied
+        begin, end = max(self._since_ms, one.ended_ms), min(until_ms or self._now_ms, self._now_ms)
+        kind = "index" if "INDEX" in one.action else "cube"
+        ran = [
+            run for run in self._by_name.get((kind, result.name), ()) if begin <= run.at_ms <= end
+        ]
+        days = max((end - begin) / _DAY_MS, 0.0)
+        spared, before, now = 0.0, [], []
+        for run in ran:
+            raw = self._before.get(run.shape)
+            if raw is not None:
+                spared += (raw - run.ms) / run.sharers
+                before.append(raw)
+                now.append(run.ms)
+        return replace(
+            result,
+            days=days,
+            runs=len(ran),
+            untold=len(ran) - len(now),
+            gain_ms=spared / max(days, _HOUR_DAYS),
+            before_ms=sum(before) / len(before) if before else None,
+            now_ms=sum(now) / len(now) if now else None,
+            statements=sum(begin <= at <= end for at in self._times),
+        )
+
+
+class Judged:
+    """What an analysis has to know of results: which cubes don't pay, what isn't tried again."""
+
+    def __init__(self, services: Services, now: datetime) -> None:
+        results = Results(services, now)
+        self._unpaid = results.unpaid(Trial.of(services.config))
+        self._not_again = results.not_again()
+        since = now - timedelta(days=AGAIN_DAYS)
+        told = {
+            shape: datetime.fromtimestamp(ms / 1000, UTC)
+            for shape, ms in results.ledger.vain_ms.items()
+        }
+        self._vain = {shape: at for shape, at in told.items() if since <= at <= now}
+
+    def existing(self, offer: Offer) -> Offer:
+        """The offer of a cube that there is; with why it's to go, if it doesn't pay."""
+        record = offer.record
+        why = "" if record is None or record.published else self._unpaid.get(record.id, "")
+        if not why:
+            return offer
+        option = replace(offer.option, fixed=False)
+        return replace(offer, option=option, droppable=True, why=why)
+
+    @property
+    def vain(self) -> Mapping[str, datetime]:
+        """By shape, until when it was tried in vain to answer it: runs before don't count."""
+        return self._vain
+
+    def failed(self, digest: str) -> bool:
+        """Whether that was tried, and didn't pay."""
+        return digest in self._not_again
+
+
+def show(services: Services, table_uuid: str | None) -> Iterator[Mapping[str, Any]]:
+    """SHOW ADVICE RESULTS: all that was applied for a table, or for any; the newest first."""
+    running = _running(services)
+    for one in Results(services).all():
+        if table_uuid in (None, one.applied.table_uuid):
+            yield _row(one, running)
+
+
+def _running(services: Services) -> str:
+    """How far the advisor is with what it has begun, if it runs: `3/10` data files."""
+    try:
+        progress = known(Claims(services.store.files), KEY).running
+    except StoreError:
+        return ""
+    return "" if progress is None else f" {progress.done}/{progress.total or '?'}"
+
+
+def _row(one: AdviceResult, running: str) -> Mapping[str, Any]:
+    made = one.applied
+    is_drop = made.drops
+    return {
+        "id": made.id,
+        "action": made.action,
+        "table": made.table,
+        "name": one.name,
+        "by": made.by,
+        "status": one.status + (running if made.state == "begun" else ""),
+        "applied": made.ended_ms or made.began_ms,
+        "promised_ms_per_day": None if is_drop else made.gain_ms,
+        "gain_ms_per_day": one.gain_ms,
+        "runs": one.runs,
+        "before_ms": one.before_ms,
+        "now_ms": one.now_ms,
+        "statements": one.statements,
+        "days": one.days,
+        "promised_bytes": made.bytes,
+        "bytes": one.bytes,
+        "promised_build_s": None if is_drop else made.build_s,
+        "build_s": None if is_drop or made.state != "done" else made.built_s,
+        "reason": made.reason,
+    }

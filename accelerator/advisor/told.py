@@ -1,0 +1,52 @@
+"""What is told of a run of the advisor by itself: a value that goes from process to process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that was done, or that failed by `error`, in so many seconds."""
+
+    id: str
+    action: str
+    table: str
+    name: str
+    seconds: float = 0.0
+    error: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """One run: `advised` recommendations, those applied, and how many weren't, by reason.
+
+    `left`: some are for the next run. `promised_ms` and `gain_ms` a day are sums over what was
+    applied and is in use; None where nothing could be told. `error` says why the run failed, `code`
+    is that error's; a run whose steps failed has the first one's.
+    """
+
+    advised: int = 0
+    steps: tuple[Step, ...] = ()
+    skipped: Mapping[str, int] | None = None
+    left: bool = False
+    promised_ms: float | None = None
+    gain_ms: float | None = None
+    in_use: int | None = None
+    bytes: int | None = None
+    seconds: float = 0.0
+    error: str | None = None
+    code: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Advised:
+        """The inverse; TypeError for what has other fields."""
+        steps = tuple(Step(**one) for one in raw["steps"])
+        return cls(**{**raw, "steps": steps})
