@@ -588,11 +588,31 @@ def _statements():
 @pytest.mark.parametrize("statement", list(_statements()), ids=lambda one: type(one).__name__)
 def test_every_kind_of_statement_has_a_rule(acc, statement):
     """Each names what mustn't be read: a new kind without a rule of its own is denied too."""
+    if isinstance(statement, kinds.ShowQueries):  # its rows are the asker's own
+        assert check(statement, Access(), acc.services) == frozenset()
+        return
     with pytest.raises(AccessDeniedError):
         check(statement, Access(), acc.services)
     with pytest.raises(AccessDeniedError) as raised:
         check(statement, _access(OK, change=[OK]), acc.services)
     assert "isn't known" not in str(raised.value)
+
+
+def test_the_query_log_is_nobodys_table(acc):
+    """Who may read nothing may read their own of it, and nothing beside it, nor under a view."""
+    log = "system.runtime.query_log"
+    found = _checked(acc, f"SELECT * FROM {log} a JOIN {log.upper()} b ON a.id = b.id", Access())
+    assert found == {("system", "runtime", "query_log")}
+    for sql in (
+        f"SELECT * FROM {log}, lake.d.secret",
+        f"SELECT (SELECT max(k) FROM lake.d.secret) FROM {log}",
+        f"SELECT * FROM {log} WHERE id IN (SELECT v FROM lake.d.secret)",
+        f"SELECT * FROM lake.{log}",
+        "SELECT * FROM system.runtime.queries",
+        f"CREATE CUBE c AS SELECT user, count(*) FROM {log} GROUP BY user",
+    ):
+        with pytest.raises(AccessDeniedError):
+            _checked(acc, sql, Access())
 
 
 def test_who_applies_advice_needs_what_it_does(acc):
