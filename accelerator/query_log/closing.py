@@ -9,10 +9,10 @@ and few files are read; one that is killed meanwhile leaves what any round can g
 from __future__ import annotations
 
 import logging
+from typing import Protocol
 
 from accelerator.errors import UNFIT, AcceleratorError
 from accelerator.query_log.merging import crowd
-from accelerator.query_log.writer import Limits, tidy
 from accelerator.runner.claims import Claims
 from accelerator.store.files import Files
 
@@ -34,7 +34,13 @@ def looks(process: str) -> bool:
     return int(process[:8], 16) % _LOOKS == 0
 
 
-def tidy_crowd(files: Files, limits: Limits, *, now_us: int) -> bool:
+class Tidy(Protocol):
+    """Trims the log and merges at most so many of its small files; StoreError."""
+
+    def __call__(self, *, files_max: int, age_us: int) -> None: ...
+
+
+def tidy_crowd(files: Files, tidy: Tidy, *, now_us: int) -> bool:
     """Tidies where it pays and nobody else does so now; whether it did. Raises nothing.
 
     `now_us` is Unix time in microseconds.
@@ -46,7 +52,7 @@ def tidy_crowd(files: Files, limits: Limits, *, now_us: int) -> bool:
         if claim is None:
             return False
         try:
-            tidy(files, limits, now_us=now_us, files_max=_READ_MAX, age_us=_AGE_US)
+            tidy(files_max=_READ_MAX, age_us=_AGE_US)
         finally:
             claim.end(claim.last)  # a service goes by its own last run
         return True

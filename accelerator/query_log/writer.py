@@ -17,6 +17,7 @@ import uuid
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from accelerator.config import Config
@@ -335,7 +336,9 @@ class QueryLog:
         from accelerator.query_log.closing import looks, tidy_crowd
 
         if looks(self._process):
-            tidy_crowd(self._files, self._limits, now_us=self._now_us())
+            now_us = self._now_us()
+            tidied = partial(tidy, self._files, self._limits, now_us=now_us)
+            tidy_crowd(self._files, tidied, now_us=now_us)
 
     def _forked(self) -> None:
         self._begin()

@@ -6,11 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from accelerator.builds.builder import Target
-from accelerator.errors import StoreError
 from accelerator.refresh import lag, when
 from accelerator.refresh.artifacts import key_of
-from accelerator.runner.claims import Claims
-from accelerator.runner.runs import known
+from accelerator.runner.runs import Known
 from accelerator.statements.kinds import RefreshCube, RefreshIndex
 from accelerator.store import CubeRecord, IndexRecord
 
@@ -34,24 +32,14 @@ class Shown:
     """What the store tells of refreshes, for one statement."""
 
     def __init__(self, services: Services) -> None:
-        self._services, self._claims = services, Claims(services.store.files)
-        try:
-            self._keys = frozenset(self._claims.known_keys())
-        except StoreError:
-            self._keys = frozenset()
+        self._services, self._known = services, services.refreshes.known()
 
     def of(self, record: CubeRecord | IndexRecord) -> dict[str, Any]:
         """When it's refreshed, its last run, and how far a run is that goes on."""
         row: dict[str, Any] = {
             "refresh": when.of(record.refresh, self._services.config.refresh).text
         }
-        key = key_of(record)
-        if key not in self._keys:
-            return row
-        try:
-            found = known(self._claims, key)
-        except StoreError:
-            return row
+        found = self._known.get(key_of(record), Known())
         if found.last is not None:
             row |= {"last_run": found.last.ended_ms, "last_error": found.last.error}
         if found.running is not None:

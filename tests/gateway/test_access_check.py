@@ -598,23 +598,6 @@ def test_every_kind_of_statement_has_a_rule(acc, statement):
     assert "isn't known" not in str(raised.value)
 
 
-def test_the_query_log_is_nobodys_table(acc):
-    """Who may read nothing may read their own of it, and nothing beside it, nor under a view."""
-    log = "system.runtime.query_log"
-    found = _checked(acc, f"SELECT * FROM {log} a JOIN {log.upper()} b ON a.id = b.id", Access())
-    assert found == {("system", "runtime", "query_log")}
-    for sql in (
-        f"SELECT * FROM {log}, lake.d.secret",
-        f"SELECT (SELECT max(k) FROM lake.d.secret) FROM {log}",
-        f"SELECT * FROM {log} WHERE id IN (SELECT v FROM lake.d.secret)",
-        f"SELECT * FROM lake.{log}",
-        "SELECT * FROM system.runtime.queries",
-        f"CREATE CUBE c AS SELECT user, count(*) FROM {log} GROUP BY user",
-    ):
-        with pytest.raises(AccessDeniedError):
-            _checked(acc, sql, Access())
-
-
 def test_who_applies_advice_needs_what_it_does(acc):
     """Reading the table that is named isn't enough where a recommendation reads another."""
     one = Recommendation(

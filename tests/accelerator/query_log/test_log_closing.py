@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from functools import partial
 
 import pytest
 
@@ -14,7 +15,7 @@ from accelerator.query_log.merging import crowd
 from accelerator.query_log.paths import FOLDER, log_file
 from accelerator.query_log.reader import look
 from accelerator.query_log.uses import Uses
-from accelerator.query_log.writer import Limits, QueryLog
+from accelerator.query_log.writer import Limits, QueryLog, tidy
 from accelerator.runner.claims import Claims
 from accelerator.store.files import open_files
 from tests.accelerator.query_log.log_samples import HOUR_US, NOW_US, record
@@ -65,7 +66,8 @@ def store(tmp_path):
 
 
 def _tidy(store):
-    found = tidy_crowd(store.files, Limits(log_days=0), now_us=store.now_us)
+    tidied = partial(tidy, store.files, Limits(log_days=0), now_us=store.now_us)
+    found = tidy_crowd(store.files, tidied, now_us=store.now_us)
     store._stamp()
     return found
 
@@ -153,7 +155,7 @@ def test_a_store_that_fails_ends_quietly(store, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(type(store.files), "create", fail)
-        assert not tidy_crowd(store.files, Limits(log_days=0), now_us=store.now_us)
+        assert not _tidy(store)
     store.check()
 
 
