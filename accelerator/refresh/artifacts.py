@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accelerator.builds import publishing
-from accelerator.errors import UNFIT, BuildError
+from accelerator.errors import UNFIT, BuildError, EngineError, StatementError
 from accelerator.iceberg import Pin
 from accelerator.refresh import lag, when
 from accelerator.refresh.when import When
@@ -31,10 +31,19 @@ FileKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Lacks:
-    """Data files that an artifact lacks, and when the oldest commit of them was, in Unix ms."""
+    """Data files that an artifact lacks, and when the oldest commit of them was, in Unix ms.
+
+    `published`: it lacks none, and the table that it's published as is behind.
+    """
 
     files: frozenset[FileKey] = frozenset()
     behind_ms: int | None = None
+    published: bool = False
+
+    @property
+    def anything(self) -> bool:
+        """Whether a run would find something to do."""
+        return bool(self.files) or self.published
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,8 @@ class Artifact:
             missing = services.builder.missing(target)
             built = services.store.table(record.table_uuid).of(record.id) if missing else ()
             keys = frozenset(one.key for one in missing)
-            return Lacks(keys, lag.of_cube(target, missing, built))
+            published = not missing and publishing.is_behind(services, record, target)
+            return Lacks(keys, lag.of_cube(target, missing, built), published)
         found = services.index_builder.target(record)
         due = services.index_builder.due(found)
         return Lacks(frozenset(due.files), lag.of_index(found, due))
@@ -103,7 +113,7 @@ class Artifact:
 
         Where data files fail together, those that can be built are, and the outcome has the error.
         CancelledError once `stop` is set; what was finished stays. BuildError where nothing of what
-        it lacks could be built.
+        it lacks could be built. A cube that lacks nothing more is published again, if it is.
         """
         before = self.lacks(services).files
         told = _Told(report)
@@ -122,8 +132,11 @@ class Artifact:
                 f"nothing of what {self.title} lacks could be built",
                 hint=f"BUILD {self.kind.upper()} {self.record.name} by hand says more",
             )
-        if not after and isinstance(self.record, CubeRecord):
-            publishing.refresh(services, self.record.name)
+        try:
+            if not after and isinstance(self.record, CubeRecord):
+                publishing.refresh(services, self.record.name)
+        except (BuildError, EngineError, StatementError) as error:  # what was built stays
+            return Outcome(files, twice, error=error)
         return Outcome(files, twice, more=bool(before & after))
 
     def _apart(
