@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 def set_cube(statement: RefreshCube, services: Services) -> list[dict[str, Any]]:
     """Says when the cube is refreshed. CubeNotFoundError; StoreError where it's read-only."""
     services.store.change_cube(statement.name, refresh=statement.when)
-    return [{"cube": statement.name, "refresh": statement.when}]
+    return [{"cube": statement.name, "refresh": _told(statement.when, services)}]
 
 
 def set_index(statement: RefreshIndex, services: Services) -> list[dict[str, Any]]:
     """Says when the index is refreshed. IndexNotFoundError; StoreError where it's read-only."""
     services.store.change_index(statement.name, refresh=statement.when)
-    return [{"index": statement.name, "refresh": statement.when}]
+    return [{"index": statement.name, "refresh": _told(statement.when, services)}]
+
+
+def _told(said: str | None, services: Services) -> str:
+    """When it's refreshed: as was said, else as the setting says."""
+    return when.of(said, services.config.refresh).text
 
 
 class Shown:
@@ -36,9 +41,7 @@ class Shown:
 
     def of(self, record: CubeRecord | IndexRecord) -> dict[str, Any]:
         """When it's refreshed, its last run, and how far a run is that goes on."""
-        row: dict[str, Any] = {
-            "refresh": when.of(record.refresh, self._services.config.refresh).text
-        }
+        row: dict[str, Any] = {"refresh": _told(record.refresh, self._services)}
         found = self._known.get(key_of(record), Known())
         if found.last is not None:
             row |= {"last_run": found.last.ended_ms, "last_error": found.last.error}

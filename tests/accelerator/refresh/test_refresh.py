@@ -32,6 +32,7 @@ from accelerator.runner.runner import Outcome, Reported
 from accelerator.runner.runs import known
 from accelerator.services import Services
 from accelerator.store import Store
+from accelerator.store.registry import RegistryCodec
 from tests.support.pristine import Pristine, catalog_of
 
 SCHEMA = pa.schema([("k", pa.int64()), ("g", pa.string())])
@@ -125,6 +126,25 @@ def test_the_setting_counts_for_all_others(pristine: Pristine, no_java: None) ->
         acc.query(CUBE)
         append(acc, 100)
         assert [one.files for one in refreshed(acc)] == [1]
+
+
+def test_default_goes_by_the_setting_again(pristine: Pristine, no_java: None) -> None:
+    """What was said is forgotten, so that a release that knows none of it takes the store too."""
+    with accelerator.open(pristine.lake(fill), refresh="on_commit") as acc:
+        acc.query(CUBE)
+        acc.query("CREATE INDEX i ON d.f USING BLOOM (k)")
+        for kind, name in (("CUBE", "c"), ("INDEX", "i")):
+            acc.query(f"ALTER {kind} {name} SET REFRESH = MANUAL")
+        append(acc, 100)
+        assert refreshed(acc) == []
+        for kind, name in (("CUBE", "c"), ("INDEX", "i")):
+            answer = acc.query(f"ALTER {kind} {name} SET REFRESH = DEFAULT").arrow().to_pylist()
+            assert answer == [{kind.lower(): name, "refresh": "on_commit"}]
+        assert shown(acc)["refresh"] == "on_commit"
+        assert sorted(one.kind for one in refreshed(acc)) == ["cube", "index"]
+        registry = acc.services.store.registry(fresh=True)
+        assert registry.cubes["c"].refresh is None and registry.indexes["i"].refresh is None
+        assert RegistryCodec().format_of(registry) == 3
 
 
 def test_an_interval_is_waited_for(acc: Accelerator) -> None:
