@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accelerator.builds import publishing
-from accelerator.errors import UNFIT, BuildError, EngineError, StatementError
+from accelerator.errors import UNFIT, BuildError, EngineError, StatementError, StoreError
 from accelerator.iceberg import Pin
 from accelerator.refresh import lag, when
 from accelerator.refresh.when import When
@@ -22,6 +23,7 @@ from rewrite.dotted import joined, parts_of
 if TYPE_CHECKING:
     from accelerator.services import Services
 
+_log = logging.getLogger("accelerator")
 REFRESH = "refresh-"
 """What keys of claims begin with."""
 _BESIDE = "#new"
@@ -132,12 +134,30 @@ class Artifact:
                 f"nothing of what {self.title} lacks could be built",
                 hint=f"BUILD {self.kind.upper()} {self.record.name} by hand says more",
             )
+        if not after and isinstance(self.record, CubeRecord):
+            self._merged(services, self.record, stop)
         try:
             if not after and isinstance(self.record, CubeRecord):
                 publishing.refresh(services, self.record.name)
         except (BuildError, EngineError, StatementError) as error:  # what was built stays
             return Outcome(files, twice, error=error)
         return Outcome(files, twice, more=bool(before & after))
+
+    def _merged(self, services: Services, record: CubeRecord, stop: threading.Event) -> None:
+        """Makes one segment of the many small ones that runs have left, if there are so many.
+
+        A statement opens each of them. What can't be merged stays, and the next run tries again.
+        """
+        if stop.is_set():
+            return
+        with services.cancellation.tracked(ctrl_c=False) as tag:
+            try:
+                made = services.builder.compact(record, tag=tag, small=True)
+            except (BuildError, EngineError, StoreError) as error:
+                _log.warning("segments of %s can't be merged: %s", self.title, error)
+                return
+        if made.segments:
+            _log.info("small segments of %s were merged to %d cells", self.title, made.rows)
 
     def _apart(
         self,
