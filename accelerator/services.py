@@ -95,9 +95,8 @@ class Services:
     @cached_property
     def refreshes(self) -> Every:
         """What was run of refreshes, and what runs, by all processes."""
-        from accelerator.refresh.artifacts import REFRESH
         from accelerator.runner.claims import Claims
-        from accelerator.runner.runs import Every
+        from accelerator.runner.runs import REFRESH, Every
 
         return Every(Claims(self.store.files), REFRESH)
 

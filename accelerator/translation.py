@@ -122,7 +122,8 @@ class Translation:
         if found is not None:
             return found
         asked, columns = self._columns()
-        found = translated_for(client, sql, dialect, columns, self._catalogs(sql))
+        catalogs = self._catalogs(sql, client)
+        found = translated_for(client, sql, dialect, columns, catalogs)
         odd = [one for one in found.tables if is_odd(one)]
         for one in odd:
             self.check_known(one, views=True)
@@ -154,7 +155,7 @@ class Translation:
         made = translated_shape(
             shape,
             kept.translated,
-            lambda sql: translated_for(client, sql, TRINO, columns, self._catalogs(sql)),
+            lambda sql: translated_for(client, sql, TRINO, columns, self._catalogs(sql, client)),
         )
         if made is not None and asked == kept.rests:
             self._forms.put((shape.key, place), made.free)
@@ -168,10 +169,11 @@ class Translation:
         _, columns = self._columns()
         return all(columns(parts) == known for parts, known in rests.items())
 
-    def _catalogs(self, sql: str) -> Collection[str]:
+    def _catalogs(self, sql: str, client: Client) -> Collection[str]:
         """Those in which a statement's tables may be; one of our own only where it's asked for."""
         known = self._lake.catalogs
-        own = log_table.may_name(sql) and log_table.CATALOG not in known
+        named = log_table.may_name(f"{client.catalog}.{sql}")
+        own = named and log_table.CATALOG not in known
         return [*known, log_table.CATALOG] if own else known
 
     def check_known(self, full: TableName, *, views: bool) -> None:

@@ -15,7 +15,6 @@ from accelerator.errors import (
     UnknownFunctionError,
     UnknownTableError,
 )
-from accelerator.log_sql import table as log_table
 from accelerator.metadata_table import SUFFIX
 from accelerator.statements.forms import FORMS
 from accelerator.statements.grammar import BEGINNINGS, vacuum_fault
@@ -39,8 +38,8 @@ _KINDS: dict[str, tuple[type[AcceleratorError], str, str]] = {
 def check(statement: Statement, tables: Tables) -> None:
     """The typed error, where Spark surely has one for a statement that is left to it."""
     if isinstance(statement, Query):
-        if SUFFIX in statement.bare.lower() or log_table.may_name(statement.bare):
-            return  # it may name a table that is ours
+        if SUFFIX in statement.bare.lower():
+            return  # a table of files, which is ours
         if not statement.translated:
             raise_fault(syntax_fault(statement.bare))
         unknown = unknown_name(statement.bare, tables)

@@ -38,13 +38,14 @@ from cubes.itself import itself
 from cubes.raising import may_raise, unsafe
 from rewrite.bind_joined import bind_above
 from rewrite.block import Block, Occurrence
-from rewrite.expr import Column, Expr, columns
+from rewrite.expr import Call, Column, Expr, Literal, columns
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 from rewrite.folded import check_folded
 from rewrite.nested import Answer, nested
 from rewrite.parse import parse
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import quote
+from rewrite.types import is_numeric
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
@@ -88,7 +89,7 @@ class _Planning:
 
     def _over(self, block: Block, tree: exp.Expression, inner: Mapping[str, Piece]) -> Piece:
         refused = unsafe(block.conditions)
-        if refused is None and block.rows and may_raise(block.results):
+        if refused is None and block.rows and may_raise(block.results, _divides_well):
             refused = Declined("may_raise")
         if refused is not None:
             raise DeclinedError(refused.code, refused.detail)
@@ -166,6 +167,14 @@ def _list_of(expr: Expr, block: Block, inner: Mapping[str, Piece]) -> str | None
     piece = inner.get(block.occurrences[expr.occurrence].table.name)
     type_ = TYPES[_NAMES[expr.field_id - 1]] if piece is None else piece.outputs[expr.field_id][1]
     return type_ if type_ in _LISTS else None
+
+
+def _divides_well(call: Call) -> bool:
+    """Whether it's a double divided by a constant other than 0, which raises for no value."""
+    if call.op != "/" or call.type != "double":
+        return False
+    by = call.args[1]
+    return isinstance(by, Literal) and is_numeric(by.type) and float(by.value) != 0
 
 
 def _check_lists(block: Block, inner: Mapping[str, Piece]) -> None:

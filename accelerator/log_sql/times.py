@@ -6,6 +6,7 @@ left out that may pass; what isn't understood bounds nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,7 +19,8 @@ from rewrite.instant import is_utc, midnight, moment
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _UNITS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
-_DIGITS_MAX = 9
+_NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
+_MICROS_DIGITS = 15
 _FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.GT: exp.LT,
     exp.GTE: exp.LTE,
@@ -41,7 +43,7 @@ def with_now(tree: exp.Expression, now: datetime, zone: str | None) -> exp.Expre
     tree = tree.copy()
     for where in list(tree.find_all(exp.Where)):
         for node in reversed(list(where.walk())):  # the inner ones first
-            time = now if _is_now(node) else _stepped(node, zone)
+            time = now if _is_now(node) else _stepped(node, zone) or _of_micros(node, zone)
             if time is not None and node.parent is not None:
                 node.replace(_constant(time))
     return tree
@@ -154,6 +156,31 @@ def _stepped(node: exp.Expr, zone: str | None) -> datetime | None:
     return found if _same_offset(time, found, zone) else None
 
 
+def _of_micros(node: exp.Expr, zone: str | None) -> datetime | None:
+    """TIMESTAMP_MICROS(UNIX_MICROS(time) + a number), as Trino's steps are written."""
+    if not isinstance(node, exp.Anonymous) or node.name.lower() != "timestamp_micros":
+        return None
+    [added] = node.expressions if len(node.expressions) == 1 else [None]
+    if not isinstance(added, exp.Add) or not isinstance(added.this, exp.UnixMicros):
+        return None
+    time, step = _cast_time(added.this.this, zone), _micros(added.expression)
+    try:
+        return None if time is None or step is None else time + step * _MICROSECOND
+    except OverflowError:
+        return None
+
+
+def _micros(node: exp.Expr) -> int | None:
+    if isinstance(node, exp.Neg):
+        found = _micros(node.this)
+        return None if found is None else -found
+    if isinstance(node, (exp.Cast, exp.TryCast)) and node.to.this == exp.DataType.Type.BIGINT:
+        return _micros(node.this)
+    if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdigit():
+        return None
+    return int(node.name) if len(node.name) <= _MICROS_DIGITS else None
+
+
 def _cast_time(node: exp.Expr, zone: str | None) -> datetime | None:
     """Of TIMESTAMP '…' alone: a bare text plus an interval is something else."""
     is_time = isinstance(node, exp.Cast) and node.to.this in _TIMES
@@ -161,14 +188,16 @@ def _cast_time(node: exp.Expr, zone: str | None) -> datetime | None:
 
 
 def _interval(node: exp.Expr) -> timedelta | None:
+    if isinstance(node, exp.Paren):
+        return _interval(node.this)
     if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal):
         return None
     unit = node.args.get("unit")
     name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
     number = node.this.name
-    if name not in _UNITS or not (number.isascii() and number.isdigit()):
+    if name not in _UNITS or _NUMBER.fullmatch(number) is None:
         return None
-    return timedelta(seconds=_UNITS[name] * int(number)) if len(number) <= _DIGITS_MAX else None
+    return timedelta(seconds=_UNITS[name] * int(number))
 
 
 def _same_offset(one: datetime, other: datetime, zone: str | None) -> bool:

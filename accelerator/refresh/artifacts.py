@@ -16,6 +16,7 @@ from accelerator.refresh import lag, when
 from accelerator.refresh.when import When
 from accelerator.relate.property import relate_columns
 from accelerator.runner.runner import Outcome, Reported
+from accelerator.runner.runs import REFRESH
 from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
 from cubes.definition import from_dict
 from rewrite.dotted import joined, parts_of
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from accelerator.services import Services
 
 _log = logging.getLogger("accelerator")
-REFRESH = "refresh-"
-"""What keys of claims begin with."""
 _BESIDE = "#new"
 Name = tuple[str, ...]
 FileKey = tuple[str, int]

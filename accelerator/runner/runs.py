@@ -13,6 +13,8 @@ from accelerator.runner.claims import HOLD_MS, Claims, Progress, Seen
 from accelerator.store.records import text_of, whole_of
 
 Json = dict[str, Any]
+REFRESH = "refresh-"
+"""What keys of refreshes begin with."""
 _ERROR_MAX = 2_000
 _WAIT_S, _WAIT_MAX_S = 10.0, 3600.0
 _DEATHS = 2

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
 from accelerator import Accelerator
 from accelerator.errors import StoreError
 from accelerator.store import SegmentRecord, local_path
-from tests.accelerator.test_indexes_in_process import _fill
 from tests.support.pristine import Pristine
 
 SQL = "SELECT k, s FROM d.f WHERE k = 5 ORDER BY k"
+
+
+def _fill(catalog: SqlCatalog) -> None:
+    """Three files, each with the keys between those of the others."""
+    catalog.create_namespace("d")
+    rows = [pa.table({"k": range(n, 300, 3), "s": ["x"] * 100}) for n in range(3)]
+    table = catalog.create_table("d.f", rows[0].schema)
+    for one in rows:
+        table.append(one)
 
 
 @pytest.fixture

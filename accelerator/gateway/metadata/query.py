@@ -133,10 +133,11 @@ def virtual_query(sql: str, client: Client, catalogs: list[str]) -> VirtualQuery
     if not own or set(tables) == {log_table.NAME}:  # the log is answered as a table is
         return None
     if len(own) < len(tables) or log_table.NAME in tables:
-        other = next(one for one in tables if one not in own or one == log_table.NAME)
-        own = [one for one in own if one != other]
+        first = log_table.NAME if log_table.NAME in own else own[0]
+        others = own if first == log_table.NAME else ()
+        other = next(one for one in tables if one != first and (one not in own or one in others))
         raise UntranslatedError(
-            f"{one_line(joined(other))} can't be queried beside {joined(own[0])}",
+            f"{one_line(joined(other))} can't be queried beside {joined(first)}",
             hint="ask for one of them, then for the other",
         )
     for one in tables:

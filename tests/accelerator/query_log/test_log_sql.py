@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 import accelerator
+from accelerator.at_once.check import check
+from accelerator.at_once.tables import LakeTables
+from accelerator.errors import UnknownColumnError
 from accelerator.log_sql import query as log_query
 from accelerator.log_sql.table import TYPES, is_named
 from accelerator.log_sql.times import span_of, with_now
@@ -20,6 +23,7 @@ from accelerator.query_log.span import ALL, Span
 from accelerator.query_log.whose import shown_to
 from accelerator.query_log.writer import Limits, QueryLog
 from accelerator.store.files import open_files
+from rewrite.client import Client
 from rewrite.parse import parse
 from tests.accelerator.query_log.log_samples import DAY_US, record
 
@@ -196,6 +200,9 @@ def test_spans_of_predicates():
     # The clock went forward that night: a day before was 25 hours of it, which is left to Spark.
     assert _span("started > now() - INTERVAL 1 DAY", "Europe/Berlin") == ALL
     assert _span("started > now() - INTERVAL 1 HOUR", "Europe/Berlin") == Span(since_us=noon - hour)
+    assert _span("started > now() + (INTERVAL '-3600' SECOND)") == Span(since_us=noon - hour)
+    trinos = "TIMESTAMP_MICROS(UNIX_MICROS(now()) + -CAST(3600000000 AS BIGINT))"
+    assert _span(f"started > {trinos}", "Europe/Berlin") == Span(since_us=noon - hour)
     for other in (
         "started >= rows",
         "NOT started < now()",
@@ -225,6 +232,37 @@ def test_folded_times_are_what_a_clock_says(now, number, unit, zone):
     assert found in (ALL, Span(since_us=max(0, _us(wanted.isoformat(" ")))))
     if zone == "UTC" and wanted.year >= 1970:
         assert found != ALL or wanted == datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_trinos_times_bound_the_files_too(acc, zone):
+    """As the gateway's worker has them: constants of the statement, in the client's zone."""
+    where = {"catalog": "system", "schema": "runtime", "time_zone": zone}
+    client = Client(**where, user="ann", now=datetime.now(UTC))
+    sql = (
+        "SELECT id FROM query_log WHERE started > current_timestamp - interval '36' hour"
+        " AND started <= date_add('minute', 1, now()) ORDER BY id"
+    )
+    text = acc.queries.read(sql, "trino", client).bare
+    found = acc.query(text)
+    assert [one["id"] for one in found.arrow().to_pylist()] == ["q3", "q4", "q5", "q6", "q7", "q8"]
+    assert (found.metrics.files_read, found.metrics.fallback) == (2, None)
+
+
+def test_rows_may_be_computed_with(acc):
+    sql = (
+        f"SELECT elapsed_ms / 1000 AS s, bytes_read / 1024 / 1024.0 AS m FROM {LOG} WHERE id = 'q1'"
+    )
+    assert rows(acc, sql) == [{"s": None, "m": 10 / 1024 / 1024}]
+    assert acc.plan(sql.replace("/ 1000", "/ 0"))[0].refused().code == "may_raise"
+
+
+def test_an_unknown_column_is_told_at_once(acc):
+    tables = LakeTables(acc.services.lake, acc.config.catalog_name)
+    check(acc.queries.read(f"SELECT elapsed_ms FROM {LOG}", "spark"), tables)
+    with pytest.raises(UnknownColumnError) as raised:
+        check(acc.queries.read(f"SELECT elapsd_ms FROM {LOG}", "spark"), tables)
+    assert "elapsed_ms" in raised.value.suggestions
 
 
 def test_every_column_has_a_type():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,14 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import accelerator
 from accelerator import Accelerator
 from accelerator.builds import tiers
 from accelerator.builds.tiers import MANY, worth_merging
 from accelerator.errors import EngineError
 from accelerator.store import local_path
-from tests.accelerator.refresh.test_refresh import CUBE, acc, append, refreshed
+from tests.accelerator.refresh.followed_lake import CUBE, append, fill, refreshed
+from tests.support.pristine import Pristine
 
-__all__ = ["acc"]
+
+@pytest.fixture
+def acc(pristine: Pristine, no_java: None) -> Iterator[Accelerator]:
+    with accelerator.open(pristine.lake(fill), refresh_poll_s=0.05) as session:
+        yield session
+        assert not session.spark_started
+
 
 SQL = "SELECT g, count(*) AS n, sum(k) AS s FROM d.f GROUP BY g ORDER BY g"
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+import accelerator
 from accelerator import Accelerator
 from accelerator.builds import publishing
 from accelerator.errors import BuildError
-from tests.accelerator.refresh.test_refresh import CUBE, acc, age, append, key, refreshed, shown
+from tests.accelerator.refresh.followed_lake import CUBE, age, append, fill, key, refreshed, shown
+from tests.support.pristine import Pristine
 
-__all__ = ["acc"]
+
+@pytest.fixture
+def acc(pristine: Pristine, no_java: None) -> Iterator[Accelerator]:
+    with accelerator.open(pristine.lake(fill), refresh_poll_s=0.05) as session:
+        yield session
+        assert not session.spark_started
 
 
 class Published:
