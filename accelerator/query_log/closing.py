@@ -12,7 +12,6 @@ import logging
 from typing import Protocol
 
 from accelerator.errors import UNFIT, AcceleratorError
-from accelerator.query_log.merging import crowd
 from accelerator.runner.claims import Claims
 from accelerator.store.files import Files
 
@@ -45,6 +44,8 @@ def tidy_crowd(files: Files, tidy: Tidy, *, now_us: int) -> bool:
 
     `now_us` is Unix time in microseconds.
     """
+    from accelerator.query_log.merging import crowd  # imports parts of Arrow
+
     try:
         if crowd(files, now_us=now_us, age_us=_AGE_US) < CROWD:
             return False
