@@ -10,7 +10,7 @@ import pytest
 
 from accelerator.errors import StoreError
 from accelerator.query_log import closing, merging
-from accelerator.query_log.closing import CROWD, KEY, looks, tidy_crowd
+from accelerator.query_log.closing import KEY, looks, tidy_crowd
 from accelerator.query_log.merging import crowd
 from accelerator.query_log.paths import FOLDER, log_file
 from accelerator.query_log.reader import look
@@ -60,8 +60,13 @@ class Store:
         assert Uses(self.files, list).known().of_cube("c", 0).hits == self.asked
 
 
+CROWD = 12
+"""Few, so that tests are quick."""
+
+
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(closing, "CROWD", CROWD)
     return Store(tmp_path)
 
 
@@ -74,7 +79,6 @@ def _tidy(store):
 
 def test_one_shots_keep_the_files_few(store, monkeypatch):
     """However many there were, and though each of them lives for one statement."""
-    monkeypatch.setattr(closing, "CROWD", 12)
     monkeypatch.setattr(closing, "_READ_MAX", 12)
     monkeypatch.setattr(closing, "_LOOKS", 2)
     counts = []
@@ -89,7 +93,8 @@ def test_one_shots_keep_the_files_few(store, monkeypatch):
     assert Claims(store.files).known_keys() == (KEY,)
 
 
-def test_few_or_young_files_are_left_alone(store):
+def test_few_or_young_files_are_left_alone(store, monkeypatch):
+    monkeypatch.setattr(closing, "looks", lambda _process: False)
     for _ in range(CROWD - 1):
         store.one_shot()
     store.pass_(2 * MINUTE_US)
@@ -120,8 +125,8 @@ def test_what_was_merged_lately_is_no_crowd(store, monkeypatch):
 
 def test_one_at_a_time_and_few_files(store, monkeypatch):
     monkeypatch.setattr(closing, "looks", lambda _process: False)
-    monkeypatch.setattr(closing, "_READ_MAX", 20)
-    for _ in range(CROWD + 30):
+    monkeypatch.setattr(closing, "_READ_MAX", 10)
+    for _ in range(CROWD + 3):
         store.one_shot()
     store.pass_(2 * MINUTE_US)
     store.one_shot()
@@ -138,7 +143,7 @@ def test_one_at_a_time_and_few_files(store, monkeypatch):
     assert not _tidy(store) and reads == []
     held.end({"began_ms": 1})
     assert _tidy(store)
-    assert len(set(reads)) == 20
+    assert len(set(reads)) == 10
     assert other.seen(KEY).last == {"began_ms": 1}, "a service's own last run stays"
     store.check()
 

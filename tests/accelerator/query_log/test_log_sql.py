@@ -250,9 +250,7 @@ def test_trinos_times_bound_the_files_too(acc, zone):
 
 
 def test_rows_may_be_computed_with(acc):
-    sql = (
-        f"SELECT elapsed_ms / 1000 AS s, bytes_read / 1024 / 1024 AS m FROM {LOG} WHERE id = 'q1'"
-    )
+    sql = f"SELECT elapsed_ms / 1000 AS s, bytes_read / 1024 / 1024 AS m FROM {LOG} WHERE id = 'q1'"
     found = acc.query(sql)
     assert found.arrow().to_pylist() == [{"s": None, "m": 10 / 1024 / 1024}]
     assert found.metrics.fallback is None
