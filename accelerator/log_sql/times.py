@@ -21,6 +21,8 @@ _MICROSECOND = timedelta(microseconds=1)
 _UNITS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 _NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
 _MICROS_DIGITS = 15
+_PLAIN = frozenset({"this", "db", "catalog", "alias"})
+_HIDING = frozenset({"SEMI", "ANTI"})
 _FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.GT: exp.LT,
     exp.GTE: exp.LTE,
@@ -52,13 +54,16 @@ def with_now(tree: exp.Expression, now: datetime, zone: str | None) -> exp.Expre
 def span_of(table: exp.Table, column: str, zone: str | None) -> Span:
     """The times of the table's rows that count, by the WHERE of the SELECT in whose FROM it is.
 
-    Each of its comparisons fails for NULL, so that a join's kind doesn't matter.
+    Each of its comparisons fails for NULL, so that a join's kind doesn't matter, but for those that
+    hide the table's columns: there a bare name is another table's.
     """
     above = table.parent
     select = above.parent if isinstance(above, (exp.From, exp.Join)) else None
     where = select.args.get("where") if isinstance(select, exp.Select) else None
     found = ALL
-    if where is None or table.args.get("sample"):
+    if where is None or not _PLAIN.issuperset(k for k, value in table.args.items() if value):
+        return found
+    if str(above.args.get("kind") or "").upper() in _HIDING:
         return found
     name = table.alias_or_name.lower()
     for one in _conjuncts(where.this):

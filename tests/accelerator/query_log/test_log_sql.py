@@ -89,6 +89,12 @@ def test_joins_of_it_with_itself_and_selects_over_selects(acc):
         f" FROM {LOG} GROUP BY user) SELECT ann.id, n.n, ann.cubes FROM ann JOIN n"
         " ON ann.user = n.user WHERE ann.process = 'gateway' ORDER BY ann.id",
     ) == [{"id": one, "n": 6, "cubes": ["c"]} for one in ("q0", "q3", "q6")]
+    sql = (
+        f"SELECT a.id FROM {LOG} a LEFT ANTI JOIN {LOG} b ON a.user = b.user AND b.id = 'q0'"
+        " WHERE started > now() - INTERVAL 1 HOUR ORDER BY a.id"
+    )
+    plan, _ = acc.plan(sql)
+    assert plan.refused() is not None or rows(acc, sql) == [{"id": "q7"}]
     found = acc.query(
         f"SELECT a.id, b.cubes AS c FROM {LOG} a LEFT JOIN {LOG} b ON a.id = b.id"
         " AND b.user = 'ann' WHERE a.id IN ('q0', 'q1')"
@@ -215,6 +221,15 @@ def test_spans_of_predicates():
         "started > 'yesterday'",
     ):
         assert _span(other) == ALL, other
+    for source in (
+        f"(SELECT now() AS started, 1 AS k) x LEFT ANTI JOIN {LOG} q ON x.k = q.rows",
+        f"(SELECT now() AS started, 1 AS k) x LEFT SEMI JOIN {LOG} q ON x.k = q.rows",
+        f"{LOG} TABLESAMPLE (1 PERCENT) q",
+    ):
+        assert _span("started > now()", source=source) == ALL, source
+    for kind in ("LEFT", "RIGHT", "FULL", "INNER", "CROSS"):
+        joined = f"(SELECT 1 AS k) x {kind} JOIN {LOG} q" + (" ON true" if kind != "CROSS" else "")
+        assert _span("started > now()", source=joined) == Span(since_us=noon), kind
 
 
 @given(
