@@ -58,9 +58,10 @@ def span_of(table: exp.Table, column: str, zone: str | None) -> Span:
     hide the table's columns: there a bare name is another table's.
     """
     above = table.parent
-    select = above.parent if isinstance(above, (exp.From, exp.Join)) else None
-    where = select.args.get("where") if isinstance(select, exp.Select) else None
     found = ALL
+    if not isinstance(above, (exp.From, exp.Join)) or not isinstance(above.parent, exp.Select):
+        return found
+    where = above.parent.args.get("where")
     if where is None or not _PLAIN.issuperset(k for k, value in table.args.items() if value):
         return found
     if str(above.args.get("kind") or "").upper() in _HIDING:
