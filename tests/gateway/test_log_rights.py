@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 import accelerator
 from accelerator.gateway.access.access import Access
 from accelerator.gateway.access.check import check
 from accelerator.gateway.access.errors import AccessDeniedError
+from accelerator.gateway.trino import kinds
+from accelerator.gateway.workers.asking import Job
 from accelerator.statements.grammar import parse_statement
 from tests.gateway.support import made_warehouse
 
@@ -38,3 +42,20 @@ def test_the_query_log_is_nobodys_table(acc):
     ):
         with pytest.raises(AccessDeniedError):
             _checked(acc, sql, Access())
+
+
+@pytest.mark.parametrize("said", [{}, {"log_of": 7}, {"log_of": ["ann"]}])
+def test_a_job_that_does_not_say_whose_rows_it_may_see_is_none(said):
+    """Else a gateway of another release would show everybody's."""
+    given = {
+        "kind": "Run",
+        "request": {"sql": "SELECT 1", "placed": True},
+        "client": asdict(kinds.ClientSession(user="ann")) | {"capabilities": []},
+        "access": Access().to_json(),
+        "timeout_s": 0.0,
+        "accelerate": True,
+        "facts": {"session": [], "roles": []},
+    }
+    assert Job.from_dict(given | {"log_of": "ann"}).log_of == "ann"
+    with pytest.raises((LookupError, ValueError)):
+        Job.from_dict(given | said)
