@@ -18,6 +18,7 @@ from accelerator.plans import (
     ConstantsPlan,
     CoverPlan,
     FilesPlan,
+    LogPlan,
     MergedPlan,
     NestedPlan,
     PartialPlan,
@@ -145,6 +146,13 @@ class Execution:
 
         return run_files(plan, self._services.duckdb, tag), None
 
+    def _log_rows(self, plan: LogPlan, tag: str, _known: Known) -> Answer:
+        from accelerator.log_sql.query import run_log
+
+        services = self._services
+        services.log.unwritten()  # what this process has asked is written first
+        return run_log(plan, services.store.files, services.duckdb, tag), None
+
     def _constant_row(self, plan: ConstantsPlan, tag: str, _known: Known) -> Answer:
         from accelerator.constant_query import run_constants
 
@@ -187,6 +195,7 @@ _HERE: dict[type[Plan], Callable[[Execution, Any, str, Known], Answer]] = {
     CoverPlan: Execution._cover_rows,
     RowsPlan: Execution._sorted_rows,
     FilesPlan: Execution._files_rows,
+    LogPlan: Execution._log_rows,
     ConstantsPlan: Execution._constant_row,
     NestedPlan: Execution._nested_rows,
     MergedPlan: Execution._merged_rows,

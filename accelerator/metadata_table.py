@@ -59,11 +59,11 @@ def with_views(sql: str, engine: SparkEngine, pin: Pin, zone: str | None) -> Ite
     text = sql
     found = [table for table in tree.find_all(exp.Table) if is_table(table)]
     with ExitStack() as views:
-        for table in sorted(found, key=_start, reverse=True):
+        for table in sorted(found, key=start_of, reverse=True):
             name = f"acc_{uuid.uuid4().hex}"
             _frame(_pinned(table, pin, zone), sql, tree, engine).createOrReplaceTempView(name)
             views.callback(engine.session.catalog.dropTempView, name)
-            text = _replaced(text, table, name)
+            text = replaced(text, table, name)
         yield text
 
 
@@ -80,7 +80,7 @@ def _frame(pinned: PinnedTable, sql: str, tree: exp.Expression, engine: SparkEng
     from accelerator.iceberg.file_metadata import PLAIN, nested  # imports Arrow's compute
 
     table, session = pinned.file_table(), engine.session
-    everything = _needs_everything(tree) or session.conf.get(_REGEX, "false").lower() == "true"
+    everything = needs_everything(tree) or session.conf.get(_REGEX, "false").lower() == "true"
     text = None if everything else sql.lower().replace("``", "`")
     # A name for the rows to be counted by, if the query has none.
     used = {n: text is None or n == "content" or _names(text, n) for n in PLAIN}
@@ -94,7 +94,7 @@ def _frame(pinned: PinnedTable, sql: str, tree: exp.Expression, engine: SparkEng
     return session.createDataFrame(rows, ddl).selectExpr(*items)
 
 
-def _needs_everything(tree: exp.Expression) -> bool:
+def needs_everything(tree: exp.Expression) -> bool:
     """Whether the query may use a column that it doesn't name."""
     if any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)):
         return True
@@ -138,14 +138,15 @@ def _pinned(table: exp.Table, pin: Pin, zone: str | None) -> PinnedTable:
     return pinned
 
 
-def _start(table: exp.Table) -> int:
+def start_of(table: exp.Table) -> int:
+    """Where the table's name begins in the text that was parsed."""
     start = table.parts[0].meta.get("start")
     if start is None:
         raise StatementError("the parser doesn't say where the table's name stands", hint=_HINT)
     return int(start)
 
 
-def _replaced(sql: str, table: exp.Table, view: str) -> str:
+def replaced(sql: str, table: exp.Table, view: str) -> str:
     """The text with the name, and the state behind it, replaced by the view under its alias."""
     end = int(table.parts[-1].meta["end"]) + 1
     if table.args.get("version") is not None:
@@ -155,4 +156,4 @@ def _replaced(sql: str, table: exp.Table, view: str) -> str:
         end = state.end()
     named = bool(table.alias or table.args.get("sample"))
     alias = "" if named else f" AS {quote(table.name, 'spark')}"
-    return f"{sql[: _start(table)]}{view}{alias}{sql[end:]}"
+    return f"{sql[: start_of(table)]}{view}{alias}{sql[end:]}"

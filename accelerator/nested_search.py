@@ -90,13 +90,13 @@ def plan_nested(
         answers = Answers({name: answer_of(plan.block) for name, plan in plans.items()})
         block = bind_above(split.outer, answers, zone)
         if block.rows and block.limit is not None and not block.order:
-            _check_unsorted(split.inner.values())
+            check_unsorted(split.inner.values())
         return _over(block, plans, tried)
     except DeclinedError as error:
         return PlainPlan(error.declined, tried)
 
 
-def _check_unsorted(selects: Iterable[exp.Expression]) -> None:
+def check_unsorted(selects: Iterable[exp.Expression]) -> None:
     """DeclinedError where Spark may give the first of sorted rows, though it needn't."""
     orders = (order for select in selects for order in select.find_all(exp.Order))
     if any(isinstance(order.parent, exp.Query) for order in orders):

@@ -34,10 +34,11 @@ from accelerator.execution import Execution
 from accelerator.failures import declined_for
 from accelerator.guards import Guards
 from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
+from accelerator.log_sql import table as log_table
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.planned import tell
-from accelerator.plans import FilesPlan, PlainPlan, Plan
+from accelerator.plans import PlainPlan, Plan
 from accelerator.result import Result
 from accelerator.statements.kinds import ExplainAnalyze, Other, Query, Statement
 from accelerator.statements.text import first_word
@@ -165,8 +166,8 @@ class Queries:
         """A lazy DataFrame; what it reads stays as long as it, or one derived from it, may be."""
         self.check(statement)
         services, session = self.services, self.services.engine.session
-        if metadata_table.is_named(statement.bare):
-            with self._metadata_views(statement.bare) as text:
+        if self._names_own(statement.bare):
+            with self._own_views(statement.bare) as text:
                 return session.sql(text)
         if self._is_plain(statement):
             return session.sql(statement.bare)
@@ -212,8 +213,8 @@ class Queries:
     ) -> tuple[Plan, bool]:
         failures = self.services.failures
         try:
-            if metadata_table.is_named(sql):
-                return self._files_plan(sql), False
+            if self._names_own(sql):
+                return self._own_plan(sql), False
             plan, cached = self._planner.plan(sql, only=only, by_spark=by_spark, whole=whole)
         except (CancelledError, SparkElsewhereError):  # of a job that decodes manifests
             raise
@@ -229,13 +230,25 @@ class Queries:
             failures.count("manifest_job_failed", EngineError(decoding.failed, hint=_JOB_HINT))
         return plan, cached
 
-    def _files_plan(self, sql: str) -> FilesPlan | PlainPlan:
-        if self.services.config.engine == "spark":
-            return PlainPlan(Declined("engine_unavailable", "The setting `engine` is spark."))
-        from accelerator.metadata_query import plan_files  # imports Arrow's compute
+    def _names_log(self, sql: str) -> bool:
+        return log_table.is_named(sql, self.services.lake.catalogs)
 
+    def _names_own(self, sql: str) -> bool:
+        """Whether it may name a table that is ours: of a table's files, or the query log."""
+        return metadata_table.is_named(sql) or self._names_log(sql)
+
+    def _own_plan(self, sql: str) -> Plan:
+        services = self.services
+        if services.config.engine == "spark":
+            return PlainPlan(Declined("engine_unavailable", "The setting `engine` is spark."))
         try:
-            return plan_files(sql, self.services.lake.pin(), self.services.context.settings())
+            if self._names_log(sql):
+                from accelerator.log_sql.query import plan_log  # imports Arrow's compute
+
+                return plan_log(sql, services.context.settings())
+            from accelerator.metadata_query import plan_files
+
+            return plan_files(sql, services.lake.pin(), services.context.settings())
         except DeclinedError as error:
             return PlainPlan(error.declined)
         except SqlglotError as error:
@@ -340,10 +353,25 @@ class Queries:
         """Spark's answer; where it names tables of files, over views of their manifests."""
         self.check(statement)
         sql = statement.bare
-        if not metadata_table.is_named(sql):
+        if not self._names_own(sql):
             return self.plain(sql, metrics, plan)
-        with self._metadata_views(sql) as text:
+        with self._own_views(sql) as text:
             return self.plain(text, metrics, plan)
+
+    @contextmanager
+    def _own_views(self, sql: str) -> Iterator[str]:
+        """The text with views in place of tables that are ours."""
+        with ExitStack() as views:
+            if self._names_log(sql):
+                from accelerator.log_sql.query import with_views
+
+                services = self.services
+                services.log.unwritten()
+                files, settings = services.store.files, services.context.settings()
+                sql = views.enter_context(with_views(sql, services.engine, files, settings))
+            if metadata_table.is_named(sql):
+                sql = views.enter_context(self._metadata_views(sql))
+            yield sql
 
     @contextmanager
     def _metadata_views(self, sql: str) -> Iterator[str]:

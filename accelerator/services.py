@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from accelerator.indexing.probing import Indexes
     from accelerator.query_log.uses import Uses
     from accelerator.relate.dimensions import Dimensions
+    from accelerator.runner.runs import Every
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,14 @@ class Services:
         from accelerator.query_log.uses import Uses  # imports Arrow's compute module
 
         return Uses(self.store.files, self.log.unwritten)
+
+    @cached_property
+    def refreshes(self) -> Every:
+        """What was run of refreshes, and what runs, by all processes."""
+        from accelerator.runner.claims import Claims
+        from accelerator.runner.runs import REFRESH, Every
+
+        return Every(Claims(self.store.files), REFRESH)
 
     @cached_property
     def choice(self) -> EngineChoice:

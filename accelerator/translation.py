@@ -6,13 +6,14 @@ Names of a client's statement are completed here, so that none of a session's se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from accelerator.context import SessionContext
 from accelerator.errors import AcceleratorError, ConfigError, UnknownTableError, UntranslatedError
 from accelerator.iceberg import Lake
+from accelerator.log_sql import table as log_table
 from accelerator.recent import Recent, by_text
 from accelerator.statements.forms import FORM_OF
 from accelerator.statements.grammar import parse_statement
@@ -121,7 +122,8 @@ class Translation:
         if found is not None:
             return found
         asked, columns = self._columns()
-        found = translated_for(client, sql, dialect, columns, self._lake.catalogs)
+        catalogs = self._catalogs(sql, client)
+        found = translated_for(client, sql, dialect, columns, catalogs)
         odd = [one for one in found.tables if is_odd(one)]
         for one in odd:
             self.check_known(one, views=True)
@@ -153,7 +155,7 @@ class Translation:
         made = translated_shape(
             shape,
             kept.translated,
-            lambda sql: translated_for(client, sql, TRINO, columns, self._lake.catalogs),
+            lambda sql: translated_for(client, sql, TRINO, columns, self._catalogs(sql, client)),
         )
         if made is not None and asked == kept.rests:
             self._forms.put((shape.key, place), made.free)
@@ -166,6 +168,13 @@ class Translation:
             return True
         _, columns = self._columns()
         return all(columns(parts) == known for parts, known in rests.items())
+
+    def _catalogs(self, sql: str, client: Client) -> Collection[str]:
+        """Those in which a statement's tables may be; one of our own only where it's asked for."""
+        known = self._lake.catalogs
+        named = log_table.may_name(f"{client.catalog}.{sql}")
+        own = named and log_table.CATALOG not in known
+        return [*known, log_table.CATALOG] if own else known
 
     def check_known(self, full: TableName, *, views: bool) -> None:
         """UnknownTableError where the lake has no table of that full name, with `views` no view."""
@@ -195,6 +204,8 @@ class Translation:
             return found
 
         def told(parts: tuple[str, ...]) -> Mapping[str, str] | None:
+            if log_table.is_log(parts, self._lake.catalogs):
+                return log_table.TYPES
             if self._context.is_temporary(parts):
                 return None
             try:

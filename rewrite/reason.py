@@ -48,6 +48,8 @@ REASONS: dict[str, str] = {
     "metadata_one_table": "Only a table that stands alone is answered from its manifests.",
     "metadata_unavailable": "A table's metadata couldn't be read by the layer.",
     "name_ambiguous": "A name could mean an output or an input column.",
+    "log_alone": "The query log is answered in process beside nothing but itself.",
+    "log_cut": "The query log has more rows than one query reads: the newest were read.",
     "limit_unordered": "LIMIT has no ORDER BY of its own, and a SELECT below it has one.",
     "no_aggregate": "The statement has neither aggregates nor GROUP BY, nor is it of one table.",
     "not_a_query": "The statement is no SELECT.",

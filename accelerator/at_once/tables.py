@@ -12,6 +12,7 @@ from accelerator.at_once.names import is_absent, nearest
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import Lake
 from accelerator.iceberg.schema import names_of
+from accelerator.log_sql import table as log_table
 from rewrite.unknown import Known
 
 
@@ -25,6 +26,8 @@ class LakeTables:
 
     def known(self, parts: tuple[str, ...]) -> Known | None:
         """The table or view of that name; None where there is none, or it can't be read."""
+        if log_table.is_log(parts, self._lake.catalogs):
+            return Known(tuple(log_table.TYPES), frozenset(log_table.TYPES))
         with suppress(AcceleratorError):
             pinned = self._pin.pinned(parts)
             if pinned is not None:
@@ -38,6 +41,8 @@ class LakeTables:
 
     def is_absent(self, parts: tuple[str, ...]) -> bool:
         """Whether surely neither table nor view is found under that name, by any rule."""
+        if log_table.is_log(parts, self._lake.catalogs):
+            return False
         full = self._lake.resolve(parts)
         with suppress(AcceleratorError):
             return is_absent(parts, full, self._is_absent)

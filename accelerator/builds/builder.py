@@ -32,6 +32,7 @@ from accelerator.builds.segment_records import (
     built_segment,
     merged_segment,
 )
+from accelerator.builds.tiers import worth_merging
 from accelerator.config import Config
 from accelerator.context import refusal
 from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
@@ -298,15 +299,32 @@ class Builder:
             return None
         return found if found.size_bytes <= most else None
 
-    def compact(self, record: CubeRecord, *, tag: str = "") -> Built:
-        """Merges all up-to-date segments to one, without reading a data file."""
-        with self._store.reading():
-            return self._compact(record, tag)
+    def compact(self, record: CubeRecord, *, tag: str = "", small: bool = False) -> Built:
+        """Merges all up-to-date segments to one, without reading a data file.
 
-    def _compact(self, record: CubeRecord, tag: str) -> Built:
-        target = self.target(record)
-        self._repair(target, contents=True)  # merged, altered ones would look sound
-        segments = self.coverage(target, exactly=True).segments
+        With `small` those alone of which there are many of one size, and smaller ones (`tiers.py`).
+        """
+        with self._store.reading():
+            target = self.target(record)
+            if not small:
+                return self._compact(target, tag, list)
+            found = worth_merging(self.coverage(target, exactly=True).segments)
+            return self._compact(target, tag, worth_merging) if found else Built(record.name)
+
+    def _compact(
+        self,
+        target: Target,
+        tag: str,
+        chosen: Callable[[Sequence[SegmentRecord]], Sequence[SegmentRecord]],
+    ) -> Built:
+        record = target.record
+        while True:  # altered ones, merged, would look sound
+            self._repair(target)
+            segments = chosen(self.coverage(target, exactly=True).segments)
+            broken = broken_segments(self._store, segments, contents=True)
+            if not broken:
+                break
+            self._store.remove_segments(record.table_uuid, broken)
         if len(segments) < 2:
             return Built(record.name)
         with OpenJob(self._store, record) as open_job:
@@ -328,15 +346,10 @@ class Builder:
             self._store.remove_segments(table_uuid, broken)
         return broken
 
-    def _repair(self, target: Target, *, contents: bool = False) -> None:
-        """Forgets segments whose artifact is gone or cut, merged ones before their inputs.
-
-        `contents`: altered ones too, whose artifacts are read for that.
-        """
+    def _repair(self, target: Target) -> None:
+        """Forgets segments whose artifact is gone or cut, merged ones before their inputs."""
         table = target.record.table_uuid
-        while broken := broken_segments(
-            self._store, self.coverage(target).segments, contents=contents
-        ):
+        while broken := broken_segments(self._store, self.coverage(target).segments):
             self._store.remove_segments(table, broken)
 
     def _merge(

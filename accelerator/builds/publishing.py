@@ -57,11 +57,17 @@ def refresh(services: Services, name: str) -> None:
     record = services.store.registry().cubes.get(name)
     if record is None or record.published is None:
         return
-    found = services.lake.pin().pinned(tuple(record.published.split(".")))
-    target = services.builder.target(record)
-    snapshot = str(target.pinned[0].facts.snapshot_id)
-    if found is None or found.properties.get(_SNAPSHOT) != snapshot:
+    if is_behind(services, record, services.builder.target(record)):
         publish(services, record, None)
+
+
+def is_behind(services: Services, record: CubeRecord, target: Target) -> bool:
+    """Whether it's published, and its table is of another snapshot, or gone. CatalogError."""
+    if record.published is None:
+        return False
+    found = services.lake.pin().pinned(tuple(record.published.split(".")))
+    snapshot = str(target.pinned[0].facts.snapshot_id)
+    return found is None or found.properties.get(_SNAPSHOT) != snapshot
 
 
 def drop_published(services: Services, record: CubeRecord) -> None:

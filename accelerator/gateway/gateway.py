@@ -68,6 +68,7 @@ _NO_POLICY = Policy.none()
 _EXPLAINED_MS = 100.0
 """How a statement that took longer was answered is asked for at once: the worker may forget it."""
 _EXPLAINED_AT_ONCE = 4
+_FLUSH_S = 2.0
 _READ_S = 20.0
 """The last page of a statement may be asked for again for so long."""
 _NO_HEADERS: Mapping[str, str] = {}
@@ -424,6 +425,8 @@ class Gateway:
             figures.began, figures.state, figures.activity = time.time(), "PLANNING", ""
             key = await self.answering.key(statement, asked, wishes, self.rights(statement))
             job = partial(self._job, statement, asked, wishes)
+            if self.log is not None and _asks_for_log(asked):
+                await asyncio.to_thread(self.log.flush, _FLUSH_S)
             async with aclosing(self.answering.frames(statement, asked, key, job)) as frames:
                 async for frame in frames:
                     figures.state = "RUNNING"
@@ -510,6 +513,7 @@ class Gateway:
             "request": asdict(asked),
             "client": given,
             "access": self.rights(statement).to_json(),
+            "log_of": self._seen_of(statement),
             "timeout_s": wishes.timeout_s,
             "accelerate": wishes.accelerate,
             "facts": {
@@ -534,14 +538,20 @@ class Gateway:
             "node_groups": [],
         }
 
+    def _seen_of(self, statement: Statement) -> str | None:
+        """Whose statements the statement may be told of; None: everybody's.
+
+        Where there are users and no policy nobody has said that one may see another's.
+        """
+        alone = self.users is not None and self._policy is None
+        everybody = self.rights(statement).may("metrics", GATEWAY) and not alone
+        return None if everybody else statement.user.name
+
     def _runtime(self, statement: Statement, asked: Request) -> list[dict[str, Any]]:
         """The newest statements, for `system.runtime.queries`, of which the user may know."""
         if not isinstance(asked, kinds.Run) or "runtime" not in asked.sql.lower():
             return []
-        user = statement.user
-        of = None if self.rights(statement).may("metrics", GATEWAY) else user.name
-        if self.users is not None and self._policy is None:
-            of = user.name
+        of = self._seen_of(statement)
         return [
             {
                 "query_id": one.id,
@@ -558,6 +568,12 @@ class Gateway:
             }
             for one in self.history.newest()(Wanted(of=of, limit=SHOWN_MAX))
         ]
+
+
+def _asks_for_log(asked: Request) -> bool:
+    """Whether it may read the query log, into which what has ended is written first."""
+    sql = asked.sql.lower() if isinstance(asked, kinds.Run | kinds.Explain) else ""
+    return "query_log" in sql or "queries" in sql
 
 
 def _in_one_line(found: dict[str, Any]) -> str:

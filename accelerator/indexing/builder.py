@@ -30,6 +30,7 @@ from accelerator.errors import (
 from accelerator.iceberg import Lake, LiveFile, Pin, PinnedTable
 from accelerator.indexing import records
 from accelerator.indexing.in_process import index_here
+from accelerator.indexing.repair import without_lost
 from accelerator.indexing.shuffled import look
 from accelerator.indexing.work import Answer, FileWork, Indexed, Source, Wanted, index_files
 from accelerator.progress import Progress, SilentProgress
@@ -288,6 +289,7 @@ class IndexBuilder:
             targets = [self.target(record) for record in wanted]
             for target in targets:
                 loop.pin((target.pinned, *(() if target.path is None else target.path.dimensions)))
+                self._repair(target.record)
             due = {t.record.id: self.due(t) for t in targets}
             opened = frozenset[FileKey]().union(*(one.files for one in due.values()))
             live = targets[0].pinned.live_files() if targets else ()
@@ -322,6 +324,12 @@ class IndexBuilder:
                 f"{wanted[0].name} isn't built in this session: {extended} may filter or mask rows",
                 hint="if it does neither, name it in trusted_extensions",
             )
+
+    def _repair(self, record: IndexRecord) -> None:
+        """Forgets what is lost of the index, which is lacking then."""
+        if without_lost(self._store, record)[0]:
+            with OpenJob(self._store, record) as open_job:
+                open_job.commit(lambda: without_lost(self._store, record))
 
     def _merge(self, target: Target) -> None:
         """Makes few bundles of the many that small builds have left.

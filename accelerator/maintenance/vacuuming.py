@@ -20,8 +20,9 @@ from accelerator.indexing.statements import end_left
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
-from accelerator.refresh.artifacts import COMPACT, REFRESH
+from accelerator.refresh.artifacts import COMPACT
 from accelerator.runner.claims import Claims
+from accelerator.runner.runs import REFRESH
 from accelerator.store import Report, Retention, SegmentRecord
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from accelerator.plans.composed import ComposedPlan, Input, MergedPlan, NestedPl
 from accelerator.plans.constants import ConstantsPlan
 from accelerator.plans.cover import CoverPlan
 from accelerator.plans.files import FilesPlan
+from accelerator.plans.log import LogPlan
 from accelerator.plans.node import Doubt, Leaf, Plan
 from accelerator.plans.plain import PlainPlan
 from accelerator.plans.rows import RowsPlan
@@ -26,6 +27,7 @@ __all__ = [
     "FilesPlan",
     "Input",
     "Leaf",
+    "LogPlan",
     "MergedPlan",
     "NestedPlan",
     "PartialPlan",

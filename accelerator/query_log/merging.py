@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from accelerator.query_log.paths import FOLDER, MERGED, LogFile, day_of, log_fil
 from accelerator.query_log.record import ROWS_MAX
 from accelerator.store.files import Files
 
-_AGE_US = 3_600_000_000
+AGE_US = 3_600_000_000
 """Files are left alone until the storage has had them for so long."""
 _GRACE_US = 600_000_000
 """What was merged is deleted once the merged file stands for so long."""
@@ -76,30 +76,64 @@ class _Known:
     parts: frozenset[str]
 
 
-def merge(files: Files, *, now_us: int, files_max: int = 1000) -> Merged:
-    """One round over at most so many files, the oldest days first; StoreError as of the store.
+def merge(files: Files, *, now_us: int, files_max: int = 1000, age_us: int = AGE_US) -> Merged:
+    """One round that reads at most so many files, the oldest days first.
 
     Ages are told by the storage's times, counted from its newest file where the clock here is
-    ahead of that. What is damaged, or a later release's, stays as it is.
+    ahead of that. Files are left alone until the storage has had them for `age_us`. What is
+    damaged, or a later release's, stays as it is. StoreError as of the store.
     """
     done, left = Merged(), files_max
     days = _by_day(files)
-    now_us = min(now_us, max((one.modified_us for day in days.values() for one in day), default=0))
+    now_us = _by_storage(days, now_us)
     for day, stored in sorted(days.items()):
-        few = 2 if day < day_of(now_us - _AGE_US) else _FEW
-        small = [one for one in stored if one.is_small and one.modified_us <= now_us - _AGE_US]
+        few = 2 if day < day_of(now_us - AGE_US) else _FEW
+        small = [one for one in stored if one.is_small and one.modified_us <= now_us - age_us]
         made = [one for one in stored if one.file.is_merged]
         holders = [one for one in made if any(map(one.may_hold, small))]
         if (len(small) < few and not holders) or left <= 0:
             continue
-        small = small[:left]
-        left -= len(small)
-        large = [one for one in holders if one not in small]
-        known = list(_known(files, [*small, *large]))
+        merged = [one for one in small if one.file.is_merged][:left]
+        known = list(_known(files, [*merged, *(one for one in holders if one not in small)]))
+        plain = [one for one in small if not one.file.is_merged]
+        # Of a file that another one was made of no more is asked.
+        held = {part for one in known if len(one.parts) > 1 for part in one.parts}
+        known += [_Known(one, 0, frozenset({one.file.id})) for one in plain if one.file.id in held]
+        unread = [one for one in plain if one.file.id not in held][: left - len(merged)]
+        left -= len(merged) + len(unread)
+        known += _known(files, unread)
+        known.sort(key=lambda one: one.stored.file.path)
         for group in _groups(_uncovered(files, known, now_us, done)):
             if len(group) >= few:
                 _write(files, group, done)
     return done
+
+
+def crowd(files: Files, *, now_us: int, age_us: int) -> int:
+    """How many small files a round of `merge` would merge or delete, by one listing.
+
+    Of those that a merged file may have been made of lately nothing is to be done yet.
+    """
+    days = _by_day(files)
+    now_us = _by_storage(days, now_us)
+    found = 0
+    for stored in days.values():
+        fresh = [
+            one for one in stored if one.file.is_merged and one.modified_us > now_us - _GRACE_US
+        ]
+        found += sum(
+            one.is_small
+            and not one.file.is_merged
+            and one.modified_us <= now_us - age_us
+            and not any(made.may_hold(one) for made in fresh)
+            for one in stored
+        )
+    return found
+
+
+def _by_storage(days: Mapping[str, Sequence[_Stored]], now_us: int) -> int:
+    """Now; the time of the storage's newest file where the clock is ahead of that."""
+    return min(now_us, max((one.modified_us for day in days.values() for one in day), default=0))
 
 
 def _by_day(files: Files) -> dict[str, list[_Stored]]:

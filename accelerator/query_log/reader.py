@@ -10,8 +10,8 @@ from __future__ import annotations
 import heapq
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pyarrow as pa
@@ -22,7 +22,10 @@ from accelerator.query_log.arrays import array
 from accelerator.query_log.decoding import FILE_BYTES_MAX, DamagedError, NewerError, decoded
 from accelerator.query_log.parts import begins
 from accelerator.query_log.paths import FOLDER, LogFile, day_of, is_day, log_file, micros_of
-from accelerator.query_log.record import TIME_MAX, arrow_schema
+from accelerator.query_log.record import COLUMN_OF, TIME_MAX, arrow_schema
+from accelerator.query_log.span import Span
+from accelerator.query_log.whose import COLUMNS as OWN
+from accelerator.query_log.whose import own, whose
 from accelerator.store.entries import is_draft
 from accelerator.store.files import Files
 
@@ -31,6 +34,7 @@ _LOOKS = 3
 """So often it's begun anew where a file that was listed is gone: its rows may stand in another."""
 BYTES_MAX = 1024**3
 """So much of rows is held at most; older ones are left out."""
+_SORTED = ("started", "id")
 _log = logging.getLogger("accelerator")
 
 
@@ -40,7 +44,8 @@ class Found:
 
     `files` were opened; `skipped` has why others gave nothing: `damaged`, `foreign`, `newer`,
     `unreadable`. `lost` records were never written, by these files' writers. `is_cut`: older rows
-    were left out, since they were too large.
+    were left out, since they were too large, or of `look_at` too many. `bytes` are those of the
+    files that were opened.
     """
 
     rows: pa.Table
@@ -48,6 +53,7 @@ class Found:
     skipped: Mapping[str, int]
     lost: int
     is_cut: bool
+    bytes: int = 0
 
 
 def read(
@@ -70,14 +76,41 @@ def look(
     until: datetime | None = None,
     limit: int = 1000,
 ) -> Found:
-    """As `read`, with what was passed over."""
+    """As `read`, with what was passed over; of the statements that may be seen here (`whose`)."""
     if not 0 <= limit <= LIMIT_MAX:
         raise QueryLogError(
             f"{limit} rows of the query log can't be read", hint=f"give 0 to {LIMIT_MAX:,}"
         )
-    bounds = _micros(since, 0), _micros(until, TIME_MAX + 1)
+    return _looked(
+        files, Span(_micros(since, 0), _micros(until, TIME_MAX + 1)), limit, _Asked(user=whose())
+    )
+
+
+def look_at(
+    files: Files, span: Span, limit: int, columns: Sequence[str], user: str | None = None
+) -> Found:
+    """As `look`, of these columns, in the order of the log's; of that `user`'s statements alone.
+
+    `is_cut` too where there are more than `limit`.
+    """
+    names = {*columns, *_SORTED, *(OWN if user is not None else ())}
+    found = _looked(files, span, limit + 1, _Asked(names, user))
+    more = found.rows.num_rows > limit
+    rows = found.rows.slice(0, limit).select([one for one in COLUMN_OF if one in columns])
+    return replace(found, rows=rows, is_cut=found.is_cut or more)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Columns, by default all, and whose statements, by default everybody's."""
+
+    names: Collection[str] | None = None
+    user: str | None = None
+
+
+def _looked(files: Files, span: Span, limit: int, asked: _Asked) -> Found:
     for _ in range(_LOOKS):
-        looking = _Looking(files, *bounds, limit)
+        looking = _Looking(files, span, limit, asked)
         found = looking.found()
         if not looking.is_gone:
             break
@@ -105,13 +138,13 @@ class _Looking:
     was made of, or beside another of the same.
     """
 
-    def __init__(self, files: Files, since_us: int, until_us: int, limit: int) -> None:
-        self._files, self._since_us, self._until_us = files, since_us, until_us
-        self._limit = limit
+    def __init__(self, files: Files, span: Span, limit: int, asked: _Asked) -> None:
+        self._files, self._since_us, self._until_us = files, span.since_us, span.until_us
+        self._limit, self._asked = limit, asked
         self._skipped: Counter[str] = Counter()
         self._starts: list[int] = []
         self._parts: list[pa.Table] = []
-        self._bytes = self._opened = self._lost = 0
+        self._bytes = self._opened = self._lost = self._bytes_read = 0
         self._taken: set[str] = set()
         self._is_cut = self.is_gone = False
 
@@ -123,7 +156,8 @@ class _Looking:
                     break
                 self._read(file)
         rows = self._sorted()
-        return Found(rows, self._opened, dict(self._skipped), self._lost, self._is_cut)
+        told = self._opened, dict(self._skipped), self._lost, self._is_cut, self._bytes_read
+        return Found(rows, *told)
 
     def _is_full(self, newest_us: int) -> bool:
         """Whether no file that ends by then has a row that is wanted."""
@@ -160,7 +194,8 @@ class _Looking:
             return
         try:
             data = self._files.read_range(file.path, 0, file.bytes)
-            part = decoded(data)
+            self._bytes_read += file.bytes
+            part = decoded(data, self._asked.names)
         except FileNotFoundError:  # a writer has deleted it meanwhile, or merged it
             self.is_gone = True
         except StoreError as error:
@@ -193,6 +228,8 @@ class _Looking:
         first, end = array("count", [least, self._until_us])  # Arrow's own way imports pandas
         inside = pc.and_(pc.greater_equal(starts, first), pc.less(starts, end))
         rows = rows.filter(inside)
+        if self._asked.user is not None:
+            rows = own(rows, self._asked.user)
         if not rows.num_rows:
             return
         for start in rows["started"].cast(pa.int64()).to_pylist():
@@ -208,7 +245,13 @@ class _Looking:
 
     def _sorted(self) -> pa.Table:
         if not self._parts:
-            return arrow_schema().empty_table()
+            return _empty(self._asked.names)
         rows = pa.concat_tables(self._parts)
         order = pc.sort_indices(rows, sort_keys=[("started", "descending"), ("id", "descending")])
         return rows.take(order[: self._limit]).combine_chunks()
+
+
+def _empty(names: Collection[str] | None) -> pa.Table:
+    schema = arrow_schema()
+    chosen = [one for one in schema if names is None or one.name in names]
+    return pa.schema(chosen).empty_table()

@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Callable
 
+from accelerator.query_log.closing import KEY
 from accelerator.runner.runner import Due, Outcome, Reported
 from accelerator.runner.runs import Run, until_s
 
-_KEY = "query-log"
 _SHARE = 0.9
 """Of an interval that is over since another process did it: then it's done again."""
 
@@ -50,7 +50,7 @@ class Tidying:
 
 
 class _Task:
-    key = group = _KEY
+    key = group = KEY
     priority, since, state = 20, 0.0, ""
 
     def __init__(self, service: Tidying) -> None:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from accelerator.errors import StoreError
 from accelerator.query_log.decoding import FILE_BYTES_MAX, DamagedError, NewerError, decoded
 from accelerator.query_log.parts import begins
-from accelerator.query_log.paths import FOLDER, LogFile, log_file
+from accelerator.query_log.paths import FOLDER, LogFile, day_of, log_file
 from accelerator.query_log.record import Record
 from accelerator.store.files import Files
 
@@ -143,7 +143,9 @@ class Uses:
         """Reads what is new, and forgets what is gone."""
         kept, there = self._kept, {one.path: one for one in self._listed()}
         left, later = _READ_MAX, 0
-        for path in sorted(there.keys() - kept.parts.keys(), reverse=True):
+        unknown = there.keys() - kept.parts.keys()
+        # The newest day first; in it merged files, or those that they were made of would be read.
+        for path in sorted(unknown, key=lambda p: _order(there[p]), reverse=True):
             file = there[path]
             if file.id in kept.spans:
                 kept.parts[path] = (file.id,)
@@ -204,6 +206,10 @@ class Uses:
             return None
         parts = begins(found.parts_of(file.id))
         return {part.id: found.rows.slice(row, part.rows) for part, row in parts}
+
+
+def _order(file: LogFile) -> tuple[str, bool, str]:
+    return day_of(file.newest_us), file.is_merged, file.path
 
 
 def _rows_of(records: Sequence[Record]) -> pa.Table:

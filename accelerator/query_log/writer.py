@@ -17,6 +17,7 @@ import uuid
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from accelerator.config import Config
@@ -79,15 +80,24 @@ class Written:
     failure: str | None
 
 
-def tidy(files: Files, limits: Limits, *, now_us: int, files_max: int = 5000) -> None:
+def tidy(
+    files: Files,
+    limits: Limits,
+    *,
+    now_us: int,
+    files_max: int = 5000,
+    age_us: int | None = None,
+) -> None:
     """Deletes what is beyond the bounds and merges at most so many small files.
 
-    StoreError where the store can't be used.
+    They are left alone until the storage has had them for `age_us` microseconds, by default an
+    hour. StoreError where the store can't be used.
     """
-    from accelerator.query_log.merging import merge  # imports parts of Arrow
+    from accelerator.query_log.merging import AGE_US, merge  # imports parts of Arrow
 
     trim(files, days=limits.log_days, bytes_max=limits.log_bytes_max, now_us=now_us)
-    merge(files, now_us=now_us, files_max=files_max)
+    age_us = AGE_US if age_us is None else age_us
+    merge(files, now_us=now_us, files_max=files_max, age_us=age_us)
 
 
 class QueryLog:
@@ -120,7 +130,7 @@ class QueryLog:
         self._writing: list[Record] = []
         self._records = self._files_written = self._failures = 0
         self._failure: str | None = None
-        self._retry_s = self._trim_s = -float("inf")
+        self._retry_s, self._trim_s = -float("inf"), self._clock() + _TRIM_S
         self._wake, self._starting = threading.Event(), threading.Lock()
         self._answered = threading.Condition()
         self._asked = self._done = 0
@@ -229,7 +239,9 @@ class QueryLog:
             with self._answered:
                 self._done = asked
                 self._answered.notify_all()
-        if not closed:
+        if closed:
+            self._tidy_behind()
+        else:
             self._trim()
         return not closed
 
@@ -316,6 +328,17 @@ class QueryLog:
             tidy(self._files, self._limits, now_us=self._now_us(), files_max=_MERGED_MAX)
         except (AcceleratorError, OSError, MemoryError, *UNFIT) as error:
             _log.info("old files of the query log are left: %s", error)
+
+    def _tidy_behind(self) -> None:
+        """What processes have left that lived for no hour, once all of this one's is written."""
+        if not self._files_written or self._is_behind:
+            return
+        from accelerator.query_log.closing import looks, tidy_crowd
+
+        if looks(self._process):
+            now_us = self._now_us()
+            tidied = partial(tidy, self._files, self._limits, now_us=now_us)
+            tidy_crowd(self._files, tidied, now_us=now_us)
 
     def _forked(self) -> None:
         self._begin()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accelerator.builds import publishing
-from accelerator.errors import UNFIT, BuildError
+from accelerator.errors import UNFIT, BuildError, EngineError, StatementError, StoreError
 from accelerator.iceberg import Pin
 from accelerator.refresh import lag, when
 from accelerator.refresh.when import When
 from accelerator.relate.property import relate_columns
 from accelerator.runner.runner import Outcome, Reported
+from accelerator.runner.runs import REFRESH
 from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
 from cubes.definition import from_dict
 from rewrite.dotted import joined, parts_of
@@ -22,8 +24,9 @@ from rewrite.dotted import joined, parts_of
 if TYPE_CHECKING:
     from accelerator.services import Services
 
-REFRESH, COMPACT = "refresh-", "compact-"
-"""What keys of claims begin with, before the id of a cube or an index."""
+COMPACT = "compact-"
+"""What keys of claims of merges begin with, before the id of a cube."""
+_log = logging.getLogger("accelerator")
 _BESIDE = "#new"
 Name = tuple[str, ...]
 FileKey = tuple[str, int]
@@ -31,10 +34,19 @@ FileKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Lacks:
-    """Data files that an artifact lacks, and when the oldest commit of them was, in Unix ms."""
+    """Data files that an artifact lacks, and when the oldest commit of them was, in Unix ms.
+
+    `published`: it lacks none, and the table that it's published as is behind.
+    """
 
     files: frozenset[FileKey] = frozenset()
     behind_ms: int | None = None
+    published: bool = False
+
+    @property
+    def anything(self) -> bool:
+        """Whether a run would find something to do."""
+        return bool(self.files) or self.published
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +105,8 @@ class Artifact:
             missing = services.builder.missing(target)
             built = services.store.table(record.table_uuid).of(record.id) if missing else ()
             keys = frozenset(one.key for one in missing)
-            return Lacks(keys, lag.of_cube(target, missing, built))
+            published = not missing and publishing.is_behind(services, record, target)
+            return Lacks(keys, lag.of_cube(target, missing, built), published)
         found = services.index_builder.target(record)
         due = services.index_builder.due(found)
         return Lacks(frozenset(due.files), lag.of_index(found, due))
@@ -103,7 +116,7 @@ class Artifact:
 
         Where data files fail together, those that can be built are, and the outcome has the error.
         CancelledError once `stop` is set; what was finished stays. BuildError where nothing of what
-        it lacks could be built.
+        it lacks could be built. A cube that lacks nothing more is published again, if it is.
         """
         before = self.lacks(services).files
         told = Told(report)
@@ -123,8 +136,29 @@ class Artifact:
                 hint=f"BUILD {self.kind.upper()} {self.record.name} by hand says more",
             )
         if not after and isinstance(self.record, CubeRecord):
-            publishing.refresh(services, self.record.name)
+            self._merged(services, self.record, stop)
+        try:
+            if not after and isinstance(self.record, CubeRecord):
+                publishing.refresh(services, self.record.name)
+        except (BuildError, EngineError, StatementError) as error:  # what was built stays
+            return Outcome(files, twice, error=error)
         return Outcome(files, twice, more=bool(before & after))
+
+    def _merged(self, services: Services, record: CubeRecord, stop: threading.Event) -> None:
+        """Makes one segment of the many small ones that runs have left, if there are so many.
+
+        A statement opens each of them. What can't be merged stays, and the next run tries again.
+        """
+        if stop.is_set():
+            return
+        with services.cancellation.tracked(ctrl_c=False) as tag:
+            try:
+                made = services.builder.compact(record, tag=tag, small=True)
+            except (BuildError, EngineError, StoreError) as error:
+                _log.warning("segments of %s can't be merged: %s", self.title, error)
+                return
+        if made.segments:
+            _log.info("small segments of %s were merged to %d cells", self.title, made.rows)
 
     def _apart(
         self,

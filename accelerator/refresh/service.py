@@ -161,11 +161,11 @@ class Refresh:
         state = artifact.state(pin)
         version = self.services.store.table(artifact.record.table_uuid).number
         if one.looked != (state, version):
-            was_due = one.looked is not None and (one.lacks is None or bool(one.lacks.files))
+            was_due = one.looked is not None and (one.lacks is None or one.lacks.anything)
             one.lacks = self._lacks(artifact)
             one.looked = (state, version)
             one.since = one.since if was_due else now
-        if one.lacks is not None and not one.lacks.files:
+        if one.lacks is not None and not one.lacks.anything:
             return False
         if one.checked != state or (not one.clear and now >= one.not_before):
             told = known(self._claims, artifact.key)
@@ -271,7 +271,7 @@ class _Build:
         if artifact not in followed(registry, setting):
             return False
         try:
-            return bool(artifact.lacks(service.services).files)
+            return artifact.lacks(service.services).anything
         except FAULTS:  # its build tells why
             return True
 

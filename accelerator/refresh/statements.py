@@ -6,11 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from accelerator.builds.builder import Target
-from accelerator.errors import StoreError
 from accelerator.refresh import lag, when
 from accelerator.refresh.artifacts import key_of
-from accelerator.runner.claims import Claims
-from accelerator.runner.runs import known
+from accelerator.runner.runs import Known
 from accelerator.statements.kinds import RefreshCube, RefreshIndex
 from accelerator.store import CubeRecord, IndexRecord
 
@@ -21,37 +19,30 @@ if TYPE_CHECKING:
 def set_cube(statement: RefreshCube, services: Services) -> list[dict[str, Any]]:
     """Says when the cube is refreshed. CubeNotFoundError; StoreError where it's read-only."""
     services.store.change_cube(statement.name, refresh=statement.when)
-    return [{"cube": statement.name, "refresh": statement.when}]
+    return [{"cube": statement.name, "refresh": _told(statement.when, services)}]
 
 
 def set_index(statement: RefreshIndex, services: Services) -> list[dict[str, Any]]:
     """Says when the index is refreshed. IndexNotFoundError; StoreError where it's read-only."""
     services.store.change_index(statement.name, refresh=statement.when)
-    return [{"index": statement.name, "refresh": statement.when}]
+    return [{"index": statement.name, "refresh": _told(statement.when, services)}]
+
+
+def _told(said: str | None, services: Services) -> str:
+    """When it's refreshed: as was said, else as the setting says."""
+    return when.of(said, services.config.refresh).text
 
 
 class Shown:
     """What the store tells of refreshes, for one statement."""
 
     def __init__(self, services: Services) -> None:
-        self._services, self._claims = services, Claims(services.store.files)
-        try:
-            self._keys = frozenset(self._claims.known_keys())
-        except StoreError:
-            self._keys = frozenset()
+        self._services, self._known = services, services.refreshes.known()
 
     def of(self, record: CubeRecord | IndexRecord) -> dict[str, Any]:
         """When it's refreshed, its last run, and how far a run is that goes on."""
-        row: dict[str, Any] = {
-            "refresh": when.of(record.refresh, self._services.config.refresh).text
-        }
-        key = key_of(record)
-        if key not in self._keys:
-            return row
-        try:
-            found = known(self._claims, key)
-        except StoreError:
-            return row
+        row: dict[str, Any] = {"refresh": _told(record.refresh, self._services)}
+        found = self._known.get(key_of(record), Known())
         if found.last is not None:
             row |= {"last_run": found.last.ended_ms, "last_error": found.last.error}
         if found.running is not None:

@@ -19,7 +19,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +43,10 @@ _BYTES_MAX, _LAST_MAX = 65_536, 32_768
 _TRIES = 5
 _FORMAT = 1
 _log = logging.getLogger("accelerator")
-_NAME = re.compile(r"(00\d{18})(?:-(\d{1,9}|end|stop))?\.json")
 _BY_MAX = 256
+_EPOCH_MAX = 10**12 - 1
+_NAME = re.compile(r"(0{8}\d{12})(?:-(\d{1,9}|end|stop))?\.json", re.ASCII)
+"""Of later epochs nothing is believed: a claim behind them couldn't be followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,10 @@ class Claims:
         if seen is not None and not self._is_over(key, seen, now_ms, now):
             return None
         epoch = 1 if seen is None else seen.epoch + 1
+        if epoch > _EPOCH_MAX:  # nobody has counted so far: the next one begins anew
+            found = self.listed(key).paths.items()
+            self.deleted([path for path, one in found if one >= _EPOCH_MAX])
+            return None
         last = None if seen is None else seen.last
         deaths = 0 if seen is None or seen.ended else seen.deaths + 1
         claim = Claim(self, key, epoch, last, deaths, by)
@@ -135,13 +141,46 @@ class Claims:
 
     def seen(self, key: str) -> Seen | None:
         """The newest claim of the key; None where there was never one."""
+        return self._seen(key, None)
+
+    def seen_of(self, prefix: str, before: Mapping[str, Seen]) -> dict[str, Seen]:
+        """The newest claims of all keys that begin so, by one listing.
+
+        Of one that has ended its end is read, of one that goes on two files; none of those that
+        had ended `before`.
+        """
+        found: dict[str, Seen] = {}
+        for key, listed in self._listed_of(prefix).items():
+            old = before.get(key)
+            if old is not None and old.ended and old.epoch == max(listed.claims, default=0):
+                found[key] = old
+                continue
+            try:
+                seen = self._seen(key, listed)
+            except StoreError as error:  # the others may be told
+                _log.info("what was run of %s can't be told: %s", key, error.message)
+                continue
+            if seen is not None:
+                found[key] = seen
+        return found
+
+    def _listed_of(self, prefix: str) -> dict[str, _Listed]:
+        paths: dict[str, list[str]] = {}
+        for path in self._files.list(FOLDER):
+            folder, _, _ = path.removeprefix(f"{FOLDER}/").rpartition("/")
+            if is_name(folder) and folder.startswith(prefix):
+                paths.setdefault(folder, []).append(path)
+        return {key: self.listed(key, some) for key, some in paths.items()}
+
+    def _seen(self, key: str, listed: _Listed | None) -> Seen | None:
         for _ in range(_TRIES):
-            listed = self.listed(key)
+            listed = self.listed(key) if listed is None else listed
             if not listed.claims:
                 return None
             try:
                 return self._read(key, max(listed.claims), listed)
             except FileNotFoundError:
+                listed = None
                 continue  # its owner, or the next one, was at work between our two requests
         raise StoreError(
             f"the claims of {key} change faster than they can be read",
@@ -197,11 +236,11 @@ class Claims:
 
     # For `Claim`
 
-    def listed(self, key: str) -> _Listed:
-        """The files of a key; one listing."""
+    def listed(self, key: str, known: Iterable[str] | None = None) -> _Listed:
+        """The files of a key; one listing, or those `known` by one."""
         claims, ends, newest = set[int](), set[int](), dict[int, int]()
         paths: dict[str, int] = {}
-        for path in self._files.list(_folder(key)):
+        for path in self._files.list(_folder(key)) if known is None else known:
             match = _NAME.fullmatch(path.rpartition("/")[2])
             if match is None:
                 continue
@@ -244,6 +283,9 @@ class Claims:
         ended, number = epoch in listed.ends, listed.newest.get(epoch, 0)
         mark = f"{epoch} {number} {ended}"
         try:
+            if ended:  # nobody needs more of it
+                last = _last(self._json(path_of(key, epoch, "end"))["last"])
+                return Seen(epoch, mark, ended, last=last)
             claim = self._json(path_of(key, epoch))
             token = text_of(claim["token"])
             mark = f"{mark} {token}"
@@ -253,8 +295,6 @@ class Claims:
                 told = self._json(path_of(key, epoch, str(number)))
                 expires = max(expires, whole_of(told["expires_ms"]))
                 progress = Progress(whole_of(told["done"]), whole_of(told["total"]))
-            if ended:
-                last = _last(self._json(path_of(key, epoch, "end"))["last"])
             return Seen(
                 epoch,
                 mark,

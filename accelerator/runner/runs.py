@@ -13,6 +13,8 @@ from accelerator.runner.claims import HOLD_MS, Claims, Progress, Seen
 from accelerator.store.records import text_of, whole_of
 
 Json = dict[str, Any]
+REFRESH = "refresh-"
+"""What keys of refreshes begin with."""
 _ERROR_MAX = 2_000
 _WAIT_S, _WAIT_MAX_S = 10.0, 3600.0
 CANCELLED = "cancelled"
@@ -140,10 +142,21 @@ def of_seen(claims: Claims, key: str, seen: Seen | None) -> Known:
     return Known(Run.from_json(seen.last), None if over else seen.progress, deaths, died_ms)
 
 
-def every(claims: Claims, prefix: str) -> dict[str, Known]:
-    """What the store has of all keys that begin so; none of a store that can't be read."""
-    try:
-        keys = [key for key in claims.known_keys() if key.startswith(prefix)]
-        return {key: known(claims, key) for key in keys}
-    except (StoreError, ValueError):
-        return {}
+class Every:
+    """What the store has of all keys that begin so; ends that were read are kept.
+
+    Threads share it.
+    """
+
+    def __init__(self, claims: Claims, prefix: str) -> None:
+        self._claims, self._prefix = claims, prefix
+        self._before: dict[str, Seen] = {}
+
+    def known(self) -> dict[str, Known]:
+        """By key; none of a store that can't be read. One listing, and what is new is read."""
+        try:
+            seen = self._claims.seen_of(self._prefix, self._before)
+        except (StoreError, ValueError):
+            return {}
+        self._before = seen
+        return {key: of_seen(self._claims, key, one) for key, one in seen.items()}

@@ -58,16 +58,18 @@ def alter(reader: Reader) -> Statement | None:
     return None
 
 
-def _refresh(reader: Reader) -> str:
-    """SET REFRESH = …, up to the end; as the store's records have it."""
+def _refresh(reader: Reader) -> str | None:
+    """SET REFRESH = …, up to the end; as the store's records have it, None for the default."""
     reader.expect("SET", "REFRESH", "=")
     if reader.take("ON"):
         reader.expect("COMMIT")
         return reader.ended(when.ON_COMMIT.text)
     if reader.take("MANUAL"):
         return reader.ended(when.MANUAL.text)
+    if reader.take("DEFAULT"):
+        return reader.ended(None)
     if not reader.take("EVERY"):
-        raise reader.error("ON COMMIT, EVERY and an interval in quotes, or MANUAL")
+        raise reader.error("ON COMMIT, EVERY and an interval in quotes, MANUAL or DEFAULT")
     text = reader.quoted("an interval in quotes, '10 minutes'")
     try:
         found = when.every(text)

@@ -66,18 +66,18 @@ class DropIndex:
 
 @dataclass(frozen=True, slots=True)
 class RefreshCube:
-    """ALTER CUBE … SET REFRESH; `when` as the store's records have it."""
+    """ALTER CUBE … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
     name: str
-    when: str
+    when: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
-    """ALTER INDEX … SET REFRESH; `when` as the store's records have it."""
+    """ALTER INDEX … SET REFRESH; `when` as the store's records have it, None: by the setting."""
 
     name: str
-    when: str
+    when: str | None
 
 
 @dataclass(frozen=True, slots=True)

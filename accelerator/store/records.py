@@ -286,6 +286,11 @@ class SegmentRecord:
         )
 
 
+def artifacts_prefix(table_uuid: str, cube_id: str) -> str:
+    """The path under which all builds of a cube or an index write."""
+    return f"tables/{table_uuid}/cubes/{cube_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A running build: it writes its artifacts under `uri`, and nowhere else.
@@ -303,7 +308,7 @@ class Job:
     @property
     def prefix(self) -> str:
         """The path of `uri` under the store's root."""
-        return f"tables/{self.table_uuid}/cubes/{self.cube_id}/{self.id}"
+        return f"{artifacts_prefix(self.table_uuid, self.cube_id)}/{self.id}"
 
     def to_json(self) -> Json:
         """The record as JSON values; `uri` isn't kept, since a store may be moved."""

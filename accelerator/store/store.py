@@ -34,6 +34,7 @@ from accelerator.store.records import (
     IndexRecord,
     Job,
     SegmentRecord,
+    artifacts_prefix,
     text_of,
     whole_of,
 )
@@ -352,7 +353,15 @@ class Store:
     def artifacts(self, job: Job) -> dict[str, int]:
         """URI → bytes of every file that a job has written so far; one listing."""
         # Not a size per name: a vacuum that took the build for dead may delete them meanwhile.
-        found = self._files.entries(self._relative(job.uri))
+        return self._artifacts(self._relative(job.uri))
+
+    def artifacts_of(self, table_uuid: str, cube_id: str) -> tuple[str, dict[str, int]]:
+        """A cube's or an index's folder as a URI, and the same of all its builds; one listing."""
+        prefix = artifacts_prefix(table_uuid, cube_id)
+        return self._files.uri(f"{prefix}/"), self._artifacts(prefix)
+
+    def _artifacts(self, folder: str) -> dict[str, int]:
+        found = self._files.entries(folder)
         whole = {one.path: one.bytes for one in found if not is_draft(one.path)}
         return {self._files.uri(path): whole[path] for path in sorted(whole)}
 

@@ -594,6 +594,9 @@ def _statements():
 @pytest.mark.parametrize("statement", list(_statements()), ids=lambda one: type(one).__name__)
 def test_every_kind_of_statement_has_a_rule(acc, statement):
     """Each names what mustn't be read: a new kind without a rule of its own is denied too."""
+    if isinstance(statement, kinds.ShowQueries):  # its rows are the asker's own
+        assert check(statement, Access(), acc.services) == frozenset()
+        return
     with pytest.raises(AccessDeniedError):
         check(statement, Access(), acc.services)
     with pytest.raises(AccessDeniedError) as raised:

@@ -7,8 +7,10 @@ import hashlib
 import json
 import re
 import urllib.error
+import urllib.parse
 import urllib.request
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -86,11 +88,41 @@ def run(gateway, sql, user="me", **more):
 
 def posted(gateway, sql, user):
     """The statement's id; what it gives isn't read."""
+    return _document(gateway, gateway.url + "/v1/statement", user, sql)["id"]
+
+
+def rows_of(gateway, sql, user):
+    """The rows that it gives to who has logged in; Trino's own client logs in by TLS alone."""
+    rows, error = _read(gateway, sql, user)
+    assert error is None, error
+    return rows
+
+
+def error_of(gateway, sql, user):
+    """The error that it ends with."""
+    return _read(gateway, sql, user)[1]
+
+
+def _read(gateway, sql, user):
+    found, rows = _document(gateway, gateway.url + "/v1/statement", user, sql), []
+    while True:
+        rows += found.get("data", [])
+        if "nextUri" not in found:
+            return rows, found.get("error")
+        path = urllib.parse.urlsplit(found["nextUri"]).path
+        found = _document(gateway, gateway.url + path, user)
+
+
+def _document(gateway, url, user, sql=None):
     login = base64.b64encode(f"{user}:{user}-password".encode()).decode()
-    headers = {"Authorization": f"Basic {login}", "X-Trino-User": user}
-    request = urllib.request.Request(gateway.url + "/v1/statement", sql.encode(), headers)
+    headers = {
+        "Authorization": f"Basic {login}",
+        "X-Trino-User": user,
+        "X-Trino-Client-Capabilities": "PARAMETRIC_DATETIME",
+    }
+    request = urllib.request.Request(url, None if sql is None else sql.encode(), headers)
     with urllib.request.urlopen(request) as response:
-        return json.loads(response.read())["id"]
+        return json.loads(response.read())
 
 
 # What is shown
@@ -307,6 +339,30 @@ def test_each_sees_their_own(guarded):
     boss = {one["id"] for one in told(guarded, "/ui/api/statements", user="boss")["statements"]}
     assert {own, other} <= boss
     assert ask(guarded, f"/ui/api/statements/{other}", user="boss")[0] == 200
+
+
+def test_each_reads_their_own_of_the_query_log(guarded):
+    """By SHOW QUERIES, by SELECT and by EXPLAIN ANALYZE; who sees metrics reads all of it."""
+
+    asked = partial(rows_of, guarded)
+    asked("SELECT 'by ann'", "ann"), asked("SELECT 'by bob'", "bob")
+    log = "system.runtime.query_log"
+    for user, seen in (("ann", {"ann"}), ("bob", {"bob"}), ("boss", {"ann", "bob"})):
+        sql = f"SELECT \"user\", count(*) AS n FROM {log} WHERE sql LIKE 'SELECT _by%' GROUP BY 1"
+        assert {name for name, _ in asked(sql, user)} == seen
+        texts = [row[-1] for row in asked("SHOW QUERIES LIMIT 1000", user)]
+        assert {one for one in ("ann", "bob") if any(f"'by {one}'" in t for t in texts)} == seen
+    [[count]] = asked(f"SELECT count(*) FROM {log} WHERE \"user\" <> 'ann'", "ann")
+    assert count == 0
+    # An answer that changes by itself is never kept.
+    one, two = (asked(f"SELECT count(*) FROM {log}", "ann") for _ in range(2))
+    assert two[0][0] > one[0][0]
+    for user, said in (("ann", True), ("boss", False)):
+        explained = str(asked(f"EXPLAIN SELECT sql FROM {log}", user))
+        assert "the query log" in explained and ("own statements" in explained) is said
+    error = error_of(guarded, f"SELECT count(*) FROM {log} q, lake.shop.sales s", "ann")
+    assert "can't be queried beside" in error["message"]
+    assert ["cubes", "array(varchar)", "", ""] in [list(r) for r in asked(f"DESCRIBE {log}", "ann")]
 
 
 def test_figures_of_the_gateway_are_for_who_may(guarded):

@@ -39,6 +39,7 @@ def job(sql, **client):
         "request": {"sql": sql, "placed": True},
         "client": given,
         "access": Access.all().to_json(),
+        "log_of": None,
         "timeout_s": 0.0,
         "accelerate": True,
         "facts": {"session": [], "roles": []},

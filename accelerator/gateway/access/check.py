@@ -23,6 +23,8 @@ from accelerator.gateway.access.access import GATEWAY, Access, Action, Object
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.named import named
 from accelerator.iceberg import Pin, PinnedTable
+from accelerator.log_sql.table import NAME as LOG
+from accelerator.log_sql.table import is_log
 from accelerator.metadata_table import SUFFIX
 from accelerator.relate.property import relate_columns
 from accelerator.statements import kinds
@@ -158,8 +160,8 @@ class _Asking:
                     self._table("read", statement.table)
             case kinds.ShowCoverage():
                 self._show_coverage(statement)
-            case kinds.ShowQueries():  # everybody's
-                self._need("metrics", GATEWAY, GATEWAY)
+            case kinds.ShowQueries():  # whose is told where they're read (`query_log/whose.py`)
+                pass
             case kinds.Analyze() | kinds.ShowRecommendations() | kinds.ShowAdviceResults():
                 self._advice(statement.table)
             case kinds.ApplyRecommendations():
@@ -205,6 +207,9 @@ class _Asking:
         if found.untold:
             self._untold(found.untold)
         for parts in found.tables:
+            if is_log(parts, self._catalogs):  # as SHOW QUERIES
+                self.tables.add(LOG)
+                continue
             if self._services.context.is_temporary(parts):
                 self._untold("a view of the session hides a table's name")
                 continue

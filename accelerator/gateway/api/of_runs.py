@@ -19,10 +19,10 @@ from accelerator.gateway.api.errors import RunEndedError, RunNotFoundError
 from accelerator.gateway.api.of_tables import Tables
 from accelerator.maintenance import by_request
 from accelerator.maintenance.by_request import ANALYZE, VACUUM, Requested
-from accelerator.refresh.artifacts import COMPACT, REFRESH
+from accelerator.refresh.artifacts import COMPACT
 from accelerator.runner.claims import Claims, Seen
 from accelerator.runner.history import Entry, RunHistory, id_of, parts_of_id
-from accelerator.runner.runs import CANCELLED
+from accelerator.runner.runs import CANCELLED, REFRESH
 from accelerator.runner.runs import Run as Kept
 from accelerator.statements import kinds
 from accelerator.statements.kinds import Statement

@@ -36,6 +36,7 @@ from accelerator.gateway.metadata.virtual import (
 )
 from accelerator.iceberg import PinnedTable
 from accelerator.interrupts import look_up
+from accelerator.log_sql import table as log_table
 from rewrite.client import Client
 from rewrite.completed import completed, told
 from rewrite.dotted import joined
@@ -114,7 +115,7 @@ def may_be_virtual(sql: str, catalog: str | None, schema: str | None) -> bool:
 
 
 def virtual_query(sql: str, client: Client, catalogs: list[str]) -> VirtualQuery | None:
-    """The query, where it names a virtual table; None for any other statement.
+    """The query, where it names a virtual table; None for any other statement, and of the log.
 
     `catalogs` are those of the lake. UntranslatedError where other tables are named beside one,
     UnknownTableError for a virtual table that there isn't; errors of names as in `completed`.
@@ -129,12 +130,14 @@ def virtual_query(sql: str, client: Client, catalogs: list[str]) -> VirtualQuery
         return None
     tables = completed(tree, _DIALECT, client, [*catalogs, SYSTEM], of_table.SUFFIXES)
     own = [one for one in tables if is_virtual(*one[:2]) or of_table.parts_of(one[2])]
-    if not own:
+    if not own or set(tables) == {log_table.NAME}:  # the log is answered as a table is
         return None
-    if len(own) < len(tables):
-        other = next(one for one in tables if one not in own)
+    if len(own) < len(tables) or log_table.NAME in tables:
+        first = log_table.NAME if log_table.NAME in own else own[0]
+        others = own if first == log_table.NAME else ()
+        other = next(one for one in tables if one != first and (one not in own or one in others))
         raise UntranslatedError(
-            f"{one_line(joined(other))} can't be queried beside {joined(own[0])}",
+            f"{one_line(joined(other))} can't be queried beside {joined(first)}",
             hint="ask for one of them, then for the other",
         )
     for one in tables:

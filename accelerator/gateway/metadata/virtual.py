@@ -1,6 +1,7 @@
 """The tables that catalogs have of themselves: their names, columns and types, as Trino has them.
 
-`information_schema` is in each catalog, the others are in the catalog `system`.
+`information_schema` is in each catalog, the others are in the catalog `system`. The query log is
+listed here, and answered as a table is (`accelerator/log_sql/`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+
+from accelerator.query_log.record import COLUMNS, Kind
 
 INFORMATION_SCHEMA = "information_schema"
 SYSTEM = "system"
@@ -137,6 +140,15 @@ _METADATA = {
     "table_comments": _table("catalog_name, schema_name, table_name, comment"),
     "table_properties": _PROPERTIES,
 }
+_OF_LOG: Mapping[Kind, str] = {
+    "text": "varchar",
+    "texts": "array(varchar)",
+    "count": "bigint",
+    "counts": "array(bigint)",
+    "number": "double",
+    "flag": "boolean",
+    "time": "timestamp(6) with time zone",
+}
 _RUNTIME = {
     "nodes": _table(
         "node_id, http_uri, node_version, coordinator boolean, state, node_groups array(varchar)"
@@ -156,6 +168,7 @@ _RUNTIME = {
         f"physical_written_bytes bigint, created {_TIME}, start {_TIME}, last_heartbeat {_TIME},"
         f"end {_TIME}"
     ),
+    "query_log": VirtualTable({one.name: _OF_LOG[one.kind] for one in COLUMNS}),
     "transactions": _table(
         "transaction_id, isolation_level, read_only boolean, auto_commit_context boolean,"
         f"create_time {_TIME}, idle_time_secs bigint, written_catalog, catalogs array(varchar)"

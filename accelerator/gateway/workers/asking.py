@@ -35,6 +35,7 @@ from accelerator.gateway.workers.lasting import are_lasting, asking_who
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.plans import PlainPlan
+from accelerator.query_log.whose import shown_to
 from accelerator.services import Services
 from accelerator.session import Accelerator
 from accelerator.statements.forms import FORM_OF
@@ -85,6 +86,12 @@ def _given(facts: Mapping[str, Any]) -> Given:
     )
 
 
+def _text(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError("a user's name is none")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A statement as the gateway hands it on."""
@@ -96,6 +103,8 @@ class Job:
     accelerate: bool = True
     given: Given = field(default_factory=Given)
     """What only the gateway knows: its statements that run, the session's properties, roles."""
+    log_of: str | None = field(kw_only=True)
+    """Whose statements of the query log it may see; None: everybody's."""
 
     @property
     def zone(self) -> str | None:
@@ -119,6 +128,7 @@ class Job:
             float(given["timeout_s"]),
             bool(given["accelerate"]),
             _given(given["facts"]),
+            log_of=_text(given["log_of"]),
         )
 
 
@@ -198,6 +208,10 @@ class Asking:
 
     def answer(self, session: Accelerator, job: Job) -> Answer:
         """The answer; an AcceleratorError, or one of Spark's, where there is none."""
+        with shown_to(job.log_of):
+            return self._answer(session, job)
+
+    def _answer(self, session: Accelerator, job: Job) -> Answer:
         asked, client, sees = job.request, job.client, job.access.sees
         metadata = self._metadata.get(session)
         if metadata is None:

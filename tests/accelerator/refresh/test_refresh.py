@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,6 @@ from accelerator.errors import (
     SparkElsewhereError,
     StoreError,
 )
-from accelerator.maintenance.daemon import Schedule
 from accelerator.refresh.artifacts import Artifact
 from accelerator.refresh.figures import ARTIFACTS_MAX, RefreshFigures
 from accelerator.refresh.service import Refresh, Refreshed
@@ -32,29 +30,18 @@ from accelerator.runner.runner import Outcome, Reported
 from accelerator.runner.runs import known
 from accelerator.services import Services
 from accelerator.store import Store
+from accelerator.store.registry import RegistryCodec
+from tests.accelerator.refresh.followed_lake import (
+    CUBE,
+    ONCE,
+    age,
+    append,
+    fill,
+    key,
+    refreshed,
+    shown,
+)
 from tests.support.pristine import Pristine, catalog_of
-
-SCHEMA = pa.schema([("k", pa.int64()), ("g", pa.string())])
-CUBE = "CREATE CUBE c AS SELECT g, count(*) AS n, sum(k) AS s FROM d.f GROUP BY g"
-ONCE = Schedule(3600, 0, 0)
-
-
-def rows(number: int, count: int = 10) -> pa.Table:
-    table = {"k": range(number, number + count), "g": [f"g{i % 3}" for i in range(count)]}
-    return pa.table(table, schema=SCHEMA)
-
-
-def fill(catalog) -> None:
-    catalog.create_namespace("d")
-    catalog.create_table("d.f", SCHEMA).append(rows(0))
-    catalog.create_table("d.other", SCHEMA).append(rows(0))
-
-
-def append(acc: Accelerator, *numbers: int, table: str = "d.f") -> None:
-    catalog = catalog_of(Path(acc.config.warehouse))
-    for number in numbers:
-        catalog.load_table(table).append(rows(number))
-    catalog.engine.dispose()
 
 
 @pytest.fixture
@@ -62,34 +49,6 @@ def acc(pristine: Pristine, no_java: None) -> Iterator[Accelerator]:
     with accelerator.open(pristine.lake(fill), refresh_poll_s=0.05) as session:
         yield session
         assert not session.spark_started
-
-
-def refreshed(acc: Accelerator, schedule: Schedule = ONCE) -> list[Refreshed]:
-    """What one pass does."""
-    told: list[Refreshed] = []
-    acc.maintain(
-        schedule, lambda _: None, stop=threading.Event(), rounds=1, tell_refresh=told.append
-    )
-    return told
-
-
-def shown(acc: Accelerator, kind: str = "CUBES") -> dict[str, object]:
-    (row,) = acc.query(f"SHOW {kind}").arrow().to_pylist()
-    return row
-
-
-def age(acc: Accelerator, seconds: float, key: str) -> None:
-    """Makes the last run of a key look so much older."""
-    files = acc.services.store.files
-    later = Claims(files, now_ms=lambda: time.time_ns() // 1_000_000)
-    claim = later.claim(key)
-    assert claim is not None and claim.last is not None
-    moved = {name: claim.last[name] - int(seconds * 1000) for name in ("began_ms", "ended_ms")}
-    claim.end(claim.last | moved)
-
-
-def key(acc: Accelerator) -> str:
-    return f"refresh-{acc.services.store.registry(fresh=True).cubes['c'].id}"
 
 
 def test_only_what_is_to_be_refreshed_is(acc: Accelerator) -> None:
@@ -125,6 +84,25 @@ def test_the_setting_counts_for_all_others(pristine: Pristine, no_java: None) ->
         acc.query(CUBE)
         append(acc, 100)
         assert [one.files for one in refreshed(acc)] == [1]
+
+
+def test_default_goes_by_the_setting_again(pristine: Pristine, no_java: None) -> None:
+    """What was said is forgotten, so that a release that knows none of it takes the store too."""
+    with accelerator.open(pristine.lake(fill), refresh="on_commit") as acc:
+        acc.query(CUBE)
+        acc.query("CREATE INDEX i ON d.f USING BLOOM (k)")
+        for kind, name in (("CUBE", "c"), ("INDEX", "i")):
+            acc.query(f"ALTER {kind} {name} SET REFRESH = MANUAL")
+        append(acc, 100)
+        assert refreshed(acc) == []
+        for kind, name in (("CUBE", "c"), ("INDEX", "i")):
+            answer = acc.query(f"ALTER {kind} {name} SET REFRESH = DEFAULT").arrow().to_pylist()
+            assert answer == [{kind.lower(): name, "refresh": "on_commit"}]
+        assert shown(acc)["refresh"] == "on_commit"
+        assert sorted(one.kind for one in refreshed(acc)) == ["cube", "index"]
+        registry = acc.services.store.registry(fresh=True)
+        assert registry.cubes["c"].refresh is None and registry.indexes["i"].refresh is None
+        assert RegistryCodec().format_of(registry) == 3
 
 
 def test_an_interval_is_waited_for(acc: Accelerator) -> None:
