@@ -141,7 +141,7 @@ class Claims:
 
     def seen(self, key: str) -> Seen | None:
         """The newest claim of the key; None where there was never one."""
-        return self._seen(key, None)
+        return self._seen(key, None, is_brief=False)
 
     def seen_of(self, prefix: str, before: Mapping[str, Seen]) -> dict[str, Seen]:
         """The newest claims of all keys that begin so, by one listing.
@@ -156,7 +156,7 @@ class Claims:
                 found[key] = old
                 continue
             try:
-                seen = self._seen(key, listed)
+                seen = self._seen(key, listed, is_brief=True)
             except StoreError as error:  # the others may be told
                 _log.info("what was run of %s can't be told: %s", key, error.message)
                 continue
@@ -172,13 +172,13 @@ class Claims:
                 paths.setdefault(folder, []).append(path)
         return {key: self.listed(key, some) for key, some in paths.items()}
 
-    def _seen(self, key: str, listed: _Listed | None) -> Seen | None:
+    def _seen(self, key: str, listed: _Listed | None, *, is_brief: bool) -> Seen | None:
         for _ in range(_TRIES):
             listed = self.listed(key) if listed is None else listed
             if not listed.claims:
                 return None
             try:
-                return self._read(key, max(listed.claims), listed)
+                return self._read(key, max(listed.claims), listed, is_brief=is_brief)
             except FileNotFoundError:
                 listed = None
                 continue  # its owner, or the next one, was at work between our two requests
@@ -278,19 +278,22 @@ class Claims:
         """Now, by both clocks."""
         return self._now_ms(), self._clock()
 
-    def _read(self, key: str, epoch: int, listed: _Listed) -> Seen:
-        """FileNotFoundError where a file has gone since it was listed."""
+    def _read(self, key: str, epoch: int, listed: _Listed, *, is_brief: bool) -> Seen:
+        """FileNotFoundError where a file has gone since it was listed.
+
+        Where it's brief, of what has ended only its end is read.
+        """
         ended, number = epoch in listed.ends, listed.newest.get(epoch, 0)
         mark = f"{epoch} {number} {ended}"
         try:
-            if ended:  # nobody needs more of it
-                last = _last(self._json(path_of(key, epoch, "end"))["last"])
-                return Seen(epoch, mark, ended, last=last)
+            end = self._json(path_of(key, epoch, "end")) if ended else None
+            if end is not None and is_brief:
+                return Seen(epoch, mark, ended, last=_last(end["last"]))
             claim = self._json(path_of(key, epoch))
             token = text_of(claim["token"])
             mark = f"{mark} {token}"
             expires, progress = whole_of(claim["expires_ms"]), Progress()
-            last = _last(claim["last"])
+            last = _last((claim if end is None else end)["last"])
             if number:
                 told = self._json(path_of(key, epoch, str(number)))
                 expires = max(expires, whole_of(told["expires_ms"]))
