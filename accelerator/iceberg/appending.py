@@ -29,8 +29,11 @@ from accelerator.ingest.errors import (
     AppendUnknownError,
     AppendUnsupportedError,
     IngestError,
+    IngestSchemaError,
 )
+from accelerator.redaction import redacted
 from rewrite.dotted import joined
+from rewrite.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +51,7 @@ PARTITIONS_MAX = 1_000
 _TRIES = 8
 _WAIT_S, _WAIT_MAX_S = 0.05, 2.0
 _FORMAT_MAX = 2
+_SAID_MAX = 500
 _PUBLISHED = "accelerator.published.cube"
 _REFUSALS = (
     *(exceptions.BadRequestError, exceptions.ForbiddenError, exceptions.UnauthorizedError),
@@ -104,7 +108,11 @@ class Appending:
 
     def _tasks(self, rows: pa.Table) -> Iterator[WriteTask]:
         """A file for each partition of the rows, or one for all."""
-        from accelerator.iceberg.partitioned import TooManyPartitionsError, partitioned
+        from accelerator.iceberg.partitioned import (
+            NoPartitionError,
+            TooManyPartitionsError,
+            partitioned,
+        )
 
         metadata = self._table.metadata
         parts: Iterable[tuple[PartitionKey | None, pa.Table]] = ((None, rows),)
@@ -115,6 +123,12 @@ class Appending:
                 raise IngestError(
                     f"the rows are of more than {PARTITIONS_MAX:,} partitions",
                     hint="append them in several goes, sorted by partition",
+                ) from error
+            except NoPartitionError as error:
+                raise IngestSchemaError(
+                    f"a value of the column {error} is of no partition: truncated, it's less than"
+                    " the column's type holds",
+                    hint="leave the row out",
                 ) from error
         for key, part in parts:
             yield WriteTask(
@@ -195,7 +209,7 @@ class Appending:
             known = self._done(self._load())
         if known is None:
             raise AppendUnknownError(
-                f"whether the rows are in {self._name} now isn't known: {error}",
+                f"whether the rows are in {self._name} now isn't known: {_said(error)}",
                 hint="send it again, with the same key: it's appended once",
             ) from error
         return Appended(known.snapshot_id, known.rows, known.files, known.bytes)
@@ -277,7 +291,7 @@ class Appending:
 
     def _refused(self, error: BaseException) -> CatalogReadOnlyError:
         return CatalogReadOnlyError(
-            f"nothing can be appended to {self._name}: {error}",
+            f"nothing can be appended to {self._name}: {_said(error)}",
             hint="check that this process may write to the catalog and to the warehouse",
         )
 
@@ -299,6 +313,12 @@ def appending(lake: Lake, parts: tuple[str, ...], key: str, digest: str) -> Appe
         return table
 
     return Appending(load, name, key, digest)
+
+
+def _said(error: BaseException) -> str:
+    """What it says, for a client: in one line, not at any length, without passwords."""
+    text = one_line(redacted(str(error), {})) or type(error).__name__
+    return text if len(text) <= _SAID_MAX else f"{text[:_SAID_MAX]}…"
 
 
 def _number(told: Mapping[str, str], name: str) -> int:

@@ -58,6 +58,29 @@ def test_what_would_be_expanded_is_refused(path, table, options, why):
     assert why in refusal(path, written(table, options=options, rows=10**9))
 
 
+MANY = 10**7
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        pa.ListArray.from_arrays([0, MANY], pa.nulls(MANY)),
+        pa.FixedSizeListArray.from_arrays(pa.nulls(MANY), MANY),
+        pa.LargeListArray.from_arrays([0, MANY], pa.array([{}]).take(pa.array([0] * MANY))),
+        pa.array([[[None] * 1000] * 100], pa.list_(pa.list_(pa.null()))),
+        pa.StructArray.from_arrays([pa.array([[None] * 10**5], pa.list_(pa.null()))], ["a"]),
+        pa.array([[("k", [None] * 10**5)]], pa.map_(pa.string(), pa.list_(pa.null()))),
+    ],
+)
+def test_lists_of_what_takes_no_bytes_are_refused(path, lists):
+    assert "lists have more values" in refusal(path, written(pa.table({"a": lists})))
+
+
+def test_lists_of_nothing_are_read(path):
+    table = pa.table({"a": pa.array([[], [None], None], pa.list_(pa.null()))})
+    assert read(path, written(table)) == table
+
+
 def test_what_has_no_end_or_more_behind_it_is_refused(path):
     assert "no end" in refusal(path, GOOD[:-8])
     assert "behind its end" in refusal(path, GOOD + GOOD)
