@@ -156,6 +156,7 @@ class Appending:
                 wait = min(_WAIT_MAX_S, _WAIT_S * 2**number)
                 time.sleep(wait * random.uniform(0.5, 1))
                 self._table = self._load()
+                self._check_kind(self._table)
             known = self._done(self._table)
             if known is not None:
                 self.discard()
@@ -258,6 +259,8 @@ class Appending:
             why = f"its data files are written as {format[:40]}"
         elif _PUBLISHED in metadata.properties:
             why = "it's a cube's, which PUBLISH CUBE writes"
+        elif TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL in metadata.properties:
+            why = "its properties name a class of Python's that says where its files are"
         if why:
             raise AppendUnsupportedError(
                 f"nothing can be appended to {self._name} from here: {why}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import sys
 import threading
 import uuid
 from pathlib import Path
@@ -211,6 +212,21 @@ def test_tables_that_are_not_written_here(world):
         with pytest.raises(AppendUnsupportedError, match=why):
             world.append(rows(1))
         world.catalog.drop_table("shop.t")
+    world.table()
+    lake = world.session.services.lake.catalogs["lake"]
+    lake.set_properties(NAME[1:], {"write.py-location-provider.impl": "no.such.Class"})
+    with pytest.raises(AppendUnsupportedError, match="a class of Python"):
+        world.append(rows(1))
+
+
+def test_a_table_names_no_class_that_is_imported(world):
+    imported = "this.s"  # Python's own module that prints
+    world.table()
+    lake = world.session.services.lake.catalogs["lake"]
+    lake.set_properties(NAME[1:], {"py-io-impl": imported, "s3.endpoint": "http://elsewhere"})
+    assert world.append(rows(2)).rows == 2
+    assert "this" not in sys.modules
+    assert not {"py-io-impl", "s3.endpoint"} & set(lake.loaded(NAME[1:]).io.properties)
 
 
 def test_partitions_that_are_not_computed_here(world):
