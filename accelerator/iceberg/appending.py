@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg import exceptions
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.table import Table, TableProperties, WriteTask
 
 from accelerator.errors import AcceleratorError, UnknownTableError
@@ -58,6 +59,12 @@ _REFUSALS = (
     *(exceptions.NoSuchTableError, exceptions.ValidationException, exceptions.OAuthError),
 )
 """After these a commit surely wasn't made."""
+_NUMBERS = (
+    TableProperties.PARQUET_PAGE_ROW_LIMIT,  # of others than counts PyArrow ends the process
+    TableProperties.PARQUET_PAGE_SIZE_BYTES,
+    TableProperties.PARQUET_DICT_SIZE_BYTES,
+    TableProperties.PARQUET_ROW_GROUP_LIMIT,
+)
 _log = logging.getLogger("accelerator")
 
 
@@ -85,6 +92,7 @@ class Appending:
         self._table = load()
         self._check_kind(self._table)
         self._files: list[DataFile] = []
+        self._paths: list[str] = []
         self._unique, self._counter = uuid.uuid4(), itertools.count()
 
     def schema(self) -> pa.Schema:
@@ -103,7 +111,8 @@ class Appending:
 
         metadata = self._table.metadata
         with self._writing():
-            for file in write_file(self._table.io, metadata, self._tasks(rows)):
+            io = _Recording(self._table.io, self._paths)
+            for file in write_file(io, metadata, self._tasks(rows)):
                 self._files.append(file)
 
     def _tasks(self, rows: pa.Table) -> Iterator[WriteTask]:
@@ -171,10 +180,12 @@ class Appending:
 
     def discard(self) -> None:
         """Deletes what was written, and wasn't committed."""
-        files, self._files = self._files, []
-        for file in files:
+        paths, self._paths, self._files = self._paths, [], []
+        for path in paths:
             try:
-                self._table.io.delete(file.file_path)
+                self._table.io.delete(path)
+            except FileNotFoundError:
+                continue
             except OSError as error:
                 _log.warning("a file of an append stays until a full vacuum: %s", error)
 
@@ -204,7 +215,7 @@ class Appending:
 
         AppendUnknownError where the catalog doesn't have it by now, since it may still come.
         """
-        self._files = []
+        self._files, self._paths = [], []
         known = None
         with suppress(CatalogError):
             known = self._done(self._load())
@@ -261,6 +272,9 @@ class Appending:
             why = "it's a cube's, which PUBLISH CUBE writes"
         elif TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL in metadata.properties:
             why = "its properties name a class of Python's that says where its files are"
+        else:
+            wrong = next((one for one in _NUMBERS if not _is_count(metadata.properties, one)), None)
+            why = f"its property {wrong} is no number above 0" if wrong else ""
         if why:
             raise AppendUnsupportedError(
                 f"nothing can be appended to {self._name} from here: {why}",
@@ -295,8 +309,30 @@ class Appending:
     def _refused(self, error: BaseException) -> CatalogReadOnlyError:
         return CatalogReadOnlyError(
             f"nothing can be appended to {self._name}: {_said(error)}",
-            hint="check that this process may write to the catalog and to the warehouse",
+            hint="check the table's properties, and that this process may write to the catalog and"
+            " to the warehouse",
         )
+
+
+class _Recording(FileIO):
+    """A table's files, and the names of those that are begun: some are never finished."""
+
+    def __init__(self, io: FileIO, begun: list[str]) -> None:
+        super().__init__(io.properties)
+        self._io, self._begun = io, begun
+
+    def new_input(self, location: str) -> InputFile:
+        """See `FileIO`."""
+        return self._io.new_input(location)
+
+    def new_output(self, location: str) -> OutputFile:
+        """See `FileIO`."""
+        self._begun.append(location)
+        return self._io.new_output(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        """See `FileIO`."""
+        self._io.delete(location)
 
 
 def appending(lake: Lake, parts: tuple[str, ...], key: str, digest: str) -> Appending:
@@ -316,6 +352,12 @@ def appending(lake: Lake, parts: tuple[str, ...], key: str, digest: str) -> Appe
         return table
 
     return Appending(load, name, key, digest)
+
+
+def _is_count(properties: Mapping[str, str], name: str) -> bool:
+    """Whether a property is a number above 0, or isn't there."""
+    text = properties.get(name, "1")
+    return text.isascii() and text.isdigit() and int(text[:19]) > 0 and len(text) < 19
 
 
 def _said(error: BaseException) -> str:

@@ -89,9 +89,14 @@ def partitioned(
 
 def _coded(one: PartitionField, schema: Schema, rows: pa.Table) -> tuple[list[Any], Codes]:
     """The partition field's distinct values as Iceberg has them, and each row's by its place."""
+    try:
+        source = schema.find_field(one.source_id)
+    except ValueError:  # PyIceberg leaves the field out, and puts the next one's values under it
+        raise NotImplementedError(
+            f"it's partitioned by {one.name}, whose column was dropped"
+        ) from None
     if isinstance(one.transform, VoidTransform):
         return [None], np.zeros(len(rows), np.int64)
-    source = schema.find_field(one.source_id)
     if source not in schema.fields:
         raise NotImplementedError(f"it's partitioned by {source.name}, which is within a column")
     if isinstance(source.field_type, (FloatType, DoubleType)):

@@ -116,7 +116,7 @@ def _has_no_bytes(kind: pa.DataType) -> bool:
         return all(_has_no_bytes(field.type) for field in kind)
     if types.is_fixed_size_list(kind):
         return kind.list_size == 0 or _has_no_bytes(kind.value_type)
-    return types.is_null(kind) or (types.is_fixed_size_binary(kind) and kind.byte_width == 0)
+    return bool(types.is_null(kind) or (types.is_fixed_size_binary(kind) and kind.byte_width == 0))
 
 
 def is_compressed(metadata: bytes) -> bool:

@@ -219,6 +219,25 @@ def test_tables_that_are_not_written_here(world):
         world.append(rows(1))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("write.parquet.page-row-limit", "-1", AppendUnsupportedError),
+        ("write.parquet.row-group-limit", "0", AppendUnsupportedError),
+        ("write.parquet.page-size-bytes", "9" * 30, AppendUnsupportedError),
+        ("write.parquet.compression-codec", "none of them", CatalogReadOnlyError),
+        ("write.metadata.metrics.default", "none of them", CatalogReadOnlyError),
+    ],
+)
+def test_what_properties_do_not_allow_leaves_no_file(world, name, value, error):
+    world.table()
+    world.session.services.lake.catalogs["lake"].set_properties(NAME[1:], {name: value})
+    with pytest.raises(error):
+        world.append(rows(20), portion_bytes=100)
+    assert not world.files()
+    assert not world.snapshots()
+
+
 def test_a_table_names_no_class_that_is_imported(world):
     imported = "this.s"  # Python's own module that prints
     world.table()
@@ -237,6 +256,22 @@ def test_partitions_that_are_not_computed_here(world):
     )
     with pytest.raises(AppendUnsupportedError, match="floating"):
         world.append(pa.table({"x": [float("nan")]}))
+
+
+def test_a_partition_of_a_column_that_was_dropped_moves_no_value(world):
+    """Of format 1 the field stays, as void; PyIceberg would put the city under it."""
+    world.table(
+        PartitionField(3, 1000, IdentityTransform(), "k"),
+        PartitionField(2, 1001, IdentityTransform(), "city"),
+        **{"format-version": "1"},
+    )
+    with world.catalog.load_table("shop.t").update_spec() as change:
+        change.remove_field("k")
+    assert world.append(rows(6)).rows == 6
+    with world.catalog.load_table("shop.t").update_schema() as change:
+        change.delete_column("k")
+    with pytest.raises(AppendUnsupportedError, match="column was dropped"):
+        world.append(rows(6).drop_columns("k"), "another")
 
 
 LEAST = {
