@@ -61,6 +61,8 @@ class Stream:
                 batch.validate(full=True)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise _invalid(f"a batch can't be read: {error}") from error
+            if batch.nbytes > message.body.size:
+                raise _invalid("buffers of a batch are used more than once")
             rows += batch.num_rows
             if rows > 8 * self._size:  # of types that take no bytes
                 raise _invalid("it has more rows than bits")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -56,6 +58,18 @@ def test_what_was_written_is_read(path):
 )
 def test_what_would_be_expanded_is_refused(path, table, options, why):
     assert why in refusal(path, written(table, options=options, rows=10**9))
+
+
+def test_buffers_that_are_used_twice_are_refused(path):
+    """The second column's bytes are taken out, and its buffer is the first one's."""
+    data = written(pa.table({"a": list(range(8)), "b": list(range(100, 108))}))
+    body = struct.pack("<8q", *range(100, 108))
+    assert data.count(body) == 1
+    place = data.rindex(struct.pack("<qq", 64, 64))  # the last buffer: offset and length
+    data = (data[:place] + struct.pack("<q", 0) + data[place + 8 :]).replace(body, b"")
+    place = data.index(struct.pack("<q", 128))
+    data = data[:place] + struct.pack("<q", 64) + data[place + 8 :]
+    assert "more than once" in refusal(path, data)
 
 
 MANY = 10**7
