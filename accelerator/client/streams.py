@@ -7,6 +7,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _MEMORY_BYTES = 8 * 1024**2
 _BATCH_ROWS = 65_536
@@ -66,17 +67,64 @@ def _cut(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:
-    """The type without dictionaries and views, which the gateway doesn't take."""
+    """The type without dictionaries, runs and views, at any depth: the gateway takes none."""
     types = pa.types
-    if types.is_dictionary(type_):
+    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
         return _plain(type_.value_type)
     if types.is_string_view(type_):
-        return pa.string()
+        return pa.large_string()
     if types.is_binary_view(type_):
-        return pa.binary()
+        return pa.large_binary()
+    if types.is_struct(type_):
+        return pa.struct([_plain_field(one) for one in type_])
+    if types.is_list(type_):
+        return pa.list_(_plain_field(type_.value_field))
+    if types.is_fixed_size_list(type_):
+        return pa.list_(_plain_field(type_.value_field), type_.list_size)
+    if types.is_large_list(type_) or types.is_list_view(type_) or types.is_large_list_view(type_):
+        return pa.large_list(_plain_field(type_.value_field))
+    if types.is_map(type_):
+        fields = map(_plain_field, (type_.key_field, type_.item_field))
+        return pa.map_(*fields, keys_sorted=type_.keys_sorted)
     return type_
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_plain(field.type))
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     pairs = zip(batch.columns, schema.types, strict=True)
-    return pa.RecordBatch.from_arrays([one.cast(type_) for one, type_ in pairs], schema=schema)
+    return pa.RecordBatch.from_arrays([_made(*pair) for pair in pairs], schema=schema)
+
+
+def _made(values: pa.Array, plain: pa.DataType) -> pa.Array:
+    """The values under their plain type. Arrow's own cast lacks dictionaries of views, and runs."""
+    types, kind = pa.types, values.type
+    if kind == plain:
+        return values
+    if types.is_dictionary(kind):
+        return _made(values.dictionary, plain).take(values.indices)
+    if types.is_run_end_encoded(kind):
+        return _made(pc.run_end_decode(values), plain)
+    if types.is_struct(kind):
+        inner = [_made(one, to.type) for one, to in zip(values.flatten(), plain, strict=True)]
+        return pa.StructArray.from_arrays(inner, fields=list(plain), mask=pc.is_null(values))
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
+        ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(values), 0).cast(pa.int64()))
+        offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+        inner = _made(values.flatten(), plain.value_type)
+        return pa.LargeListArray.from_arrays(offsets, inner, type=plain, mask=pc.is_null(values))
+    if types.is_map(kind):
+        key, item = _made(values.keys, plain.key_type), _made(values.items, plain.item_type)
+        pairs = pa.StructArray.from_arrays([key, item], fields=[plain.key_field, plain.item_field])
+        return _over(values, pairs, plain)
+    if types.is_nested(kind):
+        return _over(values, _made(values.values, plain.value_type), plain)
+    return values.cast(plain)
+
+
+def _over(values: pa.Array, inner: pa.Array, plain: pa.DataType) -> pa.Array:
+    """The same lists, over other values of the same places."""
+    own = values.buffers()[: 1 if pa.types.is_fixed_size_list(plain) else 2]
+    return pa.Array.from_buffers(plain, len(values), own, offset=values.offset, children=[inner])

@@ -1,4 +1,4 @@
-"""A process' own folder for intermediate results that memory doesn't hold.
+"""A process' own folder for what memory doesn't hold: intermediate results, bodies of uploads.
 
 Promises: it's 0700, it's gone once it's closed, and what a killed process has left goes when the
 next one makes its own. Whoever lives holds a lock on a file in the folder, which ends with the
@@ -26,13 +26,16 @@ _UNOWNED_S = 86_400
 
 
 class Spill:
-    """The folder, made anew. OSError where it can't be."""
+    """The folder, made anew. OSError where it can't be.
 
-    def __init__(self, folder: str | None) -> None:
+    Its name begins with `prefix`; of the folders that killed processes left those go that do too.
+    """
+
+    def __init__(self, folder: str | None, prefix: str = _PREFIX) -> None:
         parent = Path(folder or tempfile.gettempdir()).absolute()  # the process may go elsewhere
-        self.path = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
+        self.path = tempfile.mkdtemp(prefix=prefix, dir=parent)
         self._lock = _locked(Path(self.path) / _OWNER, os.O_CREAT | os.O_EXCL)
-        for found in parent.glob(f"{_PREFIX}*"):
+        for found in parent.glob(f"{prefix}*"):
             if str(found) != self.path:
                 with suppress(OSError):  # another process may just be ending it
                     _end_left(found)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg import exceptions
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.table import Table, TableProperties, WriteTask
 
 from accelerator.errors import AcceleratorError, UnknownTableError
@@ -29,8 +30,11 @@ from accelerator.ingest.errors import (
     AppendUnknownError,
     AppendUnsupportedError,
     IngestError,
+    IngestSchemaError,
 )
+from accelerator.redaction import redacted
 from rewrite.dotted import joined
+from rewrite.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,12 +52,19 @@ PARTITIONS_MAX = 1_000
 _TRIES = 8
 _WAIT_S, _WAIT_MAX_S = 0.05, 2.0
 _FORMAT_MAX = 2
+_SAID_MAX = 500
 _PUBLISHED = "accelerator.published.cube"
 _REFUSALS = (
     *(exceptions.BadRequestError, exceptions.ForbiddenError, exceptions.UnauthorizedError),
     *(exceptions.NoSuchTableError, exceptions.ValidationException, exceptions.OAuthError),
 )
 """After these a commit surely wasn't made."""
+_NUMBERS = (
+    TableProperties.PARQUET_PAGE_ROW_LIMIT,  # of others than counts PyArrow ends the process
+    TableProperties.PARQUET_PAGE_SIZE_BYTES,
+    TableProperties.PARQUET_DICT_SIZE_BYTES,
+    TableProperties.PARQUET_ROW_GROUP_LIMIT,
+)
 _log = logging.getLogger("accelerator")
 
 
@@ -81,6 +92,7 @@ class Appending:
         self._table = load()
         self._check_kind(self._table)
         self._files: list[DataFile] = []
+        self._paths: list[str] = []
         self._unique, self._counter = uuid.uuid4(), itertools.count()
 
     def schema(self) -> pa.Schema:
@@ -99,12 +111,17 @@ class Appending:
 
         metadata = self._table.metadata
         with self._writing():
-            for file in write_file(self._table.io, metadata, self._tasks(rows)):
+            io = _Recording(self._table.io, self._paths)
+            for file in write_file(io, metadata, self._tasks(rows)):
                 self._files.append(file)
 
     def _tasks(self, rows: pa.Table) -> Iterator[WriteTask]:
         """A file for each partition of the rows, or one for all."""
-        from accelerator.iceberg.partitioned import TooManyPartitionsError, partitioned
+        from accelerator.iceberg.partitioned import (
+            NoPartitionError,
+            TooManyPartitionsError,
+            partitioned,
+        )
 
         metadata = self._table.metadata
         parts: Iterable[tuple[PartitionKey | None, pa.Table]] = ((None, rows),)
@@ -115,6 +132,12 @@ class Appending:
                 raise IngestError(
                     f"the rows are of more than {PARTITIONS_MAX:,} partitions",
                     hint="append them in several goes, sorted by partition",
+                ) from error
+            except NoPartitionError as error:
+                raise IngestSchemaError(
+                    f"a value of the column {error} is of no partition: truncated, it's less than"
+                    " the column's type holds",
+                    hint="leave the row out",
                 ) from error
         for key, part in parts:
             yield WriteTask(
@@ -142,6 +165,7 @@ class Appending:
                 wait = min(_WAIT_MAX_S, _WAIT_S * 2**number)
                 time.sleep(wait * random.uniform(0.5, 1))
                 self._table = self._load()
+                self._check_kind(self._table)
             known = self._done(self._table)
             if known is not None:
                 self.discard()
@@ -156,10 +180,12 @@ class Appending:
 
     def discard(self) -> None:
         """Deletes what was written, and wasn't committed."""
-        files, self._files = self._files, []
-        for file in files:
+        paths, self._paths, self._files = self._paths, [], []
+        for path in paths:
             try:
-                self._table.io.delete(file.file_path)
+                self._table.io.delete(path)
+            except FileNotFoundError:
+                continue
             except OSError as error:
                 _log.warning("a file of an append stays until a full vacuum: %s", error)
 
@@ -189,13 +215,13 @@ class Appending:
 
         AppendUnknownError where the catalog doesn't have it by now, since it may still come.
         """
-        self._files = []
+        self._files, self._paths = [], []
         known = None
         with suppress(CatalogError):
             known = self._done(self._load())
         if known is None:
             raise AppendUnknownError(
-                f"whether the rows are in {self._name} now isn't known: {error}",
+                f"whether the rows are in {self._name} now isn't known: {_said(error)}",
                 hint="send it again, with the same key: it's appended once",
             ) from error
         return Appended(known.snapshot_id, known.rows, known.files, known.bytes)
@@ -244,6 +270,11 @@ class Appending:
             why = f"its data files are written as {format[:40]}"
         elif _PUBLISHED in metadata.properties:
             why = "it's a cube's, which PUBLISH CUBE writes"
+        elif TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL in metadata.properties:
+            why = "its properties name a class of Python's that says where its files are"
+        else:
+            wrong = next((one for one in _NUMBERS if not _is_count(metadata.properties, one)), None)
+            why = f"its property {wrong} is no number above 0" if wrong else ""
         if why:
             raise AppendUnsupportedError(
                 f"nothing can be appended to {self._name} from here: {why}",
@@ -277,9 +308,31 @@ class Appending:
 
     def _refused(self, error: BaseException) -> CatalogReadOnlyError:
         return CatalogReadOnlyError(
-            f"nothing can be appended to {self._name}: {error}",
-            hint="check that this process may write to the catalog and to the warehouse",
+            f"nothing can be appended to {self._name}: {_said(error)}",
+            hint="check the table's properties, and that this process may write to the catalog and"
+            " to the warehouse",
         )
+
+
+class _Recording(FileIO):
+    """A table's files, and the names of those that are begun: some are never finished."""
+
+    def __init__(self, io: FileIO, begun: list[str]) -> None:
+        super().__init__(io.properties)
+        self._io, self._begun = io, begun
+
+    def new_input(self, location: str) -> InputFile:
+        """See `FileIO`."""
+        return self._io.new_input(location)
+
+    def new_output(self, location: str) -> OutputFile:
+        """See `FileIO`."""
+        self._begun.append(location)
+        return self._io.new_output(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        """See `FileIO`."""
+        self._io.delete(location)
 
 
 def appending(lake: Lake, parts: tuple[str, ...], key: str, digest: str) -> Appending:
@@ -299,6 +352,18 @@ def appending(lake: Lake, parts: tuple[str, ...], key: str, digest: str) -> Appe
         return table
 
     return Appending(load, name, key, digest)
+
+
+def _is_count(properties: Mapping[str, str], name: str) -> bool:
+    """Whether a property is a number above 0, or isn't there."""
+    text = properties.get(name, "1")
+    return text.isascii() and text.isdigit() and int(text[:19]) > 0 and len(text) < 19
+
+
+def _said(error: BaseException) -> str:
+    """What it says, for a client: in one line, not at any length, without passwords."""
+    text = one_line(redacted(str(error), {})) or type(error).__name__
+    return text if len(text) <= _SAID_MAX else f"{text[:_SAID_MAX]}…"
 
 
 def _number(told: Mapping[str, str], name: str) -> int:

@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import ValidationError
 from pyiceberg.exceptions import (
@@ -22,6 +23,7 @@ from pyiceberg.exceptions import (
     NoSuchViewError,
     RESTError,
 )
+from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
 from accelerator.iceberg.errors import (
@@ -41,6 +43,7 @@ from rewrite.closest import closest
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.io import FileIO
     from pyiceberg.table import Table
 
 COMMIT_TRIES = 5
@@ -426,6 +429,7 @@ class PyIcebergCatalog:
                     self._catalog = rest_catalog(self._settings.name, properties)
                 else:
                     self._catalog = load_catalog(self._settings.name, **properties)
+                _reads_by_its_own(self._catalog, is_rest=self._settings.type == "rest")
             return self._catalog
 
     def _failures(self) -> tuple[type[Exception], ...]:
@@ -435,6 +439,22 @@ class PyIcebergCatalog:
 
             return (OSError, ValueError, SQLAlchemyError)
         return (OSError, ValueError, RESTError, NotImplementedError)
+
+
+def _reads_by_its_own(catalog: Catalog, *, is_rest: bool) -> None:
+    """Tables' files are read and written by what the catalog's own properties say.
+
+    PyIceberg puts a table's over them: whoever writes a table could name a class that is imported,
+    or an address that gets our requests. A REST catalog's answer may have credentials for the
+    table, so that there only the class is left out.
+    """
+    kept = catalog._load_file_io
+
+    def load(properties: Mapping[str, str] = MappingProxyType({}), location: Any = None) -> FileIO:
+        given = {key: properties[key] for key in properties if key != PY_IO_IMPL and is_rest}
+        return kept(given, location)
+
+    setattr(catalog, "_load_file_io", load)  # noqa: B010 - mypy lets nobody assign a method
 
 
 class JvmCatalog:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,24 @@ from pyiceberg.partitioning import (
     partition_record_value,
 )
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import BucketTransform, IdentityTransform, VoidTransform
+from pyiceberg.transforms import (
+    BucketTransform,
+    IdentityTransform,
+    TruncateTransform,
+    VoidTransform,
+)
 from pyiceberg.typedef import Record
-from pyiceberg.types import DateType, DoubleType, FloatType, TimestampType, TimestamptzType
+from pyiceberg.types import (
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NestedField,
+    TimestampType,
+    TimestamptzType,
+)
 
 Codes = npt.NDArray[np.int64]
 _HOUR_US = 3_600_000_000
@@ -31,6 +47,10 @@ _HOUR_US = 3_600_000_000
 
 class TooManyPartitionsError(ValueError):
     """The rows are of more partitions than are written at once."""
+
+
+class NoPartitionError(ValueError):
+    """A value is of a partition whose own value its type can't hold; it names the column."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +70,8 @@ def partitioned(
 ) -> Iterator[tuple[PartitionKey, pa.Table]]:
     """Each partition with its rows, which have the schema's columns.
 
-    TooManyPartitionsError for more than `most`, NotImplementedError for a spec that isn't computed
-    here.
+    TooManyPartitionsError for more than `most`, NoPartitionError for a value that has none,
+    NotImplementedError for a spec that isn't computed here.
     """
     coded = [_coded(one, schema, rows) for one in spec.fields]
     codes = np.zeros(len(rows), np.int64)
@@ -69,9 +89,14 @@ def partitioned(
 
 def _coded(one: PartitionField, schema: Schema, rows: pa.Table) -> tuple[list[Any], Codes]:
     """The partition field's distinct values as Iceberg has them, and each row's by its place."""
+    try:
+        source = schema.find_field(one.source_id)
+    except ValueError:  # PyIceberg leaves the field out, and puts the next one's values under it
+        raise NotImplementedError(
+            f"it's partitioned by {one.name}, whose column was dropped"
+        ) from None
     if isinstance(one.transform, VoidTransform):
         return [None], np.zeros(len(rows), np.int64)
-    source = schema.find_field(one.source_id)
     if source not in schema.fields:
         raise NotImplementedError(f"it's partitioned by {source.name}, which is within a column")
     if isinstance(source.field_type, (FloatType, DoubleType)):
@@ -90,14 +115,31 @@ def _coded(one: PartitionField, schema: Schema, rows: pa.Table) -> tuple[list[An
     else:
         transform = one.transform.transform(source.field_type)
         transformed = [transform(value) for value in encoded.dictionary.to_pylist()]
+        if isinstance(one.transform, TruncateTransform):
+            _check_truncated(source, transformed)
     places: dict[Any, int] = {}
     mapped = [places.setdefault(value, len(places)) for value in transformed]
     own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return list(places), np.array(mapped, np.int64)[own] if mapped else own
 
 
+def _check_truncated(source: NestedField, found: list[Any]) -> None:
+    """NoPartitionError for a number below all of its type's: no two engines agree on it."""
+    type_ = source.field_type
+    if isinstance(type_, (IntegerType, LongType)):
+        least: int | Decimal = -(2**31) if isinstance(type_, IntegerType) else -(2**63)
+    elif isinstance(type_, DecimalType):
+        least = Decimal((1, (9,) * type_.precision, -type_.scale))
+    else:
+        return
+    if any(value is not None and value < least for value in found):
+        raise NoPartitionError(source.name)
+
+
 def _plain(array: pa.Array, type_: object) -> pa.Array:
     """Dates and times as numbers, as Iceberg has them: not all of them are Python's."""
+    if isinstance(array, pa.ExtensionArray):  # a uuid
+        return array.storage
     if isinstance(type_, (TimestampType, TimestamptzType)):
         return array.cast(pa.int64())
     if isinstance(type_, DateType):

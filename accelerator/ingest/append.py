@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from accelerator.iceberg import Lake
 
+_PIECE_ROWS, _PIECE_BYTES = 131_072, 16 * 1024**2
+"""No more is cast at a time: casts, and columns that weren't sent, need memory of their own."""
 PORTION_BYTES = 128 * 1024**2
 """Rows of about so many bytes, in memory, are written at a time."""
 
@@ -53,8 +55,9 @@ def append(
 
         def conformed() -> Iterator[pa.RecordBatch]:
             for batch in stream.batches():
-                check()
-                yield conform.batch(batch)
+                for piece in _cut(batch):
+                    check()
+                    yield conform.batch(piece)
 
         try:
             for portion in portions(conformed(), portion_bytes):
@@ -64,3 +67,11 @@ def append(
         except BaseException:
             begun.discard()
             raise
+
+
+def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces, in order; a client's own batches may be of any length."""
+    rows = batch.num_rows
+    step = max(1, min(_PIECE_ROWS, rows * _PIECE_BYTES // max(1, batch.nbytes)))
+    for begin in range(0, rows, step):
+        yield batch.slice(begin, step)

@@ -15,6 +15,9 @@ from accelerator.ingest.errors import IngestSchemaError
 from rewrite.printable import one_line
 
 _SHOWN_MAX = 200
+_DAYS = (-719_162, 2_932_896)
+_YEARS = (_DAYS, (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1))
+"""The first and the last of dates, and of timestamps, that PyIceberg can write figures of."""
 _types = pa.types
 
 
@@ -52,7 +55,9 @@ class Conform:
                 columns.append(pa.nulls(sent.num_rows, field.type))
                 continue
             values = _cast(_shown(field.name), sent.column(place), field.type)
-            _check_nulls(_shown(field.name), values, field)
+            if not field.nullable and values.null_count:
+                raise _null(_shown(field.name))
+            _check_values(_shown(field.name), values)
             columns.append(values)
         return pa.RecordBatch.from_arrays(columns, schema=self._wanted)
 
@@ -172,11 +177,7 @@ def _struct(path: str, values: pa.StructArray, wanted: pa.StructType) -> pa.Arra
         if place is None:
             inner.append(pa.nulls(len(values), field.type))
             continue
-        name = f"{path}.{_shown(field.name)}"
-        made = _cast(name, parts[place], field.type)
-        if not field.nullable and pc.any(pc.and_(pc.is_null(made), pc.is_valid(values))).as_py():
-            raise _null(name)
-        inner.append(made)
+        inner.append(_cast(f"{path}.{_shown(field.name)}", parts[place], field.type))
     return pa.StructArray.from_arrays(inner, fields=list(wanted), mask=pc.is_null(values))
 
 
@@ -189,7 +190,6 @@ def _list(path: str, values: pa.Array, wanted: pa.DataType) -> pa.Array:
         lengths = pc.fill_null(pc.list_value_length(plain), 0).cast(pa.int64())
         ends = pc.cumulative_sum(lengths)
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
-    _check_nulls(f"{path}.element", inner, wanted.value_field)
     mask = pc.is_null(plain)
     made = pa.LargeListArray.from_arrays(offsets, inner, mask=mask)
     return made.cast(wanted)
@@ -199,7 +199,6 @@ def _map(path: str, values: pa.MapArray, wanted: pa.MapType) -> pa.Array:
     begins, ends = values.offsets[0].as_py(), values.offsets[len(values)].as_py()
     keys = _cast(f"{path}.key", values.keys.slice(begins, ends - begins), wanted.key_type)
     items = _cast(f"{path}.value", values.items.slice(begins, ends - begins), wanted.item_type)
-    _check_nulls(f"{path}.value", items, wanted.item_field)
     offsets = pc.subtract(values.offsets, values.offsets[0])
     made = pa.MapArray.from_arrays(
         offsets, keys, items, type=wanted, mask=pc.is_null(values) if values.null_count else None
@@ -208,9 +207,38 @@ def _map(path: str, values: pa.MapArray, wanted: pa.MapType) -> pa.Array:
     return made
 
 
-def _check_nulls(path: str, values: pa.Array, field: pa.Field) -> None:
+def _check_values(path: str, values: pa.Array) -> None:
+    """IngestSchemaError for a NULL that may not be within the column, and for a time of no year.
+
+    The values have the table's type, by a cast or as they were sent: no flag of theirs is believed.
+    """
+    kind = values.type
+    if _types.is_struct(kind):
+        for field, inner in zip(kind, values.flatten(), strict=True):
+            name = f"{path}.{_shown(field.name)}"
+            if not field.nullable and inner.null_count > values.null_count:
+                raise _null(name)  # it's NULL wherever the whole is, and elsewhere
+            _check_values(name, inner)
+    elif _is_listed(kind):
+        _check_within(f"{path}.element", values.flatten(), kind.value_field)
+    elif _types.is_map(kind):
+        pairs = values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field]))).flatten()
+        _check_within(f"{path}.key", pairs.field(0), kind.key_field)
+        _check_within(f"{path}.value", pairs.field(1), kind.item_field)
+    elif _types.is_date(kind) or _types.is_timestamp(kind):
+        first, last = _YEARS[0 if _types.is_date(kind) else 1]
+        found = pc.min_max(values.cast(pa.int32() if _types.is_date(kind) else pa.int64())).as_py()
+        if found["min"] is not None and not first <= found["min"] <= found["max"] <= last:
+            raise IngestSchemaError(
+                f"a value of the column {path} is outside the years from 1 to 9999",
+                hint="append it by Spark: INSERT INTO",
+            )
+
+
+def _check_within(path: str, values: pa.Array, field: pa.Field) -> None:
     if not field.nullable and values.null_count:
         raise _null(path)
+    _check_values(path, values)
 
 
 def _null(path: str) -> IngestSchemaError:

@@ -61,9 +61,13 @@ class Stream:
                 batch.validate(full=True)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise _invalid(f"a batch can't be read: {error}") from error
+            if batch.nbytes > message.body.size:
+                raise _invalid("buffers of a batch are used more than once")
             rows += batch.num_rows
             if rows > 8 * self._size:  # of types that take no bytes
                 raise _invalid("it has more rows than bits")
+            if sum(map(_weightless, batch.columns)) > self._size:
+                raise _invalid("its lists have more values than it has bytes")
             yield batch
         if self._file.tell() != self._size:
             raise _invalid("something stands behind its end")
@@ -92,6 +96,29 @@ class Stream:
             return None
         except (pa.ArrowException, OSError, ValueError) as error:
             raise _invalid(f"it can't be read: {error}") from error
+
+
+def _weightless(array: pa.Array) -> int:
+    """How many values lists have, at any depth, of types that take no bytes."""
+    types, kind = pa.types, array.type
+    if types.is_struct(kind):
+        return sum(_weightless(array.field(place)) for place in range(kind.num_fields))
+    if types.is_map(kind):
+        inner = [array.keys, array.items]
+    elif types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind):
+        inner = [array.values]
+    else:
+        return 0
+    return sum(_weightless(one) + (len(one) if _has_no_bytes(one.type) else 0) for one in inner)
+
+
+def _has_no_bytes(kind: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_struct(kind):
+        return all(_has_no_bytes(field.type) for field in kind)
+    if types.is_fixed_size_list(kind):
+        return kind.list_size == 0 or _has_no_bytes(kind.value_type)
+    return bool(types.is_null(kind) or (types.is_fixed_size_binary(kind) and kind.byte_width == 0))
 
 
 def is_compressed(metadata: bytes) -> bool:

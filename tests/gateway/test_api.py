@@ -26,7 +26,9 @@ from accelerator.client import ApiError, UnreachableError
 from accelerator.client.streams import written
 from accelerator.config import Config
 from accelerator.gateway import serving
+from accelerator.gateway.api import of_tables
 from accelerator.gateway.api.document import document
+from accelerator.gateway.api.uploads import Uploads
 from accelerator.runner.claims import Claims
 from accelerator.runner.history import RunHistory
 from accelerator.runner.runs import Run
@@ -57,11 +59,15 @@ allow = ["read"]
 users = ["ann"]
 tables = ["lake.shop.sales"]
 [[rule]]
+allow = ["change"]
+users = ["kim"]
+tables = ["lake.shop.target"]
+[[rule]]
 allow = ["write"]
 users = ["feed"]
 tables = ["lake.shop.*"]
 """
-USERS = ("boss", "ann", "feed", "eve")
+USERS = ("boss", "ann", "feed", "eve", "kim")
 
 
 @pytest.fixture(scope="module")
@@ -219,6 +225,13 @@ def test_partitions_and_files_are_of_one_snapshot_throughout(boss, warehouse):
 
 
 # Who may what
+
+
+def test_decimals_of_partitions_are_told_without_exponents():
+    told = of_tables._texts(
+        pa.chunked_array([pa.array(["0", "-1E-10", None], pa.string()).cast(pa.decimal128(38, 10))])
+    )
+    assert told.to_pylist() == ["0.0000000000", "-0.0000000001", None]
 
 
 def test_each_sees_what_they_may(gateway, boss):
@@ -385,6 +398,36 @@ def test_an_upload_that_breaks_off_leaves_nothing(gateway, warehouse, uploads):
     assert held(warehouse) == before
 
 
+def test_what_a_killed_gateway_has_left_of_uploads_goes(tmp_path):
+    text = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from accelerator.engines.spill import Spill\n"
+        "own = Spill(sys.argv[1], 'accelerator-upload-')\n"
+        "(Path(own.path) / 'rows').write_bytes(b'rows')\n"
+        "print(flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", text, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        Uploads(10, str(tmp_path))
+        assert len(list(tmp_path.iterdir())) == 1  # it lives
+        other.kill()
+    Uploads(10, str(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_folder_for_uploads_the_sender_is_told(warehouse, tmp_path):
+    with running(warehouse, upload_folder=str(tmp_path / "none")) as gateway:
+        path = f"{SALES.replace('sales', 'target')}/rows"
+        sent = {"Content_Type": ARROW, "Idempotency_Key": "key-00000009"}
+        got, _, told = ask(gateway, "POST", path, written(sales(1)).read(), user=None, **sent)
+    told = json.loads(told)
+    assert (got, told["code"]) == (503, "upload_storage")
+    assert str(tmp_path) not in told["detail"]
+
+
 def test_cubes_stay_right_and_tell_what_they_lack(boss, warehouse):
     boss.table("lake.shop.sales").append(sales(7))
     lacking = list(boss.table("lake.shop.sales").coverage(cube="by_city"))
@@ -415,6 +458,17 @@ def test_work_is_started_followed_and_remembered(boss):
     assert boss.start("compact", cube="by_city").wait(timeout_s=60).state == "done"
     failed = boss.start("analyze", table="lake.shop.sales").wait(timeout_s=60)
     assert failed.state in ("done", "failed")  # the log may have nothing
+
+
+def test_work_on_a_table_that_the_store_has_nothing_of_is_told_to_who_started_it(gateway, boss):
+    with of(gateway, "kim") as kim, of(gateway, "eve") as eve:
+        run = kim.start("vacuum", table="lake.shop.target").wait(timeout_s=60)
+        assert (run.state, run.info["by"]) == ("done", "kim")
+        assert run.id in [one.id for one in kim.runs()]
+        assert run.id not in [one.id for one in eve.runs()]
+        assert refused(eve.run, run.id) == (404, "run_not_found")
+        assert refused(run.cancel) == (409, "run_ended")
+    assert boss.run(run.id).state == "done"
 
 
 @pytest.mark.parametrize(

@@ -60,12 +60,12 @@ def answered(call: Call, services: Services, tell: Tell, check: Callable[[], Non
         case "start_run":
             return _start(call, services, tell)
         case "list_runs":
-            return RunsOf(services, call.access).runs(m.Paging(**call.query))
+            return RunsOf(services, call.access, call.user).runs(m.Paging(**call.query))
         case "get_run":
-            return RunsOf(services, call.access).run(m.RunPath(**call.path))
+            return RunsOf(services, call.access, call.user).run(m.RunPath(**call.path))
         case "cancel_run":
-            runs = RunsOf(services, call.access)
-            return runs.cancel(m.RunPath(**call.path), call.user)
+            runs = RunsOf(services, call.access, call.user)
+            return runs.cancel(m.RunPath(**call.path))
         case _:
             return _of_tables(call, Tables(services, call.access))
 
@@ -127,7 +127,7 @@ def _append(call: Call, services: Services, check: Callable[[], None]) -> m.Appe
 
 def _start(call: Call, services: Services, tell: Tell) -> m.Run:
     """Does the work; the run's id is told once it's claimed, and what it came to is the answer."""
-    runs, told = RunsOf(services, call.access), list[str]()
+    runs, told = RunsOf(services, call.access, call.user), list[str]()
     task = runs.task(m.Start.model_validate(call.body))
 
     def began(claim: Claim) -> None:
@@ -136,7 +136,7 @@ def _start(call: Call, services: Services, tell: Tell) -> m.Run:
 
     outcome = by_request.run(services, task, call.user, began)
     if told:
-        return RunsOf(services, call.access).run(m.RunPath(run=told[-1]))
+        return RunsOf(services, call.access, call.user).run(m.RunPath(run=told[-1]))
     if outcome is not None and outcome.error is not None:
         raise outcome.error
     known = runs.newest(task.key)

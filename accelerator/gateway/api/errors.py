@@ -51,3 +51,9 @@ class RequestTimeoutError(AcceleratorError):
     """A body came too slowly."""
 
     code = "request_timeout"
+
+
+class UploadStorageError(AcceleratorError):
+    """The gateway has no place for a body."""
+
+    code = "upload_storage"

@@ -1,7 +1,8 @@
 """What the API tells of runs, and which work it starts and stops; runs in a worker, for one user.
 
 A run is of whatever process of the store. Who may not read what it's of isn't told of it; to stop
-one needs what it needs to start it.
+one needs what it needs to start it. One of a table that nothing in the store names is told to those
+who have started it.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ class _Of:
 class RunsOf:
     """For one request of one user."""
 
-    def __init__(self, services: Services, access: Access) -> None:
-        self._services, self._access = services, access
+    def __init__(self, services: Services, access: Access, user: str) -> None:
+        self._services, self._access, self._user = services, access, user
         self._claims = Claims(services.store.files)
         self._history, self._of = RunHistory(services.store.files), _Of(services)
 
@@ -121,7 +122,7 @@ class RunsOf:
         items: list[m.Run] = []
         last, more = "", False
         for place, entry in self._history.newest(before or ""):
-            if not self._sees(entry.key):
+            if not self._sees(entry.key, entry.by):
                 continue
             if len(items) == page.limit:
                 more = True
@@ -134,11 +135,14 @@ class RunsOf:
     def run(self, path: m.RunPath) -> m.Run:
         """One run. RunNotFoundError where there is none that is known, or may be."""
         parts = parts_of_id(path.run)
-        if parts is None or not self._sees(parts[0]):
+        if parts is None:
             raise _unknown()
-        return self._known(*parts)
+        found = self._known(*parts)
+        if not self._sees(parts[0], found.by):
+            raise _unknown()
+        return found
 
-    def cancel(self, path: m.RunPath, user: str) -> m.Run:
+    def cancel(self, path: m.RunPath) -> m.Run:
         """Asks a run to stop; it's told as it goes on until its process hears of that.
 
         RunEndedError where it isn't running.
@@ -146,8 +150,8 @@ class RunsOf:
         found = self.run(path)
         parts = parts_of_id(path.run)
         assert parts is not None
-        self._check(parts[0])
-        if found.state != "running" or not self._claims.ask_to_stop(*parts, user):
+        self._check(parts[0], found.by)
+        if found.state != "running" or not self._claims.ask_to_stop(*parts, self._user):
             raise RunEndedError("the run has ended", hint="only what runs can be cancelled")
         return found
 
@@ -188,13 +192,13 @@ class RunsOf:
 
     def _running(self) -> Iterator[m.Run]:
         for key in self._claims.known_keys():
-            if not self._sees(key):
-                continue
             try:
                 seen = self._claims.seen(key)
             except StoreError:  # it changes faster than it can be read
                 continue
-            if seen is not None and not self._claims.may_begin(key, seen):
+            if seen is None or not self._sees(key, seen.by):
+                continue
+            if not self._claims.may_begin(key, seen):
                 yield self._seen(key, seen)
 
     def _known(self, key: str, epoch: int) -> m.Run:
@@ -258,23 +262,26 @@ class RunsOf:
             by=entry.by,
         )
 
-    def _sees(self, key: str) -> bool:
-        """Whether the user may read what it's of; who may see all figures sees all runs."""
+    def _sees(self, key: str, by: str) -> bool:
+        """Whether the user may read what it's of; who may see all figures sees all runs.
+
+        `by` is who has started it: nobody else is told of what isn't known to be of any table.
+        """
         if self._access.everything or self._access.may("metrics", GATEWAY):
             return True
         reads = self._of.reads(key)
         if not reads:
-            return False
+            return reads is None and by != "" and by == self._user
         return all(self._access.may("read", Object.table(one)) for one in reads)
 
     def _allow(self, statement: Statement) -> None:
         check(statement, self._access, self._services)
 
-    def _check(self, key: str) -> None:
+    def _check(self, key: str, by: str) -> None:
         statement = self._of.statement(key)
         if statement is not None:
             self._allow(statement)
-        elif not self._access.everything:
+        elif not self._access.everything and by != self._user:
             raise denied("metrics", GATEWAY)
 
 

@@ -407,6 +407,8 @@ def _files(pinned: PinnedTable) -> tuple[pa.Table, dict[str, str]]:
 def _texts(values: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
         return pa.array([None if one is None else one.hex() for one in values.to_pylist()])
+    if pa.types.is_decimal(values.type):  # Arrow's own text may be 0E-10
+        return pa.array([None if one is None else f"{one:f}" for one in values.to_pylist()])
     return values.cast(pa.string()).combine_chunks()
 
 

@@ -42,6 +42,7 @@ STATUS: Mapping[str, int] = {
     "too_many_attempts": 429,
     "upload_invalid": 400,
     "upload_schema": 422,
+    "upload_storage": 503,
     "upload_too_large": 413,
     "worker_lost": 503,
     "workload_empty": 409,

@@ -1,24 +1,26 @@
 """Bodies of appends: into a file as they come, so that memory and the event loop stay free.
 
-Promises: a body that breaks off, is too long or comes too slowly leaves nothing behind; what is
-handed on is a whole body, with a digest of its bytes.
+Promises: a body that breaks off, is too long or comes too slowly leaves nothing behind, and what a
+gateway that was killed has left goes when the next one starts; what is handed on is a whole body,
+with a digest of its bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
-from accelerator.gateway.api.errors import BusyError, RequestTimeoutError
+from accelerator.engines.spill import Spill
+from accelerator.gateway.api.errors import BusyError, RequestTimeoutError, UploadStorageError
 from accelerator.ingest.errors import IngestError, IngestTooLargeError
 
+_PREFIX = "accelerator-upload-"
 _AT_ONCE = 8
 _PIECE_BYTES = 1024**2
 _WAIT_S = 30.0
@@ -40,6 +42,8 @@ class Uploads:
     def __init__(self, bytes_max: int, folder: str | None) -> None:
         self._max, self._folder = bytes_max, folder
         self._running = 0
+        with suppress(OSError):  # who uploads is told
+            Spill(folder, _PREFIX).close()
 
     @asynccontextmanager
     async def taken(self, asked: web.Request) -> AsyncIterator[Upload]:
@@ -50,6 +54,7 @@ class Uploads:
             IngestTooLargeError: it's longer than is taken.
             IngestError: it broke off.
             RequestTimeoutError: nothing came for too long.
+            UploadStorageError: it can't be written here.
         """
         if self._running >= _AT_ONCE:
             raise BusyError(f"{_AT_ONCE} uploads are on their way", hint="send it again, later")
@@ -57,9 +62,13 @@ class Uploads:
             raise self._too_large()
         self._running += 1
         try:
-            with tempfile.TemporaryDirectory(prefix="accelerator-upload-", dir=self._folder) as own:
-                file = Path(own) / "rows"
+            with self._storing():
+                own = await asyncio.to_thread(Spill, self._folder, _PREFIX)
+            try:
+                file = Path(own.path) / "rows"
                 yield Upload(file, await self._written(asked, file))
+            finally:
+                await asyncio.to_thread(own.close)
         finally:
             self._running -= 1
 
@@ -67,7 +76,7 @@ class Uploads:
         """Writes the body; the digest of it."""
         digest, size = hashlib.blake2b(digest_size=_DIGEST_BYTES), 0
         held = bytearray()
-        with file.open("xb", buffering=0) as out:
+        with self._storing(), file.open("xb", buffering=0) as out:
 
             def write(data: bytes) -> None:
                 digest.update(data)
@@ -98,6 +107,17 @@ class Uploads:
         except (web.RequestPayloadError, ConnectionError) as error:
             raise IngestError(
                 f"the upload broke off: {error}", hint="send it again, with the same key"
+            ) from error
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise UploadStorageError(
+                f"the gateway can't keep the rows while they come: {why}",
+                hint="check the folder that the setting upload_folder names, and its space",
             ) from error
 
     def _too_large(self) -> IngestTooLargeError:

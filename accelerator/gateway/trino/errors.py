@@ -165,6 +165,7 @@ NAMES: Mapping[str, str] = {
     "too_many_attempts": "GENERIC_INSUFFICIENT_RESOURCES",
     "upload_invalid": "INVALID_ARGUMENTS",
     "upload_schema": "TYPE_MISMATCH",
+    "upload_storage": "GENERIC_INSUFFICIENT_RESOURCES",
     "upload_too_large": "QUERY_TEXT_TOO_LARGE",
     "value_unrepresentable": "NOT_SUPPORTED",
     "worker_lost": _INTERNAL,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -56,6 +58,41 @@ def test_what_was_written_is_read(path):
 )
 def test_what_would_be_expanded_is_refused(path, table, options, why):
     assert why in refusal(path, written(table, options=options, rows=10**9))
+
+
+def test_buffers_that_are_used_twice_are_refused(path):
+    """The second column's bytes are taken out, and its buffer is the first one's."""
+    data = written(pa.table({"a": list(range(8)), "b": list(range(100, 108))}))
+    body = struct.pack("<8q", *range(100, 108))
+    assert data.count(body) == 1
+    place = data.rindex(struct.pack("<qq", 64, 64))  # the last buffer: offset and length
+    data = (data[:place] + struct.pack("<q", 0) + data[place + 8 :]).replace(body, b"")
+    place = data.index(struct.pack("<q", 128))
+    data = data[:place] + struct.pack("<q", 64) + data[place + 8 :]
+    assert "more than once" in refusal(path, data)
+
+
+MANY = 10**7
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        pa.ListArray.from_arrays([0, MANY], pa.nulls(MANY)),
+        pa.FixedSizeListArray.from_arrays(pa.nulls(MANY), MANY),
+        pa.LargeListArray.from_arrays([0, MANY], pa.array([{}]).take(pa.array([0] * MANY))),
+        pa.array([[[None] * 1000] * 100], pa.list_(pa.list_(pa.null()))),
+        pa.StructArray.from_arrays([pa.array([[None] * 10**5], pa.list_(pa.null()))], ["a"]),
+        pa.array([[("k", [None] * 10**5)]], pa.map_(pa.string(), pa.list_(pa.null()))),
+    ],
+)
+def test_lists_of_what_takes_no_bytes_are_refused(path, lists):
+    assert "lists have more values" in refusal(path, written(pa.table({"a": lists})))
+
+
+def test_lists_of_nothing_are_read(path):
+    table = pa.table({"a": pa.array([[], [None], None], pa.list_(pa.null()))})
+    assert read(path, written(table)) == table
 
 
 def test_what_has_no_end_or_more_behind_it_is_refused(path):

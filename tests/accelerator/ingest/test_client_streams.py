@@ -44,6 +44,57 @@ def test_rows_of_any_sort_are_taken(tmp_path, rows):
     assert taken(tmp_path / "upload", rows).to_pylist() == TABLE.to_pylist()
 
 
+def inner(kind, value):
+    """Values of that type within columns of each sort, sliced."""
+    values = pa.array([value, None, value], kind)
+    lists = pa.array([[value, None], None, [], [value]], pa.list_(kind)).slice(1)
+    return pa.table(
+        {
+            "plain": values,
+            "list": lists,
+            "large": pa.array([[value], [], None], pa.large_list(kind)),
+            "fixed": pa.array([[value], None, [value]], pa.list_(kind, 1)),
+            "seen": pa.array([[value], None, []], pa.list_view(kind)),
+            "struct": pa.array([{"a": value}, None, {"a": None}], pa.struct([("a", kind)])),
+            "map": pa.array([[("k", value)], None, []], pa.map_(pa.string(), kind)),
+            "deep": pa.array([[{"a": value}], None, []], pa.list_(pa.struct([("a", kind)]))),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.string_view(), "a text that is no short one"),
+        (pa.binary_view(), b"bytes"),
+        (pa.dictionary(pa.int32(), pa.string()), "x"),
+    ],
+)
+def test_what_the_gateway_does_not_take_is_made_plain_at_any_depth(tmp_path, kind, value):
+    rows = inner(kind, value)
+    wanted = rows.to_pylist()
+    found = taken(tmp_path / "upload", rows)
+    assert found.to_pylist() == wanted
+    assert not any(word in str(found.schema) for word in ("view", "dictionary"))
+
+
+def test_frames_of_polars_with_lists_and_categories_are_taken(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "list": [["a"], None],
+            "struct": [{"x": "a"}, {"x": None}],
+            "category": pl.Series(["a", None], dtype=pl.Categorical),
+            "categories": pl.Series([["a"], []], dtype=pl.List(pl.Categorical)),
+        }
+    )
+    assert taken(tmp_path / "upload", frame).to_pylist() == frame.to_dicts()
+
+
+def test_runs_are_written_out(tmp_path):
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["x", None]))
+    assert taken(tmp_path / "upload", pa.table({"a": runs}))["a"].to_pylist() == ["x", "x", None]
+
+
 def test_the_same_rows_are_the_same_bytes(tmp_path):
     with written(TABLE) as one, written(TABLE) as other:
         assert one.read() == other.read()

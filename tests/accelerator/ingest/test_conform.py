@@ -97,6 +97,62 @@ def test_what_would_change_a_value_is_refused_by_the_columns_name(values, sent, 
         conformed(values, wanted, sent=sent)
 
 
+def unchecked(kind, *children):
+    """Two lists, or maps, over children whose NULLs the type denies."""
+    offsets = pa.array([0, 1, 2], pa.int64() if pa.types.is_large_list(kind) else pa.int32())
+    return pa.Array.from_buffers(kind, 2, [None, offsets.buffers()[1]], children=list(children))
+
+
+STRICT = pa.map_(pa.large_string(), pa.field("value", pa.int64(), nullable=False))
+PAIRS = pa.StructArray.from_arrays(
+    [pa.array(["a", "b"], pa.large_string()), pa.array([1, None])],
+    fields=[STRICT.key_field, STRICT.item_field],
+)
+POINTS = pa.StructArray.from_arrays(
+    [pa.array([1, None]), pa.nulls(2, pa.large_string())], fields=list(POINT)
+)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        POINTS,
+        unchecked(TAGS, pa.array([1, None], pa.int32())),
+        unchecked(STRICT, PAIRS),
+        unchecked(pa.large_list(pa.field("element", POINT)), POINTS),
+        pa.StructArray.from_arrays([POINTS], fields=[pa.field("p", POINT)]),
+    ],
+    ids=["struct", "list", "map", "structs in a list", "struct in a struct"],
+)
+def test_a_type_that_denies_nulls_is_not_believed(sent):
+    with pytest.raises(IngestSchemaError, match=r"a\b.*is NULL"):
+        conformed(sent, sent.type)
+
+
+DAY, TIME = pa.date32(), pa.timestamp("us", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        *((DAY, one) for one in (-719_163, 2_932_897, -(2**31))),
+        *((TIME, one) for one in (-62_135_596_800_000_001, 253_402_300_800_000_000, 2**63 - 1)),
+    ],
+)
+def test_times_that_no_figure_can_be_written_of_are_refused(kind, number):
+    sent = pa.array([number, None], pa.int32() if kind == DAY else pa.int64()).view(kind)
+    for array in (sent, pa.StructArray.from_arrays([sent], fields=[pa.field("t", kind)])):
+        with pytest.raises(IngestSchemaError, match="years from 1 to 9999"):
+            conformed(array, array.type)
+
+
+@pytest.mark.parametrize(("kind", "whole"), [(DAY, pa.int32()), (TIME, pa.int64())])
+def test_the_first_and_the_last_times_are_taken(kind, whole):
+    numbers = {DAY: (-719_162, 2_932_896), TIME: (-62_135_596_800_000_000, 253_402_300_799_999_999)}
+    found = conformed(pa.array(numbers[kind], whole).view(kind), kind)
+    assert [(one.year, one.month, one.day) for one in found] == [(1, 1, 1), (9999, 12, 31)]
+
+
 def test_columns_go_by_name():
     wanted = pa.schema([pa.field("a", pa.int32(), nullable=False), pa.field("b", pa.int32())])
     sent = pa.RecordBatch.from_pydict({"b": [1], "a": [2]})
