@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 from datasketches import compact_theta_sketch
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table.statistics import StatisticsFile
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import OperationalError
 
 import accelerator
 from accelerator.errors import (
@@ -22,11 +25,14 @@ from accelerator.errors import (
     UnknownTableError,
 )
 from accelerator.iceberg import CatalogError
-from accelerator.iceberg.catalogs import PyIcebergCatalog
+from accelerator.iceberg.catalogs import CatalogSettings, PyIcebergCatalog
+from accelerator.iceberg.errors import CommitUnknownError
+from accelerator.iceberg.sqlite import SqliteCatalog
+from accelerator.iceberg.statistics_files import StatisticsChange
 from accelerator.progress import SilentProgress
 from accelerator.sketching import building, rows
 from accelerator.sketching.puffin import Described, footer_of, written
-from tests.support.pristine import Pristine, catalog_of
+from tests.support.pristine import Pristine, catalog_of, properties_of
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
 KLL = "lakehouse-accelerator-kll-v1"
@@ -227,10 +233,7 @@ def test_what_cannot_be_read_is_passed_over_and_told(acc, root, table):
 
 
 def test_a_conflict_is_tried_again_and_the_other_one_s_commit_stays(acc, root, table, monkeypatch):
-    swap, tries = PyIcebergCatalog._swap, []
-    from accelerator.iceberg.sqlite import SqliteCatalog
-
-    swap = SqliteCatalog._swap
+    swap, tries = SqliteCatalog._swap, []
 
     def late(self, identifier, old, new):
         if not tries:
@@ -330,6 +333,43 @@ def test_what_files_hold_by_a_new_mapping_of_names_is_not_gone_on_with(acc, tabl
     assert acc.build_statistics("d.t", columns=["a"]).mode == "whole"
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, CommitStateUnknownException])
+def test_what_the_pointer_names_by_now_stays_whatever_is_raised(
+    acc, root, table, monkeypatch, error
+):
+    """Ctrl-C while SQLite waits for a lock: the pointer is moved, and then it's raised."""
+    swap = SqliteCatalog._swap
+
+    def moved(self, identifier, old, new):
+        swap(self, identifier, old, new)
+        raise error
+
+    monkeypatch.setattr(SqliteCatalog, "_swap", moved)
+    with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else CommitUnknownError):
+        acc.build_statistics("d.t")
+    monkeypatch.undo()
+    assert table.refresh().scan().to_arrow().num_rows == 1000
+    assert shown(acc)["a"]["sketch_current"] and len(files(root)) == 1
+
+
+def test_an_answer_of_a_server_that_was_lost_loses_no_table(root, table, monkeypatch):
+    """As `_swap` of PostgreSQL: the commit is made, and its answer doesn't come."""
+    commit = Connection.commit
+
+    def lost(self):
+        commit(self)
+        raise OperationalError(None, None, Exception("server closed the connection"))
+
+    reader = PyIcebergCatalog(CatalogSettings("lake", "sql", properties_of(root)))
+    reader.pointer(("d", "t"))
+    monkeypatch.setattr(Connection, "commit", lost)
+    with pytest.raises(CommitUnknownError):
+        reader.change_statistics(("d", "t"), StatisticsChange(str(table.metadata.table_uuid)))
+    monkeypatch.undo()
+    assert table.refresh().scan().to_arrow().num_rows == 1000
+    reader._open().engine.dispose()
+
+
 def test_a_build_that_is_stopped_leaves_nothing(acc, root, monkeypatch):
     began = threading.Event()
 
@@ -410,6 +450,15 @@ def test_a_rest_catalog_makes_the_change(root, tmp_path, monkeypatch):
                 session.build_statistics("d.t", columns=["d"])
             assert len(files(root)) == 1
             server.refuse_commits = False
+            for said in ((503, {}), (500, {}), (200, {"metadata": "of another form"}), (200, [])):
+                server.lost = said
+                with pytest.raises(CommitUnknownError):
+                    session.build_statistics("d.t", columns=["s"])
+                (named,) = catalog.load_table("d.t").metadata.statistics
+                assert Path(named.statistics_path.removeprefix("file://")).exists()
+                server.lost = None
+                session.query("DROP STATISTICS ON d.t")
+            session.build_statistics("d.t", columns=["s"])
             assert len(session.query("DROP STATISTICS ON d.t").arrow()) == 1
             assert catalog.load_table("d.t").metadata.statistics == []
     catalog.engine.dispose()
