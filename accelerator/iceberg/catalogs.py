@@ -155,6 +155,10 @@ class CatalogReader(Protocol):
         """
         ...
 
+    def check_changes(self, identifier: tuple[str, ...]) -> None:
+        """CatalogReadOnlyError where statistics of a catalog of that kind can't be changed."""
+        ...
+
     def change_statistics(self, identifier: tuple[str, ...], change: StatisticsChange) -> None:
         """Name another file of statistics in the table's metadata, or none."""
         ...
@@ -327,6 +331,9 @@ class PyIcebergCatalog:
             self._change(identifier, lambda: self._commit_sql(identifier, edit))
         else:
             self._change(identifier, lambda: self._commit(identifier, updates))
+
+    def check_changes(self, identifier: tuple[str, ...]) -> None:
+        """Whether this process may, only a change tells."""
 
     def change_statistics(self, identifier: tuple[str, ...], change: StatisticsChange) -> None:
         """Name another file of statistics in the table's metadata, or none.
@@ -531,11 +538,7 @@ class JvmCatalog:
             hint="PyIceberg doesn't know this sort of catalog; append by Spark: INSERT INTO",
         )
 
-    def change_statistics(
-        self,
-        identifier: tuple[str, ...],
-        change: StatisticsChange,  # noqa: ARG002 - the Protocol's
-    ) -> None:
+    def check_changes(self, identifier: tuple[str, ...]) -> None:
         """CatalogReadOnlyError."""
         name = ".".join((self._settings.name, *identifier))
         raise CatalogReadOnlyError(
@@ -543,3 +546,11 @@ class JvmCatalog:
             hint="PyIceberg doesn't know this sort of catalog; Iceberg's own procedure"
             " compute_table_stats makes statistics in Spark",
         )
+
+    def change_statistics(
+        self,
+        identifier: tuple[str, ...],
+        change: StatisticsChange,  # noqa: ARG002 - the Protocol's
+    ) -> None:
+        """CatalogReadOnlyError."""
+        self.check_changes(identifier)

@@ -9,6 +9,7 @@ crash leaves is an orphan to Iceberg.
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("accelerator")
 _CREATED_BY = f"lakehouse-accelerator {RELEASE}"
-_COPIED_MAX = 64 << 20
-"""Bytes of another file's blobs that are copied."""
+_COPIED_MAX, _TOLD_MAX = 64 << 20, 4 << 20
+"""Bytes of another file's blobs that are copied, and of what its footer says of them, as JSON."""
 
 
 @dataclass(slots=True)
@@ -101,6 +102,8 @@ def build(
     parts = _parts(pin, pinned, columns, known, done.notes)
     if not parts:
         return done
+    catalog, *identifier = pinned.parts
+    services.lake.catalogs[catalog].check_changes(tuple(identifier))  # before rows are read
     progress.start(sum(len(part.files) for part in parts), "statistics")
     made: dict[int, ColumnSketches] = {}
     for part in parts:
@@ -124,7 +127,7 @@ def _chosen(pinned: PinnedTable, names: Sequence[str]) -> tuple[list[SketchedCol
     """The columns of these names in the table's order, or all that can be; what is left out."""
     able, unable = columns_of(pinned)
     if not names:
-        told = [f"{one.name}: {one.type} isn't sketched" for one in unable]
+        told = [f"{one.name}: {_why_not(pinned, one)}" for one in unable]
         if not able:
             raise StatisticsError(
                 f"no column of {pinned.facts.name} can be sketched", hint="; ".join(told)
@@ -145,6 +148,13 @@ def _chosen(pinned: PinnedTable, names: Sequence[str]) -> tuple[list[SketchedCol
             )
         chosen.add(one.field_id)
     return [one for one in able if one.field_id in chosen], []
+
+
+def _why_not(pinned: PinnedTable, one: SketchedColumn) -> str:
+    known = pinned.facts.column(one.name)
+    if known is not None and known.field_id != one.field_id:
+        return f"{known.name} is read by that name, which differs in case alone"
+    return f"{one.type} isn't sketched"
 
 
 def _parts(
@@ -280,6 +290,8 @@ def _others(
             wanted = [b for b in footer_of(read, size) if (b.type, b.fields) not in made]
             if sum(blob.length for blob in wanted) > _COPIED_MAX:
                 raise ValueError(f"it holds more than {_COPIED_MAX:,} bytes of other statistics")
+            if sum(len(json.dumps(blob.metadata())) for blob in wanted) > _TOLD_MAX:
+                raise ValueError(f"its footer says more than {_TOLD_MAX:,} bytes of them")
             copied = [(blob, stored(read, blob)) for blob in wanted]
     except AcceleratorError as error:
         done.notes.append(f"replaced without what it said of other columns: {error.message}")

@@ -56,7 +56,9 @@ def columns_of(pinned: PinnedTable) -> tuple[list[SketchedColumn], list[Sketched
         known = pinned.facts.column(each.name)
         layout = _digest(known.layout) if known is not None else ""
         one = SketchedColumn(each.field_id, each.name, str(each.field_type), layout)
-        can_be = one.can_be and is_known(_read_as(pinned, one))
+        # Of two names that differ in case alone, the first one is read.
+        is_found = known is not None and known.field_id == each.field_id
+        can_be = is_found and one.can_be and is_known(_read_as(pinned, one))
         (able if can_be else unable).append(one)
     return able, unable
 

@@ -25,8 +25,8 @@ from accelerator.errors import (
     UnknownTableError,
 )
 from accelerator.iceberg import CatalogError
-from accelerator.iceberg.catalogs import CatalogSettings, PyIcebergCatalog
-from accelerator.iceberg.errors import CommitUnknownError
+from accelerator.iceberg.catalogs import CatalogSettings, JvmCatalog, PyIcebergCatalog
+from accelerator.iceberg.errors import CatalogReadOnlyError, CommitUnknownError
 from accelerator.iceberg.sqlite import SqliteCatalog
 from accelerator.iceberg.statistics_files import StatisticsChange
 from accelerator.progress import SilentProgress
@@ -210,6 +210,30 @@ def test_what_others_have_said_of_other_columns_stays(acc, root, table):
     assert shown(acc)["d"]["distinct_values"] == 77 and shown(acc)["a"]["distinct_values"] == 1000
     acc.build_statistics("d.t")
     assert shown(acc)["d"]["distinct_values"] == 1000
+
+
+def test_what_others_say_at_too_great_length_is_not_copied_and_told(acc, root, table):
+    """A footer of theirs and ours together would be more than a reader takes."""
+    extra = [
+        (Described("of-somebody", (1,), 1, 1, {"x": "y" * 300_000}), b"theirs") for _ in range(15)
+    ]
+    foreign(root, table, *extra)
+    done = acc.build_statistics("d.t", columns="a")
+    assert any("replaced without" in note and "footer" in note for note in done.notes)
+    assert blobs(root, table).keys() == {(type_, 1) for type_, _ in blobs(root, table)}
+    assert shown(acc)["a"]["sketch_current"]
+
+
+def test_of_columns_whose_names_differ_in_case_alone_the_first_one_is_sketched(acc, root):
+    catalog = catalog_of(root)
+    rows = pa.table({"a": [1, 2, 3], "A": ["x", "y", "y"]})
+    made = catalog.create_table("d.cases", rows.schema)
+    made.append(rows)
+    catalog.engine.dispose()
+    (row,) = acc.query("BUILD STATISTICS ON d.cases").arrow().to_pylist()
+    assert row["columns"] == ["a"] and row["notes"][0].startswith("A: a is read by that name")
+    found = acc.query("SHOW STATISTICS ON d.cases").arrow().to_pylist()
+    assert [one["distinct_values"] for one in found] == [3, None]
 
 
 def test_what_cannot_be_read_is_passed_over_and_told(acc, root, table):
@@ -429,6 +453,20 @@ def test_files_that_are_gone_are_an_error(acc, root):
     shutil.rmtree(root / "d" / "t" / "data")
     with pytest.raises(StatisticsError, match="can't be read"):
         acc.build_statistics("d.t")
+    assert files(root) == []
+
+
+def test_where_nothing_can_be_named_nothing_is_read(acc, root, table, monkeypatch):
+    """A catalog that only the JVM knows: said at once, not after reading all rows."""
+    settings = CatalogSettings("lake", "jvm", properties_of(root))
+    metadata = table.metadata_location, str(table.metadata.table_uuid)
+    monkeypatch.setitem(
+        acc.services.lake.catalogs, "lake", JvmCatalog(settings, lambda _: metadata)
+    )
+    monkeypatch.delattr(building, "sketch")
+    for text in ("BUILD STATISTICS ON d.t", "BUILD STATISTICS ON d.t (a)"):
+        with pytest.raises(CatalogReadOnlyError, match="can't be changed from here"):
+            acc.query(text)
     assert files(root) == []
 
 
