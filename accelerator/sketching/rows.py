@@ -96,9 +96,10 @@ def sketch(
     reader = GroupReader(pinned, asked, check, raw=raw)
 
     def sketched(piece: _Piece) -> tuple[dict[int, ColumnSketches], int]:
-        table, _ = piece.file.sought(piece.group, piece.columns)
+        table = _read(piece)
         found = {}
         for column in piece.columns:
+            check()  # what takes long is this, not the reading
             one = found[column.field_id] = ColumnSketches.empty(types[column.field_id])
             one.update(table.column(column.name))
         return found, table.num_rows
@@ -128,6 +129,20 @@ def sketch(
         ) from error
     made.files, made.bytes = len(files), reader.counted.bytes
     return made
+
+
+def _read(piece: _Piece) -> pa.Table:
+    """Its rows; NeedsSparkError names the first column that can't be read here."""
+    try:
+        return piece.file.sought(piece.group, piece.columns)[0]
+    except NeedsSparkError:
+        for column in piece.columns:
+            try:
+                piece.file.sought(piece.group, [column])
+            except NeedsSparkError as error:
+                said = f"{column.name}: {error.message}"
+                raise NeedsSparkError(said, hint=error.hint) from error
+        raise
 
 
 def _pieces(opened: Sequence[OpenFile], columns: Sequence[Column]) -> Iterator[_Piece]:

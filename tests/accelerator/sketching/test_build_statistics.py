@@ -31,6 +31,7 @@ from accelerator.iceberg.sqlite import SqliteCatalog
 from accelerator.iceberg.statistics_files import StatisticsChange
 from accelerator.progress import SilentProgress
 from accelerator.sketching import building, rows
+from accelerator.sketching.columns import ColumnSketches
 from accelerator.sketching.puffin import Described, footer_of, written
 from tests.support.pristine import Pristine, catalog_of, properties_of
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
@@ -405,6 +406,32 @@ def test_a_build_that_is_stopped_leaves_nothing(acc, root, monkeypatch):
     with pytest.raises(CancelledError):
         acc.build_statistics("d.t", progress=Stopping())
     assert began.is_set() and files(root) == []
+
+
+def test_a_stop_is_heard_between_columns(acc, root, monkeypatch):
+    """Of a row group of hundreds of columns each one takes its time."""
+    update, taken = ColumnSketches.update, []
+
+    def stopped(self, column):
+        taken.append(self.type)
+        acc.cancel()
+        update(self, column)
+
+    monkeypatch.setattr(ColumnSketches, "update", stopped)
+    with pytest.raises(CancelledError):
+        acc.build_statistics("d.t")
+    assert len(taken) <= 2 and files(root) == []  # of two files at once the first column
+
+
+def test_a_column_that_only_spark_reads_is_named(acc, root):
+    catalog = catalog_of(root)
+    no_text = pa.array([b"a", b"b\xff", b"c"]).view(pa.string())
+    rows = pa.table({"n": [1, 2, 3], "t": pa.array(["a", "b", "c"]), "s": no_text})
+    catalog.create_table("d.bytes", rows.schema).append(rows)
+    catalog.engine.dispose()
+    with pytest.raises(StatisticsError, match=r"in process: s: a text"):
+        acc.query("BUILD STATISTICS ON d.bytes")
+    assert acc.build_statistics("d.bytes", columns=["n", "t"]).mode == "whole"
 
 
 def test_pieces_of_columns_give_the_same(acc, root, table, monkeypatch):
