@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from accelerator.errors import AcceleratorError, CancelledError, StatisticsError, no_column
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.catalogs import COMMIT_TRIES
-from accelerator.iceberg.errors import CommitUnknownError
+from accelerator.iceberg.errors import CommitUnknownError, failures
 from accelerator.iceberg.io import file_io, local_path
 from accelerator.iceberg.sketches import FORMAT, SketchFile, sketch_files
 from accelerator.iceberg.statistics_files import NewFile, StatisticsChange, StatisticsMovedError
@@ -42,6 +42,8 @@ _log = logging.getLogger("accelerator")
 _CREATED_BY = f"lakehouse-accelerator {RELEASE}"
 _COPIED_MAX, _TOLD_MAX = 64 << 20, 4 << 20
 """Bytes of another file's blobs that are copied, and of what its footer says of them, as JSON."""
+_GONE_OR_DAMAGED = (FileNotFoundError, ValueError)
+"""What won't be better when it's tried again."""
 
 
 @dataclass(slots=True)
@@ -294,6 +296,11 @@ def _others(
                 raise ValueError(f"its footer says more than {_TOLD_MAX:,} bytes of them")
             copied = [(blob, stored(read, blob)) for blob in wanted]
     except AcceleratorError as error:
+        if not isinstance(error.__cause__, _GONE_OR_DAMAGED):
+            raise StatisticsError(
+                f"others' statistics of the same snapshot can't be read now: {error.message}",
+                hint="they'd be lost; try again, or DROP STATISTICS first",
+            ) from error
         done.notes.append(f"replaced without what it said of other columns: {error.message}")
         return []
     return copied
@@ -310,7 +317,7 @@ def _write(path: str, data: bytes, pinned: PinnedTable) -> None:
         Path(local).parent.mkdir(parents=True, exist_ok=True)
         write_synced(Path(local), data)
         sync_directory(Path(local).parent)
-    except (OSError, ValueError) as error:
+    except failures() as error:
         _remove(path, pinned)
         raise StatisticsError(
             f"the statistics of {pinned.facts.name} can't be written to {path}: {error}",
@@ -326,5 +333,5 @@ def _remove(path: str, pinned: PinnedTable) -> None:
             file_io(path, pinned.io_properties).delete(path)
         else:
             Path(local).unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
+    except failures() as error:
         _log.warning("a file of statistics stays at %s: %s", path, error)

@@ -26,7 +26,7 @@ from accelerator.errors import (
 )
 from accelerator.iceberg import CatalogError
 from accelerator.iceberg.catalogs import CatalogSettings, JvmCatalog, PyIcebergCatalog
-from accelerator.iceberg.errors import CatalogReadOnlyError, CommitUnknownError
+from accelerator.iceberg.errors import CatalogReadOnlyError, CommitUnknownError, read_errors
 from accelerator.iceberg.sqlite import SqliteCatalog
 from accelerator.iceberg.statistics_files import StatisticsChange
 from accelerator.progress import SilentProgress
@@ -211,6 +211,27 @@ def test_what_others_have_said_of_other_columns_stays(acc, root, table):
     assert shown(acc)["d"]["distinct_values"] == 77 and shown(acc)["a"]["distinct_values"] == 1000
     acc.build_statistics("d.t")
     assert shown(acc)["d"]["distinct_values"] == 1000
+
+
+def test_what_others_have_said_is_not_lost_where_it_cannot_be_read_now(
+    acc, root, table, monkeypatch
+):
+    path = foreign(root, table)
+    open_, shut = building.opened, []
+
+    def opened(pinned, file):
+        shut.append(file.path)
+        with read_errors("it", "try again"):
+            raise OSError("503 Slow Down")
+        return open_(pinned, file)
+
+    monkeypatch.setattr(building, "opened", opened)
+    with pytest.raises(StatisticsError, match="503 Slow Down"):
+        acc.build_statistics("d.t", columns=["a"])
+    assert shut and files(root) == [path]
+    monkeypatch.undo()
+    acc.build_statistics("d.t", columns=["a"])
+    assert shown(acc)["d"]["distinct_values"] == 77
 
 
 def test_what_others_say_at_too_great_length_is_not_copied_and_told(acc, root, table):
