@@ -42,6 +42,7 @@ _log = logging.getLogger("accelerator")
 _CREATED_BY = f"lakehouse-accelerator {RELEASE}"
 _COPIED_MAX, _TOLD_MAX = 64 << 20, 4 << 20
 """Bytes of another file's blobs that are copied, and of what its footer says of them, as JSON."""
+_KEY = "encryption.key-id"
 _GONE_OR_DAMAGED = (FileNotFoundError, ValueError)
 """What won't be better when it's tried again."""
 
@@ -94,6 +95,11 @@ def build(
     if pinned.snapshot is None:
         raise StatisticsError(
             f"{pinned.facts.name} has no snapshot yet", hint="build once it has rows"
+        )
+    if _KEY in pinned.properties:
+        raise StatisticsError(
+            f"{pinned.facts.name} is encrypted, and its values would stand in a file that isn't",
+            hint="only tables that aren't encrypted are sketched",
         )
     columns, notes = _chosen(pinned, names)
     live = pinned.live_files()

@@ -487,6 +487,14 @@ def test_errors(acc, root):
     assert acc.query("DROP STATISTICS ON d.t").arrow().num_rows == 0
 
 
+def test_values_of_an_encrypted_table_are_not_written_in_the_clear(acc, root, table):
+    with table.transaction() as change:
+        change.set_properties({"encryption.key-id": "k"})
+    with pytest.raises(StatisticsError, match="is encrypted"):
+        acc.build_statistics("d.t")
+    assert files(root) == []
+
+
 def test_a_table_without_rows(acc, root, table):
     table.delete("a >= 0")
     assert acc.build_statistics("d.t").mode == "whole"
