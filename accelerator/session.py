@@ -449,7 +449,8 @@ class Accelerator:
         """
         from accelerator.sketching.statements import build_statistics
 
-        statement = BuildStatistics(parts_of(table), tuple(columns))
+        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        statement = BuildStatistics(parts_of(table), names)
         return build_statistics(statement, self.services, progress)
 
     def vacuum(

@@ -12,7 +12,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -200,22 +200,26 @@ class Appending:
             for file in self._files:
                 snapshot.append_data_file(file)
             snapshot_id = snapshot.snapshot_id
+        # From here on a snapshot may hold the files, whatever is raised, Ctrl-C too.
+        files, paths = self._files, self._paths
+        self._files, self._paths = [], []
         try:
             transaction.commit_transaction()
         except CommitFailedException:
+            self._files, self._paths = files, paths
             return None
         except _REFUSALS as error:
+            self._files, self._paths = files, paths
             raise self._refused(error) from error
         except failures() as error:
             return self._looked_up(error)
-        return self._appended(snapshot_id)
+        return _appended(snapshot_id, files)
 
     def _looked_up(self, error: BaseException) -> Appended:
         """What it came to though the catalog's answer was lost. The files stay: they may be named.
 
         AppendUnknownError where the catalog doesn't have it by now, since it may still come.
         """
-        self._files, self._paths = [], []
         known = None
         with suppress(CatalogError):
             known = self._done(self._load())
@@ -225,15 +229,6 @@ class Appending:
                 hint="send it again, with the same key: it's appended once",
             ) from error
         return Appended(known.snapshot_id, known.rows, known.files, known.bytes)
-
-    def _appended(self, snapshot_id: int) -> Appended:
-        files = self._files
-        return Appended(
-            snapshot_id,
-            sum(one.record_count for one in files),
-            len(files),
-            sum(one.file_size_in_bytes for one in files),
-        )
 
     def _done(self, table: Table) -> Appended | None:
         """Looks for the key among the snapshots that led to the current one."""
@@ -364,6 +359,15 @@ def _said(error: BaseException) -> str:
     """What it says, for a client: in one line, not at any length, without passwords."""
     text = one_line(redacted(str(error), {})) or type(error).__name__
     return text if len(text) <= _SAID_MAX else f"{text[:_SAID_MAX]}…"
+
+
+def _appended(snapshot_id: int, files: Sequence[DataFile]) -> Appended:
+    return Appended(
+        snapshot_id,
+        sum(one.record_count for one in files),
+        len(files),
+        sum(one.file_size_in_bytes for one in files),
+    )
 
 
 def _number(told: Mapping[str, str], name: str) -> int:

@@ -15,13 +15,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import ValidationError
+from pyiceberg import exceptions
 from pyiceberg.exceptions import (
     CommitFailedException,
     CommitStateUnknownException,
     NoSuchNamespaceError,
     NoSuchTableError,
     NoSuchViewError,
-    RESTError,
 )
 from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
@@ -31,6 +31,7 @@ from accelerator.iceberg.errors import (
     CatalogReadOnlyError,
     CatalogUnreachableError,
     CommitUnknownError,
+    failures,
     read_errors,
     why_unreachable,
 )
@@ -47,6 +48,12 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 COMMIT_TRIES = 5
+_REFUSALS = (
+    *(exceptions.BadRequestError, exceptions.ForbiddenError, exceptions.UnauthorizedError),
+    *(exceptions.NoSuchTableError, exceptions.ValidationException, exceptions.OAuthError),
+    *(exceptions.AuthorizationExpiredError, exceptions.TooManyRequestsError, NotImplementedError),
+)
+"""After these a REST catalog surely hasn't made a change."""
 _HINT = "check that it runs, and its address and credentials"
 SWAP = (
     "UPDATE iceberg_tables SET metadata_location = :new, previous_metadata_location = :old"
@@ -151,6 +158,10 @@ class CatalogReader(Protocol):
         """
         ...
 
+    def check_changes(self, identifier: tuple[str, ...]) -> None:
+        """CatalogReadOnlyError where statistics of a catalog of that kind can't be changed."""
+        ...
+
     def change_statistics(self, identifier: tuple[str, ...], change: StatisticsChange) -> None:
         """Name another file of statistics in the table's metadata, or none."""
         ...
@@ -179,7 +190,7 @@ def _asked(settings: CatalogSettings) -> Iterator[None]:
 
 
 def refused(
-    settings: CatalogSettings, identifier: tuple[str, ...], error: Exception
+    settings: CatalogSettings, identifier: tuple[str, ...], error: BaseException
 ) -> CatalogReadOnlyError:
     """The error for a change that the catalog or the warehouse doesn't take."""
     said = redacted(str(error), settings.properties)
@@ -324,6 +335,9 @@ class PyIcebergCatalog:
         else:
             self._change(identifier, lambda: self._commit(identifier, updates))
 
+    def check_changes(self, identifier: tuple[str, ...]) -> None:
+        """Whether this process may, only a change tells."""
+
     def change_statistics(self, identifier: tuple[str, ...], change: StatisticsChange) -> None:
         """Name another file of statistics in the table's metadata, or none.
 
@@ -387,7 +401,9 @@ class PyIcebergCatalog:
             return
         try:
             catalog.commit_table(table, requirements, updates)
-        except OSError as error:  # the answer may be what was lost
+        except (CommitFailedException, CommitStateUnknownException, *_REFUSALS):
+            raise
+        except failures() as error:  # the answer is lost, or isn't one that PyIceberg knows
             raise CommitStateUnknownException(str(error)) from error
 
     def _commit_sql(self, identifier: tuple[str, ...], edit: Edit) -> None:
@@ -396,17 +412,23 @@ class PyIcebergCatalog:
         if pointer is None:
             raise CommitFailedException(f"{'.'.join(identifier)} is gone")
         successor = write_edited(pointer.location, pointer.properties, edit)
-        swapped = False
         try:
             swapped = self._swap(identifier, pointer.location, successor)
-        finally:
-            if not swapped:
-                remove(successor, pointer.properties)
+        except CommitStateUnknownException:
+            raise
+        except self._failures():
+            remove(successor, pointer.properties)
+            raise
+        # After anything else, Ctrl-C say, the pointer may name the file: it stays, as an orphan.
         if not swapped:
+            remove(successor, pointer.properties)
             raise CommitFailedException("others kept committing first")
 
     def _swap(self, identifier: tuple[str, ...], old: str, new: str) -> bool:
-        """Move the pointer from one metadata file to the next; False where it had moved."""
+        """Move the pointer from one metadata file to the next; False where it had moved.
+
+        CommitStateUnknownException where it may have been moved; after other failures it wasn't.
+        """
         from pyiceberg.catalog.sql import SqlCatalog
         from sqlalchemy import text
 
@@ -414,8 +436,13 @@ class PyIcebergCatalog:
         assert isinstance(catalog, SqlCatalog)
         values = {"old": old, "new": new, "catalog": self._settings.name}
         values |= {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}
-        with catalog.engine.begin() as connection:
-            return connection.execute(text(SWAP), values).rowcount == 1
+        with catalog.engine.connect() as connection:
+            moved = bool(connection.execute(text(SWAP), values).rowcount == 1)
+            try:
+                connection.commit()
+            except self._failures() as error:  # the answer may be what was lost
+                raise CommitStateUnknownException(str(error)) from error
+        return moved
 
     def _open(self) -> Catalog:
         from pyiceberg.catalog import load_catalog  # slow to import, and rarely needed
@@ -432,13 +459,9 @@ class PyIcebergCatalog:
                 _reads_by_its_own(self._catalog, is_rest=self._settings.type == "rest")
             return self._catalog
 
-    def _failures(self) -> tuple[type[Exception], ...]:
+    def _failures(self) -> tuple[type[BaseException], ...]:
         """What a catalog raises when it can't be reached or refuses."""
-        if self._settings.type == "sql":
-            from sqlalchemy.exc import SQLAlchemyError  # loaded with the catalog itself
-
-            return (OSError, ValueError, SQLAlchemyError)
-        return (OSError, ValueError, RESTError, NotImplementedError)
+        return failures()
 
 
 def _reads_by_its_own(catalog: Catalog, *, is_rest: bool) -> None:
@@ -535,11 +558,7 @@ class JvmCatalog:
             hint="PyIceberg doesn't know this sort of catalog; append by Spark: INSERT INTO",
         )
 
-    def change_statistics(
-        self,
-        identifier: tuple[str, ...],
-        change: StatisticsChange,  # noqa: ARG002 - the Protocol's
-    ) -> None:
+    def check_changes(self, identifier: tuple[str, ...]) -> None:
         """CatalogReadOnlyError."""
         name = ".".join((self._settings.name, *identifier))
         raise CatalogReadOnlyError(
@@ -547,3 +566,11 @@ class JvmCatalog:
             hint="PyIceberg doesn't know this sort of catalog; Iceberg's own procedure"
             " compute_table_stats makes statistics in Spark",
         )
+
+    def change_statistics(
+        self,
+        identifier: tuple[str, ...],
+        change: StatisticsChange,  # noqa: ARG002 - the Protocol's
+    ) -> None:
+        """CatalogReadOnlyError."""
+        self.check_changes(identifier)

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from pyiceberg.exceptions import CommitStateUnknownException
+
 from accelerator.iceberg.catalogs import (
     SWAP,
     CatalogSettings,
@@ -106,10 +108,17 @@ class SqliteCatalog(PyIcebergCatalog):
         values |= {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}
         connection = self._connection()
         self._local.looked_up = {}  # the counter tells of other connections' changes alone
-        return connection is not None and connection.execute(SWAP, values).rowcount == 1
+        if connection is None:
+            return False
+        try:
+            return connection.execute(SWAP, values).rowcount == 1
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode & 0xFF) == sqlite3.SQLITE_IOERR:  # it may stand in the file
+                raise CommitStateUnknownException(str(error)) from error
+            raise
 
-    def _failures(self) -> tuple[type[Exception], ...]:
-        return (OSError, ValueError, sqlite3.Error)
+    def _failures(self) -> tuple[type[BaseException], ...]:
+        return (*super()._failures(), sqlite3.Error)
 
     def _location(
         self, identifier: tuple[str, ...], moment: object, *, is_view: bool

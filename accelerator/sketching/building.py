@@ -9,6 +9,7 @@ crash leaves is an orphan to Iceberg.
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from accelerator.errors import AcceleratorError, CancelledError, StatisticsError, no_column
 from accelerator.iceberg import LiveFile, PinnedTable
 from accelerator.iceberg.catalogs import COMMIT_TRIES
-from accelerator.iceberg.errors import CommitUnknownError
+from accelerator.iceberg.errors import CommitUnknownError, failures
 from accelerator.iceberg.io import file_io, local_path
 from accelerator.iceberg.sketches import FORMAT, SketchFile, sketch_files
 from accelerator.iceberg.statistics_files import NewFile, StatisticsChange, StatisticsMovedError
@@ -39,8 +40,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("accelerator")
 _CREATED_BY = f"lakehouse-accelerator {RELEASE}"
-_COPIED_MAX = 64 << 20
-"""Bytes of another file's blobs that are copied."""
+_COPIED_MAX, _TOLD_MAX = 64 << 20, 4 << 20
+"""Bytes of another file's blobs that are copied, and of what its footer says of them, as JSON."""
+_KEY = "encryption.key-id"
+_GONE_OR_DAMAGED = (FileNotFoundError, ValueError)
+"""What won't be better when it's tried again."""
 
 
 @dataclass(slots=True)
@@ -92,6 +96,11 @@ def build(
         raise StatisticsError(
             f"{pinned.facts.name} has no snapshot yet", hint="build once it has rows"
         )
+    if _KEY in pinned.properties:
+        raise StatisticsError(
+            f"{pinned.facts.name} is encrypted, and its values would stand in a file that isn't",
+            hint="only tables that aren't encrypted are sketched",
+        )
     columns, notes = _chosen(pinned, names)
     live = pinned.live_files()
     done = BuiltStatistics(pinned.facts.name, pinned.snapshot.snapshot_id, files=len(live))
@@ -101,6 +110,8 @@ def build(
     parts = _parts(pin, pinned, columns, known, done.notes)
     if not parts:
         return done
+    catalog, *identifier = pinned.parts
+    services.lake.catalogs[catalog].check_changes(tuple(identifier))  # before rows are read
     progress.start(sum(len(part.files) for part in parts), "statistics")
     made: dict[int, ColumnSketches] = {}
     for part in parts:
@@ -124,7 +135,7 @@ def _chosen(pinned: PinnedTable, names: Sequence[str]) -> tuple[list[SketchedCol
     """The columns of these names in the table's order, or all that can be; what is left out."""
     able, unable = columns_of(pinned)
     if not names:
-        told = [f"{one.name}: {one.type} isn't sketched" for one in unable]
+        told = [f"{one.name}: {_why_not(pinned, one)}" for one in unable]
         if not able:
             raise StatisticsError(
                 f"no column of {pinned.facts.name} can be sketched", hint="; ".join(told)
@@ -145,6 +156,13 @@ def _chosen(pinned: PinnedTable, names: Sequence[str]) -> tuple[list[SketchedCol
             )
         chosen.add(one.field_id)
     return [one for one in able if one.field_id in chosen], []
+
+
+def _why_not(pinned: PinnedTable, one: SketchedColumn) -> str:
+    known = pinned.facts.column(one.name)
+    if known is not None and known.field_id != one.field_id:
+        return f"{known.name} is read by that name, which differs in case alone"
+    return f"{one.type} isn't sketched"
 
 
 def _parts(
@@ -280,8 +298,15 @@ def _others(
             wanted = [b for b in footer_of(read, size) if (b.type, b.fields) not in made]
             if sum(blob.length for blob in wanted) > _COPIED_MAX:
                 raise ValueError(f"it holds more than {_COPIED_MAX:,} bytes of other statistics")
+            if sum(len(json.dumps(blob.metadata())) for blob in wanted) > _TOLD_MAX:
+                raise ValueError(f"its footer says more than {_TOLD_MAX:,} bytes of them")
             copied = [(blob, stored(read, blob)) for blob in wanted]
     except AcceleratorError as error:
+        if not isinstance(error.__cause__, _GONE_OR_DAMAGED):
+            raise StatisticsError(
+                f"others' statistics of the same snapshot can't be read now: {error.message}",
+                hint="they'd be lost; try again, or DROP STATISTICS first",
+            ) from error
         done.notes.append(f"replaced without what it said of other columns: {error.message}")
         return []
     return copied
@@ -298,7 +323,7 @@ def _write(path: str, data: bytes, pinned: PinnedTable) -> None:
         Path(local).parent.mkdir(parents=True, exist_ok=True)
         write_synced(Path(local), data)
         sync_directory(Path(local).parent)
-    except (OSError, ValueError) as error:
+    except failures() as error:
         _remove(path, pinned)
         raise StatisticsError(
             f"the statistics of {pinned.facts.name} can't be written to {path}: {error}",
@@ -314,5 +339,5 @@ def _remove(path: str, pinned: PinnedTable) -> None:
             file_io(path, pinned.io_properties).delete(path)
         else:
             Path(local).unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
+    except failures() as error:
         _log.warning("a file of statistics stays at %s: %s", path, error)

@@ -32,6 +32,8 @@ _FAMILY, _LOWEST = 15, 8
 _EMPTY, _SINGLE = 1, 4
 _LEVELS_MAX = 60
 _ITEMS_MAX = 1 << 14
+_ROWS_MAX = 1 << 60
+"""Of a sketch that is read: the library counts in 64 bits, whatever is merged with it."""
 
 
 def has_quantiles(kind: str) -> bool:
@@ -146,6 +148,10 @@ def _levels(data: bytes) -> int:
     rows, least_size, levels, _ = _MORE.unpack_from(data, _HEAD.size)
     if not 1 <= levels <= _LEVELS_MAX or not 0 < least_size <= SIZE:
         raise ValueError(f"a KLL sketch of {levels} levels")
+    # By the rows the library reckons how many levels a merge can come to; it writes beyond its
+    # memory where there are more.
+    if rows > _ROWS_MAX or levels > rows.bit_length():
+        raise ValueError(f"a KLL sketch of {levels} levels says that it has {rows} rows")
     if len(data) < start + 4 * levels:
         raise ValueError("a KLL sketch is cut off")
     begins = struct.unpack_from(f"<{levels}I", data, start)

@@ -56,7 +56,9 @@ def columns_of(pinned: PinnedTable) -> tuple[list[SketchedColumn], list[Sketched
         known = pinned.facts.column(each.name)
         layout = _digest(known.layout) if known is not None else ""
         one = SketchedColumn(each.field_id, each.name, str(each.field_type), layout)
-        can_be = one.can_be and is_known(_read_as(pinned, one))
+        # Of two names that differ in case alone, the first one is read.
+        is_found = known is not None and known.field_id == each.field_id
+        can_be = is_found and one.can_be and is_known(_read_as(pinned, one))
         (able if can_be else unable).append(one)
     return able, unable
 
@@ -94,9 +96,10 @@ def sketch(
     reader = GroupReader(pinned, asked, check, raw=raw)
 
     def sketched(piece: _Piece) -> tuple[dict[int, ColumnSketches], int]:
-        table, _ = piece.file.sought(piece.group, piece.columns)
+        table = _read(piece)
         found = {}
         for column in piece.columns:
+            check()  # what takes long is this, not the reading
             one = found[column.field_id] = ColumnSketches.empty(types[column.field_id])
             one.update(table.column(column.name))
         return found, table.num_rows
@@ -126,6 +129,20 @@ def sketch(
         ) from error
     made.files, made.bytes = len(files), reader.counted.bytes
     return made
+
+
+def _read(piece: _Piece) -> pa.Table:
+    """Its rows; NeedsSparkError names the first column that can't be read here."""
+    try:
+        return piece.file.sought(piece.group, piece.columns)[0]
+    except NeedsSparkError:
+        for column in piece.columns:
+            try:
+                piece.file.sought(piece.group, [column])
+            except NeedsSparkError as error:
+                said = f"{column.name}: {error.message}"
+                raise NeedsSparkError(said, hint=error.hint) from error
+        raise
 
 
 def _pieces(opened: Sequence[OpenFile], columns: Sequence[Column]) -> Iterator[_Piece]:

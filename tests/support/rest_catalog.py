@@ -1,7 +1,8 @@
 """A REST catalog over PyIceberg's SQL catalog, as far as reading and setting properties goes.
 
 It speaks Iceberg's REST specification over HTTP on a port of its own: tokens by client credentials
-that end after so many requests, namespaces, tables, commits of properties and statistics. Each
+that end after so many requests, namespaces, tables, commits of properties and statistics; `lost` is
+what is said of a commit that was made, in the place of the answer. Each
 table is given with storage credentials: those that a test hands out, or ones that have a number, so
 that it can tell which ones were used.
 """
@@ -40,6 +41,7 @@ class RestCatalogServer:
         self.tokens: dict[str, int] = {}
         self.vended = 0
         self.refuse_commits = False
+        self.lost: tuple[int, Any] | None = None
         self.lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"owner": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -121,7 +123,7 @@ class RestCatalogServer:
                     transaction.update_statistics().remove_statistics(gone).commit()
                 else:
                     return 400, _error(400, "BadRequestException", update["action"])
-        return 200, _table(table.metadata_location, table.metadata)
+        return self.lost or (200, _table(table.metadata_location, table.metadata))
 
 
 class _Handler(BaseHTTPRequestHandler):

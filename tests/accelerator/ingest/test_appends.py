@@ -17,6 +17,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions import EqualTo, IsNull
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table import Transaction
 from pyiceberg.transforms import (
     BucketTransform,
     DayTransform,
@@ -474,6 +475,23 @@ def test_a_lost_answer_is_looked_up(world, monkeypatch):
     assert not world.append(rows(5, 50), "two").repeated
     assert world.append(rows(5, 50), "two").repeated
     assert len(world.held()) == 10
+
+
+def test_rows_that_were_committed_stay_whatever_is_raised(world, monkeypatch):
+    """Ctrl-C as the catalog answers: the snapshot holds the files by then."""
+    world.table()
+    commit = Transaction.commit_transaction
+
+    def interrupted(self):
+        commit(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Transaction, "commit_transaction", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        world.append(rows(9))
+    monkeypatch.undo()
+    assert world.held() == rows(9).to_pylist()
+    assert world.append(rows(9)).repeated
 
 
 def test_a_refusal_is_told_without_a_file(world, monkeypatch):

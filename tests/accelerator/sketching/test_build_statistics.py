@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 from datasketches import compact_theta_sketch
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table.statistics import StatisticsFile
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import OperationalError
 
 import accelerator
 from accelerator.errors import (
@@ -22,11 +25,15 @@ from accelerator.errors import (
     UnknownTableError,
 )
 from accelerator.iceberg import CatalogError
-from accelerator.iceberg.catalogs import PyIcebergCatalog
+from accelerator.iceberg.catalogs import CatalogSettings, JvmCatalog, PyIcebergCatalog
+from accelerator.iceberg.errors import CatalogReadOnlyError, CommitUnknownError, read_errors
+from accelerator.iceberg.sqlite import SqliteCatalog
+from accelerator.iceberg.statistics_files import StatisticsChange
 from accelerator.progress import SilentProgress
 from accelerator.sketching import building, rows
+from accelerator.sketching.columns import ColumnSketches
 from accelerator.sketching.puffin import Described, footer_of, written
-from tests.support.pristine import Pristine, catalog_of
+from tests.support.pristine import Pristine, catalog_of, properties_of
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
 KLL = "lakehouse-accelerator-kll-v1"
@@ -206,6 +213,51 @@ def test_what_others_have_said_of_other_columns_stays(acc, root, table):
     assert shown(acc)["d"]["distinct_values"] == 1000
 
 
+def test_what_others_have_said_is_not_lost_where_it_cannot_be_read_now(
+    acc, root, table, monkeypatch
+):
+    path = foreign(root, table)
+    open_, shut = building.opened, []
+
+    def opened(pinned, file):
+        shut.append(file.path)
+        with read_errors("it", "try again"):
+            raise OSError("503 Slow Down")
+        return open_(pinned, file)
+
+    monkeypatch.setattr(building, "opened", opened)
+    with pytest.raises(StatisticsError, match="503 Slow Down"):
+        acc.build_statistics("d.t", columns=["a"])
+    assert shut and files(root) == [path]
+    monkeypatch.undo()
+    acc.build_statistics("d.t", columns=["a"])
+    assert shown(acc)["d"]["distinct_values"] == 77
+
+
+def test_what_others_say_at_too_great_length_is_not_copied_and_told(acc, root, table):
+    """A footer of theirs and ours together would be more than a reader takes."""
+    extra = [
+        (Described("of-somebody", (1,), 1, 1, {"x": "y" * 300_000}), b"theirs") for _ in range(15)
+    ]
+    foreign(root, table, *extra)
+    done = acc.build_statistics("d.t", columns="a")
+    assert any("replaced without" in note and "footer" in note for note in done.notes)
+    assert blobs(root, table).keys() == {(type_, 1) for type_, _ in blobs(root, table)}
+    assert shown(acc)["a"]["sketch_current"]
+
+
+def test_of_columns_whose_names_differ_in_case_alone_the_first_one_is_sketched(acc, root):
+    catalog = catalog_of(root)
+    rows = pa.table({"a": [1, 2, 3], "A": ["x", "y", "y"]})
+    made = catalog.create_table("d.cases", rows.schema)
+    made.append(rows)
+    catalog.engine.dispose()
+    (row,) = acc.query("BUILD STATISTICS ON d.cases").arrow().to_pylist()
+    assert row["columns"] == ["a"] and row["notes"][0].startswith("A: a is read by that name")
+    found = acc.query("SHOW STATISTICS ON d.cases").arrow().to_pylist()
+    assert [one["distinct_values"] for one in found] == [3, None]
+
+
 def test_what_cannot_be_read_is_passed_over_and_told(acc, root, table):
     path = foreign(root, table)
     path.write_bytes(path.read_bytes()[:-9])
@@ -227,10 +279,7 @@ def test_what_cannot_be_read_is_passed_over_and_told(acc, root, table):
 
 
 def test_a_conflict_is_tried_again_and_the_other_one_s_commit_stays(acc, root, table, monkeypatch):
-    swap, tries = PyIcebergCatalog._swap, []
-    from accelerator.iceberg.sqlite import SqliteCatalog
-
-    swap = SqliteCatalog._swap
+    swap, tries = SqliteCatalog._swap, []
 
     def late(self, identifier, old, new):
         if not tries:
@@ -330,6 +379,43 @@ def test_what_files_hold_by_a_new_mapping_of_names_is_not_gone_on_with(acc, tabl
     assert acc.build_statistics("d.t", columns=["a"]).mode == "whole"
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, CommitStateUnknownException])
+def test_what_the_pointer_names_by_now_stays_whatever_is_raised(
+    acc, root, table, monkeypatch, error
+):
+    """Ctrl-C while SQLite waits for a lock: the pointer is moved, and then it's raised."""
+    swap = SqliteCatalog._swap
+
+    def moved(self, identifier, old, new):
+        swap(self, identifier, old, new)
+        raise error
+
+    monkeypatch.setattr(SqliteCatalog, "_swap", moved)
+    with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else CommitUnknownError):
+        acc.build_statistics("d.t")
+    monkeypatch.undo()
+    assert table.refresh().scan().to_arrow().num_rows == 1000
+    assert shown(acc)["a"]["sketch_current"] and len(files(root)) == 1
+
+
+def test_an_answer_of_a_server_that_was_lost_loses_no_table(root, table, monkeypatch):
+    """As `_swap` of PostgreSQL: the commit is made, and its answer doesn't come."""
+    commit = Connection.commit
+
+    def lost(self):
+        commit(self)
+        raise OperationalError(None, None, Exception("server closed the connection"))
+
+    reader = PyIcebergCatalog(CatalogSettings("lake", "sql", properties_of(root)))
+    reader.pointer(("d", "t"))
+    monkeypatch.setattr(Connection, "commit", lost)
+    with pytest.raises(CommitUnknownError):
+        reader.change_statistics(("d", "t"), StatisticsChange(str(table.metadata.table_uuid)))
+    monkeypatch.undo()
+    assert table.refresh().scan().to_arrow().num_rows == 1000
+    reader._open().engine.dispose()
+
+
 def test_a_build_that_is_stopped_leaves_nothing(acc, root, monkeypatch):
     began = threading.Event()
 
@@ -341,6 +427,32 @@ def test_a_build_that_is_stopped_leaves_nothing(acc, root, monkeypatch):
     with pytest.raises(CancelledError):
         acc.build_statistics("d.t", progress=Stopping())
     assert began.is_set() and files(root) == []
+
+
+def test_a_stop_is_heard_between_columns(acc, root, monkeypatch):
+    """Of a row group of hundreds of columns each one takes its time."""
+    update, taken = ColumnSketches.update, []
+
+    def stopped(self, column):
+        taken.append(self.type)
+        acc.cancel()
+        update(self, column)
+
+    monkeypatch.setattr(ColumnSketches, "update", stopped)
+    with pytest.raises(CancelledError):
+        acc.build_statistics("d.t")
+    assert len(taken) <= 2 and files(root) == []  # of two files at once the first column
+
+
+def test_a_column_that_only_spark_reads_is_named(acc, root):
+    catalog = catalog_of(root)
+    no_text = pa.array([b"a", b"b\xff", b"c"]).view(pa.string())
+    rows = pa.table({"n": [1, 2, 3], "t": pa.array(["a", "b", "c"]), "s": no_text})
+    catalog.create_table("d.bytes", rows.schema).append(rows)
+    catalog.engine.dispose()
+    with pytest.raises(StatisticsError, match=r"in process: s: a text"):
+        acc.query("BUILD STATISTICS ON d.bytes")
+    assert acc.build_statistics("d.bytes", columns=["n", "t"]).mode == "whole"
 
 
 def test_pieces_of_columns_give_the_same(acc, root, table, monkeypatch):
@@ -375,6 +487,14 @@ def test_errors(acc, root):
     assert acc.query("DROP STATISTICS ON d.t").arrow().num_rows == 0
 
 
+def test_values_of_an_encrypted_table_are_not_written_in_the_clear(acc, root, table):
+    with table.transaction() as change:
+        change.set_properties({"encryption.key-id": "k"})
+    with pytest.raises(StatisticsError, match="is encrypted"):
+        acc.build_statistics("d.t")
+    assert files(root) == []
+
+
 def test_a_table_without_rows(acc, root, table):
     table.delete("a >= 0")
     assert acc.build_statistics("d.t").mode == "whole"
@@ -389,6 +509,20 @@ def test_files_that_are_gone_are_an_error(acc, root):
     shutil.rmtree(root / "d" / "t" / "data")
     with pytest.raises(StatisticsError, match="can't be read"):
         acc.build_statistics("d.t")
+    assert files(root) == []
+
+
+def test_where_nothing_can_be_named_nothing_is_read(acc, root, table, monkeypatch):
+    """A catalog that only the JVM knows: said at once, not after reading all rows."""
+    settings = CatalogSettings("lake", "jvm", properties_of(root))
+    metadata = table.metadata_location, str(table.metadata.table_uuid)
+    monkeypatch.setitem(
+        acc.services.lake.catalogs, "lake", JvmCatalog(settings, lambda _: metadata)
+    )
+    monkeypatch.delattr(building, "sketch")
+    for text in ("BUILD STATISTICS ON d.t", "BUILD STATISTICS ON d.t (a)"):
+        with pytest.raises(CatalogReadOnlyError, match="can't be changed from here"):
+            acc.query(text)
     assert files(root) == []
 
 
@@ -410,6 +544,15 @@ def test_a_rest_catalog_makes_the_change(root, tmp_path, monkeypatch):
                 session.build_statistics("d.t", columns=["d"])
             assert len(files(root)) == 1
             server.refuse_commits = False
+            for said in ((503, {}), (500, {}), (200, {"metadata": "of another form"}), (200, [])):
+                server.lost = said
+                with pytest.raises(CommitUnknownError):
+                    session.build_statistics("d.t", columns=["s"])
+                (named,) = catalog.load_table("d.t").metadata.statistics
+                assert Path(named.statistics_path.removeprefix("file://")).exists()
+                server.lost = None
+                session.query("DROP STATISTICS ON d.t")
+            session.build_statistics("d.t", columns=["s"])
             assert len(session.query("DROP STATISTICS ON d.t").arrow()) == 1
             assert catalog.load_table("d.t").metadata.statistics == []
     catalog.engine.dispose()

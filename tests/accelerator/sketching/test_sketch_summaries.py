@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections import Counter
 from datetime import date
 
@@ -145,6 +146,27 @@ def test_quantiles_of_another_size_and_nan_are_refused():
     assert quantiles.parsed(single.to_bytes()).at() == [1.0] * 5
     with pytest.raises(ValueError, match="values that are none"):
         quantiles.parsed(single.to_bytes()[:-8] + np.array([np.nan]).tobytes())
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [10, *[0] * 59],  # more levels than so many rows can have
+        [1, 1, 1, 0],
+        [*[1] * 59, 31],  # as many rows as wrap around
+        [0] * 59 + [30],
+    ],
+)
+def test_levels_that_a_merge_would_not_foresee_are_refused(counts):
+    """The library would write beyond its memory as it merges such a sketch, and end the process."""
+    rows = sum(count << level for level, count in enumerate(counts))
+    end = quantiles._capacity(len(counts))
+    begins = [end - sum(counts[level:]) for level in range(len(counts))]
+    data = struct.pack("<BBBBHBB", 5, 1, 15, 0, SIZE, 8, 0)
+    data += struct.pack(f"<QHBB{len(counts)}I", rows, SIZE, len(counts), 0, *begins)
+    data += struct.pack(f"<{2 + sum(counts)}d", *[0.0] * (2 + sum(counts)))
+    with pytest.raises(ValueError, match="levels says that it has"):
+        quantiles.parsed(data)
 
 
 def test_a_column_leaves_out_null_and_nan():
