@@ -153,6 +153,8 @@ class FactAccess:
             if not filtered:
                 return None
             sample = sample_of(fact)
+            if sample is None and not fact.rows_told:
+                return None
             if sample is None:
                 scope.note(f"no data file of {fact.facts.name} is small enough to be looked at")
                 return None

@@ -13,7 +13,7 @@ import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
@@ -32,6 +32,8 @@ _BYTES_MAX = 4 * 1024**2
 _MANY_MAX = 1_000
 """Recommendations of an analysis, and reasons, at most."""
 _SAMPLES_MAX, _TEXT_MAX = 8, 16 * 1024
+DDL_MAX = _TEXT_MAX
+"""Characters of a DDL: one of more could be written, and not read."""
 _PATH = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{12}})-([0-9a-f]{{16}})\.json", re.ASCII)
 _ID = re.compile(r"r[0-9a-f]{12}", re.ASCII)
 _FORMAT = "%Y%m%dT%H%M%S%f"
@@ -222,17 +224,33 @@ def _some(value: Any, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
 
 
 def write(files: Files, advice: Advice) -> str:
-    """Keeps it, and lets the oldest ones go; its path. StoreError where that can't be."""
+    """Keeps it, and lets the oldest ones go; its path. StoreError where that can't be.
+
+    Of what would be too large fewer samples are kept.
+    """
     time = advice.made.strftime(_FORMAT)
     path = f"{FOLDER}/{time}-{secrets.token_hex(8)}.json"
-    data = encoded(advice)
-    if len(data) > _BYTES_MAX:
+    data = _fitting(advice)
+    if data is None:
         raise StoreError(
-            f"the advice has {len(data):,} bytes", hint="analyze one table after the other"
+            f"the advice has more than {_BYTES_MAX:,} bytes, or {_MANY_MAX:,} recommendations",
+            hint="analyze one table after the other",
         )
     files.create(path, data)
     files.delete(_paths(files)[KEPT:])
     return path
+
+
+def _fitting(advice: Advice) -> bytes | None:
+    """The file's bytes, of fewer samples where they'd be too many; None where none fit."""
+    if len(advice.recommendations) > _MANY_MAX:
+        return None
+    for most in (_SAMPLES_MAX, 1, 0):
+        some = (replace(one, samples=one.samples[:most]) for one in advice.recommendations)
+        data = encoded(replace(advice, recommendations=tuple(some)))
+        if len(data) <= _BYTES_MAX:
+            return data
+    return None
 
 
 def read(files: Files) -> list[Advice]:

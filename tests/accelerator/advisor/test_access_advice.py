@@ -270,6 +270,7 @@ HARMFUL = {
         "CREATE INDEX f_code ON lake.d.shops USING BLOOM (region)",
         "CREATE INDEX f_code ON lake.d.f USING BLOOM (text)",
         "CREATE INDEX f_code ON lake.d.f USING BITMAP (code)",
+        "CREATE INDEX f_code ON lake.d.f USING BLOOM (code) WITH (fpp = 0.3)",
         "DROP TABLE d.f",
     ),
 }
@@ -306,3 +307,17 @@ def test_advice_older_than_the_schema_is_refused(acc: Accelerator) -> None:
     with pytest.raises(AdviceStaleError, match="schema"):
         acc.apply(one.id)  # another column of the same name
     catalog.engine.dispose()
+
+
+def test_one_table_that_cannot_be_read_costs_no_other_its_advice(acc: Accelerator) -> None:
+    acc.query("CREATE INDEX broken ON d.shops USING BLOOM (region)")
+    log(acc, (f"SELECT price FROM d.f WHERE code = '{code(1)}'", 20), bytes_read=-1)
+    catalog = catalog_of(Path(acc.config.warehouse))
+    place = catalog.load_table("d.shops").metadata_location.removeprefix("file://")
+    catalog.engine.dispose()
+    Path(place).write_bytes(b"{}")
+    with accelerator.open(acc.config.warehouse) as fresh:
+        found = fresh.analyze()
+        assert [one.action for one in found.recommendations] == ["CREATE INDEX"]
+        assert any("d.shops can't be read" in note for note in found.notes)
+        assert found.total_ms > 0 and len(recommendations(fresh)) == 1

@@ -146,3 +146,9 @@ def test_who_answered_long_ago_is_told(tmp_path):
     assert found.since == NOW - timedelta(days=25)
     assert told(1, 1).since == NOW - timedelta(days=0.5)
     assert told(0.1, 14).shapes == ()
+
+
+def test_bytes_that_cannot_be_are_not_known():
+    found = read(row(bytes_read=-7), row(bytes_read=0))
+    assert found.shapes[0].raw_bytes is None
+    assert read(row(bytes_read=-7), row(bytes_read=5)).shapes[0].raw_bytes == 5
