@@ -8,7 +8,7 @@ Two indexes that leave out more together than either alone are an option of thei
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,10 @@ _JOINT = 1.1
 """So many times as much as the better one of them two indexes spare together, to be offered."""
 PAYS_DAYS = 30
 _AS_GOOD, _AS_LARGE = 0.9, 0.5
-"""What spares so much of what another does in so much of its bytes is offered in its place."""
+"""What spares so much of what another does in so much of its bytes is offered in its place.
+
+Beside an index that exists, and spares so much, no other one on the column is offered.
+"""
 _TEXT_KINDS = ("NGRAM_BLOOM", "NGRAM_BITMAP")
 
 
@@ -196,10 +199,28 @@ class FactAccess:
             scope.check()
             scope.note(f"no index of {self._fact.facts.name} is tried: {str(error)[:200]}")
             return []
+        state = self._able(state, trial, planned)
         singles = [self._access(state, trial, (one,)) for one in planned if one.name in trial.tried]
         found = _without_wasteful([one for one in singles if one is not None])
         pairs = [self._access(state, trial, two) for two in self._pairs(found)]
         return [*found, *(p for p in pairs if p is not None and self._is_joint(p, found))]
+
+    def _able(self, state: State, trial: Trial, planned: Sequence[Planned]) -> State:
+        """Without blocks that all of these indexes together would spare too little.
+
+        Fewer of them never leave out more, so they needn't be asked one after the other.
+        """
+        ids = {one.column.field_id for one in planned if one.name in trial.tried}
+        indexes = trial.indexes(planned, state.indexes)
+        kept = list[Filtered]()
+        for one in state.filtered:
+            self._scope.check()
+            if state.now[one.number].bytes and ids & one.fields:
+                then = state.reach.touched(one.under(state.there | ids), indexes)
+                left = share(state.now[one.number], then, whole=state.sample.whole)
+                if left <= _SHARE_MAX and self._scope.rates.left_ms(one.asked, left) > 0:
+                    kept.append(one)
+        return replace(state, filtered=tuple(kept))
 
     def _planned(self, state: State) -> list[Planned]:
         """Indexes to try, those first whose statements take longest."""
@@ -277,6 +298,8 @@ class FactAccess:
             if ms > 0:
                 saves[self._first + one.number] = ms
                 leaves[self._first + one.number] = left
+        if self._adds_little(state, planned, saves):
+            return None
         sizes = {o.name: trial.tried[o.name].bytes * state.sample.scale for o in planned}
         seconds = {one.name: self._seconds(one, state.sample) for one in planned}
         names = " and ".join(sorted(sizes))
@@ -287,6 +310,24 @@ class FactAccess:
             return None
         relates = {number: one for number, one in self.filters.possible.items() if number in ids}
         return Access(option, self._fact, planned, leaves, relates, sizes, seconds)
+
+    def _adds_little(
+        self, state: State, planned: Sequence[Planned], saves: Mapping[int, float]
+    ) -> bool:
+        """Whether indexes that exist on these columns spare nearly all that is spared with these.
+
+        What a statement takes without any index is as many times what it takes now as bytes are.
+        """
+        if not {each.column.field_id for each in planned} <= state.there:
+            return False
+        scope, spared = self._scope, 0.0
+        for one in state.filtered:
+            now = state.now[one.number].bytes
+            if self._first + one.number in saves and now:
+                bare = state.reach.touched(one.own, None).bytes
+                ms = scope.rates.now_ms(one.asked) * max(0.0, bare / now - 1)
+                spared += per_day(ms, one.asked.weight, scope.workload.days)
+        return spared >= _AS_GOOD * (spared + sum(saves.values()))
 
     def _seconds(self, one: Planned, sample: Sample) -> float:
         every = row_width(column.type for column in self._fact.facts.columns)
