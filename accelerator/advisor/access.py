@@ -126,27 +126,51 @@ class FactAccess:
         """Indexes that exist, which take bytes of the budget, whether anybody uses them or not."""
         scope, store = self._scope, self._scope.services.store
         found = []
-        for name, record in sorted(store.registry().indexes.items()):
-            if record.table_uuid != self._fact.facts.uuid or name.endswith("#new"):
-                continue
+        for record in self._records:
             size = sum(one.bytes for one in store.table(record.table_uuid).of(record.id))
-            droppable = scope.is_unused_index(record)
-            option = Option(f"index {name}", size, 0.0, {}, fixed=not droppable)
+            droppable = scope.is_unused_index(record) and not self._would_serve(record)
+            option = Option(f"index {record.name}", size, 0.0, {}, fixed=not droppable)
             found.append(Standing(option, record, droppable))
         return tuple(found)
 
-    def _existing(self, sample: Sample) -> TableIndexes | None:
-        """The indexes that there are, over the sample."""
+    @cached_property
+    def _records(self) -> tuple[IndexRecord, ...]:
+        """Of the indexes that there are, by name."""
+        every, uuid = self._scope.services.store.registry().indexes, self._fact.facts.uuid
+        named = sorted(every.items())
+        return tuple(o for name, o in named if o.table_uuid == uuid and not name.endswith("#new"))
+
+    def _would_serve(self, record: IndexRecord) -> bool:
+        """Whether an index that nobody has used leaves something out for what was asked.
+
+        Told where none are kept for a while: one that was made just now had no time to be used.
+        """
+        state = self.state
+        if self._scope.keep or state is None:
+            return False
+        try:
+            alone, key = self._existing(state.sample, record), record.field_id
+            asked = [one for one in state.filtered if key in one.fields]
+            return any(
+                state.reach.touched(one.under({key}), alone).bytes
+                < state.reach.touched(one.own, None).bytes
+                for one in asked
+            )
+        except FAILS:  # what can't be read serves nobody
+            self._scope.check()
+            return False
+
+    def _existing(self, sample: Sample, only: IndexRecord | None = None) -> TableIndexes | None:
+        """The indexes that there are, or the only one that counts, over the sample."""
         services, facts = self._scope.services, self._fact.facts
-        records = services.store.registry().indexes.values()
-        mine = [o for o in records if o.table_uuid == facts.uuid and o.disabled is None]
+        records = self._records if only is None else (only,)
+        mine = [one for one in records if one.disabled is None]
         relates = [
             PinnedRelate(path, self._fact, services.dimensions)
             for path in self.filters.relates.values()
         ]
         version = services.store.table(facts.uuid)
-        ordered = sorted(mine, key=lambda one: one.name)
-        return services.indexes.over(sample.statistics, facts, ordered, version, relates)
+        return services.indexes.over(sample.statistics, facts, mine, version, relates)
 
     def _state(self) -> State | None:
         """None where nobody filters, or nothing of the table can be looked at."""
@@ -167,7 +191,7 @@ class FactAccess:
             reach = Reach(fact, sample, read, scope.check)
             indexes = self._existing(sample)
             kept = [one for one in filtered if not self._is_doubtful(one, sample)]
-            there = frozenset(one.record.field_id for one in self.standing)
+            there = frozenset(one.field_id for one in self._records)
             now = {one.number: reach.touched(one.under(there), indexes) for one in kept}
         except FAILS as error:
             scope.check()

@@ -330,3 +330,22 @@ def test_beside_an_index_no_other_one_of_its_column_is_advised_for_little(acc: A
     absent = (f"SELECT price FROM d.f WHERE code = '{code(-i)}'" for i in range(1, 40))
     log(acc, *((sql, 9) for sql in absent))
     assert acc.analyze("d.f").recommendations == ()
+
+
+def test_what_serves_what_was_asked_is_not_dropped_for_being_new(acc: Accelerator) -> None:
+    """Else the next analysis would advise it again, and so on."""
+    log(acc, *((f"SELECT price FROM d.f WHERE code = '{code(i)}'", 5) for i in range(20)))
+    (one,) = acc.analyze("d.f").recommendations
+    assert acc.apply(one.id) == [one]
+    assert acc.analyze("d.f", keep_days=0).recommendations == ()
+
+
+def test_a_name_that_another_table_s_index_has_by_now_is_not_applied(acc: Accelerator) -> None:
+    log(acc, *((f"SELECT price FROM d.f WHERE code = '{code(i)}'", 5) for i in range(20)))
+    (one,) = acc.analyze("d.f").recommendations
+    acc.query(f"CREATE INDEX {one.index} ON d.shops USING BLOOM (region) DEFERRED")
+    assert [row["status"] for row in recommendations(acc)] == ["open"]
+    with pytest.raises(IndexExistsError, match="ANALYZE finds another name"):
+        acc.apply(table="d.f")
+    (other,) = acc.analyze("d.f").recommendations
+    assert other.index != one.index and acc.apply(table="d.f") == [other]
