@@ -223,6 +223,12 @@ class FactAccess:
             scope.check()
             scope.note(f"no index of {self._fact.facts.name} is tried: {str(error)[:200]}")
             return []
+        if not trial.tried:
+            scope.note(
+                f"no index can be made of {self._fact.facts.name}: in its data files the columns that"
+                " are asked for have no field ids, or other types"
+            )
+            return []
         state = self._able(state, trial, planned)
         singles = [self._access(state, trial, (one,)) for one in planned if one.name in trial.tried]
         found = _without_wasteful([one for one in singles if one is not None])
