@@ -225,8 +225,8 @@ class FactAccess:
             return []
         if not trial.tried:
             scope.note(
-                f"no index can be made of {self._fact.facts.name}: in its data files the columns that"
-                " are asked for have no field ids, or other types"
+                f"no index can be made of {self._fact.facts.name}: in its data files the columns"
+                " that are asked for have no field ids, or other types"
             )
             return []
         state = self._able(state, trial, planned)

@@ -349,3 +349,12 @@ def test_a_name_that_another_table_s_index_has_by_now_is_not_applied(acc: Accele
         acc.apply(table="d.f")
     (other,) = acc.analyze("d.f").recommendations
     assert other.index != one.index and acc.apply(table="d.f") == [other]
+
+
+def test_texts_count_in_a_cube_s_promised_bytes(acc: Accelerator) -> None:
+    """Each value stands once, whole, in the cube's dictionary."""
+    log(acc, ("SELECT code, sum(price) AS s FROM d.f GROUP BY code", 40))
+    (one,) = acc.analyze("d.f").recommendations
+    acc.apply(one.id)
+    (cube,) = acc.query("SHOW CUBES").arrow().to_pylist()
+    assert one.bytes == pytest.approx(cube["bytes"], rel=0.25)
