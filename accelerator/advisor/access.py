@@ -8,7 +8,7 @@ Two indexes that leave out more together than either alone are an option of thei
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,10 @@ _JOINT = 1.1
 """So many times as much as the better one of them two indexes spare together, to be offered."""
 PAYS_DAYS = 30
 _AS_GOOD, _AS_LARGE = 0.9, 0.5
-"""What spares so much of what another does in so much of its bytes is offered in its place."""
+"""What spares so much of what another does in so much of its bytes is offered in its place.
+
+Beside an index that exists, and spares so much, no other one on the column is offered.
+"""
 _TEXT_KINDS = ("NGRAM_BLOOM", "NGRAM_BITMAP")
 
 
@@ -123,27 +126,51 @@ class FactAccess:
         """Indexes that exist, which take bytes of the budget, whether anybody uses them or not."""
         scope, store = self._scope, self._scope.services.store
         found = []
-        for name, record in sorted(store.registry().indexes.items()):
-            if record.table_uuid != self._fact.facts.uuid or name.endswith("#new"):
-                continue
+        for record in self._records:
             size = sum(one.bytes for one in store.table(record.table_uuid).of(record.id))
-            droppable = scope.is_unused_index(record)
-            option = Option(f"index {name}", size, 0.0, {}, fixed=not droppable)
+            droppable = scope.is_unused_index(record) and not self._would_serve(record)
+            option = Option(f"index {record.name}", size, 0.0, {}, fixed=not droppable)
             found.append(Standing(option, record, droppable))
         return tuple(found)
 
-    def _existing(self, sample: Sample) -> TableIndexes | None:
-        """The indexes that there are, over the sample."""
+    @cached_property
+    def _records(self) -> tuple[IndexRecord, ...]:
+        """Of the indexes that there are, by name."""
+        every, uuid = self._scope.services.store.registry().indexes, self._fact.facts.uuid
+        named = sorted(every.items())
+        return tuple(o for name, o in named if o.table_uuid == uuid and not name.endswith("#new"))
+
+    def _would_serve(self, record: IndexRecord) -> bool:
+        """Whether an index that nobody has used leaves something out for what was asked.
+
+        Told where none are kept for a while: one that was made just now had no time to be used.
+        """
+        state = self.state
+        if self._scope.keep or state is None:
+            return False
+        try:
+            alone, key = self._existing(state.sample, record), record.field_id
+            asked = [one for one in state.filtered if key in one.fields]
+            return any(
+                state.reach.touched(one.under({key}), alone).bytes
+                < state.reach.touched(one.own, None).bytes
+                for one in asked
+            )
+        except FAILS:  # what can't be read serves nobody
+            self._scope.check()
+            return False
+
+    def _existing(self, sample: Sample, only: IndexRecord | None = None) -> TableIndexes | None:
+        """The indexes that there are, or the only one that counts, over the sample."""
         services, facts = self._scope.services, self._fact.facts
-        records = services.store.registry().indexes.values()
-        mine = [o for o in records if o.table_uuid == facts.uuid and o.disabled is None]
+        records = self._records if only is None else (only,)
+        mine = [one for one in records if one.disabled is None]
         relates = [
             PinnedRelate(path, self._fact, services.dimensions)
             for path in self.filters.relates.values()
         ]
         version = services.store.table(facts.uuid)
-        ordered = sorted(mine, key=lambda one: one.name)
-        return services.indexes.over(sample.statistics, facts, ordered, version, relates)
+        return services.indexes.over(sample.statistics, facts, mine, version, relates)
 
     def _state(self) -> State | None:
         """None where nobody filters, or nothing of the table can be looked at."""
@@ -153,6 +180,8 @@ class FactAccess:
             if not filtered:
                 return None
             sample = sample_of(fact)
+            if sample is None and not fact.rows_told:
+                return None
             if sample is None:
                 scope.note(f"no data file of {fact.facts.name} is small enough to be looked at")
                 return None
@@ -162,7 +191,7 @@ class FactAccess:
             reach = Reach(fact, sample, read, scope.check)
             indexes = self._existing(sample)
             kept = [one for one in filtered if not self._is_doubtful(one, sample)]
-            there = frozenset(one.record.field_id for one in self.standing)
+            there = frozenset(one.field_id for one in self._records)
             now = {one.number: reach.touched(one.under(there), indexes) for one in kept}
         except FAILS as error:
             scope.check()
@@ -194,10 +223,34 @@ class FactAccess:
             scope.check()
             scope.note(f"no index of {self._fact.facts.name} is tried: {str(error)[:200]}")
             return []
+        if not trial.tried:
+            scope.note(
+                f"no index can be made of {self._fact.facts.name}: in its data files the columns"
+                " that are asked for have no field ids, or other types"
+            )
+            return []
+        state = self._able(state, trial, planned)
         singles = [self._access(state, trial, (one,)) for one in planned if one.name in trial.tried]
         found = _without_wasteful([one for one in singles if one is not None])
         pairs = [self._access(state, trial, two) for two in self._pairs(found)]
         return [*found, *(p for p in pairs if p is not None and self._is_joint(p, found))]
+
+    def _able(self, state: State, trial: Trial, planned: Sequence[Planned]) -> State:
+        """Without blocks that all of these indexes together would spare too little.
+
+        Fewer of them never leave out more, so they needn't be asked one after the other.
+        """
+        ids = {one.column.field_id for one in planned if one.name in trial.tried}
+        indexes = trial.indexes(planned, state.indexes)
+        kept = list[Filtered]()
+        for one in state.filtered:
+            self._scope.check()
+            if state.now[one.number].bytes and ids & one.fields:
+                then = state.reach.touched(one.under(state.there | ids), indexes)
+                left = share(state.now[one.number], then, whole=state.sample.whole)
+                if left <= _SHARE_MAX and self._scope.rates.left_ms(one.asked, left) > 0:
+                    kept.append(one)
+        return replace(state, filtered=tuple(kept))
 
     def _planned(self, state: State) -> list[Planned]:
         """Indexes to try, those first whose statements take longest."""
@@ -275,6 +328,8 @@ class FactAccess:
             if ms > 0:
                 saves[self._first + one.number] = ms
                 leaves[self._first + one.number] = left
+        if self._adds_little(state, planned, saves):
+            return None
         sizes = {o.name: trial.tried[o.name].bytes * state.sample.scale for o in planned}
         seconds = {one.name: self._seconds(one, state.sample) for one in planned}
         names = " and ".join(sorted(sizes))
@@ -285,6 +340,24 @@ class FactAccess:
             return None
         relates = {number: one for number, one in self.filters.possible.items() if number in ids}
         return Access(option, self._fact, planned, leaves, relates, sizes, seconds)
+
+    def _adds_little(
+        self, state: State, planned: Sequence[Planned], saves: Mapping[int, float]
+    ) -> bool:
+        """Whether indexes that exist on these columns spare nearly all that is spared with these.
+
+        What a statement takes without any index is as many times what it takes now as bytes are.
+        """
+        if not {each.column.field_id for each in planned} <= state.there:
+            return False
+        scope, spared = self._scope, 0.0
+        for one in state.filtered:
+            now = state.now[one.number].bytes
+            if self._first + one.number in saves and now:
+                bare = state.reach.touched(one.own, None).bytes
+                ms = scope.rates.now_ms(one.asked) * max(0.0, bare / now - 1)
+                spared += per_day(ms, one.asked.weight, scope.workload.days)
+        return spared >= _AS_GOOD * (spared + sum(saves.values()))
 
     def _seconds(self, one: Planned, sample: Sample) -> float:
         every = row_width(column.type for column in self._fact.facts.columns)

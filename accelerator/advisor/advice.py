@@ -12,10 +12,11 @@ import logging
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
+from accelerator.advisor.values import MANY_MAX, TEXT_MAX
 from accelerator.advisor.values import count as _count
 from accelerator.advisor.values import number as _number
 from accelerator.advisor.values import some as _some
@@ -32,6 +33,8 @@ KEPT = 16
 """Files that are kept; older ones go when one is written."""
 _BYTES_MAX = 4 * 1024**2
 _SAMPLES_MAX = 8
+DDL_MAX = TEXT_MAX
+"""Characters of a DDL: one of more could be written, and not read."""
 _PATH = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{12}})-([0-9a-f]{{16}})\.json", re.ASCII)
 _ID = re.compile(r"r[0-9a-f]{12}", re.ASCII)
 _FORMAT = "%Y%m%dT%H%M%S%f"
@@ -196,17 +199,33 @@ def _recommendation(raw: Mapping[str, Any]) -> Recommendation:
 
 
 def write(files: Files, advice: Advice) -> str:
-    """Keeps it, and lets the oldest ones go; its path. StoreError where that can't be."""
+    """Keeps it, and lets the oldest ones go; its path. StoreError where that can't be.
+
+    Of what would be too large fewer samples are kept.
+    """
     time = advice.made.strftime(_FORMAT)
     path = f"{FOLDER}/{time}-{secrets.token_hex(8)}.json"
-    data = encoded(advice)
-    if len(data) > _BYTES_MAX:
+    data = _fitting(advice)
+    if data is None:
         raise StoreError(
-            f"the advice has {len(data):,} bytes", hint="analyze one table after the other"
+            f"the advice has more than {_BYTES_MAX:,} bytes, or {MANY_MAX:,} recommendations",
+            hint="analyze one table after the other",
         )
     files.create(path, data)
     files.delete(_paths(files)[KEPT:])
     return path
+
+
+def _fitting(advice: Advice) -> bytes | None:
+    """The file's bytes, of fewer samples where they'd be too many; None where none fit."""
+    if len(advice.recommendations) > MANY_MAX:
+        return None
+    for most in (_SAMPLES_MAX, 1, 0):
+        some = (replace(one, samples=one.samples[:most]) for one in advice.recommendations)
+        data = encoded(replace(advice, recommendations=tuple(some)))
+        if len(data) <= _BYTES_MAX:
+            return data
+    return None
 
 
 def read(files: Files) -> list[Advice]:

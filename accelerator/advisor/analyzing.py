@@ -24,7 +24,12 @@ from accelerator.advisor.results import Judged
 from accelerator.advisor.sharing import Shares
 from accelerator.advisor.workload import Workload, logged, now_utc
 from accelerator.clustering.ordering import ROW_GROUP_BYTES
-from accelerator.errors import AdviceError, UnknownTableError, WorkloadEmptyError
+from accelerator.errors import (
+    AcceleratorError,
+    AdviceError,
+    UnknownTableError,
+    WorkloadEmptyError,
+)
 from accelerator.iceberg import PinnedTable
 from rewrite.block import Block
 from rewrite.dotted import joined, parts_of
@@ -34,6 +39,9 @@ if TYPE_CHECKING:
 
 _NOTES_MAX = 50
 _DAYS_MAX = 3_650
+_HALF_LIFE_MIN = 1e-6
+_BYTES_MAX, _MINUTES_MAX = 2**62, 60.0 * 24 * _DAYS_MAX
+_NOTE_MAX = 1_000
 _OfFact = tuple[dict[str, tuple[Candidate, float]], list[Asked]]
 """Candidates by name, with what the blocks take that want each; the blocks."""
 
@@ -60,12 +68,17 @@ class Budget:
                 "the budget is nothing: neither a cube nor an index can be made of it",
                 hint="give bytes and build_minutes above 0, e.g. WITH (bytes = '1GB')",
             )
-        times = (self.days, self.half_life_days)
-        if not all(0 < one <= _DAYS_MAX for one in times) or not 0 <= self.keep_days <= _DAYS_MAX:
+        if self.bytes > _BYTES_MAX or self.build_minutes > _MINUTES_MAX:
+            raise AdviceError(
+                f"the budget is {self.bytes:,} bytes and {self.build_minutes:g} minutes of builds",
+                hint=f"give up to {_BYTES_MAX:,} bytes and {_MINUTES_MAX:,.0f} minutes",
+            )
+        is_known = 0 < self.days <= _DAYS_MAX and 0 <= self.keep_days <= _DAYS_MAX
+        if not is_known or not _HALF_LIFE_MIN <= self.half_life_days <= _DAYS_MAX:
             raise AdviceError(
                 f"days, half_life_days and keep_days are {self.days:g}, {self.half_life_days:g}"
                 f" and {self.keep_days:g}",
-                hint=f"give numbers of days, up to {_DAYS_MAX:,}",
+                hint=f"give numbers of days, up to {_DAYS_MAX:,}, and a half-life of some moments",
             )
 
 
@@ -206,7 +219,7 @@ class _Analysis:
         cubes, indexes = registry.cubes.values(), registry.indexes.values()
         names |= {parts_of(one.table) for one in cubes if one.table_uuid == fact}
         names |= {parts_of(one.table) for one in indexes if one.table_uuid == fact}
-        found = (self._pin.pinned(name) for name in sorted(names))
+        found = (self._readable(name) for name in sorted(names))
         return next((one for one in found if one is not None and one.facts.uuid == fact), None)
 
     def _worth_trying(
@@ -228,6 +241,15 @@ class _Analysis:
             count = len(offers) - len(found)
             self._note(f"{count} possible cubes were left out: the like were made in vain")
         return found
+
+    def _readable(self, name: tuple[str, ...]) -> PinnedTable | None:
+        """None where it can't be read: others are advised for all that."""
+        try:
+            return self._pin.pinned(name)
+        except AcceleratorError as error:
+            self._check()
+            self._note(f"{joined(name)} can't be read here: {error.message[:200]}")
+            return None
 
     def _scope(self, workload: Workload) -> Scope:
         return Scope(
@@ -271,8 +293,8 @@ class _Analysis:
 
     def _note(self, text: str) -> None:
         """For people, each once."""
-        if text not in self._notes:
-            self._notes.append(text)
+        if text[:_NOTE_MAX] not in self._notes:
+            self._notes.append(text[:_NOTE_MAX])
 
     def _by_fact(self, blocks: Sequence[Asked], scope: Scope) -> dict[str, _OfFact]:
         """Of each fact the candidates that its blocks want."""

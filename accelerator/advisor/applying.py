@@ -84,11 +84,11 @@ class Done:
         cube, index = registry.cubes.get(one.cube), registry.indexes.get(one.index)
         match one.action:
             case "CREATE CUBE":
-                return cube is not None
+                return cube is not None and cube.table_uuid == one.table_uuid
             case "DROP CUBE":
                 return cube is None or cube.id != one.cube_id
-            case "CREATE INDEX":
-                return index is not None
+            case "CREATE INDEX":  # another table's may have the name by now
+                return index is not None and index.table_uuid == one.table_uuid
             case "DROP INDEX":
                 return index is None or index.id != one.object_id
         fact = self._table(one)
@@ -98,7 +98,7 @@ class Done:
             return order_id(fact.properties) == one.digest
         column = named(fact, one.relate)
         if one.action == "ADD RELATE COLUMN":
-            return column is not None
+            return column is not None and relate_digest(one.table_uuid, column) == one.digest
         return column is None or str(column.id) != one.object_id
 
     def _table(self, one: Recommendation) -> PinnedTable | None:
@@ -256,7 +256,7 @@ class _Applying:
         if name in self._registry().cubes:
             raise CubeExistsError(
                 f"a cube named {name} exists",
-                hint="it was applied before, or DROP CUBE frees the name",
+                hint="it was applied before, or ANALYZE finds another name",
             )
         try:
             means = digest_of(bind_definition(self._services, statement.select_sql))
@@ -285,7 +285,7 @@ class _Applying:
         if name in self._registry().indexes:
             raise IndexExistsError(
                 f"an index named {name} exists",
-                hint="it was applied before, or DROP INDEX frees the name",
+                hint="it was applied before, or ANALYZE finds another name",
             )
         fact, _ = self._fact()
         column = ".".join(statement.column)

@@ -12,6 +12,7 @@ from itertools import combinations
 
 from sqlglot.errors import SqlglotError
 
+from accelerator.advisor.advice import DDL_MAX
 from accelerator.advisor.asked import Asked
 from accelerator.advisor.stars import facts_of, key_names, merged, name_of, star
 from accelerator.errors import AcceleratorError
@@ -31,6 +32,8 @@ CANDIDATES_MAX = 200
 _TRIED_MAX = 1_000
 """Merges whose sizes are asked for."""
 _SLACK = 1.1
+_NAME_MAX = 2_048
+"""Of a DDL, beside its SELECT."""
 _KEYS_MAX = 24
 """A cube of more dimensions has as many cells as its fact has rows."""
 
@@ -53,6 +56,8 @@ def made(star: Block, bind: Bind) -> Candidate | None:
         text = select.text()
         cube = define(bind(text))
     except (DeclinedError, DefinitionError, AcceleratorError, SqlglotError, RecursionError):
+        return None
+    if len(text) + _NAME_MAX > DDL_MAX:
         return None
     return Candidate(name_of(star), star, text, select.name(), cube)
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 
 _STEPS_MAX = 500_000
 """Options that the search looks at, each as often as it does: a second or two."""
+_EXCHANGES_MAX = 1_000_000
+"""Options that exchanges look at: a few seconds. Of hundreds of options it's all of them."""
 _SEEDS_MAX = 12
 _ROUNDS_MAX = 24
 _EPSILON = 1e-9
@@ -168,9 +170,13 @@ class _Found:
 
     def exchanged(self, picked: Sequence[Option]) -> Sequence[Option]:
         """One out, and what is best then in, as long as that saves more."""
+        steps = _EXCHANGES_MAX
         for _ in range(_ROUNDS_MAX):
             before = picked
             for out in sorted(before, key=lambda one: one.name):
+                steps -= len(self._free) + len(picked)
+                if steps < 0:
+                    return picked
                 rest = [one for one in picked if one is not out]
                 if len(rest) == len(picked):
                     continue
@@ -190,12 +196,26 @@ class _Found:
 
     def without_idle(self, picked: Sequence[Option]) -> Sequence[Option]:
         """Without those that save nothing beside the others."""
-        kept = list(picked)
+        by_question: dict[int, dict[str, float]] = {}
+        for one in picked:
+            for question, ms in one.saves.items():
+                by_question.setdefault(question, {})[one.name] = ms
+        kept = {one.name: one for one in picked}
         for one in sorted(picked, key=lambda one: (-one.bytes, one.name)):
-            rest = [other for other in kept if other is not one]
-            if self.value(rest) >= self.value(kept) - _EPSILON:
-                kept = rest
-        return kept
+            if self._lost(one, by_question) <= _EPSILON:
+                del kept[one.name]
+                for question in one.saves:
+                    del by_question[question][one.name]
+        return list(kept.values())
+
+    def _lost(self, one: Option, by_question: Mapping[int, Mapping[str, float]]) -> float:
+        """What wouldn't be saved without it, beside those that are left."""
+        lost = 0.0
+        for question, ms in one.saves.items():
+            others = (had for name, had in by_question[question].items() if name != one.name)
+            most = max(self._base.get(question, 0.0), max(others, default=0.0))
+            lost += max(0.0, ms - most)
+        return lost
 
 
 def _order(picked: Sequence[Option]) -> tuple[float, tuple[str, ...]]:

@@ -43,7 +43,7 @@ def statement_of(one: Recommendation) -> Doable:
         case "DROP CUBE", DropCube() if found == DropCube(one.cube):
             return found
         case "CREATE INDEX", CreateIndex() if found == CreateIndex(
-            one.index, table, found.kind, found.column, found.options
+            one.index, table, found.kind, found.column
         ):
             return found
         case "DROP INDEX", DropIndex() if found == DropIndex(one.index):

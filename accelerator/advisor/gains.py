@@ -29,6 +29,8 @@ _BUILD_S, _READ_PER_S, _CELLS_PER_S = 0.3, 30e6, 400_000
 """Of a build: to begin with, bytes of the columns that are read, cells that are sorted, written."""
 _STATE, _ROWS, _DIMENSION = 5.0, 0.5, 1.0
 """Bytes of a cell: of a state, of its count of rows, of a dimension where nothing more is known."""
+_TEXT = 0.7
+"""What compression leaves of a dictionary's texts."""
 _RUN_BITS = 8.0
 """Of a run of equal values, beside the value itself."""
 _NUMBER, _ITEMS = 8, 3
@@ -52,11 +54,17 @@ _SPARK_S, _REWRITTEN_PER_S = 10.0, 8e6
 
 
 def cube_bytes(
-    cube: CubeDefinition, cells: int, rows: int, values: Sequence[int], runs: Sequence[int]
+    cube: CubeDefinition,
+    cells: int,
+    rows: int,
+    values: Sequence[int],
+    runs: Sequence[int],
+    lengths: Sequence[float],
 ) -> int:
     """Of its segments once they're merged.
 
-    `values` has how many each dimension has, `runs` how many combinations it has with those before
+    `values` has how many each dimension has, `lengths` how many bytes each of these is where it's a
+    text, which its dictionary holds once; `runs` how many combinations it has with those before
     it: cells are sorted by the dimensions in turn, so the first ones are runs.
     """
     many = max(cells, 1)
@@ -71,7 +79,8 @@ def cube_bytes(
             each += _NUMBER * min(per_cell, _ITEMS * state.size)
         elif state.kind in _SETS:
             each += _NUMBER * per_cell
-    return round(cells * each)
+    texts = sum(min(n, many) * long for n, long in zip(values, lengths, strict=True))
+    return round(cells * each + _TEXT * texts)
 
 
 def merged_bytes(segments: Sequence[SegmentRecord]) -> int:

@@ -178,7 +178,8 @@ class FactOffers:
         rows = profile.fact_rows
         values = [profile.values(name) or rows for name in key_names(own)]
         runs = profile.prefixes(own, range(len(own.keys)), cells)
-        size = cube_bytes(cube, cells, rows, values, runs)
+        long = [profile.length(name) for name in key_names(own)]
+        size = cube_bytes(cube, cells, rows, values, runs, long)
         build_s = build_seconds(cube, cells, tables)
         return replace(self._offer(candidate.name, cube, found, size, build_s), candidate=candidate)
 

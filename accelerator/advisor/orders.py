@@ -39,6 +39,8 @@ GAIN_MIN = 0.2
 """The part of what a table's filtered statements take that an order has to spare at least."""
 PAYS_DAYS = 30
 _ROWS_MAX = 100_000
+_PART_ROWS = 5_000
+"""Of the sample for each part: bounds of as many are hardly closer than those of all rows."""
 _KINDS = frozenset({"BITMAP", "RANGE"})
 
 
@@ -82,7 +84,7 @@ class FactOrder:
             self._scope.note(f"{fact.facts.name} is partitioned: no order of its rows is tried")
             return None
         try:
-            values = self._values(keys, state)
+            values = self._values(keys, state, min(_ROWS_MAX, int(parts) * _PART_ROWS))
         except FAILS as error:
             self._scope.check()
             self._scope.note(f"no order of {fact.facts.name} is tried: {str(error)[:200]}")
@@ -136,8 +138,8 @@ class FactOrder:
             for one in self._access.standing
         )
 
-    def _values(self, keys: Mapping[int, OrderKey], state: State) -> Values:
-        """A sample of what statements filter by."""
+    def _values(self, keys: Mapping[int, OrderKey], state: State, most: int) -> Values:
+        """A sample, of so many rows, of what statements filter by."""
         scope, fact = self._scope, self._fact
         relates: dict[int, Path] = {n: k.path for n, k in keys.items() if k.path is not None}
         named = {c.field_id for one in state.filtered for c, _ in one.asks if c.field_id > 0}
@@ -146,7 +148,7 @@ class FactOrder:
         wanted |= {c.field_id: c for some in by_key.values() for c in some}
         read = [Column(0, c.field_id, c.name, c.type) for _, c in sorted(wanted.items())]
         rows, _ = sampled_rows(fact, read, scope.services.duckdb, scope.tag, scope.check)
-        places = np.linspace(0, max(rows.num_rows - 1, 0), min(rows.num_rows, _ROWS_MAX))
+        places = np.linspace(0, max(rows.num_rows - 1, 0), min(rows.num_rows, most))
         rows = rows.take(pa.array(np.unique(places.astype(np.int64))))
         arrays = {c.field_id: rows.column(c.name).combine_chunks() for c in read}
         found = {

@@ -36,7 +36,7 @@ _FULL = 0.6
 _SKETCHED, _UNSKETCHED = 1.05, 2
 """A sketch's figure is less than 5 % too small, by three standard errors. NULL and the empty text
 aren't in it."""
-_KEY, _HAS = "k", "p"
+_KEY, _HAS, _LONG = "k", "p", "l"
 _FAILS = (AcceleratorError, OSError, ValueError, KeyError, pa.ArrowException)
 """What reading a table's files raises."""
 
@@ -64,6 +64,7 @@ class Profile:
         self._near: dict[frozenset[int], int] = {}
         self._runs: dict[frozenset[int], int] = {}
         self._most: dict[int, int] = {}
+        self._lengths: dict[int, float] = {}
         self.unique: frozenset[int] = frozenset()
         self.complete: frozenset[int] = frozenset()
         self.sampled = Sampled(0, 0, 0, 0)
@@ -179,6 +180,10 @@ class Profile:
     def values(self, key: str) -> int | None:
         """How many values a key of that name has in the rows that were looked at."""
         return self._most.get(self._keys.get(key, -1))
+
+    def length(self, key: str) -> float:
+        """Bytes of a text of a key of that name, on average; 0 of what is no text."""
+        return self._lengths.get(self._keys.get(key, -1), 0.0)
 
     def _product(self, keys: frozenset[int]) -> int:
         """Combinations that there can be: of one table together, of several the product."""
@@ -336,6 +341,8 @@ class Profile:
             except DeclinedError:
                 continue
             shown.append(f"{_KEY}{key}")
+            if expr.type == "string":
+                items.append(f"STRLEN({render.text(expr)}) AS {_LONG}{key}")
         text = "FROM t0"
         for number in range(1, len(self._pinned)):
             if number in self._unknown:
@@ -346,6 +353,9 @@ class Profile:
             items.append(f"t{number}.{own} IS NOT NULL AS {_HAS}{number}")
         text = with_scans(scans, f"SELECT {', '.join(items)} {text}")
         found = self._duckdb.run(text, tables, tag=self._tag)
+        for name in [one for one in found.column_names if one.startswith(_LONG)]:
+            self._lengths[int(name[1:])] = pc.mean(found[name]).as_py() or 0.0
+            found = found.drop_columns([name])
         return _coded(found, shown)
 
     def _complete(self, joined: pa.Table) -> Iterator[int]:

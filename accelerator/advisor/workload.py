@@ -199,7 +199,9 @@ def _shape(key: str, rows: Sequence[Mapping[str, Any]], now: datetime, half_life
     timed = [(run_ms(row), weight, row) for row, weight in made]
     raw = [one for one in timed if not one[2]["cubes"]]
     by_cube = [one for one in timed if one[2]["cubes"]]
-    sizes = [(float(row["bytes_read"]), weight) for _, weight, row in raw if row["bytes_read"]]
+    sizes = [
+        (float(row["bytes_read"]), weight) for _, weight, row in raw if (row["bytes_read"] or 0) > 0
+    ]
     raw_bytes = median(sizes)
     return Shape(
         key=key,

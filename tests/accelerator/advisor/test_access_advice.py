@@ -270,6 +270,7 @@ HARMFUL = {
         "CREATE INDEX f_code ON lake.d.shops USING BLOOM (region)",
         "CREATE INDEX f_code ON lake.d.f USING BLOOM (text)",
         "CREATE INDEX f_code ON lake.d.f USING BITMAP (code)",
+        "CREATE INDEX f_code ON lake.d.f USING BLOOM (code) WITH (bits_per_value = 4)",
         "DROP TABLE d.f",
     ),
 }
@@ -306,3 +307,54 @@ def test_advice_older_than_the_schema_is_refused(acc: Accelerator) -> None:
     with pytest.raises(AdviceStaleError, match="schema"):
         acc.apply(one.id)  # another column of the same name
     catalog.engine.dispose()
+
+
+def test_one_table_that_cannot_be_read_costs_no_other_its_advice(acc: Accelerator) -> None:
+    acc.query("CREATE INDEX broken ON d.shops USING BLOOM (region)")
+    log(acc, (f"SELECT price FROM d.f WHERE code = '{code(1)}'", 20), bytes_read=-1)
+    catalog = catalog_of(Path(acc.config.warehouse))
+    place = catalog.load_table("d.shops").metadata_location.removeprefix("file://")
+    catalog.engine.dispose()
+    Path(place).write_bytes(b"{}")
+    with accelerator.open(acc.config.warehouse) as fresh:
+        found = fresh.analyze()
+        assert [one.action for one in found.recommendations] == ["CREATE INDEX"]
+        assert any("d.shops can't be read" in note for note in found.notes)
+        assert found.total_ms > 0 and len(recommendations(fresh)) == 1
+
+
+def test_beside_an_index_no_other_one_of_its_column_is_advised_for_little(acc: Accelerator) -> None:
+    """A BLOOM leaves one file now and then, where a BITMAP would leave a row group or none."""
+    acc.query("CREATE INDEX there ON d.f USING BLOOM (code) WITH (bits_per_value = 6)")
+    log(acc, *((f"SELECT price FROM d.f WHERE code = '{code(i)}'", 9) for i in range(40)))
+    absent = (f"SELECT price FROM d.f WHERE code = '{code(-i)}'" for i in range(1, 40))
+    log(acc, *((sql, 9) for sql in absent))
+    assert acc.analyze("d.f").recommendations == ()
+
+
+def test_what_serves_what_was_asked_is_not_dropped_for_being_new(acc: Accelerator) -> None:
+    """Else the next analysis would advise it again, and so on."""
+    log(acc, *((f"SELECT price FROM d.f WHERE code = '{code(i)}'", 5) for i in range(20)))
+    (one,) = acc.analyze("d.f").recommendations
+    assert acc.apply(one.id) == [one]
+    assert acc.analyze("d.f", keep_days=0).recommendations == ()
+
+
+def test_a_name_that_another_table_s_index_has_by_now_is_not_applied(acc: Accelerator) -> None:
+    log(acc, *((f"SELECT price FROM d.f WHERE code = '{code(i)}'", 5) for i in range(20)))
+    (one,) = acc.analyze("d.f").recommendations
+    acc.query(f"CREATE INDEX {one.index} ON d.shops USING BLOOM (region) DEFERRED")
+    assert [row["status"] for row in recommendations(acc)] == ["open"]
+    with pytest.raises(IndexExistsError, match="ANALYZE finds another name"):
+        acc.apply(table="d.f")
+    (other,) = acc.analyze("d.f").recommendations
+    assert other.index != one.index and acc.apply(table="d.f") == [other]
+
+
+def test_texts_count_in_a_cube_s_promised_bytes(acc: Accelerator) -> None:
+    """Each value stands once, whole, in the cube's dictionary."""
+    log(acc, ("SELECT code, sum(price) AS s FROM d.f GROUP BY code", 40))
+    (one,) = acc.analyze("d.f").recommendations
+    acc.apply(one.id)
+    (cube,) = acc.query("SHOW CUBES").arrow().to_pylist()
+    assert one.bytes == pytest.approx(cube["bytes"], rel=0.25)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.advisor.advice import Advice, Recommendation, decoded, encoded, newest, read, write
-from accelerator.errors import UNFIT
+from accelerator.errors import UNFIT, StoreError
 from accelerator.store.files import open_files
 
 ONE = Recommendation(
@@ -90,3 +90,17 @@ def test_of_each_table_the_newest_counts():
     assert newest([nothing, every]) == [(every, other)]
     assert newest([nothing, every], "u") == []
     assert newest([SAID, every], "v") == [(every, other)]
+
+
+def test_samples_give_way_to_the_limit_of_a_file(tmp_path):
+    files = open_files(str(tmp_path))
+    long = replace(ONE, samples=("日" * 16_384,) * 3)
+    write(files, replace(SAID, recommendations=(long,) * 30))
+    (found,) = read(files)
+    assert [one.samples for one in found.recommendations] == [long.samples[:1]] * 30
+    write(files, replace(SAID, made_ms=2_000, recommendations=(long,) * 300))
+    found, _ = read(files)
+    assert len(found.recommendations) == 300 and not found.recommendations[0].samples
+    with pytest.raises(StoreError):
+        write(files, replace(SAID, recommendations=(ONE,) * 1_001))
+    assert len(read(files)) == 2

@@ -91,3 +91,10 @@ def test_many_options_end():
     many = [Option(f"o{i:03}", 10 + i % 7, 1, {i % 40: 5 + i % 11}) for i in range(300)]
     found = choose(many, 200, INF)
     assert 0 < len(found.names) <= 20
+
+
+def test_hundreds_of_options_end_within_the_budget():
+    many = [Option(f"o{i:04}", 500 + i * 37 % 500, 1, {i: 1 + i * 7919 % 97}) for i in range(600)]
+    found = choose(many, 300_000, INF, steps=1)
+    assert 0 < sum(one.bytes for one in _picked(many, found)) <= 300_000
+    assert len(found.names) > 300

@@ -154,3 +154,9 @@ def test_what_was_asked_before_something_was_made_in_vain_doesnt_count() -> None
     found = workload(rows, now=NOW, half_life_days=7, vain={"s": late})
     assert {one.key: one.runs for one in found.shapes} == {"s": 1, "other": 1}
     assert found.left_out == {"tried_in_vain": 1} and found.statements == 3
+
+
+def test_bytes_that_cannot_be_are_not_known():
+    found = read(row(bytes_read=-7), row(bytes_read=0))
+    assert found.shapes[0].raw_bytes is None
+    assert read(row(bytes_read=-7), row(bytes_read=5)).shapes[0].raw_bytes == 5
