@@ -20,6 +20,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,8 @@ _FUTURE_MS = 86_400_000
 _DRAFT_MS = 86_400_000
 _BYTES_MAX, _LAST_MAX = 65_536, 32_768
 _TRIES = 5
+_READS_AT_ONCE = 16
+"""Of keys that are asked for together: each read waits for a bucket, and does nothing else."""
 _FORMAT = 1
 _log = logging.getLogger("accelerator")
 _BY_MAX = 256
@@ -150,19 +153,27 @@ class Claims:
         had ended `before`.
         """
         found: dict[str, Seen] = {}
+        unread: dict[str, _Listed] = {}
         for key, listed in self._listed_of(prefix).items():
             old = before.get(key)
             if old is not None and old.ended and old.epoch == max(listed.claims, default=0):
                 found[key] = old
-                continue
-            try:
-                seen = self._seen(key, listed)
-            except StoreError as error:  # the others may be told
-                _log.info("what was run of %s can't be told: %s", key, error.message)
-                continue
-            if seen is not None:
-                found[key] = seen
+            else:
+                unread[key] = listed
+        with ThreadPoolExecutor(max(1, min(_READS_AT_ONCE, len(unread)))) as threads:
+            for key, seen in zip(
+                unread, threads.map(self._seen_or_none, unread, unread.values()), strict=True
+            ):
+                if seen is not None:
+                    found[key] = seen
         return found
+
+    def _seen_or_none(self, key: str, listed: _Listed) -> Seen | None:
+        try:
+            return self._seen(key, listed)
+        except StoreError as error:  # the others may be told
+            _log.info("what was run of %s can't be told: %s", key, error.message)
+            return None
 
     def _listed_of(self, prefix: str) -> dict[str, _Listed]:
         paths: dict[str, list[str]] = {}
