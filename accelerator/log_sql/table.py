@@ -1,6 +1,6 @@
 """The table's name and columns, and where a query names it. Pure.
 
-A catalog that is called `system` has its own tables: then there is no such one.
+A catalog that is called `system`, or `System`, has its own tables: then there is no such one.
 """
 
 from __future__ import annotations
@@ -42,12 +42,17 @@ def may_name(sql: str) -> bool:
 
 def is_named(sql: str, catalogs: Collection[str]) -> bool:
     """Whether a query in Spark SQL names the table, of a lake with these catalogs."""
-    if not may_name(sql) or CATALOG in catalogs:
+    if not may_name(sql) or is_hidden(catalogs):
         return False
     try:
         return any(True for _ in mentions(parse(sql)))
     except PARSER_FAILS:
         return bool(written(sql))
+
+
+def is_hidden(catalogs: Collection[str]) -> bool:
+    """Whether a lake with these catalogs has one of that name, written in whatever letters."""
+    return any(one.lower() == CATALOG for one in catalogs)
 
 
 def is_log(parts: tuple[str, ...], catalogs: Collection[str]) -> bool:
@@ -56,7 +61,7 @@ def is_log(parts: tuple[str, ...], catalogs: Collection[str]) -> bool:
     >>> is_log(("system", "runtime", "QUERY_LOG"), ["lake"]), is_log(("query_log",), ["lake"])
     (True, False)
     """
-    return tuple(part.lower() for part in parts) == NAME and CATALOG not in catalogs
+    return tuple(part.lower() for part in parts) == NAME and not is_hidden(catalogs)
 
 
 def mentions(tree: exp.Expression) -> Iterator[exp.Table]:
