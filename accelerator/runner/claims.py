@@ -149,8 +149,8 @@ class Claims:
     def seen_of(self, prefix: str, before: Mapping[str, Seen]) -> dict[str, Seen]:
         """The newest claims of all keys that begin so, by one listing.
 
-        Of one that has ended its end is read, of one that goes on two files; none of those that
-        had ended `before`.
+        Of one that has ended its end is read alone, so that `began_ms` and `by` are unknown; of one
+        that goes on two files; none of those that had ended `before`.
         """
         found: dict[str, Seen] = {}
         unread: dict[str, _Listed] = {}
@@ -184,12 +184,13 @@ class Claims:
         return {key: self.listed(key, some) for key, some in paths.items()}
 
     def _seen(self, key: str, listed: _Listed | None) -> Seen | None:
+        whole = listed is None
         for _ in range(_TRIES):
             listed = self.listed(key) if listed is None else listed
             if not listed.claims:
                 return None
             try:
-                return self._read(key, max(listed.claims), listed)
+                return self._read(key, max(listed.claims), listed, whole=whole)
             except FileNotFoundError:
                 listed = None
                 continue  # its owner, or the next one, was at work between our two requests
@@ -289,14 +290,15 @@ class Claims:
         """Now, by both clocks."""
         return self._now_ms(), self._clock()
 
-    def _read(self, key: str, epoch: int, listed: _Listed) -> Seen:
+    def _read(self, key: str, epoch: int, listed: _Listed, *, whole: bool) -> Seen:
         """FileNotFoundError where a file has gone since it was listed."""
         ended, number = epoch in listed.ends, listed.newest.get(epoch, 0)
         mark = f"{epoch} {number} {ended}"
         try:
-            if ended:  # nobody needs more of it
+            if ended:
                 last = _last(self._json(path_of(key, epoch, "end"))["last"])
-                return Seen(epoch, mark, ended, last=last)
+                began_ms, by = self._begun(key, epoch) if whole else (0, "")
+                return Seen(epoch, mark, ended, began_ms=began_ms, last=last, by=by)
             claim = self._json(path_of(key, epoch))
             token = text_of(claim["token"])
             mark = f"{mark} {token}"
@@ -322,6 +324,16 @@ class Claims:
             raise
         except UNFIT:
             return Seen(epoch, mark, ended, readable=False)
+
+    def _begun(self, key: str, epoch: int) -> tuple[int, str]:
+        """When a claim that has ended was made, and who asked; nothing of one that's damaged."""
+        try:
+            claim = self._json(path_of(key, epoch))
+            return whole_of(claim["began_ms"]), text_of(claim.get("by", ""))[:_BY_MAX]
+        except FileNotFoundError:
+            raise
+        except UNFIT:
+            return 0, ""
 
     def _json(self, path: str) -> Json:
         data = self._files.read_range(path, 0, _BYTES_MAX + 1)

@@ -78,6 +78,15 @@ def test_many_tasks_are_read_at_once(files):
     assert sorted(one.last.done for one in found.values()) == [*range(8)]
 
 
+def test_a_damaged_claim_takes_nothing_from_its_end(files, tmp_path):
+    claims = Claims(files)
+    _ran(claims, "refresh-a", 7)
+    (tmp_path / path_of("refresh-a", 1)).write_text("{")
+    seen = claims.seen("refresh-a")
+    assert (seen.ended, seen.last["done"], seen.began_ms, seen.by) == (True, 7, 0, "")
+    assert claims.claim("refresh-a") is not None
+
+
 def test_one_that_cannot_be_read_hides_no_other(files, tmp_path):
     claims = Claims(files)
     _ran(claims, "refresh-a", 1)
