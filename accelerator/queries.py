@@ -167,7 +167,9 @@ class Queries:
         self.check(statement)
         services, session = self.services, self.services.engine.session
         if self._names_own(statement.bare):
-            with self._own_views(statement.bare) as text:
+            with self._own_views(statement.bare) as (text, cut):
+                if cut is not None:
+                    _log.warning("%s", cut)
                 return session.sql(text)
         if self._is_plain(statement):
             return session.sql(statement.bare)
@@ -355,12 +357,15 @@ class Queries:
         sql = statement.bare
         if not self._names_own(sql):
             return self.plain(sql, metrics, plan)
-        with self._own_views(sql) as text:
-            return self.plain(text, metrics, plan)
+        with self._own_views(sql) as (text, cut):
+            return self.plain(
+                text, metrics if cut is None else replace(metrics, all_rows=cut), plan
+            )
 
     @contextmanager
-    def _own_views(self, sql: str) -> Iterator[str]:
-        """The text with views in place of tables that are ours."""
+    def _own_views(self, sql: str) -> Iterator[tuple[str, str | None]]:
+        """The text with views in place of tables that are ours; why they haven't all rows."""
+        cut = None
         with ExitStack() as views:
             if self._names_log(sql):
                 from accelerator.log_sql.query import with_views
@@ -368,10 +373,11 @@ class Queries:
                 services = self.services
                 services.log.unwritten()
                 files, settings = services.store.files, services.context.settings()
-                sql = views.enter_context(with_views(sql, services.engine, files, settings))
+                viewed = views.enter_context(with_views(sql, services.engine, files, settings))
+                sql, cut = viewed.sql, Declined("log_cut").line if viewed.is_cut else None
             if metadata_table.is_named(sql):
                 sql = views.enter_context(self._metadata_views(sql))
-            yield sql
+            yield sql, cut
 
     @contextmanager
     def _metadata_views(self, sql: str) -> Iterator[str]:

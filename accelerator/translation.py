@@ -173,7 +173,7 @@ class Translation:
         """Those in which a statement's tables may be; one of our own only where it's asked for."""
         known = self._lake.catalogs
         named = log_table.may_name(f"{client.catalog}.{sql}")
-        own = named and log_table.CATALOG not in known
+        own = named and not log_table.is_hidden(known)
         return [*known, log_table.CATALOG] if own else known
 
     def check_known(self, full: TableName, *, views: bool) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -15,14 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from accelerator.arrow_types import arrow_type as arrow_type_of
 from accelerator.arrow_types import is_known
 from accelerator.context import refusal
 from accelerator.engines.duckdb import DuckDBEngine
 from accelerator.errors import StatementError
-from accelerator.log_sql.table import NAME, TYPES, is_log, mentions
+from accelerator.log_sql.table import NAME, TYPES, is_log, mentions, written
 from accelerator.log_sql.times import span_of, with_now
 from accelerator.metadata_table import needs_everything, replaced, start_of
 from accelerator.nested_search import check_unsorted
@@ -42,7 +42,7 @@ from rewrite.expr import Call, Column, Expr, Literal, columns
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 from rewrite.folded import check_folded
 from rewrite.nested import Answer, nested
-from rewrite.parse import parse
+from rewrite.parse import PARSER_FAILS, parse
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import quote
 from rewrite.types import is_numeric
@@ -208,32 +208,64 @@ def _conformed(found: pa.Table, piece: Piece, read: Sequence[pa.Table]) -> pa.Ta
     return pa.table(made, names=[name for name, _ in piece.outputs])
 
 
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """A query's text with a view in place of the log; `is_cut`: it has not all rows."""
+
+    sql: str
+    is_cut: bool
+
+
 @contextmanager
 def with_views(
     sql: str, engine: SparkEngine, files: Files, settings: Mapping[str, str]
-) -> Iterator[str]:
+) -> Iterator[Viewed]:
     """The query with a view in place of the log; it's gone when the context is left.
 
-    StatementError where the text can't be read; StoreError where the log can't be.
+    StatementError where a state of the log is asked for, or the name isn't found; StoreError where
+    the log can't be read.
     """
-    zone = settings.get("time_zone")
-    try:
-        tree = parse(sql)
-    except SqlglotError as error:
-        told = str(error).splitlines()[0]
-        raise StatementError(f"the query can't be read: {told}", hint=_HINT) from error
-    timed = with_now(tree, datetime.now(UTC), zone)
-    places = sorted(mentions(tree), key=start_of, reverse=True)
-    span = reduce(Span.or_, (span_of(one, _STARTED, zone) for one in mentions(timed)))
-    read, name, text = Mention(_named(tree), span, whose()), f"acc_{uuid.uuid4().hex}", sql
-    frame = engine.session.createDataFrame(_rows(read, files).rows)
+    name = f"acc_{uuid.uuid4().hex}"
+    read, text = _viewed(sql, name, settings)
+    found = _rows(read, files)
+    frame = engine.session.createDataFrame(found.rows)
     frame.selectExpr(*_items(read.columns)).createOrReplaceTempView(name)
     try:
-        for table in places:
-            text = replaced(text, table, name)
-        yield text
+        yield Viewed(text, found.is_cut)
     finally:
         engine.session.catalog.dropTempView(name)
+
+
+def _viewed(sql: str, view: str, settings: Mapping[str, str]) -> tuple[Mention, str]:
+    """What of the log the query may use, and its text over the view.
+
+    Where only Spark knows what the text means, by its grammar or by the session's settings, it may
+    use all.
+    """
+    try:
+        tree = parse(sql)
+    except PARSER_FAILS:
+        return Mention(tuple(TYPES), ALL, whose()), _with_view(sql, view)
+    text, zone = sql, settings.get("time_zone")
+    for table in sorted(mentions(tree), key=start_of, reverse=True):
+        if table.args.get("version") is not None or table.args.get("when") is not None:
+            raise StatementError("the query log has no earlier states", hint=_HINT)
+        text = replaced(text, table, view)
+    if refusal(settings, sql) is not None:
+        return Mention(tuple(TYPES), ALL, whose()), text
+    timed = with_now(tree, datetime.now(UTC), zone)
+    span = reduce(Span.or_, (span_of(one, _STARTED, zone) for one in mentions(timed)))
+    return Mention(_named(tree), span, whose()), text
+
+
+def _with_view(sql: str, view: str) -> str:
+    places = written(sql)
+    if not places:
+        raise StatementError("the query can't be read", hint=_HINT)
+    for one in reversed(places):
+        alias = f" AS {quote(NAME[-1], 'spark')}" if one.bare else ""
+        sql = f"{sql[: one.start]}{view}{alias}{sql[one.end :]}"
+    return sql
 
 
 class _Tables(Facts):

@@ -1,16 +1,17 @@
 """The table's name and columns, and where a query names it. Pure.
 
-A catalog that is called `system` has its own tables: then there is no such one.
+A catalog that is called `system`, or `System`, has its own tables: then there is no such one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 
 from accelerator.query_log.record import COLUMNS, Kind
-from rewrite.parse import PARSER_FAILS, parse
+from rewrite.parse import PARSER_FAILS, dialect_of, parse
 
 CATALOG = "system"
 NAME = (CATALOG, "runtime", "query_log")
@@ -27,6 +28,12 @@ TYPES: Mapping[str, str] = {one.name: _TYPES[one.kind] for one in COLUMNS}
 """Spark's type of each column, in their order."""
 
 
+_BEFORE = frozenset(
+    {TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.L_PAREN, TokenType.TABLE}
+)
+_ALIASES = frozenset({TokenType.ALIAS, TokenType.VAR, TokenType.IDENTIFIER})
+
+
 def may_name(sql: str) -> bool:
     """Whether the text may name the table; a quick look."""
     lower = sql.lower()
@@ -35,12 +42,17 @@ def may_name(sql: str) -> bool:
 
 def is_named(sql: str, catalogs: Collection[str]) -> bool:
     """Whether a query in Spark SQL names the table, of a lake with these catalogs."""
-    if not may_name(sql) or CATALOG in catalogs:
+    if not may_name(sql) or is_hidden(catalogs):
         return False
     try:
         return any(True for _ in mentions(parse(sql)))
     except PARSER_FAILS:
-        return False
+        return bool(written(sql))
+
+
+def is_hidden(catalogs: Collection[str]) -> bool:
+    """Whether a lake with these catalogs has one of that name, written in whatever letters."""
+    return any(one.lower() == CATALOG for one in catalogs)
 
 
 def is_log(parts: tuple[str, ...], catalogs: Collection[str]) -> bool:
@@ -49,7 +61,7 @@ def is_log(parts: tuple[str, ...], catalogs: Collection[str]) -> bool:
     >>> is_log(("system", "runtime", "QUERY_LOG"), ["lake"]), is_log(("query_log",), ["lake"])
     (True, False)
     """
-    return tuple(part.lower() for part in parts) == NAME and CATALOG not in catalogs
+    return tuple(part.lower() for part in parts) == NAME and not is_hidden(catalogs)
 
 
 def mentions(tree: exp.Expression) -> Iterator[exp.Table]:
@@ -60,3 +72,38 @@ def mentions(tree: exp.Expression) -> Iterator[exp.Table]:
             names = tuple(one.name for one in parts)
             if is_log(names, ()):
                 yield table
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the name stands in a text, its `end` behind it; whether one of its own may follow."""
+
+    start: int
+    end: int
+    bare: bool
+
+
+def written(sql: str) -> list[Place]:
+    """The places of a text that only Spark can parse, by its words alone.
+
+    >>> written("TABLE system.runtime.query_log"), written("SELECT 'system.runtime.query_log'")
+    ([Place(start=6, end=30, bare=False)], [])
+    """
+    try:
+        tokens = dialect_of("spark").tokenize(sql)
+    except PARSER_FAILS:
+        return []
+    found = []
+    for at in range(1, len(tokens) - 4):
+        before = tokens[at - 1].token_type
+        if before not in _BEFORE:
+            continue
+        names, dots = tokens[at : at + 5 : 2], tokens[at + 1 : at + 5 : 2]
+        behind = tokens[at + 5].token_type if at + 5 < len(tokens) else None
+        is_name = all(one.token_type is TokenType.DOT for one in dots) and not any(
+            one.token_type is TokenType.STRING for one in names
+        )
+        if is_name and behind is not TokenType.DOT and is_log(tuple(t.text for t in names), ()):
+            bare = before is not TokenType.TABLE and behind not in _ALIASES
+            found.append(Place(names[0].start, names[-1].end + 1, bare))
+    return found

@@ -20,6 +20,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,8 @@ _FUTURE_MS = 86_400_000
 _DRAFT_MS = 86_400_000
 _BYTES_MAX, _LAST_MAX = 65_536, 32_768
 _TRIES = 5
+_READS_AT_ONCE = 16
+"""Of keys that are asked for together: each read waits for a bucket, and does nothing else."""
 _FORMAT = 1
 _log = logging.getLogger("accelerator")
 _BY_MAX = 256
@@ -141,28 +144,36 @@ class Claims:
 
     def seen(self, key: str) -> Seen | None:
         """The newest claim of the key; None where there was never one."""
-        return self._seen(key, None, is_brief=False)
+        return self._seen(key, None)
 
     def seen_of(self, prefix: str, before: Mapping[str, Seen]) -> dict[str, Seen]:
         """The newest claims of all keys that begin so, by one listing.
 
-        Of one that has ended its end is read, of one that goes on two files; none of those that
-        had ended `before`.
+        Of one that has ended its end is read alone, so that `began_ms` and `by` are unknown; of one
+        that goes on two files; none of those that had ended `before`.
         """
         found: dict[str, Seen] = {}
+        unread: dict[str, _Listed] = {}
         for key, listed in self._listed_of(prefix).items():
             old = before.get(key)
             if old is not None and old.ended and old.epoch == max(listed.claims, default=0):
                 found[key] = old
-                continue
-            try:
-                seen = self._seen(key, listed, is_brief=True)
-            except StoreError as error:  # the others may be told
-                _log.info("what was run of %s can't be told: %s", key, error.message)
-                continue
-            if seen is not None:
-                found[key] = seen
+            else:
+                unread[key] = listed
+        with ThreadPoolExecutor(max(1, min(_READS_AT_ONCE, len(unread)))) as threads:
+            for key, seen in zip(
+                unread, threads.map(self._seen_or_none, unread, unread.values()), strict=True
+            ):
+                if seen is not None:
+                    found[key] = seen
         return found
+
+    def _seen_or_none(self, key: str, listed: _Listed) -> Seen | None:
+        try:
+            return self._seen(key, listed)
+        except StoreError as error:  # the others may be told
+            _log.info("what was run of %s can't be told: %s", key, error.message)
+            return None
 
     def _listed_of(self, prefix: str) -> dict[str, _Listed]:
         paths: dict[str, list[str]] = {}
@@ -172,13 +183,14 @@ class Claims:
                 paths.setdefault(folder, []).append(path)
         return {key: self.listed(key, some) for key, some in paths.items()}
 
-    def _seen(self, key: str, listed: _Listed | None, *, is_brief: bool) -> Seen | None:
+    def _seen(self, key: str, listed: _Listed | None) -> Seen | None:
+        whole = listed is None
         for _ in range(_TRIES):
             listed = self.listed(key) if listed is None else listed
             if not listed.claims:
                 return None
             try:
-                return self._read(key, max(listed.claims), listed, is_brief=is_brief)
+                return self._read(key, max(listed.claims), listed, whole=whole)
             except FileNotFoundError:
                 listed = None
                 continue  # its owner, or the next one, was at work between our two requests
@@ -278,22 +290,20 @@ class Claims:
         """Now, by both clocks."""
         return self._now_ms(), self._clock()
 
-    def _read(self, key: str, epoch: int, listed: _Listed, *, is_brief: bool) -> Seen:
-        """FileNotFoundError where a file has gone since it was listed.
-
-        Where it's brief, of what has ended only its end is read.
-        """
+    def _read(self, key: str, epoch: int, listed: _Listed, *, whole: bool) -> Seen:
+        """FileNotFoundError where a file has gone since it was listed."""
         ended, number = epoch in listed.ends, listed.newest.get(epoch, 0)
         mark = f"{epoch} {number} {ended}"
         try:
-            end = self._json(path_of(key, epoch, "end")) if ended else None
-            if end is not None and is_brief:
-                return Seen(epoch, mark, ended, last=_last(end["last"]))
+            if ended:
+                last = _last(self._json(path_of(key, epoch, "end"))["last"])
+                began_ms, by = self._begun(key, epoch) if whole else (0, "")
+                return Seen(epoch, mark, ended, began_ms=began_ms, last=last, by=by)
             claim = self._json(path_of(key, epoch))
             token = text_of(claim["token"])
             mark = f"{mark} {token}"
             expires, progress = whole_of(claim["expires_ms"]), Progress()
-            last = _last((claim if end is None else end)["last"])
+            last = _last(claim["last"])
             if number:
                 told = self._json(path_of(key, epoch, str(number)))
                 expires = max(expires, whole_of(told["expires_ms"]))
@@ -314,6 +324,16 @@ class Claims:
             raise
         except UNFIT:
             return Seen(epoch, mark, ended, readable=False)
+
+    def _begun(self, key: str, epoch: int) -> tuple[int, str]:
+        """When a claim that has ended was made, and who asked; nothing of one that's damaged."""
+        try:
+            claim = self._json(path_of(key, epoch))
+            return whole_of(claim["began_ms"]), text_of(claim.get("by", ""))[:_BY_MAX]
+        except FileNotFoundError:
+            raise
+        except UNFIT:
+            return 0, ""
 
     def _json(self, path: str) -> Json:
         data = self._files.read_range(path, 0, _BYTES_MAX + 1)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from accelerator.log_sql import query as log_query
 from accelerator.query_log.writer import Limits, QueryLog
 from accelerator.session import Accelerator
 from accelerator.verification import differ
@@ -33,6 +34,11 @@ BY_SPARK = {
     f"SELECT size(tables) AS s, user FROM {LOG} WHERE user = 'u1' AND id = 'q1'": [(1, "u1")],
     f"SELECT count(*) AS n FROM {LOG} JOIN range(2) r ON rows = r.id": [(2,)],
     f"SELECT max(id) AS m FROM (SELECT id FROM {LOG} UNION ALL SELECT id FROM {LOG})": [("q7",)],
+    # The parser reads these otherwise than they're written.
+    f"SELECT max(query_log.id) AS m FROM {LOG} WHERE started < now() - INTERVAL -1 HOUR": [("q7",)],
+    f"SELECT min(q.id) AS m FROM {LOG} q WHERE started < now() + INTERVAL '1 day' AND rows > 2": [
+        ("q3",)
+    ],
 }
 
 
@@ -82,3 +88,25 @@ def test_spark_reads_a_view_of_it(logged: Accelerator, sql: str) -> None:
 
 def test_a_frame_of_it(logged: Accelerator) -> None:
     assert logged.sql(f"SELECT id FROM {LOG} WHERE rows = 3").collect() == [("q3",)]
+
+
+def test_spark_is_given_every_column_that_a_setting_may_mean(logged: Accelerator) -> None:
+    logged.sql("SET spark.sql.parser.quotedRegexColumnNames = true")
+    try:
+        found = logged.query(f"SELECT `(rows|dialect|id)` FROM {LOG} WHERE rows = 3")
+    finally:
+        logged.sql("RESET spark.sql.parser.quotedRegexColumnNames")
+    assert found.arrow().to_pylist() == [{"id": "q3", "rows": 3, "dialect": "spark"}]
+
+
+def test_sparks_answer_tells_that_rows_were_left_out(
+    logged: Accelerator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(log_query, "ROWS_MAX", 4)
+    sql = f"SELECT explode(snapshots) AS s FROM {LOG} ORDER BY s"
+    found = logged.query(sql)
+    assert found.arrow()["s"].to_pylist() == [4, 5, 6, 7]
+    assert found.metrics.all_rows is not None
+    assert found.metrics.all_rows.startswith("log_cut: ")
+    assert logged.sql(sql).count() == 4
+    assert "log_cut" in caplog.text

@@ -14,7 +14,7 @@ from sqlglot import exp
 import accelerator
 from accelerator.at_once.check import check
 from accelerator.at_once.tables import LakeTables
-from accelerator.errors import UnknownColumnError
+from accelerator.errors import StatementError, UnknownColumnError
 from accelerator.log_sql import query as log_query
 from accelerator.log_sql.table import TYPES, is_named
 from accelerator.log_sql.times import span_of, with_now
@@ -176,14 +176,15 @@ def test_what_is_left_to_spark_has_a_reason(acc, sql, code):
 def test_names_that_are_not_the_logs():
     assert is_named(f"SELECT 1 FROM {LOG}", ["lake"])
     assert is_named("SELECT 1 FROM `system`.RUNTIME.`Query_Log` VERSION AS OF 1", ["lake"])
-    assert not is_named(f"SELECT 1 FROM {LOG}", ["lake", "system"])
+    for own in ("system", "System"):
+        assert not is_named(f"SELECT 1 FROM {own}.runtime.query_log", ["lake", own])
     for other in (
         "SELECT query_log, system FROM d.t",
         "SELECT 'system.runtime.query_log'",
         "SELECT 1 FROM runtime.query_log -- system",
         "SELECT 1 FROM lake.system.runtime.query_log",
         "SELECT 1 FROM `system.runtime.query_log`",
-        "SELECT 1 FROM (system.runtime.query_log",
+        "SELECT 1 WHERE system.runtime.query_log > now() - INTERVAL -1 HOUR",
     ):
         assert not is_named(other, ["lake"]), other
 
@@ -282,3 +283,56 @@ def test_an_unknown_column_is_told_at_once(acc):
 
 def test_every_column_has_a_type():
     assert list(TYPES) == [one.name for one in COLUMNS]
+
+
+ZONE = {"time_zone": "UTC"}
+
+
+def _viewed(sql, settings=ZONE):
+    return log_query._viewed(sql, "v", settings)
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        (
+            f"SELECT query_log.id FROM {LOG} WHERE started > now() - INTERVAL -1 HOUR",
+            "SELECT query_log.id FROM v AS `query_log` WHERE started > now() - INTERVAL -1 HOUR",
+        ),
+        (
+            f"SELECT a.id FROM {LOG} a, `system`.RUNTIME.`query_log` AS b"
+            " WHERE a.started < now() + INTERVAL '1 day' AND true",
+            "SELECT a.id FROM v a, v AS b WHERE a.started < now() + INTERVAL '1 day' AND true",
+        ),
+        (f"TABLE {LOG}", "TABLE v"),
+    ],
+)
+def test_what_only_spark_can_parse_knows_the_log_too(sql, text):
+    """Nothing is known of such a text but where the name stands: all is read."""
+    assert is_named(sql, ["lake"])
+    read, viewed = _viewed(sql)
+    assert (viewed, read.columns, read.span) == (text, tuple(TYPES), ALL)
+
+
+def test_sparks_way_reads_the_columns_and_times_that_are_named():
+    sql = f"SELECT explode(cubes) AS c FROM {LOG} WHERE started < '1970-01-01 00:00:01'"
+    read, text = _viewed(sql)
+    assert set(read.columns) == {"id", "user", "catalog", "schema", "cubes", "started"}
+    assert read.span == Span(until_us=1_000_000)
+    assert text == sql.replace(LOG, "v AS `query_log`")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"unusual": "spark.sql.parser.quotedRegexColumnNames"}, {"ansi": "false"}, {"extended": "x"}],
+)
+def test_where_words_mean_something_else_nothing_is_left_out(setting):
+    """`(sql|state)` may be two columns, "state" no text, and a time one of another zone."""
+    read, _ = _viewed(f"SELECT `(sql|state)` FROM {LOG} WHERE started > now()", ZONE | setting)
+    assert (read.columns, read.span) == (tuple(TYPES), ALL)
+
+
+@pytest.mark.parametrize("state", ["VERSION AS OF 1", "TIMESTAMP AS OF '2026-01-01'"])
+def test_the_log_has_no_earlier_states(state):
+    with pytest.raises(StatementError, match="no earlier states"):
+        _viewed(f"SELECT id FROM {LOG} {state}")

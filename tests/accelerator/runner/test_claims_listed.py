@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
@@ -59,6 +60,31 @@ def test_many_tasks_take_one_listing_and_a_read_each(files):
     files.asked.clear()
     assert every.known()["refresh-7"].last.done == 70
     assert len(files.asked) == 1 + 1 + 2, "what had ended before isn't read again"
+
+
+def test_many_tasks_are_read_at_once(files):
+    """A bucket takes its time for each: none of eight reads ends before all have begun."""
+    claims = Claims(files)
+    for number in range(8):
+        _ran(claims, f"refresh-{number}", number)
+    begun = threading.Barrier(8, timeout=60)
+
+    class Slow(Counted):
+        def read_range(self, *args):
+            begun.wait()
+            return self._files.read_range(*args)
+
+    found = Every(Claims(Slow(files._files)), "refresh-").known()
+    assert sorted(one.last.done for one in found.values()) == [*range(8)]
+
+
+def test_a_damaged_claim_takes_nothing_from_its_end(files, tmp_path):
+    claims = Claims(files)
+    _ran(claims, "refresh-a", 7)
+    (tmp_path / path_of("refresh-a", 1)).write_text("{")
+    seen = claims.seen("refresh-a")
+    assert (seen.ended, seen.last["done"], seen.began_ms, seen.by) == (True, 7, 0, "")
+    assert claims.claim("refresh-a") is not None
 
 
 def test_one_that_cannot_be_read_hides_no_other(files, tmp_path):

@@ -102,8 +102,11 @@ def test_a_request_to_stop_outlasts_a_prolongation():
 def test_the_history_has_who_asked_and_nothing_of_what_was_not_due():
     claims = Claims(Memory())
     claim = run(claims, Once(ends=True), by="ann")
-    assert claims.seen("refresh-x").by == "ann"
+    first = claims.seen("refresh-x")
+    assert first.by == "ann"
     run(claims, Once(wanted=False))
+    second = claims.seen("refresh-x")
+    assert second.last == first.last and second.began_ms >= first.began_ms > 0
     (found,) = [entry for _, entry in RunHistory(claims.files).newest()]
     assert (found.id, found.by, found.run.done) == (f"refresh-x:{claim.epoch}", "ann", 3)
 
