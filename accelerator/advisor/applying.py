@@ -56,6 +56,7 @@ from accelerator.statements.kinds import (
 from rewrite.closest import closest, did_you_mean
 from rewrite.dotted import parts_of
 from rewrite.errors import DefinitionError
+from rewrite.words import bare
 
 if TYPE_CHECKING:
     from accelerator.services import Services
@@ -276,7 +277,12 @@ class _Applying:
             )
         if record.id != self._one.cube_id:
             raise self._another(f"the cube {name}")
-        recycle_bin.drop(self._services, name, force=False)
+        if record.published is not None:
+            raise AdviceStaleError(
+                f"the cube {name} was published since it was advised to drop it",
+                hint=f"DROP CUBE {bare(name)} drops it, and its table",
+            )
+        recycle_bin.drop(self._services, name, force=False, cube_id=record.id)
 
     # Indexes, relate columns, orders.
 
@@ -319,7 +325,7 @@ class _Applying:
             )
         if record.id != self._one.object_id:
             raise self._another(f"the index {statement.name}")
-        self._execute(statement)
+        self._services.store.drop_index(statement.name, index_id=record.id)
 
     def _add_relate(self, statement: AddRelateColumn) -> None:
         fact, pin = self._fact()
