@@ -18,8 +18,7 @@ from accelerator.statements.kinds import CreateIndex
 from accelerator.store import IndexRecord
 from tests.accelerator.advisor.asked_lake import REGIONS, TOTAL, log
 from tests.accelerator.advisor.asked_lake import fill as fill_asked
-from tests.accelerator.advisor.looked_up_lake import FILES, fill, log_lookups, lookup
-from tests.accelerator.advisor.test_auto import (
+from tests.accelerator.advisor.by_itself import (
     AT_ONCE,
     Died,
     cubes,
@@ -29,6 +28,7 @@ from tests.accelerator.advisor.test_auto import (
     results,
     run,
 )
+from tests.accelerator.advisor.looked_up_lake import FILES, fill, log_lookups, lookup
 from tests.support.pristine import Pristine
 
 
