@@ -129,7 +129,7 @@ class AutoRun:
         )
         try:
             with self._stopped_soon():
-                return advised(self._services, None, budget)
+                return advised(self._services, None, budget, by_itself=True)
         except WorkloadEmptyError:
             return None
 

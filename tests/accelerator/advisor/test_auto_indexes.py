@@ -258,3 +258,16 @@ def test_an_analysis_ends_soon_once_told_to_stop(asked, monkeypatch):
             run(acc, stop=stop)
         monkeypatch.undo()
         assert len(run(acc).steps) == 1
+
+
+def test_what_a_person_was_told_holds_whatever_is_said_by_itself_since(asked):
+    with opened(asked, advisor="advise", advisor_bytes_max=1) as acc:
+        log(acc, (REGIONS, 50))
+        (one,) = acc.analyze("d.f").recommendations
+        assert run(acc).advised == 0  # of so few bytes nothing is advised
+        assert acc.apply(one.id) == [one]
+        log(acc, (TOTAL, 30))
+        (other,) = acc.analyze("d.f").recommendations
+        acc.analyze("d.f", bytes=1)  # a person asks anew
+        with pytest.raises(AdviceStaleError):
+            acc.apply(other.id)
