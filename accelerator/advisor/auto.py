@@ -216,11 +216,12 @@ class AutoRun:
             # A cube would be gone for good; an index that is built again says the same.
             if one.action == "DROP CUBE" and not config.recycle_bin_hours:
                 return "no_recycle_bin"
-            if one.action == "DROP INDEX" and self._is_on_trial(id, results):
-                return "on_trial"
         elif one.action in _CREATES and not one.needs:  # which would change the table
             if one.digest and one.digest in results.unwanted() | _binned(results, one):
                 return "dropped_by_others"
+            # Without days to keep, what isn't among the best goes: estimates would go to and fro.
+            if not config.advisor_keep_days and one.digest in results.dropped_lately():
+                return "dropped_lately"
             if _failed_lately(results, one):
                 return "failed_lately"
         else:
@@ -231,12 +232,6 @@ class AutoRun:
         if one.action in _CREATES:
             return self._over_budget(one, results)
         return ""
-
-    def _is_on_trial(self, id: str, results: Results) -> bool:
-        """Whether it's so new that it can't be told yet what it's good for."""
-        made = (one for one in results.ledger.entries if one.creates and one.artifact_id == id)
-        days = self._services.config.advisor_trial_days
-        return any(abs(now_ms() - one.ended_ms) < days * DAY_MS for one in made)
 
     def _over_budget(self, one: Recommendation, results: Results) -> str:
         config, now = self._services.config, now_ms()

@@ -161,6 +161,26 @@ class Results:
             if one.creates and one.by == "auto" and one.artifact_id in self._live
         )
 
+    def on_trial(self, days: float) -> frozenset[str]:
+        """The ids of what the advisor has made by itself within so many days."""
+        now_ms = self.now.timestamp() * 1000
+        return frozenset(
+            one.artifact_id
+            for one in self.ledger.entries
+            if one.creates and one.by == "auto" and one.state == "done"
+            if one.artifact_id in self._live and abs(now_ms - one.ended_ms) < days * _DAY_MS
+        )
+
+    def dropped_lately(self) -> frozenset[str]:
+        """The digests of what the advisor itself has dropped within `AGAIN_DAYS`."""
+        since = self.now.timestamp() * 1000 - AGAIN_DAYS * _DAY_MS
+        gone = {
+            one.artifact_id
+            for one in self.ledger.entries
+            if one.drops and one.by == "auto" and one.state == "done" and one.ended_ms >= since
+        }
+        return self._digests(gone - self._live.keys())
+
     def not_again(self) -> frozenset[str]:
         """The digests of what was made, didn't pay, and was dropped within `AGAIN_DAYS`.
 
@@ -314,6 +334,7 @@ class Judged:
         results = Results(services, now)
         self._unpaid = results.unpaid(Trial.of(services.config))
         self._not_again = results.not_again()
+        self._on_trial = results.on_trial(services.config.advisor_trial_days)
         since = now - timedelta(days=AGAIN_DAYS)
         told = {
             shape: datetime.fromtimestamp(ms / 1000, UTC)
@@ -322,9 +343,15 @@ class Judged:
         self._vain = {shape: at for shape, at in told.items() if since <= at <= now}
 
     def existing(self, offer: Offer) -> Offer:
-        """The offer of a cube that there is; with why it's to go, if it doesn't pay."""
+        """The offer of a cube that there is; with why it's to go, if it doesn't pay.
+
+        What the advisor has made not long ago stays: otherwise it would make and drop in turns.
+        """
         record = offer.record
         why = "" if record is None or record.published else self._unpaid.get(record.id, "")
+        if not why and record is not None and record.id in self._on_trial:
+            option = replace(offer.option, fixed=True)
+            return replace(offer, option=option, droppable=False)
         if not why:
             return offer
         option = replace(offer.option, fixed=False)
@@ -338,6 +365,8 @@ class Judged:
     def standing(self, standing: Standing) -> Standing:
         """An index that there is; with why it's to go, if it doesn't pay."""
         why = self._unpaid.get(standing.record.id, "")
+        if not why and standing.record.id in self._on_trial:
+            return replace(standing, option=replace(standing.option, fixed=True), droppable=False)
         if not why:
             return standing
         option = replace(standing.option, fixed=False)

@@ -16,7 +16,7 @@ from accelerator.errors import AdviceStaleError, BuildError, CancelledError, Ind
 from accelerator.indexing.builder import IndexBuilder
 from accelerator.statements.kinds import CreateIndex
 from accelerator.store import IndexRecord
-from tests.accelerator.advisor.asked_lake import REGIONS, TOTAL, log
+from tests.accelerator.advisor.asked_lake import BY_KIND, REGIONS, TOTAL, log
 from tests.accelerator.advisor.asked_lake import fill as fill_asked
 from tests.accelerator.advisor.by_itself import (
     AT_ONCE,
@@ -35,6 +35,13 @@ from tests.support.pristine import Pristine
 @pytest.fixture
 def lake(pristine: Pristine, no_java: None) -> Path:
     return pristine.lake(fill, "looked up")
+
+
+TURNS = (
+    *(REGIONS, BY_KIND, TOTAL),
+    "SELECT shop, kind, sum(price) AS s FROM d.f GROUP BY shop, kind",
+    "SELECT shop, count(*) AS n FROM d.f WHERE kind = 'k3' GROUP BY shop",
+)
 
 
 def indexes(acc: Accelerator) -> dict[str, IndexRecord]:
@@ -166,7 +173,7 @@ def test_nothing_is_made_and_dropped_in_turns(lake):
     with opened(lake, advisor_keep_days=0) as acc:
         log_lookups(acc)
         assert [one.action for one in run(acc).steps] == ["CREATE INDEX"]
-        assert run(acc).skipped == {"on_trial": 1} and len(indexes(acc)) == 1
+        assert run(acc).steps == () and len(indexes(acc)) == 1
     with opened(lake, advisor_keep_days=0, advisor_trial_days=0) as acc:
         assert [[one.action for one in run(acc).steps] for _ in range(3)] == [
             ["DROP INDEX"],
@@ -271,3 +278,20 @@ def test_what_a_person_was_told_holds_whatever_is_said_by_itself_since(asked):
         acc.analyze("d.f", bytes=1)  # a person asks anew
         with pytest.raises(AdviceStaleError):
             acc.apply(other.id)
+
+
+@pytest.mark.parametrize("trial_days", [7, 0])
+def test_no_cubes_are_made_and_dropped_in_turns(asked, trial_days):
+    """Not even where nothing is kept, and statements come that others would answer better."""
+    settings = {"advisor_keep_days": 0, "advisor_trial_days": trial_days}
+    with opened(asked, **settings, advisor_bytes_max=8_000) as acc:
+        log(acc, *((sql, 20 + 9 * n) for n, sql in enumerate(TURNS)), ms=4_000.0)
+        made = []
+        for number in range(8):
+            made += [one.name for one in run(acc).steps if one.action == "CREATE CUBE"]
+            log(acc, (TURNS[number % len(TURNS)], 8), ms=3_000.0)
+        digests = [one.digest for one in entries(acc) if one.creates]
+        assert made and len(set(digests)) == len(digests)  # nothing is made twice
+        dropped = [one for one in entries(acc) if one.drops]
+        assert not (dropped and trial_days)
+        assert run(acc).steps == ()
