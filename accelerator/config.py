@@ -374,7 +374,9 @@ class Config:
         kind="seconds",
     )
     advisor_bytes_max: int = setting(
-        _GIB, "What all cubes may take, those made by hand among them.", kind="bytes"
+        _GIB,
+        "What all cubes and indexes may take, those made by hand among them.",
+        kind="bytes",
     )
     advisor_build_minutes: float = setting(
         60.0, "With `auto`, what its builds may take in 24 hours, together.", kind="minutes"
@@ -384,18 +386,22 @@ class Config:
     )
     advisor_refresh: str = setting(
         "on_commit",
-        "With `auto`, when the cubes that it makes are brought up to date; as `refresh`.",
+        "With `auto`, when the cubes and indexes that it makes are brought up to date; as"
+        " `refresh`.",
         kind="refresh",
     )
     advisor_drops: str = setting(
         "own",
-        "With `auto`, what it may drop, to the recycle bin: `own`, cubes that it has made itself;"
-        " `all`; or `none`.",
+        "With `auto`, what it may drop: `own`, cubes and indexes that it has made itself; `all`; or"
+        " `none`. Cubes go to the recycle bin, indexes for good.",
         kind="choice",
         choices=("own", "all", "none"),
     )
     advisor_keep_days: float = setting(
-        14.0, "With `auto`, a cube that answered nothing for so long may be dropped.", kind="days"
+        14.0,
+        "With `auto`, a cube that answered nothing for so long may be dropped, and an index that"
+        " left nothing out.",
+        kind="days",
     )
     advisor_trial_days: float = setting(
         7.0,

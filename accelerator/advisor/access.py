@@ -89,11 +89,15 @@ class Access:
 
 @dataclass(frozen=True)
 class Standing:
-    """An index that exists. `droppable`: nobody would miss it."""
+    """An index that exists. `droppable`: nobody would miss it.
+
+    `why` it's to go in any case, if it is.
+    """
 
     option: Option
     record: IndexRecord
     droppable: bool
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,13 @@ def index_digest(table_uuid: str, kind: str, type_: str, column: int | str) -> s
     return _digest([table_uuid, kind, type_, column])
 
 
+def planned_digest(table_uuid: str, planned: Planned) -> str:
+    """What an index that may be made means."""
+    column, path = planned.column, planned.path
+    of = column.field_id if path is None else relate_meaning(path.column)
+    return index_digest(table_uuid, planned.kind, column.type, of)
+
+
 def relate_digest(table_uuid: str, column: RelateColumn) -> str:
     """What a relate column means, whatever it's called."""
     return _digest([table_uuid, relate_meaning(column)])
@@ -91,7 +98,7 @@ class AccessWords:
         ddl = (
             f"CREATE INDEX {bare(name)} ON {_full(fact)} USING {planned.kind} ({bare(column.name)})"
         )
-        digest = index_digest(fact.facts.uuid, planned.kind, column.type, _column(planned))
+        digest = planned_digest(fact.facts.uuid, planned)
         served = self._shares.served(access.option)
         shapes = {one.shape: one for one in served}
         runs = sum(one.runs for one in shapes.values())
@@ -194,7 +201,7 @@ class AccessWords:
             table_uuid=record.table_uuid,
             cube="",
             ddl=ddl,
-            reason=why,
+            reason=standing.why or why,
             bytes=int(standing.option.bytes),
             index=record.name,
             object_id=record.id,
@@ -207,6 +214,7 @@ class AccessWords:
         ddl = f"ALTER TABLE {_full(fact)} DROP RELATE COLUMN {bare(column.name)}"
         digest = used_digest([standing.record for standing, _ in some])
         names = ", ".join(sorted(standing.record.name for standing, _ in some))
+        reason = next((standing.why for standing, _ in some if standing.why), why)
         return Recommendation(
             id=id_of("DROP RELATE COLUMN", ddl, f"{column.id} {digest}"),
             action="DROP RELATE COLUMN",
@@ -214,7 +222,7 @@ class AccessWords:
             table_uuid=fact.facts.uuid,
             cube="",
             ddl=ddl,
-            reason=f"{why}, of the indexes on it, which go with it: {names}"[:1024],
+            reason=f"{reason}, of the indexes on it, which go with it: {names}"[:1024],
             bytes=sum(int(standing.option.bytes) for standing, _ in some),
             digest=digest,
             relate=column.name,
@@ -224,10 +232,6 @@ class AccessWords:
 
 def _relate_of(fact: PinnedTable, number: int) -> RelateColumn | None:
     return next((one for one in relate_columns(fact.properties) if one.id == number), None)
-
-
-def _column(planned: Planned) -> int | str:
-    return planned.column.field_id if planned.path is None else relate_meaning(planned.path.column)
 
 
 def _full(fact: PinnedTable) -> str:

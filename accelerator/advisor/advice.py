@@ -104,7 +104,7 @@ class Advice:
 
     `statements` were looked at, of the last `days` of the log; `left_out` says how many gave
     nothing, by reason. `total_ms` is what the workload takes in a day, `served_ms` what of that is
-    spared by the cubes that are advised or stay. `notes` are for people.
+    spared by the cubes that are advised or stay. `notes` are for people. `by_itself`: nobody asked.
     """
 
     made_ms: int
@@ -119,6 +119,7 @@ class Advice:
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     recommendations: tuple[Recommendation, ...] = ()
+    by_itself: bool = False
 
     @property
     def made(self) -> datetime:
@@ -152,6 +153,7 @@ def decoded(data: bytes) -> Advice:
         left_out={_text(k, 128): _count(v) for k, v in _some(raw["left_out"], dict).items()},
         notes=tuple(_text(one, 1024) for one in _some(raw["notes"], list)),
         recommendations=tuple(map(read_one, items)),
+        by_itself=raw.get("by_itself", False) is True,
     )
 
 

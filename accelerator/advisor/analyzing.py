@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from accelerator.advisor.access import FactAccess
+from accelerator.advisor.access import Access, FactAccess, Standing
+from accelerator.advisor.access_words import planned_digest
 from accelerator.advisor.advice import Advice
 from accelerator.advisor.asked import Asked, Reading
 from accelerator.advisor.candidates import Candidate, base
@@ -158,7 +159,7 @@ class _Analysis:
             table = self._pinned_fact(fact, asked)
             if table is not None:
                 pinned[fact] = table
-                offers += self._access(scope, table, asked, len(blocks))
+                offers += self._access(scope, judged, table, asked, len(blocks))
             blocks += asked
         total = sum(per_day(scope.rates.now_ms(one), one.weight, workload.days) for one in blocks)
         chosen = self._chosen(offers)
@@ -187,7 +188,7 @@ class _Analysis:
         isn't advised for.
         """
         most, left_s = self._budget.bytes, self._budget.build_minutes * 60
-        able = [one for one in offers if not isinstance(one, Offer) or not one.why]
+        able = [one for one in offers if not isinstance(one, Offer | Standing) or not one.why]
         others = [one.option for one in able if not isinstance(one, Ordered)]
         names = choose(others, most, left_s).names
         chosen = [one for one in others if one.name in names]
@@ -201,13 +202,18 @@ class _Analysis:
         return chosen
 
     def _access(
-        self, scope: Scope, fact: PinnedTable, asked: Sequence[Asked], first: int
+        self,
+        scope: Scope,
+        judged: Judged,
+        fact: PinnedTable,
+        asked: Sequence[Asked],
+        first: int,
     ) -> Iterator[Choosable]:
         """Indexes and the order of a fact: those that exist, and those that may be made."""
         self._check()
         access = FactAccess(scope, fact, asked, first)
-        yield from access.standing
-        yield from access.offers()
+        yield from map(judged.standing, access.standing)
+        yield from self._worth_making(judged, access.offers())
         order = FactOrder(scope, fact, access, first, ROW_GROUP_BYTES).offer()
         if order is not None:
             yield order
@@ -250,6 +256,19 @@ class _Analysis:
             self._check()
             self._note(f"{joined(name)} can't be read here: {error.message[:200]}")
             return None
+
+    def _worth_making(self, judged: Judged, offers: Sequence[Access]) -> list[Access]:
+        """Those of which no index was made in vain not long ago."""
+        uuids = [one.fact.facts.uuid for one in offers]
+        found = [
+            one
+            for one, uuid in zip(offers, uuids, strict=True)
+            if not any(judged.failed(planned_digest(uuid, each)) for each in one.planned)
+        ]
+        if len(found) < len(offers):
+            count = len(offers) - len(found)
+            self._note(f"{count} possible indexes were left out: they were made in vain")
+        return found
 
     def _scope(self, workload: Workload) -> Scope:
         return Scope(

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar
@@ -29,6 +31,8 @@ _BYTES_MAX = 4 * 1024**2
 _TEXT_MAX = 1024
 _MS_MAX = 253_402_300_799_999
 _TRIES = 20
+_PAUSE_S = 0.005
+"""At most so long, and twice as long each time, is waited for others to be done."""
 _PATH = re.compile(rf"{FOLDER}/(00\d{{18}})\.json", re.ASCII)
 _KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _log = logging.getLogger("accelerator")
@@ -198,7 +202,9 @@ def change(files: Files, changed: Callable[[Ledger], Ledger]) -> Ledger:
 
     StoreConflictError where others always are; StoreError where the store can't be written.
     """
-    for _ in range(_TRIES):
+    for tried in range(_TRIES):
+        if tried:
+            time.sleep(random.uniform(0, _PAUSE_S * 2 ** min(tried, 6)))
         listed = _listed(files)  # before it's read, so that the number of any later one is taken
         following = max(listed.values(), default=0) + 1
         known = _newest(files, listed)

@@ -56,6 +56,7 @@ from accelerator.statements.kinds import (
 from rewrite.closest import closest, did_you_mean
 from rewrite.dotted import parts_of
 from rewrite.errors import DefinitionError
+from rewrite.words import bare
 
 if TYPE_CHECKING:
     from accelerator.services import Services
@@ -117,15 +118,21 @@ def chosen(
     """The one of that id behind what it needs, or all of a table that are still to be done.
 
     In the order in which they're done, drops last. Orders are done by their id alone, since they
-    rewrite the table. AdviceNotFoundError, AdviceStaleError where newer advice hasn't that one any
-    more.
+    rewrite the table. What a person was told holds until a person asks anew, whatever the advisor
+    has said by itself since. AdviceNotFoundError, AdviceStaleError where newer advice hasn't that
+    one any more.
     """
     every = read(services.store.files)
-    now = [one for _, one in newest(every, table_uuid(services, table))]
+    uuid = table_uuid(services, table)
+    now = [one for _, one in newest(every, uuid)]
     done = Done(services, services.store.registry())
     if id is None:
         left = [o for o in now if o.action != "OPTIMIZE" and done.status(o) == OPEN]
         return sorted(left, key=lambda one: ACTIONS.index(one.action))
+    if all(one.id != id for one in now):
+        asked = [one for one in every if not one.by_itself]
+        told = [one for _, one in newest(asked, uuid)]
+        now = told if any(one.id == id for one in told) else now
     found = next((one for one in now if one.id == id), None)
     if found is not None:
         needed = [one for one in now if one.id in found.needs and done.status(one) == OPEN]
@@ -276,7 +283,12 @@ class _Applying:
             )
         if record.id != self._one.cube_id:
             raise self._another(f"the cube {name}")
-        recycle_bin.drop(self._services, name, force=False)
+        if record.published is not None:
+            raise AdviceStaleError(
+                f"the cube {name} was published since it was advised to drop it",
+                hint=f"DROP CUBE {bare(name)} drops it, and its table",
+            )
+        recycle_bin.drop(self._services, name, force=False, cube_id=record.id)
 
     # Indexes, relate columns, orders.
 
@@ -319,7 +331,7 @@ class _Applying:
             )
         if record.id != self._one.object_id:
             raise self._another(f"the index {statement.name}")
-        self._execute(statement)
+        self._services.store.drop_index(statement.name, index_id=record.id)
 
     def _add_relate(self, statement: AddRelateColumn) -> None:
         fact, pin = self._fact()

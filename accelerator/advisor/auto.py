@@ -12,9 +12,9 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from accelerator.advisor.analyzing import Budget
 from accelerator.advisor.applied import Applied, By, State
 from accelerator.advisor.applying import OPEN, Done, Execute, apply
 from accelerator.advisor.gains import merged_bytes
+from accelerator.advisor.making import Making
 from accelerator.advisor.recommending import digest_of
 from accelerator.advisor.recording import Recorder, entry, now_ms
 from accelerator.advisor.results import Results
@@ -31,34 +32,38 @@ from accelerator.advisor.told import Advised, Step
 from accelerator.errors import (
     UNFIT,
     AcceleratorError,
+    AdviceNotFoundError,
     AdviceStaleError,
     CancelledError,
     CubeExistsError,
     CubeNotFoundError,
+    IndexExistsError,
+    IndexNotFoundError,
     SparkElsewhereError,
     StoreError,
     WorkloadEmptyError,
 )
 from accelerator.iceberg import CatalogError
-from accelerator.refresh import when
-from accelerator.refresh.artifacts import Told
-from accelerator.statements.forms import FORM_OF
-from accelerator.statements.kinds import CompactCube, CreateCube, Statement
+from accelerator.statements.kinds import CreateCube, CreateIndex, Statement
 from cubes.definition import from_dict
 
 if TYPE_CHECKING:
     from accelerator.advisor.advice import Advice, Recommendation
-    from accelerator.builds.builder import Built
     from accelerator.runner.runner import Reported
     from accelerator.services import Services
-    from accelerator.store import CubeRecord
 
 AUTO: By = "auto"
 DAY_MS = 86_400_000
+_LOOK_S = 0.1
 _FAILED_AGAIN_MS = DAY_MS
 """What couldn't be made isn't tried again for so long."""
 GO_ON_LATER = (CancelledError, SparkElsewhereError, StoreError, CatalogError)
 """What stops a run in the middle, and is no fault of what it makes."""
+CHANGED = (
+    *(AdviceNotFoundError, AdviceStaleError, CubeExistsError, CubeNotFoundError),
+    *(IndexExistsError, IndexNotFoundError),
+)
+"""Somebody else was quicker: what was advised is no more what is there."""
 _DROPS, _CREATES = ("DROP CUBE", "DROP INDEX"), ("CREATE CUBE", "CREATE INDEX")
 """What it does by itself: nothing that commits to a table of the lake."""
 
@@ -72,8 +77,8 @@ class AutoRun:
     def __init__(
         self, services: Services, execute: Execute, report: Reported, stop: threading.Event
     ) -> None:
-        self._services, self.execute = services, execute
-        self._told, self._stop = Told(report), stop
+        self._services, self.execute, self._stop = services, execute, stop
+        self.making = Making(services, execute, report, stop)
         self.recorder = Recorder(services)
         self._steps: list[Step] = []
         self._skipped: Counter[str] = Counter()
@@ -123,9 +128,29 @@ class AutoRun:
             keep_days=config.advisor_keep_days,
         )
         try:
-            return advised(self._services, None, budget)
+            with self._stopped_soon():
+                return advised(self._services, None, budget, by_itself=True)
         except WorkloadEmptyError:
             return None
+
+    @contextmanager
+    def _stopped_soon(self) -> Iterator[None]:
+        """What runs inside ends by CancelledError soon after the run is told to stop."""
+        over = threading.Event()
+
+        def watch(end: Callable[[], None]) -> None:
+            while not over.wait(_LOOK_S):
+                if self._stop.is_set():
+                    end()
+
+        with self._services.cancellation.stoppable() as end:
+            watching = threading.Thread(target=watch, args=(end,), name="advise", daemon=True)
+            watching.start()
+            try:
+                yield
+            finally:
+                over.set()
+                watching.join()
 
     # What a run before has left
 
@@ -138,33 +163,28 @@ class AutoRun:
                     self._finished(one)
 
     def _finished(self, one: Applied) -> None:
-        began = time.perf_counter()
-        record = self._made_by(one.artifact_id) if one.action == "CREATE CUBE" else None
-        if one.drops and not self._is_there(one.artifact_id):
-            self.recorder.write(_ended(one, "done"))
+        began, record = time.perf_counter(), self.making.live(one.artifact_id)
+        if one.drops:
+            if record is None:
+                self.recorder.write(_ended(one, "done"))
+            else:
+                self.recorder.forget(one)
             return
-        if record is None:  # its process ended before anything was made, or somebody dropped it
-            self.recorder.forget(one)
+        if record is None:
+            if self.making.is_in_bin(one.artifact_id):  # made, and dropped by somebody
+                self.recorder.write(_ended(one, "done"))
+            else:  # its process ended before anything was made
+                self.recorder.forget(one)
             return
         try:
-            self._build(record)
-            self._merge(record.id)
+            self.making.finish(record)
         except GO_ON_LATER:
             raise
         except AcceleratorError as error:
             self.undone(one, error, time.perf_counter() - began)
             raise
-        self.follow(record.id)
+        self.making.follow(record.id)
         self.recorder.write(_ended(one, "done", seconds=time.perf_counter() - began))
-
-    def _is_there(self, id: str) -> bool:
-        registry = self._services.store.registry(fresh=True)
-        cubes = (one.id for one in registry.cubes.values())
-        return id in cubes or any(one.id == id for one in registry.indexes.values())
-
-    def _made_by(self, cube_id: str) -> CubeRecord | None:
-        cubes = self._services.store.registry(fresh=True).cubes.values()
-        return next((one for one in cubes if one.id == cube_id), None)
 
     # What is advised
 
@@ -199,6 +219,9 @@ class AutoRun:
         elif one.action in _CREATES and not one.needs:  # which would change the table
             if one.digest and one.digest in results.unwanted() | _binned(results, one):
                 return "dropped_by_others"
+            # Without days to keep, what isn't among the best goes: estimates would go to and fro.
+            if not config.advisor_keep_days and one.digest in results.dropped_lately():
+                return "dropped_lately"
             if _failed_lately(results, one):
                 return "failed_lately"
         else:
@@ -247,7 +270,7 @@ class AutoRun:
             yield
         except (CancelledError, SparkElsewhereError):
             raise
-        except (AdviceStaleError, CubeExistsError, CubeNotFoundError):  # somebody else was quicker
+        except CHANGED:
             self._skipped["changed"] += 1
             return
         except AcceleratorError as failed:
@@ -257,47 +280,15 @@ class AutoRun:
         told = (None, None) if error is None else (error.message, error.code)
         self._steps.append(Step(id, action, table, name, seconds, *told))
 
-    def made(self, statement: CreateCube, cube_id: str) -> pa.Table:
-        """CREATE CUBE under that id: nobody else builds it until it's built."""
-        self.execute(replace(statement, deferred=True, cube_id=cube_id))
-        store = self._services.store
-        record = store.change_cube(statement.name, cube_id, refresh="manual").cubes[statement.name]
-        return FORM_OF[CreateCube].table([asdict(self._build(record))])
-
-    def _build(self, record: CubeRecord) -> Built:
-        with self._services.cancellation.tracked(ctrl_c=False) as tag:
-            return self._services.builder.build(
-                record, progress=self._told, cancelled=self._stop, tag=tag
-            )
-
-    def _merge(self, cube_id: str) -> None:
-        record = self._made_by(cube_id)
-        if record is None:
-            raise CubeNotFoundError(
-                "the cube was dropped while it was built", hint="the advisor leaves it at that"
-            )
-        if len(self._services.store.table(record.table_uuid).of(cube_id)) > 1:
-            self.execute(CompactCube(record.name))
-
-    def follow(self, cube_id: str) -> None:
-        """Has the cube brought up to date from now on, as the settings say."""
-        record = self._made_by(cube_id)
-        if record is not None:
-            wanted = when.parsed(self._services.config.advisor_refresh).text
-            self._services.store.change_cube(record.name, cube_id, refresh=wanted)
-
     def undone(self, one: Applied, error: AcceleratorError, seconds: float) -> None:
-        """Writes down that it failed after so long; a cube without any segment isn't left.
+        """Writes down that it failed after so long; what has nothing built isn't left.
 
-        What has some answers, and a refresh goes on with it.
+        What somebody has dropped while it was made counts as made: he doesn't want it.
         """
-        record = self._made_by(one.artifact_id) if one.action == "CREATE CUBE" else None
-        state: State = "failed"
-        if record is not None and self._services.store.table(record.table_uuid).of(record.id):
-            self.follow(record.id)
-            state = "done"
-        elif record is not None:
-            self._services.store.recycle_cube(record.name, 0, cube_id=record.id)
+        dropped = isinstance(error, CubeNotFoundError | IndexNotFoundError)
+        dropped = dropped or self.making.is_in_bin(one.artifact_id)
+        kept = one.creates and (dropped or self.making.kept(one.artifact_id))
+        state: State = "done" if kept else "failed"
         self.recorder.write(_ended(one, state, reason=error.message, seconds=seconds))
 
 
@@ -307,9 +298,9 @@ class _Marked:
     def __init__(self, run: AutoRun, one: Recommendation) -> None:
         self._run = run
         made = entry(one, AUTO, "begun")
-        if one.action == "CREATE CUBE":
+        if one.action in _CREATES:
             made = replace(made, artifact_id=uuid.uuid4().hex)
-        self._made = made
+        self._made, self._begun = made, False
 
     @contextmanager
     def __call__(self, one: Recommendation) -> Iterator[None]:
@@ -322,17 +313,21 @@ class _Marked:
         except GO_ON_LATER:
             raise
         except AcceleratorError as error:
-            run.undone(made, error, time.perf_counter() - began)
+            if isinstance(error, CHANGED) and not self._begun:
+                run.recorder.forget(made)
+            else:
+                run.undone(made, error, time.perf_counter() - began)
             raise
         if made.creates:
-            run.follow(made.artifact_id)
+            run.making.follow(made.artifact_id)
         seconds = time.perf_counter() - began
         run.recorder.write(run.recorder.ended(made, one, seconds), one.shapes)
 
     def execute(self, statement: Statement) -> pa.Table:
-        """Runs a statement of ours; a cube is made under the id that was written down."""
-        if isinstance(statement, CreateCube):
-            return self._run.made(statement, self._made.artifact_id)
+        """Runs a statement of ours; what is made is under the id that was written down."""
+        if isinstance(statement, CreateCube | CreateIndex):
+            self._begun = True
+            return self._run.making.made(statement, self._made.artifact_id)
         return self._run.execute(statement)
 
 

@@ -6,10 +6,12 @@ it's told what pays, what doesn't after a fair time, and what isn't worth to be 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from accelerator.advisor import applied
@@ -22,6 +24,7 @@ from accelerator.runner.claims import Claims
 from accelerator.runner.runs import known
 
 if TYPE_CHECKING:
+    from accelerator.advisor.access import Standing
     from accelerator.advisor.offers import Offer
     from accelerator.config import Config
     from accelerator.services import Services
@@ -102,9 +105,14 @@ class Trial:
         if one.gain_ms <= 0 or result.gain_ms >= self.share * one.gain_ms:
             return ""
         return (
-            f"{UNPAID}it spares {result.gain_ms / 1000:,.3g} s a day, {one.gain_ms / 1000:,.3g} s"
+            f"{UNPAID}it spares {_seconds(result.gain_ms)} s a day, {_seconds(one.gain_ms)} s"
             f" were promised; it answered {result.runs} of {result.statements} statements"
         )
+
+
+def _seconds(ms: float) -> str:
+    """For people: `0.0125`, `12.5`, `12,500`."""
+    return f"{ms / 1000:,.0f}" if abs(ms) >= 1e6 else f"{ms / 1000:.3g}"
 
 
 class Results:
@@ -153,13 +161,39 @@ class Results:
             if one.creates and one.by == "auto" and one.artifact_id in self._live
         )
 
-    def not_again(self) -> frozenset[str]:
-        """The digests of what was made, didn't pay, and was dropped within `AGAIN_DAYS`."""
+    def on_trial(self, days: float) -> frozenset[str]:
+        """The ids of what the advisor has made by itself within so many days."""
+        now_ms = self.now.timestamp() * 1000
+        return frozenset(
+            one.artifact_id
+            for one in self.ledger.entries
+            if one.creates and one.by == "auto" and one.state == "done"
+            if one.artifact_id in self._live and abs(now_ms - one.ended_ms) < days * _DAY_MS
+        )
+
+    def dropped_lately(self) -> frozenset[str]:
+        """The digests of what the advisor itself has dropped within `AGAIN_DAYS`."""
         since = self.now.timestamp() * 1000 - AGAIN_DAYS * _DAY_MS
         gone = {
             one.artifact_id
             for one in self.ledger.entries
-            if one.drops and one.reason.startswith(UNPAID) and one.ended_ms >= since
+            if one.drops and one.by == "auto" and one.state == "done" and one.ended_ms >= since
+        }
+        return self._digests(gone - self._live.keys())
+
+    def not_again(self) -> frozenset[str]:
+        """The digests of what was made, didn't pay, and was dropped within `AGAIN_DAYS`.
+
+        An index that was dropped because it left nothing out didn't pay either.
+        """
+        since = self.now.timestamp() * 1000 - AGAIN_DAYS * _DAY_MS
+        gone = {
+            one.artifact_id
+            for one in self.ledger.entries
+            if one.drops
+            and (one.reason.startswith(UNPAID) or one.action == "DROP INDEX")
+            and one.state == "done"
+            and one.ended_ms >= since
         }
         return self._digests(gone - self._live.keys())
 
@@ -217,6 +251,9 @@ class _Ran:
     sharers: int
 
 
+_at = attrgetter("at_ms")
+
+
 class _Seen:
     """The log since the first of these entries was applied, or as far as it goes back."""
 
@@ -243,6 +280,9 @@ class _Seen:
         for row in rows:
             self._take(row, raw)
         self._before = {shape: median(times) for shape, times in raw.items()} | dict(raw_ms)
+        self._times.sort()
+        for ran in self._by_name.values():
+            ran.sort(key=_at)
 
     def _take(self, row: Mapping[str, Any], raw: dict[str, list[tuple[float, float]]]) -> None:
         if row["state"] != "FINISHED" or row["shape"] is None:
@@ -265,9 +305,8 @@ class _Seen:
         one = result.applied
         begin, end = max(self._since_ms, one.ended_ms), min(until_ms or self._now_ms, self._now_ms)
         kind = "index" if "INDEX" in one.action else "cube"
-        ran = [
-            run for run in self._by_name.get((kind, result.name), ()) if begin <= run.at_ms <= end
-        ]
+        every = self._by_name.get((kind, result.name), [])
+        ran = every[bisect_left(every, begin, key=_at) : bisect_right(every, end, key=_at)]
         days = max((end - begin) / _DAY_MS, 0.0)
         spared, before, now = 0.0, [], []
         for run in ran:
@@ -284,7 +323,7 @@ class _Seen:
             gain_ms=spared / max(days, _HOUR_DAYS),
             before_ms=sum(before) / len(before) if before else None,
             now_ms=sum(now) / len(now) if now else None,
-            statements=sum(begin <= at <= end for at in self._times),
+            statements=max(bisect_right(self._times, end) - bisect_left(self._times, begin), 0),
         )
 
 
@@ -295,6 +334,7 @@ class Judged:
         results = Results(services, now)
         self._unpaid = results.unpaid(Trial.of(services.config))
         self._not_again = results.not_again()
+        self._on_trial = results.on_trial(services.config.advisor_trial_days)
         since = now - timedelta(days=AGAIN_DAYS)
         told = {
             shape: datetime.fromtimestamp(ms / 1000, UTC)
@@ -303,9 +343,15 @@ class Judged:
         self._vain = {shape: at for shape, at in told.items() if since <= at <= now}
 
     def existing(self, offer: Offer) -> Offer:
-        """The offer of a cube that there is; with why it's to go, if it doesn't pay."""
+        """The offer of a cube that there is; with why it's to go, if it doesn't pay.
+
+        What the advisor has made not long ago stays: otherwise it would make and drop in turns.
+        """
         record = offer.record
         why = "" if record is None or record.published else self._unpaid.get(record.id, "")
+        if not why and record is not None and record.id in self._on_trial:
+            option = replace(offer.option, fixed=True)
+            return replace(offer, option=option, droppable=False)
         if not why:
             return offer
         option = replace(offer.option, fixed=False)
@@ -315,6 +361,16 @@ class Judged:
     def vain(self) -> Mapping[str, datetime]:
         """By shape, until when it was tried in vain to answer it: runs before don't count."""
         return self._vain
+
+    def standing(self, standing: Standing) -> Standing:
+        """An index that there is; with why it's to go, if it doesn't pay."""
+        why = self._unpaid.get(standing.record.id, "")
+        if not why and standing.record.id in self._on_trial:
+            return replace(standing, option=replace(standing.option, fixed=True), droppable=False)
+        if not why:
+            return standing
+        option = replace(standing.option, fixed=False)
+        return replace(standing, option=option, droppable=True, why=why)
 
     def failed(self, digest: str) -> bool:
         """Whether that was tried, and didn't pay."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accelerator.advisor.advice import Advice, Recommendation, newest, read, write
@@ -53,12 +54,14 @@ def _bytes(value: str | float | bool) -> int:
         ) from error
 
 
-def advised(services: Services, table: tuple[str, ...] | None, budget: Budget) -> Advice:
+def advised(
+    services: Services, table: tuple[str, ...] | None, budget: Budget, *, by_itself: bool = False
+) -> Advice:
     """Advice for a table, or for all; it's kept in the store where that may be written.
 
     Errors as of `analyzing.analyze`.
     """
-    found = analyze(services, table, budget)
+    found = replace(analyze(services, table, budget), by_itself=by_itself)
     if not services.config.store_read_only:
         write(services.store.files, found)
     return found

@@ -187,7 +187,7 @@ class IndexBuilder:
                 hint="docs/reference/indexes.md has the types of each kind",
             ) from error
         return IndexRecord(
-            id=uuid.uuid4().hex,
+            id=statement.index_id or uuid.uuid4().hex,
             name=statement.name,
             table=joined(pinned.parts),
             table_uuid=pinned.facts.uuid,

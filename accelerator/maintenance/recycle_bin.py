@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 HOURS_MAX = 100 * 365 * 24
 
 
-def drop(services: Services, name: str, *, force: bool) -> None:
+def drop(services: Services, name: str, *, force: bool, cube_id: str = "") -> None:
     """Drops a cube: to the recycle bin, or at once by `force` or where nothing is kept in it.
+
+    CubeNotFoundError where it isn't the one of the id given.
 
     Its published table goes first: should this process end in between, the cube is still there, and
     its next build publishes it again. The other way round nobody would know of the table.
@@ -30,9 +32,9 @@ def drop(services: Services, name: str, *, force: bool) -> None:
     publishing.drop_published(services, services.store.registry(fresh=True).named(name))
     keep_ms = _keep_ms(services)
     if force or not keep_ms:
-        dropped = services.store.drop_cube(name)
+        dropped = services.store.drop_cube(name, cube_id=cube_id)
     else:
-        dropped = services.store.recycle_cube(name, keep_ms)
+        dropped = services.store.recycle_cube(name, keep_ms, cube_id=cube_id)
     publishing.drop_published(services, dropped)  # it may have been published meanwhile
 
 

@@ -245,7 +245,8 @@ class Runner:
             key, failure = self._ended.get(timeout=seconds)
         except Empty:
             return None
-        _, one, _ = self._running.pop(key)
+        _, one, thread = self._running.pop(key)
+        thread.join()  # what is its own goes first: a connection must not end with Python
         one.running -= 1
         one.again = -float("inf")
         return failure

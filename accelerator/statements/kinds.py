@@ -37,7 +37,7 @@ class EstimateCube:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """CREATE INDEX; `options` as written, numbers as numbers."""
+    """CREATE INDEX; `options` as written, numbers as numbers. Its id is a new one, if not given."""
 
     name: str
     table: TableName
@@ -47,6 +47,7 @@ class CreateIndex:
     replace: bool = False
     if_not_exists: bool = False
     deferred: bool = False
+    index_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from accelerator.errors import UNFIT, CubeNotFoundError, StoreConflictError, StoreError
+from accelerator.errors import (
+    UNFIT,
+    CubeNotFoundError,
+    IndexNotFoundError,
+    StoreConflictError,
+    StoreError,
+)
 from accelerator.redaction import redacted
 from accelerator.store.adding import Added, add_segments, holds
 from accelerator.store.chunks import read_json
@@ -192,17 +198,19 @@ class Store:
         self.check_writable()
         return self._registry.commit(lambda one: one.with_cube_change(name, cube_id, **changes))
 
-    def drop_cube(self, name: str) -> CubeRecord:
+    def drop_cube(self, name: str, *, cube_id: str = "") -> CubeRecord:
         """Removes a cube and forgets its segments; the artifacts are left for running queries.
 
         A crash between the two commits leaves segments that no cube owns: nothing reads them, and
-        the next vacuum forgets them.
+        the next vacuum forgets them. CubeNotFoundError as of `recycle_cube`.
         """
         self.check_writable()
         dropped: list[CubeRecord] = []
 
         def change(registry: RegistryVersion) -> RegistryVersion:
             dropped[:] = [registry.named(name)]
+            if cube_id and dropped[0].id != cube_id:
+                raise CubeNotFoundError(f"the cube {name} is another one now")
             return registry.without_cube(name)
 
         self._registry.commit(change)
@@ -266,13 +274,18 @@ class Store:
             self._forget(old)
         return version
 
-    def drop_index(self, name: str) -> IndexRecord:
-        """Removes an index; what it had built is garbage at once, as in `drop_cube`."""
+    def drop_index(self, name: str, *, index_id: str = "") -> IndexRecord:
+        """Removes an index; what it had built is garbage at once, as in `drop_cube`.
+
+        IndexNotFoundError where there's none of that name, or it isn't the one of the id given.
+        """
         self.check_writable()
         dropped: list[IndexRecord] = []
 
         def change(registry: RegistryVersion) -> RegistryVersion:
             dropped[:] = [registry.index(name)]
+            if index_id and dropped[0].id != index_id:
+                raise IndexNotFoundError(f"the index {name} is another one now")
             return registry.without_index(name)
 
         self._registry.commit(change)

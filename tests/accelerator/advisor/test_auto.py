@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-import accelerator
 from accelerator import Accelerator
 from accelerator.advisor import applied, recording
 from accelerator.advisor.applied import FOLDER, UNPAID, Applied
-from accelerator.advisor.auto import AutoRun
 from accelerator.advisor.results import Trial
 from accelerator.advisor.service import Advise
 from accelerator.advisor.told import Advised
 from accelerator.cli.main import main
-from accelerator.commands import execute
 from accelerator.errors import (
     AdviceError,
     BuildError,
@@ -32,45 +27,25 @@ from accelerator.errors import (
 from accelerator.iceberg import CatalogError
 from accelerator.maintenance.daemon import Schedule
 from accelerator.runner.claims import Claims, Progress
-from accelerator.runner.runner import Reported, Runner
+from accelerator.runner.runner import Runner
 from accelerator.runner.runs import Run
 from tests.accelerator.advisor.asked_lake import BY_KIND, REGIONS, ROWS, TOTAL, fill, log
+from tests.accelerator.advisor.by_itself import (
+    AT_ONCE,
+    Died,
+    cubes,
+    entries,
+    opened,
+    own_execute,
+    results,
+    run,
+)
 from tests.support.pristine import Pristine, catalog_of
-
-AT_ONCE = {"advisor_trial_days": 0, "advisor_trial_statements": 10}
 
 
 @pytest.fixture
 def lake(pristine: Pristine, no_java: None) -> Path:
     return pristine.lake(fill)
-
-
-@contextmanager
-def opened(lake: Path, **settings) -> Iterator[Accelerator]:
-    with accelerator.open(lake, **{"advisor": "auto", "query_log": False, **settings}) as session:
-        yield session
-        assert not session.spark_started
-
-
-def own_execute(acc: Accelerator):
-    return lambda one: execute(one, acc.services, {})
-
-
-def run(acc: Accelerator, own=None, stop: threading.Event | None = None) -> Advised:
-    given = own or own_execute(acc)
-    return AutoRun(acc.services, given, Reported(), stop or threading.Event()).run()
-
-
-def entries(acc: Accelerator) -> tuple[Applied, ...]:
-    return applied.read(acc.services.store.files).entries
-
-
-def results(acc: Accelerator, on: str = "") -> list[dict]:
-    return acc.query(f"SHOW ADVICE RESULTS{on}").arrow().to_pylist()
-
-
-def cubes(acc: Accelerator) -> set[str]:
-    return set(acc.services.store.registry(fresh=True).cubes)
 
 
 def test_it_makes_what_pays_and_tells_what_came_of_it(lake):
@@ -274,10 +249,6 @@ def test_what_a_person_dropped_isnt_made_again(lake):
         acc.query("DROP CUBE c")
         log(acc, (REGIONS, 50))
         assert run(acc).skipped == {"dropped_by_others": 1}
-
-
-class Died(BaseException):
-    """The process is gone."""
 
 
 @pytest.mark.parametrize("moment", ["before", "after", "written"])

@@ -245,3 +245,26 @@ def test_a_task_that_kills_each_process_waits_though_it_never_ran_to_its_end():
         now_ms[0] += 10_000
         waits.append(known(claims, "a").wait_s("", now_ms[0]))
     assert waits == [0, 0, 0, 0, 10, 0, 20, 10, 40, 30]
+
+
+class _SlowToGo:
+    """What a thread has of its own, such as an engine's connection."""
+
+    def __init__(self, gone: threading.Event) -> None:
+        self._gone = gone
+
+    def __del__(self) -> None:
+        threading.Event().wait(0.2)
+        self._gone.set()
+
+
+def test_once_it_ends_its_threads_have_let_go_of_what_was_theirs():
+    """Otherwise a connection ends together with Python, which then aborts the process."""
+    own, gone = threading.local(), threading.Event()
+
+    def work(_report, _stop):
+        own.held = _SlowToGo(gone)
+        return Outcome(1)
+
+    ran(Jobs(Job("a", work)))
+    assert gone.is_set()
