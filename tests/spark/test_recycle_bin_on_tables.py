@@ -121,7 +121,7 @@ def test_a_drop_that_ends_early_leaves_no_table_that_nobody_knows(
     class Ended(BaseException):
         """The end of the process."""
 
-    def end(*_: object) -> None:
+    def end(*_: object, **_more: object) -> None:
         raise Ended
 
     for step in ("recycle_cube", "drop_cube"):
