@@ -65,9 +65,10 @@ unit: $(READY)
 served: $(READY)
 	@$(BIN)/python -m pytest -m 'served and not spark and not slow' -n $(WORKERS) --dist loadfile -q tests
 
+check: export TESTS_EXAMPLES := 20
 check: lint types arrows unit ## format, lint, types, import arrows and the tests without Java; two minutes at most
 
-test: $(READY) ## check's tests and the Spark tests; a quarter of an hour
+test: $(READY) ## check's tests and the Spark tests; under twenty minutes
 	@$(need_java)
 	@$(MAKE) --no-print-directory unit served
 	@status=0; $(BIN)/python -m pytest -m 'spark and not slow and not long' -n $(SPARK_WORKERS) --dist loadfile --again -q --durations=40 tests || status=$$?; \

@@ -5,6 +5,7 @@ Suites of statements (`*.slt`) are collected here: a test for each statement and
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from hypothesis import settings
 from tests.support import counting
 from tests.support.extent import sized
 
-settings.register_profile("untimed", deadline=None, max_examples=sized(40, full=100))
+_EXAMPLES = int(os.environ.get("TESTS_EXAMPLES", "0")) or sized(40, full=100)
+"""Of each property; `make check` tries half as many."""
+
+settings.register_profile("untimed", deadline=None, max_examples=_EXAMPLES)
 settings.load_profile("untimed")
 
 

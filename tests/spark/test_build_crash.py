@@ -181,6 +181,7 @@ def test_builds_killed_again_and_again(case: Case) -> None:
     assert case.check() == len(case.segments) == 3 * FILES
 
 
+@pytest.mark.long
 def test_two_builders_cover_each_file_once(case: Case) -> None:
     builds = [case.acc.build(case.cube, wait=False) for _ in range(2)]
     built = [build.wait(300) for build in builds]

@@ -208,6 +208,7 @@ def test_time_travel_and_branches_use_what_their_files_have(spark_warehouse, acc
     assert old.metrics.files_read == 0 and old.metrics.indexes == ("travel",)
 
 
+@pytest.mark.long
 def test_a_partitioned_table_and_deletion_vectors(spark_warehouse, acc) -> None:
     wh = spark_warehouse
     table = _filled(wh, version=3, clauses="PARTITIONED BY (small)", rows=80)

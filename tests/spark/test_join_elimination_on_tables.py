@@ -145,6 +145,7 @@ def test_after_deletes(shop: Shop) -> None:
     _check(shop)
 
 
+@pytest.mark.long
 def test_after_changes_of_the_dimension(shop: Shop) -> None:
     shop.wh.sql(f"UPDATE {shop.d} SET region = 'r9' WHERE k IN (7, 8)")
     _check(shop, gone=False)

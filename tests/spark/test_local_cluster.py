@@ -164,6 +164,7 @@ def test_executors_decode_manifests(tmp_path: Path) -> None:
     agreed(DECODE, tmp_path)
 
 
+@pytest.mark.long
 def test_executors_build_cubes(tmp_path: Path) -> None:
     agreed(BUILD, tmp_path)
 

@@ -162,6 +162,7 @@ def test_cubes_answer(flights: Differential) -> None:
     flights.check(_ANSWERED, spark=_ANSWERED[::4])
 
 
+@pytest.mark.long
 def test_what_was_not_counted_declines(flights: Differential) -> None:
     flights.check(_DECLINED, rewritten=False)
     codes = {row["cube"]: row["code"] for row in flights.acc.why_not(_DECLINED[0])}

@@ -140,6 +140,7 @@ def test_keys_that_stand_twice_are_counted_by_spark(shop: Shop) -> None:
     assert shop.read("d.name = 'n5'") == 1
 
 
+@pytest.mark.long
 def test_only_files_with_a_changed_key_are_built_again(shop: Shop) -> None:
     assert shop.read("d.name = 'n3'") == 1
     shop.sql("UPDATE {d} SET name = 'other' WHERE k IN (35, 71)")
@@ -189,6 +190,7 @@ def test_too_many_changes_leave_everything_open(shop: Shop, monkeypatch) -> None
     assert shop.read("d.name = 'other'") == 2
 
 
+@pytest.mark.long
 def test_a_chain_of_large_dimensions(spark_warehouse: SparkWarehouse, acc: Accelerator) -> None:
     wh = spark_warehouse
     f = f"lake.d.{wh.table('k INT, v INT', properties=SMALL_GROUPS)}"

@@ -65,6 +65,7 @@ def play(
     return told
 
 
+@pytest.mark.long
 def test_a_star(spark_warehouse: SparkWarehouse, tmp_path: Path) -> None:
     told = play(spark_warehouse, tmp_path / "store", 2, steps=1)
     assert told["pruned"] >= _PRUNED_SHARE * told["asked"] > 0, told

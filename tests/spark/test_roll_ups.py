@@ -55,6 +55,7 @@ def _copies(acc: Accelerator) -> int:
     return int(rows["n"][0].as_py())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_roll_ups_answer_as_spark_does(
     spark_warehouse: SparkWarehouse, acc: Accelerator, version: int

@@ -77,5 +77,6 @@ print("agreed")
 """
 
 
+@pytest.mark.long
 def test_what_spark_answers_and_commits(tmp_path: Path) -> None:
     agreed(_SCRIPT, tmp_path)

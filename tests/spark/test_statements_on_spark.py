@@ -69,6 +69,7 @@ def shop(spark_warehouse, tmp_path: Path) -> Iterator[Shop]:
     assert spark_warehouse.sql("SELECT 1 AS one")[0].one == 1
 
 
+@pytest.mark.long
 def test_a_published_table_follows_its_cube(shop: Shop) -> None:
     shop.create()
     name = shop.acc.query("PUBLISH CUBE shop").arrow()["table"][0].as_py()

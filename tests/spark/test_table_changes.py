@@ -184,6 +184,7 @@ def test_rows_change(star: Star) -> None:
     star.check("all deleted", built=False)
 
 
+@pytest.mark.long
 def test_position_deletes(star: Star) -> None:
     star.step("delete", lambda: star.sql("DELETE FROM {f} WHERE v % 7 = 3"), found=True)
     for cube in (f"{star.f}_c", f"{star.f}_l"):
@@ -270,6 +271,7 @@ def test_dimensions_change(star: Star) -> None:
     star.step("dimension emptied", lambda: star.sql("DELETE FROM {p}"))
 
 
+@pytest.mark.long
 def test_copy_on_write(spark_warehouse: SparkWarehouse, acc: Accelerator) -> None:
     modes = ", ".join(
         f"'write.{kind}.mode'='copy-on-write'" for kind in ("delete", "update", "merge")

@@ -90,6 +90,7 @@ def _append(asked: Asked, first: int, rows: int = 60, *, step: int = 1, nan: int
     asked.wh.sql(f"INSERT INTO {asked.table} {text}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "clauses"),
     [(2, ""), (3, "PARTITIONED BY (d)"), (2, "PARTITIONED BY (bucket(3, a), truncate(1, s))")],

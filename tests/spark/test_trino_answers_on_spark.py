@@ -50,6 +50,7 @@ def _told(session: Any, case: Case) -> str | None:
     return None
 
 
+@pytest.mark.long
 def test_spark_answers_the_same(session: Any) -> None:
     wrong = {case.key: told for case in cases() if (told := _told(session, case)) is not None}
     assert not wrong, "\n".join(f"{key}\n    {told}" for key, told in wrong.items())
