@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Context, Decimal
 from functools import reduce
@@ -57,6 +57,15 @@ class Told(Protocol):
     def absences(self) -> Sequence[Absences]:
         """What indexes know of the column."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsAlone:
+    """A `Told` of counts and bounds, and nothing else."""
+
+    bounds: ColumnBounds
+    buckets: Mapping[int, Buckets] = field(default_factory=dict)
+    absences: Sequence[Absences] = ()
 
 
 class Statistics(Protocol):

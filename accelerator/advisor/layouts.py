@@ -8,7 +8,7 @@ have, and a predicate touches the parts that bounds can't leave out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -19,8 +19,8 @@ import pyarrow as pa
 from accelerator.clustering.curves import CURVES, bits_of
 from accelerator.clustering.order import Curve
 from accelerator.clustering.ranks import Ranking
-from accelerator.iceberg.statistics import arrow_kind
-from accelerator.pruning import judge
+from accelerator.iceberg.statistics import arrow_kind, unknown_bounds
+from accelerator.pruning import BoundsAlone, judge
 from indexes.bounds import UNKNOWN, ColumnBounds
 from indexes.domains import BYTES, domain_of, to_domain
 from rewrite.expr import Expr
@@ -140,15 +140,6 @@ def _coded(values: pa.Array, type_: str) -> _Coded:
     return _Coded(distinct, np.where(missing, -1, codes.astype(np.int64)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """See `pruning.Told`."""
-
-    bounds: ColumnBounds
-    buckets: Mapping[int, Any] = field(default_factory=dict)
-    absences: Sequence[Any] = ()
-
-
 class _Parts:
     """Statistics of parts; of columns that the sample lacks nothing is known."""
 
@@ -158,10 +149,7 @@ class _Parts:
     def __len__(self) -> int:
         return self._count
 
-    def column(self, field_id: int, type_: str) -> _Column:
+    def column(self, field_id: int, type_: str) -> BoundsAlone:
         """See `pruning.Statistics`."""
         known = self._told.get(field_id)
-        if known is None:
-            unknown, none = np.full(self._count, UNKNOWN), pa.nulls(self._count, arrow_kind(type_))
-            known = ColumnBounds(none, none, unknown, unknown, unknown)
-        return _Column(known)
+        return BoundsAlone(unknown_bounds(self._count, type_) if known is None else known)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from accelerator.iceberg.row_groups import GroupReader
-from accelerator.iceberg.statistics import arrow_kind
-from accelerator.pruning import judge
-from indexes.bounds import UNKNOWN, ColumnBounds, Flags
+from accelerator.iceberg.statistics import unknown_bounds
+from accelerator.pruning import BoundsAlone, judge
+from indexes.bounds import Flags
 from rewrite.expr import Column, Expr
 
 if TYPE_CHECKING:
@@ -30,15 +29,6 @@ class Touched:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
-class _GroupColumn:
-    """A column in the row groups of one file."""
-
-    bounds: ColumnBounds
-    buckets: Mapping[int, Any] = field(default_factory=dict)
-    absences: Sequence[Any] = ()
-
-
 class _Groups:
     """What a file's footer says of its row groups, as statistics."""
 
@@ -48,14 +38,12 @@ class _Groups:
     def __len__(self) -> int:
         return len(self._opened.groups)
 
-    def column(self, field_id: int, type_: str) -> _GroupColumn:
+    def column(self, field_id: int, type_: str) -> BoundsAlone:
         """See `pruning.Statistics`; of relate columns footers say nothing."""
         known = self._named.get(field_id)
         if known is not None:
-            return _GroupColumn(self._opened.bounds(known))
-        unknown = np.full(len(self), UNKNOWN)
-        none = pa.nulls(len(self), arrow_kind(type_))
-        return _GroupColumn(ColumnBounds(none, none, unknown, unknown, unknown))
+            return BoundsAlone(self._opened.bounds(known))
+        return BoundsAlone(unknown_bounds(len(self), type_))
 
 
 class Reach:

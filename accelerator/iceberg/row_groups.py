@@ -26,7 +26,7 @@ from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.position_deletes import Positions
-from accelerator.iceberg.statistics import arrow_kind, is_ordered
+from accelerator.iceberg.statistics import arrow_kind, is_ordered, unknown_bounds
 from accelerator.iceberg.stored_types import FIELD_ID
 from indexes.bounds import UNKNOWN, ColumnBounds
 from rewrite.expr import Column
@@ -253,7 +253,7 @@ class _Whole(OpenFile):
         return not self.file.deletes
 
     def bounds(self, column: Column) -> ColumnBounds:
-        return _unknown(1, column.type or "")
+        return unknown_bounds(1, column.type or "")
 
     def sought(self, group: int, columns: Sequence[Column]) -> tuple[pa.Table, Positions]:
         table = self._read(group, columns)
@@ -309,7 +309,7 @@ class _Cut(OpenFile):
     def bounds(self, column: Column) -> ColumnBounds:
         name, type_ = self._names.get(column.field_id), column.type or ""
         if column.field_id in self._fixed:  # the manifest's statistics tell it
-            return _unknown(len(self._chunks), type_)
+            return unknown_bounds(len(self._chunks), type_)
         count, rows = len(self._chunks), np.array(self.groups, dtype=np.int64)
         unknown = np.full(count, UNKNOWN, dtype=np.int64)
         if name is None:  # added to the table after the file: NULL on every row
@@ -465,11 +465,6 @@ def _as(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
                 hint="Spark reads it; the statement takes that way by itself",
             ) from error
     return column if column.type == target else column.cast(target)
-
-
-def _unknown(groups: int, type_: str) -> ColumnBounds:
-    unknown, none = np.full(groups, UNKNOWN), pa.nulls(groups, arrow_kind(type_))
-    return ColumnBounds(none, none, unknown, unknown, unknown, type_ in _FLOATING)
 
 
 def _raw_bounds(statistics: Any, type_: str) -> tuple[Any, Any]:

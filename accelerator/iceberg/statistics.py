@@ -553,6 +553,12 @@ def arrow_kind(type_: str) -> pa.DataType:
     return pa.binary() if type_ == "string" else pa.int64()
 
 
+def unknown_bounds(count: int, type_: str) -> ColumnBounds:
+    """Of a column of that Spark type of which nothing is known in so many files or row groups."""
+    unknown, none = np.full(count, UNKNOWN), pa.nulls(count, arrow_kind(type_))
+    return ColumnBounds(none, none, unknown, unknown, unknown, type_ in _FLOATING)
+
+
 def decoded(binary: pa.Array, type_: str, arrow: pa.DataType) -> pa.Array:
     """Iceberg's single values as numbers; null for a width that the type doesn't have."""
     if type_ == "string":

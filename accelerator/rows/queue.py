@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Any
 
@@ -16,11 +16,9 @@ from accelerator.iceberg import LiveFile
 from accelerator.iceberg.position_deletes import Positions
 from accelerator.iceberg.readable import check_readable
 from accelerator.iceberg.row_groups import GroupReader, OpenFile
-from accelerator.iceberg.statistics import Absences, Buckets
 from accelerator.plans import RowsPlan
-from accelerator.pruning import judge
+from accelerator.pruning import BoundsAlone, judge
 from accelerator.rows.planning import bounded_keys
-from indexes.bounds import ColumnBounds
 from indexes.order import Key, Place
 from rewrite.expr import Column
 from rewrite.types import decimal_parts
@@ -147,15 +145,6 @@ class GroupQueue:
             heapq.heappush(self._waiting, (first, next(self._order), group))
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """See `pruning.Told`."""
-
-    bounds: ColumnBounds
-    buckets: Mapping[int, Buckets] = field(default_factory=dict)
-    absences: Sequence[Absences] = ()
-
-
 class _GroupStatistics:
     """What a file's footer says of its row groups, for predicates to be judged by."""
 
@@ -165,9 +154,9 @@ class _GroupStatistics:
     def __len__(self) -> int:
         return len(self._file.groups)
 
-    def column(self, field_id: int, type_: str) -> _Told:
+    def column(self, field_id: int, type_: str) -> BoundsAlone:
         """The column in each group."""
-        return _Told(self._file.bounds(Column(0, field_id, "", type_)))
+        return BoundsAlone(self._file.bounds(Column(0, field_id, "", type_)))
 
 
 class RowPlaces:
