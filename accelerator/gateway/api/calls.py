@@ -70,7 +70,7 @@ def answered(call: Call, services: Services, tell: Tell, check: Callable[[], Non
             return _of_tables(call, Tables(services, call.access))
 
 
-def _of_tables(call: Call, tables: Tables) -> BaseModel:  # noqa: PLR0912 - one case for each route
+def _of_tables(call: Call, tables: Tables) -> BaseModel:
     match call.name:
         case "list_catalogs":
             return tables.catalogs()
@@ -86,23 +86,16 @@ def _of_tables(call: Call, tables: Tables) -> BaseModel:  # noqa: PLR0912 - one 
             return tables.refs(path)
         case "list_coverage":
             return tables.coverage(path, m.CoveragePaging(**call.query))
-    page = m.Paging(**call.query)
-    match call.name:
-        case "list_snapshots":
-            return tables.snapshots(path, page)
-        case "list_partitions":
-            return tables.partitions(path, page)
-        case "list_files":
-            return tables.files(path, page)
-        case "list_cubes":
-            return tables.cubes(path, page)
-        case "list_indexes":
-            return tables.indexes(path, page)
-        case "list_statistics":
-            return tables.statistics(path, page)
-        case "list_recommendations":
-            return tables.recommendations(path, page)
-    raise LookupError(call.name)
+    paged: Mapping[str, Callable[[m.TablePath, m.Paging], BaseModel]] = {
+        "list_snapshots": tables.snapshots,
+        "list_partitions": tables.partitions,
+        "list_files": tables.files,
+        "list_cubes": tables.cubes,
+        "list_indexes": tables.indexes,
+        "list_statistics": tables.statistics,
+        "list_recommendations": tables.recommendations,
+    }
+    return paged[call.name](path, m.Paging(**call.query))
 
 
 def _append(call: Call, services: Services, check: Callable[[], None]) -> m.Append:

@@ -44,6 +44,12 @@ def _of_table(name: str, what: str, summary: str, answer: type[BaseModel], **mor
     return Route(name, "GET", path, summary, answer, **given)  # type: ignore[arg-type]
 
 
+def _list_of_table(
+    what: str, summary: str, answer: type[BaseModel], query: type[m.Paging] = m.Paging
+) -> Route:
+    return _of_table(f"list_{what}", what, summary, answer, query=query, errors=(404, 410))
+
+
 ROUTES: tuple[Route, ...] = (
     Route("list_catalogs", "GET", "/catalogs", "Catalogs that the user may see", m.Catalogs),
     Route(
@@ -67,66 +73,17 @@ ROUTES: tuple[Route, ...] = (
         errors=(404, 410),
     ),
     _of_table("get_table", "", "A table: columns, partitions, order, sizes, properties", m.Table),
-    _of_table(
-        "list_snapshots",
-        "snapshots",
-        "Snapshots of a table",
-        m.Snapshots,
-        query=m.Paging,
-        errors=(404, 410),
-    ),
+    _list_of_table("snapshots", "Snapshots of a table", m.Snapshots),
     _of_table("list_refs", "refs", "Branches and tags of a table", m.Refs),
-    _of_table(
-        "list_partitions",
-        "partitions",
-        "Partitions of a table",
-        m.Partitions,
-        query=m.Paging,
-        errors=(404, 410),
+    _list_of_table("partitions", "Partitions of a table", m.Partitions),
+    _list_of_table("files", "Data and delete files of a table", m.Files),
+    _list_of_table("cubes", "Cubes of a table", m.Cubes),
+    _list_of_table("indexes", "Indexes of a table", m.Indexes),
+    _list_of_table(
+        "coverage", "By data file what covers it, or why nothing does", m.Coverage, m.CoveragePaging
     ),
-    _of_table(
-        "list_files",
-        "files",
-        "Data and delete files of a table",
-        m.Files,
-        query=m.Paging,
-        errors=(404, 410),
-    ),
-    _of_table(
-        "list_cubes", "cubes", "Cubes of a table", m.Cubes, query=m.Paging, errors=(404, 410)
-    ),
-    _of_table(
-        "list_indexes",
-        "indexes",
-        "Indexes of a table",
-        m.Indexes,
-        query=m.Paging,
-        errors=(404, 410),
-    ),
-    _of_table(
-        "list_coverage",
-        "coverage",
-        "By data file what covers it, or why nothing does",
-        m.Coverage,
-        query=m.CoveragePaging,
-        errors=(404, 410),
-    ),
-    _of_table(
-        "list_statistics",
-        "statistics",
-        "What metadata says of a table's columns",
-        m.Statistics,
-        query=m.Paging,
-        errors=(404, 410),
-    ),
-    _of_table(
-        "list_recommendations",
-        "recommendations",
-        "What was advised for a table last",
-        m.Recommendations,
-        query=m.Paging,
-        errors=(404, 410),
-    ),
+    _list_of_table("statistics", "What metadata says of a table's columns", m.Statistics),
+    _list_of_table("recommendations", "What was advised for a table last", m.Recommendations),
     Route(
         "append_rows",
         "POST",
