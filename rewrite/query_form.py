@@ -82,11 +82,11 @@ def uses(tree: exp.Expression) -> Iterator[Use]:
             continue
         joins = _joins(select)
         where = select.args.get("where")
-        terms = tuple(_terms(where.this)) if where is not None else ()
+        terms = tuple(operands(where.this)) if where is not None else ()
         padded = any(
             _side(j) in _PADDING or (_side(j) == "LEFT" and _holds(j.this, table)) for j in joins
         )
-        on = tuple(t for j in joins if j.args.get("on") is not None for t in _terms(j.args["on"]))
+        on = tuple(t for j in joins if j.args.get("on") is not None for t in operands(j.args["on"]))
         yield Use(table, not joins, () if padded else terms, (*terms, *on))
 
 
@@ -195,7 +195,9 @@ def _side(join: exp.Join) -> str:
     return str(join.args.get("side") or "").upper()
 
 
-def _terms(node: exp.Expression, kind: type[exp.Expression] = exp.And) -> Iterator[exp.Expression]:
+def operands(
+    node: exp.Expression, kind: type[exp.Expression] = exp.And
+) -> Iterator[exp.Expression]:
     """The operands of nested ANDs, or ORs; without recursion, since there may be thousands."""
     stack = [node]
     while stack:
@@ -212,9 +214,9 @@ def _restricts(term: exp.Expression, aliases: Set[str], wanted: frozenset[str]) 
     if isinstance(term, exp.Paren):
         return _restricts(term.this, aliases, wanted)
     if isinstance(term, exp.And):
-        return any(_restricts(t, aliases, wanted) for t in _terms(term))
+        return any(_restricts(t, aliases, wanted) for t in operands(term))
     if isinstance(term, exp.Or):
-        return all(_restricts(t, aliases, wanted) for t in _terms(term, exp.Or))
+        return all(_restricts(t, aliases, wanted) for t in operands(term, exp.Or))
     return any(
         (not column.table or column.table.lower() in aliases or column.table.lower() in wanted)
         and not wanted.isdisjoint(part.name.lower() for part in column.parts)
@@ -239,11 +241,11 @@ def _apart(node: exp.Expression) -> str | None:
     around = _around(node) - set().union(*groups)
     groups.append(around)
     where = node.args.get("where")
-    terms = list(_terms(where.this)) if where is not None else []
+    terms = list(operands(where.this)) if where is not None else []
     select = node if isinstance(node, exp.Select) else node.find_ancestor(exp.Select)
     if where is None and select is not None and select.args.get("where") is not None:
-        terms += _terms(select.args["where"].this)
-    terms += [t for j in joins if j.args.get("on") is not None for t in _terms(j.args["on"])]
+        terms += operands(select.args["where"].this)
+    terms += [t for j in joins if j.args.get("on") is not None for t in operands(j.args["on"])]
     for term in terms:
         groups = _connected(groups, term)
     groups = [group for group in groups if not group <= around]

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from accelerator.query_log.span import ALL, Span
 from rewrite.instant import is_utc, midnight, moment
+from rewrite.query_form import operands
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -67,23 +68,11 @@ def span_of(table: exp.Table, column: str, zone: str | None) -> Span:
     if str(above.args.get("kind") or "").upper() in _HIDING:
         return found
     name = table.alias_or_name.lower()
-    for one in _conjuncts(where.this):
+    for one in operands(where.this):
         for asked, kind, value in _comparisons(one):
             if _is_column(asked, name, column):
                 found = found.and_(_span(kind, value, zone))
     return found
-
-
-def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, exp.And):
-            waiting += [one.expression, one.this]
-        elif isinstance(one, exp.Paren):
-            waiting.append(one.this)
-        else:
-            yield one
 
 
 def _comparisons(node: exp.Expr) -> Iterator[tuple[exp.Expr, type[exp.Expr], exp.Expr]]:

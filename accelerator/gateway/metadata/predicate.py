@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlglot import exp
 
 from accelerator.errors import StatementError
+from rewrite.query_form import operands
 
 UNKNOWN: Final = object()
 """A value that isn't known; NULL is None."""
@@ -30,7 +31,9 @@ class Wanted:
     def __init__(
         self, conditions: Iterable[exp.Expr] = (), name: str = "", columns: Iterable[str] = ()
     ) -> None:
-        self._conditions = [one for whole in conditions for one in _conjuncts(whole)]
+        self._conditions = [
+            one for whole in conditions for one in operands(cast(exp.Expression, whole))
+        ]
         self._name, self._columns = name.lower(), frozenset(columns)
 
     def may(self, row: Row) -> bool:
@@ -114,19 +117,6 @@ def like(pattern: str, escape: str | None = None) -> Callable[[str], bool]:
 
 def _given(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:
     return [one for one in nodes if one is not None]
-
-
-def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    found, waiting = list[exp.Expr](), [node]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, exp.And):
-            waiting += [one.expression, one.this]
-        elif isinstance(one, exp.Paren):
-            waiting.append(one.this)
-        else:
-            found.append(one)
-    return found
 
 
 def _is_text(node: exp.Expr) -> bool:
