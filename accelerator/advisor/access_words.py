@@ -21,7 +21,6 @@ from accelerator.suggested_cube import free
 from rewrite.words import bare
 
 if TYPE_CHECKING:
-    from accelerator.advisor.asked import Asked
     from accelerator.advisor.trial import Planned
     from accelerator.iceberg import PinnedTable
     from accelerator.relate.property import RelateColumn
@@ -100,8 +99,7 @@ class AccessWords:
         )
         digest = planned_digest(fact.facts.uuid, planned)
         served = self._shares.served(access.option)
-        shapes = {one.shape: one for one in served}
-        runs = sum(one.runs for one in shapes.values())
+        runs = sum(one.runs for one in served)
         left = min(access.leaves.values())
         beside = " with the others" if len(access.planned) > 1 else ""
         return Recommendation(
@@ -111,14 +109,14 @@ class AccessWords:
             table_uuid=fact.facts.uuid,
             cube="",
             ddl=ddl,
-            reason=f"it would serve {runs} statements of {len(shapes)} shapes best,"
+            reason=f"it would serve {runs} statements of {len(served)} shapes best,"
             f" of which one would read {left:.0%} of the bytes that it reads now{beside}",
             gain_ms=gain,
             gain_share=self._shares.part(gain),
             bytes=int(access.bytes[planned.name]),
             build_s=access.seconds[planned.name],
             statements=runs,
-            samples=self._shares.samples(list(shapes.values())),
+            samples=self._shares.samples(served),
             digest=digest,
             index=name,
             needs=needs,
@@ -145,9 +143,8 @@ class AccessWords:
         fact, order = ordered.fact, ordered.order
         keys = ", ".join(bare(key.name) for key in order.keys)
         ddl = f"OPTIMIZE {_full(fact)} {_WORDS[order.curve]} ({keys})"
-        served: list[Asked] = self._shares.served(ordered.option)
-        shapes = {one.shape: one for one in served}
-        runs = sum(one.runs for one in shapes.values())
+        served = self._shares.served(ordered.option)
+        runs = sum(one.runs for one in served)
         gain = self._shares.gain(ordered.option)
         shares = sorted(ordered.leaves.values())
         middle = shares[len(shares) // 2] if shares else 1.0
@@ -158,13 +155,13 @@ class AccessWords:
             table_uuid=fact.facts.uuid,
             cube="",
             ddl=ddl,
-            reason=f"{runs} statements of {len(shapes)} shapes would read about {middle:.0%} of the"
+            reason=f"{runs} statements of {len(served)} shapes would read about {middle:.0%} of the"
             " bytes that they read now; it rewrites the table, so it's applied by its id alone",
             gain_ms=gain,
             gain_share=self._shares.part(gain),
             build_s=ordered.option.build_s,
             statements=runs,
-            samples=self._shares.samples(list(shapes.values())),
+            samples=self._shares.samples(served),
             digest=order.id,
         )
 

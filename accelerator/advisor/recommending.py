@@ -81,8 +81,7 @@ class Recommending:
         digest = digest_of(candidate.cube)
         ddl = f"CREATE CUBE {bare(name)} AS {candidate.text}"
         served, gain = self._shares.served(offer.option), self._shares.gain(offer.option)
-        shapes = {one.shape: one for one in served}
-        runs = sum(one.runs for one in shapes.values())
+        runs = sum(one.runs for one in served)
         return Recommendation(
             id=id_of("CREATE CUBE", ddl, digest),
             action="CREATE CUBE",
@@ -90,13 +89,13 @@ class Recommending:
             table_uuid=candidate.cube.fact.uuid,
             cube=name,
             ddl=ddl,
-            reason=f"it would answer {runs} statements of {len(shapes)} shapes best",
+            reason=f"it would answer {runs} statements of {len(served)} shapes best",
             gain_ms=gain,
             gain_share=self._shares.part(gain),
             bytes=int(offer.option.bytes),
             build_s=offer.option.build_s,
             statements=runs,
-            samples=self._shares.samples(list(shapes.values())),
+            samples=self._shares.samples(served),
             digest=digest,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from accelerator.advisor.choose import Option, saved
@@ -45,13 +45,15 @@ class Shares:
         return gain / self._total if self._total else 0.0
 
     def served(self, option: Option) -> list[Asked]:
-        """The blocks that it serves best."""
-        return [self._blocks[number] for number in self._best[option.name]]
+        """One block of each shape that it serves best."""
+        return self._of_shapes(self._best[option.name])
 
     def able(self, option: Option) -> list[Asked]:
         """One block of each shape that it could serve."""
-        shapes = {self._blocks[number].shape: number for number in option.saves}
-        return [self._blocks[number] for number in shapes.values()]
+        return self._of_shapes(option.saves)
+
+    def _of_shapes(self, numbers: Iterable[int]) -> list[Asked]:
+        return list({(one := self._blocks[number]).shape: one for number in numbers}.values())
 
     def would_save_more(self, option: Option) -> bool:
         """Whether one that isn't chosen would spare something beside those that are."""
