@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from accelerator.config import Config
 from accelerator.extensions import foreign, listed
+from rewrite.dotted import joined
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
@@ -214,6 +215,17 @@ class SessionContext:
         """
         now, first = self._now(), parts[0].lower()
         return first in now.views if len(parts) == 1 else len(parts) == 2 and first == now.shared
+
+    def columns(self, parts: tuple[str, ...]) -> Mapping[str, str] | None:
+        """The columns of any table or view that Spark knows, with their types.
+
+        None if it knows none of that name, or if Spark doesn't run.
+        """
+        state = self._state()
+        if state is None:
+            return None
+        with state.active():
+            return state.columns(joined(parts))
 
     def namespace(self) -> tuple[str, ...]:
         """The current namespace."""

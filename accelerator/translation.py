@@ -13,6 +13,7 @@ from typing import Any
 from accelerator.context import SessionContext
 from accelerator.errors import AcceleratorError, ConfigError, UnknownTableError, UntranslatedError
 from accelerator.iceberg import Lake
+from accelerator.iceberg.schema import columns_of_states
 from accelerator.log_sql import table as log_table
 from accelerator.recent import Recent, by_text
 from accelerator.statements.forms import FORM_OF
@@ -33,7 +34,7 @@ from accelerator.statements.kinds import (
 )
 from rewrite.client import Client
 from rewrite.completed import FILES, check_name, full_name, is_odd
-from rewrite.dialect_kinds import Columns
+from rewrite.dialect_kinds import ANY_STATE, Columns
 from rewrite.dialects import DIALECTS, SPARK, TRINO, Translated, translated, translated_for
 from rewrite.dotted import joined
 from rewrite.facts import At
@@ -51,6 +52,16 @@ class _Kept:
     rests: Rests
 
 
+_Place = tuple[Client, str]
+"""A client without its moment, and the time zone of Spark's session."""
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptText:
+    text: str
+    rests: Rests
+
+
 @dataclass(frozen=True, slots=True)
 class _KeptShape:
     shape: TranslatedShape
@@ -62,7 +73,7 @@ class Translation:
 
     def __init__(self, lake: Lake, context: SessionContext) -> None:
         self._lake, self._context = lake, context
-        self._known: Recent[str] = Recent()
+        self._known: Recent[_KeptText] = Recent()
         self._known_of_clients: Recent[_Kept] = by_text()
         self._forms: Recent[tuple[int, ...]] = by_text()
         self._shapes: Recent[_KeptShape] = by_text()
@@ -103,17 +114,17 @@ class Translation:
 
     def _query(self, sql: str, dialect: str) -> str:
         known = self._known.get((sql, dialect))
-        if known is not None:
-            return known
+        if known is not None and self._holds(known.rests):
+            return known.text
         asked, columns = self._columns()
         found = translated(sql, dialect, columns)
-        if not asked:  # else it rests on the tables' columns as they are
-            self._known.put((sql, dialect), found)
+        self._known.put((sql, dialect), _KeptText(found, asked))
         return found
 
     def query_of(self, client: Client, sql: str, dialect: str) -> Translated:
         """A client's query in Spark SQL, its names completed."""
-        place = replace(client, now=None)
+        zone = self._context.settings()["time_zone"]
+        place = replace(client, now=None), zone
         known = self._known_of_clients.get((sql, dialect, place))
         if known is not None and self._holds(known.rests):
             return known.translated
@@ -123,7 +134,7 @@ class Translation:
             return found
         asked, columns = self._columns()
         catalogs = self._catalogs(sql, client)
-        found = translated_for(client, sql, dialect, columns, catalogs)
+        found = translated_for(client, sql, dialect, columns, catalogs, zone)
         odd = [one for one in found.tables if is_odd(one)]
         for one in odd:
             self.check_known(one, views=True)
@@ -131,10 +142,10 @@ class Translation:
             kept = _Kept(found, asked)
             self._known_of_clients.put((sql, dialect, place), kept)
             if shape is not None:
-                self._learn(shape, client, kept)
+                self._learn(shape, client, zone, kept)
         return found
 
-    def _by_shape(self, shape: Shape, place: Client) -> Translated | None:
+    def _by_shape(self, shape: Shape, place: _Place) -> Translated | None:
         """The translation that one of another statement of the shape gives."""
         free = self._forms.get((shape.key, place))
         if not free:
@@ -144,9 +155,9 @@ class Translation:
             return None
         return known.shape.filled(shape.constants)
 
-    def _learn(self, shape: Shape, client: Client, kept: _Kept) -> None:
+    def _learn(self, shape: Shape, client: Client, zone: str, kept: _Kept) -> None:
         """Keeps what the shape's statements have in common, from the second one on."""
-        place = replace(client, now=None)
+        place = replace(client, now=None), zone
         form = self._forms.get((shape.key, place))
         if form is None:
             self._forms.put((shape.key, place), ())
@@ -155,7 +166,9 @@ class Translation:
         made = translated_shape(
             shape,
             kept.translated,
-            lambda sql: translated_for(client, sql, TRINO, columns, self._catalogs(sql, client)),
+            lambda sql: translated_for(
+                client, sql, TRINO, columns, self._catalogs(sql, client), zone
+            ),
         )
         if made is not None and asked == kept.rests:
             self._forms.put((shape.key, place), made.free)
@@ -207,12 +220,22 @@ class Translation:
             if log_table.is_log(parts, self._lake.catalogs):
                 return log_table.TYPES
             if self._context.is_temporary(parts):
-                return None
+                return self._context.columns(parts)
             try:
+                if parts[-1] == ANY_STATE:
+                    pinned = pin.pinned(parts[:-1])
+                    return (
+                        None
+                        if pinned is None
+                        else columns_of_states(pinned.facts.name, pinned.metadata)
+                    )
                 table = pin.table(parts, At())
+                view = pin.view(parts) if table is None else None
             except AcceleratorError:
                 return None
-            return None if table is None else {c.name: c.type for c in table.columns}
+            if table is not None:
+                return {c.name: c.type for c in table.columns}
+            return self._context.columns(parts) if view is None else dict(view.columns)
 
         return asked, columns
 

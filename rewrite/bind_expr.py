@@ -467,6 +467,8 @@ def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
     else:
         arguments = [node.this, *node.expressions]
     unknown = {"accuracy", "weight", "error_tolerance", "order"}
+    if function == "approx_count_distinct" and _is_coarse(node.args.get("accuracy")):
+        unknown.remove("accuracy")
     if any(node.args.get(name) for name in unknown):
         raise DeclinedError("aggregate_unsupported", f"Here: {_text(node)}.")
     if not starred and (not arguments or None in arguments):
@@ -480,6 +482,12 @@ def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
         args = ()
     type_ = types.aggregate_type(function, [a.type for a in args])
     return Aggregate(function, args, distinct, None, type_)
+
+
+def _is_coarse(error: exp.Expression | None) -> bool:
+    """Whether a sketch of any cube is as fine as the standard error asks, which Spark allows."""
+    known = isinstance(error, exp.Literal) and not error.is_string
+    return known and _SKETCH_ERROR <= float(error.name) <= _ERROR_MAX
 
 
 def _by_word(node: exp.Expression, scope: Scope) -> Expr:
@@ -574,3 +582,6 @@ _SPECIAL: dict[type[exp.Expression], _Binder] = {
 _BOUND = frozenset({*BINARY, *DATE_PARTS, *TIME_PARTS, *STRINGS, *_AGGREGATES, *_SPECIAL}) | {
     *(exp.Column, exp.Paren, exp.Literal, exp.And, exp.Or, exp.Count)
 }
+_SKETCH_ERROR = 0.0082
+"""The standard error of an HLL sketch of 2^14 registers is 0.8125 %."""
+_ERROR_MAX = 0.26

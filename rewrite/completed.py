@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from rewrite.client import Client
 from rewrite.closest import closest, did_you_mean
-from rewrite.dialect_zones import ZONE
+from rewrite.dialect_kinds import ZONE
 from rewrite.dotted import joined
 from rewrite.errors import (
     MissingCatalogError,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from rewrite.dialect_kinds import ELEMENT, Kind, Meaning
 from rewrite.dialect_rule import (
-    ELEMENT,
     Context,
     Rule,
     UnsureMeaningError,
@@ -34,6 +34,8 @@ PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
 _COLLECTED = "collected"
 """An array that is collected, to which FILTER may still be put."""
 _ORDERED = ("whole", "decimal", "string", "date", "local", "moment")
+_ERROR = 0.023
+"""Trino's standard error unless the call names one; Spark's is 0.05."""
 _LEAST_ERROR, _MOST_ERROR = 0.0040625, 0.26
 
 
@@ -48,8 +50,8 @@ def _percentile(node: exp.Expr, context: Context) -> exp.Expression:
         raise UnsureMeaningError("only constant shares from 0 to 1 are")
     listed = ", ".join(one.name for one in shares)
     if isinstance(share, exp.Array):
-        found = spark(f"APPROX_PERCENTILE(:x, ARRAY({listed}))", "other", x=operand)
-        found.meta[ELEMENT] = kind
+        found = spark(f"APPROX_PERCENTILE(:x, ARRAY({listed}))", "array", x=operand)
+        found.meta[ELEMENT] = Meaning(kind)
         return found
     return spark(f"APPROX_PERCENTILE(:x, {listed})", kind, x=operand)
 
@@ -60,10 +62,10 @@ def _is_share(node: exp.Expr) -> bool:
     return 0 <= float(node.name) <= 1
 
 
-def _approx_distinct(node: exp.Expr, _: Context) -> exp.Expression | None:
+def _approx_distinct(node: exp.Expr, _: Context) -> exp.Expression:
     error = node.args.get("accuracy")
     if error is None:
-        return None
+        return spark(f"APPROX_COUNT_DISTINCT(:x, {_ERROR})", "whole", x=node.args["this"])
     known = isinstance(error, exp.Literal) and not error.is_string
     if not known or not _LEAST_ERROR <= float(error.name) <= _MOST_ERROR:
         raise UnsureMeaningError(f"only constant errors from {_LEAST_ERROR} to {_MOST_ERROR} are")
@@ -88,7 +90,7 @@ def _array_agg(node: exp.Expr, context: Context) -> exp.Expression:
     else:
         value = operand
         found = spark("COLLECT_LIST(NAMED_STRUCT('v', :x))", "other", x=operand)
-    found.meta[ELEMENT] = context.of(value)
+    found.meta[ELEMENT] = context.meaning(value)
     if isinstance(node.parent, exp.Filter):
         if keys:
             raise UnsureMeaningError("ORDER BY with FILTER isn't known")
@@ -125,7 +127,7 @@ def _sorted(value: exp.Expr, keys: list[exp.Expr], context: Context) -> exp.Expr
 
 def _unpacked(collected: exp.Expr) -> exp.Expression:
     """The values; NULL where no row was collected."""
-    found = spark("NULLIF(:a, ARRAY()).v", "other", a=collected)
+    found = spark("NULLIF(:a, ARRAY()).v", "array", a=collected)
     found.meta[ELEMENT] = collected.meta_get(ELEMENT)
     return found
 
@@ -178,9 +180,14 @@ def _cardinality(node: exp.Expr, _: Context) -> exp.Expression:
 def _join(node: exp.Expr, _: Context) -> exp.Expression:
     """NULLs are passed over; values are written as texts."""
     array, between = node.args["this"], constant_text(node.args["expression"], "text between")
-    if array.meta_get(ELEMENT) not in ("whole", "string", "date"):
+    if _element_kind(array) not in ("whole", "string", "date"):
         raise UnsureMeaningError("how its values are written as texts isn't known")
     return spark("ARRAY_JOIN(CAST(:a AS ARRAY<STRING>), :b)", "string", a=array, b=between)
+
+
+def _element_kind(array: exp.Expr) -> Kind | None:
+    meaning: Meaning | None = array.meta_get(ELEMENT)
+    return None if meaning is None else meaning.kind
 
 
 def _listagg(node: exp.Expr, context: Context) -> exp.Expression:
@@ -204,18 +211,21 @@ def _array(node: exp.Expr, _: Context) -> exp.Expression | None:
 def _element(node: exp.Expr, _: Context) -> exp.Expression:
     """`element_at` of a place from 1 on is NULL where there is none; `a[n]` raises."""
     array, places = node.args["this"], node.expressions
-    kind = array.meta_get(ELEMENT)
+    meaning: Meaning | None = array.meta_get(ELEMENT)
+    kind, zone = (None, None) if meaning is None else (meaning.kind, meaning.zone)
     number = whole(places[0]) if len(places) == 1 else None
     if kind is None or number is None:
-        raise UnsureMeaningError("only elements at a constant place of arrays made here are")
+        raise UnsureMeaningError(
+            "only elements at a constant place are, of arrays whose elements are known"
+        )
     if str(node.meta_get("written") or "") != "element_at" and not node.args.get("safe"):
         number += 1 - int(node.args.get("offset") or 0)
         if number < 1:
             raise UnsureMeaningError("only constant places from 1 on are")
-        return spark(f"ELEMENT_AT(:a, {number})", kind, a=array)
+        return spark(f"ELEMENT_AT(:a, {number})", kind, zone, a=array)
     if number < 1:
         raise UnsureMeaningError("only constant places from 1 on are")
-    return spark(f"GET(:a, {number - 1})", kind, a=array)
+    return spark(f"GET(:a, {number - 1})", kind, zone, a=array)
 
 
 RULES: Mapping[type[exp.Expr], Rule] = {

@@ -1,34 +1,73 @@
-"""Of what kind an expression's values are, as far as a translation has to know.
+"""The kind of an expression's values, as far as a translation depends on it.
 
-A decimal may be a double where the other side of an operator isn't known: neither is an integer.
-
-Names are resolved loosely: a column is of a kind where all columns and outputs of that name in the
-statement are. That's enough for what must not be guessed, whether both sides of `/` are integers.
+`Kinds` infers a kind from the kinds of operands. Columns get theirs from `dialect_scopes`, which
+resolves names by scope and leaves each column's meaning in the node's `meta`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from sqlglot import exp
 
 Kind = Literal[
-    "whole", "decimal", "double", "string", "date", "local", "moment", "other", "nothing"
+    *("whole", "decimal", "double", "real", "string", "date", "local", "moment"),
+    *("boolean", "bytes", "array", "map", "row", "other", "nothing"),
 ]
-"""`local` is a time without a zone, `nothing` what isn't told yet: an output made of itself."""
+"""`local` is a time without a zone, `nothing` the kind of NULL, which becomes any other."""
 Columns = Callable[[tuple[str, ...]], Mapping[str, str] | None]
-"""The columns of a table with their Spark types; None where there is no such table."""
+"""The columns of a table with their Spark types; None if there is no such table."""
+ANY_STATE = "\0"
+"""Behind a table's name: its columns in all of its states, with no type if kinds differ."""
 
 KIND = "kind"
-"""Under this name a node that was translated may tell its kind, in `meta`."""
+"""The key in a node's `meta` of its kind."""
+ZONE = "zone"
+"""The key in a node's `meta` of the time zone that its moments are shown in."""
+ELEMENT = "element"
+"""The key in the `meta` of an array of its elements' meaning."""
+FIELDS = "fields"
+"""The key in the `meta` of a row of its fields' meanings by name."""
+SHORT = "short"
+"""The key in the `meta` of a column of integers with at most 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a column's values are: their kind, and what depends on the kind.
+
+    `zone` is the time zone of moments, `element` the meaning of an array's elements, `fields` the
+    meanings of a row's fields. `short`: integers of at most 32 bits.
+    """
+
+    kind: Kind | None = None
+    zone: str | None = None
+    element: Meaning | None = None
+    fields: tuple[tuple[str, Meaning], ...] = ()
+    short: bool = False
+
+    def mark(self, node: exp.Expr) -> None:
+        """Writes the meaning into the node's `meta`."""
+        node.meta[KIND] = self.kind
+        for key, value in ((ZONE, self.zone), (ELEMENT, self.element), (FIELDS, self.fields)):
+            if value:
+                node.meta[key] = value
+        if self.short:
+            node.meta[SHORT] = True
+
+
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
 _SHORT = frozenset({"tinyint", "smallint", "int"})
 _SHORT_END = 1 << 31
 _OF_TYPES: dict[str, Kind] = {
     **dict.fromkeys(_WHOLE, "whole"),
-    **dict.fromkeys(("float", "double"), "double"),
+    "float": "real",
+    "double": "double",
     "string": "string",
+    "boolean": "boolean",
+    "binary": "bytes",
     "date": "date",
     "timestamp_ntz": "local",
     "timestamp": "moment",
@@ -50,8 +89,14 @@ _SPREADS = (
 _TEXTS = (
     *(exp.DPipe, exp.Concat, exp.Lower, exp.Upper, exp.Substring, exp.TimeToStr, exp.Trim),
     *(exp.RegexpExtract, exp.RegexpReplace, exp.Replace, exp.Reverse, exp.SplitPart, exp.Pad),
-    *(exp.Hex, exp.LowerHex, exp.GroupConcat, exp.ArrayToString, exp.ConcatWs),
+    *(exp.Hex, exp.LowerHex, exp.Decode, exp.GroupConcat, exp.ArrayToString, exp.ConcatWs),
 )
+_TRUTHS = (
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ),
+    *(exp.And, exp.Or, exp.Not, exp.Boolean, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike),
+    *(exp.Exists, exp.RegexpLike, exp.StartsWith, exp.IsNan, exp.LogicalAnd, exp.LogicalOr),
+)
+_BYTES = (exp.Encode, exp.Unhex, exp.MD5Digest, exp.SHA2Digest, exp.HexString)
 _KINDS: tuple[tuple[tuple[type[exp.Expr], ...], Kind], ...] = (
     (_COUNTS, "whole"),
     (_SPREADS, "double"),
@@ -59,20 +104,32 @@ _KINDS: tuple[tuple[tuple[type[exp.Expr], ...], Kind], ...] = (
     ((exp.StrToTime,), "local"),
     ((exp.UnixToTime, exp.AtTimeZone), "moment"),
     ((exp.LastDay, exp.Date), "date"),
+    (_TRUTHS, "boolean"),
+    (_BYTES, "bytes"),
+    ((exp.ArrayAgg, exp.Split), "array"),
 )
 _OF_CALLS: dict[str, Kind] = {
     **dict.fromkeys(("nan", "infinity", "e"), "double"),
     **dict.fromkeys(("at_timezone", "with_timezone"), "moment"),
     **dict.fromkeys(("day_of_week", "yow"), "whole"),
     "format_datetime": "string",
+    **dict.fromkeys(("is_finite", "is_infinite"), "boolean"),
 }
 """Of functions that the parser doesn't know."""
 _SAME = (
     *(exp.Sum, exp.Min, exp.Max, exp.Abs, exp.Neg, exp.Paren, exp.Filter, exp.Window, exp.Distinct),
     *(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.Nullif, exp.Alias),
-    *(exp.Round, exp.AnyValue, exp.ArgMax, exp.ArgMin, exp.Greatest, exp.Least),
+    *(exp.Round, exp.AnyValue, exp.ArgMax, exp.ArgMin, exp.Ceil, exp.Floor),
 )
 """Those of the kind of their first operand."""
+_OF_SEVERAL = (exp.Coalesce, exp.Greatest, exp.Least)
+"""Those of the kind that all of their operands are brought to."""
+_OF_CASTS: Mapping[object, Kind] = {
+    exp.DataType.Type.DATE: "date",
+    exp.DataType.Type.BOOLEAN: "boolean",
+    exp.DataType.Type.VARBINARY: "bytes",
+    exp.DataType.Type.BINARY: "bytes",
+}
 _WHOLE_DAYS = frozenset({"DAY", "WEEK", "MONTH", "YEAR"})
 _OF_CONSTANTS: dict[str, Kind] = {
     "DATE": "date",
@@ -82,49 +139,65 @@ _OF_CONSTANTS: dict[str, Kind] = {
 """By the type in front of a constant."""
 
 
-def kind_of_type(type_: str) -> Kind:
-    """The kind of a Spark type."""
-    return "decimal" if type_.startswith("decimal") else _OF_TYPES.get(type_, "other")
+def meaning_of_type(type_: str, *, has_reals: bool = True) -> Meaning:
+    """The meaning of a column with a Spark type; moments of tables are in UTC.
+
+    Without `has_reals` a FLOAT is a double.
+
+    >>> meaning_of_type("struct<a:array<date>>").fields[0][1].element.kind
+    'date'
+    """
+    simple = _OF_TYPES.get(type_)
+    if simple is not None or "<" not in type_:
+        kind: Kind = simple or ("decimal" if type_.startswith("decimal") else "other")
+        if kind == "real" and not has_reals:
+            kind = "double"
+        return Meaning(kind, "UTC" if kind == "moment" else None, short=type_ in _SHORT)
+    return _nested(exp.DataType.build(type_, dialect="spark"), has_reals)
+
+
+def _nested(type_: exp.DataType, has_reals: bool) -> Meaning:
+    def inner(one: exp.Expr) -> Meaning:
+        found = one.args["kind"] if isinstance(one, exp.ColumnDef) else one
+        if found.expressions and found.args.get("nested"):
+            return _nested(found, has_reals)
+        return meaning_of_type(found.sql("spark").lower(), has_reals=has_reals)
+
+    if type_.is_type(exp.DataType.Type.ARRAY) and type_.expressions:
+        return Meaning("array", element=inner(type_.expressions[0]))
+    if type_.is_type(exp.DataType.Type.STRUCT):
+        fields = [(one.name.lower(), inner(one)) for one in type_.expressions]
+        return Meaning("row", fields=tuple(fields))
+    return Meaning("map" if type_.is_type(exp.DataType.Type.MAP) else "other")
 
 
 class Kinds:
-    """Tells the kind of a statement's expressions; None where it isn't known."""
+    """Infers the kinds of a statement's expressions; None if a kind isn't known."""
 
     def __init__(
-        self,
-        tree: exp.Expression,
-        columns: Columns,
-        *,
-        exact: bool,
-        numeric: bool = False,
-        local: bool = False,
+        self, *, exact: bool = True, numeric: bool = False, is_trino: bool = False
     ) -> None:
-        """What the dialect's types are.
+        """The dialect's types.
 
-        `exact`: a constant with a point is a decimal, not a double. `numeric`: so are sums of
-        integers of 64 bits, and the parts of times. `local`: a TIMESTAMP has no zone.
+        `exact`: a constant with a point is a decimal, not a double. `numeric`: sums of integers of
+        64 bits and the parts of times are decimals. `is_trino`: a TIMESTAMP has no zone, and a REAL
+        isn't a double.
         """
-        self._tree, self._tables, self._exact = tree, columns, exact
-        self._numeric, self._local = numeric, local
-        self._names: dict[str, Kind | None] | None = None
-        self._short: set[str] = set()
-        self._columns: set[str] | None = None
-        self._real = False
-        self._inputs: Mapping[str, Kind | None] = {}
-        self._outputs: list[tuple[str, exp.Expression, exp.Expr | None]] = []
-        self._asked: set[str] = set()
+        self._exact, self._numeric, self._is_trino = exact, numeric, is_trino
 
-    def of(self, node: exp.Expression | None) -> Kind | None:
+    def of(self, node: exp.Expr | None) -> Kind | None:
         """The kind of that expression."""
         if node is None:
             return None
-        told: Kind | None = node.meta_get(KIND)
-        if told is not None:
-            return told
+        marked: Kind | None = node.meta_get(KIND)
+        if marked is not None:
+            return marked
+        if isinstance(node, exp.Column):
+            return None
         if isinstance(node, exp.Literal):
             return "string" if node.is_string else self._number(node.name)
-        if isinstance(node, exp.Column):
-            return self._of_column(node)
+        if isinstance(node, exp.Null):
+            return "nothing"
         if isinstance(node, exp.Var):  # a constant that is translated already
             return _OF_CONSTANTS.get(node.name.partition(" ")[0])
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
@@ -137,94 +210,67 @@ class Kinds:
                 return kind
         return self._of_operands(node)
 
-    def may_be_column(self, name: str) -> bool:
-        """Whether a column of FROM, not an output alone, may have that name in lower case."""
-        self._named()
-        outputs = [one for one in self._tree.find_all(exp.Alias) if one.alias.lower() == name]
-        return len(outputs) > 1 or self._columns is None or name in self._columns
-
-    def is_nobodys(self, name: str) -> bool:
-        """Whether surely no column and no output of the statement has that name in lower case."""
-        self._named()
-        aliases = self._tree.find_all(exp.Alias)
-        known = self._columns is not None and name not in self._columns
-        return known and all(one.alias.lower() != name for one in aliases)
-
-    def is_table_column(self, name: str) -> bool:
-        """Whether a table of the statement has a column of that name in lower case."""
-        self._named()
-        return name in (self._columns or ())
-
-    def visible_outputs(self, node: exp.Column) -> list[exp.Expression]:
-        """What the column is made of, where it's an output of a SELECT that it can be one of."""
-        self._named()
-        name, hidden = node.name.lower(), _hiding(node)
-        return [
-            output
-            for own, output, select in self._outputs
-            if own == name and id(select) not in hidden
-        ]
-
-    def may_be_real(self) -> bool:
-        """Whether the statement may have a number of 32 bits with a point."""
-        self._named()
-        casts = self._tree.find_all(exp.Cast)
-        return self._real or any(one.to.is_type(exp.DataType.Type.FLOAT) for one in casts)
-
-    def _of_column(self, node: exp.Column) -> Kind | None:
-        """None for a field of a struct, which may have the name of a column."""
-        names = self._named()
-        *above, name = (part.name.lower() for part in node.parts)
-        if any(names.get(part, "nothing") in ("other", None) for part in above):
+    def element(self, node: exp.Expr | None) -> Meaning | None:
+        """The meaning of an array's elements; None if it isn't known."""
+        if node is None:
             return None
-        kind = names.get(name)
-        if kind is None and name in names:
-            kind = self._of_inputs(node, name)
-        return None if kind == "other" else kind
+        marked: Meaning | None = node.meta_get(ELEMENT)
+        if marked is not None:
+            return marked
+        if isinstance(node, exp.Split):
+            return Meaning("string")
+        if isinstance(node, exp.ArrayAgg):
+            operand = node.this.this if isinstance(node.this, exp.Order) else node.this
+            if isinstance(operand, exp.Distinct):
+                operand = operand.expressions[0]
+            return self.meaning(operand)
+        if isinstance(node, exp.ApproxQuantile):
+            return Meaning(self.of(node.this))
+        if isinstance(node, (exp.Paren, exp.Filter, exp.Alias)):
+            return self.element(node.this)
+        return None
 
-    def _of_inputs(self, node: exp.Column, name: str) -> Kind | None:
-        """Of a name of several kinds: it's none of the outputs of the SELECTs that it stands in."""
-        if name in self._asked:  # outputs of that name are made of each other
-            return None
-        hidden = _hiding(node)
-        found = self._inputs.get(name, "nothing")
-        self._asked.add(name)
-        for own, output, select in self._outputs:
-            if own == name and id(select) not in hidden:
-                found = _united(found, self.of(output))
-        self._asked.remove(name)
-        return None if found == "nothing" else found
+    def meaning(self, node: exp.Expr) -> Meaning:
+        """The meaning of an expression that is marked, or made of such; without its zone."""
+        kind = self.of(node)
+        element = self.element(node) if kind == "array" else None
+        fields = node.meta_get(FIELDS) or () if kind == "row" else ()
+        zone = node.meta_get(ZONE) if kind == "moment" else None
+        return Meaning(kind, zone, element, fields, self._is_short(node))
 
     def _is_short(self, node: exp.Expr | None) -> bool:
         """Whether these surely are integers of up to 32 bits."""
         if isinstance(node, exp.Literal):
             return node.name.isdigit() and not node.is_string and int(node.name) < _SHORT_END
         if isinstance(node, exp.Column):
-            return self._of_column(node) == "whole" and node.name.lower() in self._short
+            return bool(node.meta_get(SHORT))
         if isinstance(node, (exp.Add, exp.Sub, exp.Mul)):
             return self._is_short(node.this) and self._is_short(node.expression)
         operands = None if isinstance(node, exp.Sum) else self._operands(node)
         given = [one for one in operands or () if one is not None and not isinstance(one, exp.Null)]
         return bool(given) and all(map(self._is_short, given))
 
-    def _of_operands(self, node: exp.Expression) -> Kind | None:
+    def _of_operands(self, node: exp.Expr) -> Kind | None:
         if self._numeric and isinstance(node, exp.Sum) and self.of(node.this) == "whole":
             return "whole" if self._is_short(node.this) else None
         operands = self._operands(node)
         if operands is not None:
-            return self._common(operands)
+            return self.common(self.of(one) for one in operands if one is not None)
         if isinstance(node, exp.Cast):
             return self._of_type(node.to)
         if isinstance(node, exp.Avg):
             return _mean(self.of(node.this))
         if isinstance(node, exp.ApproxQuantile):
             kind = self.of(node.this)
-            return "other" if isinstance(node.args.get("quantile"), exp.Array) else kind
+            return "array" if isinstance(node.args.get("quantile"), exp.Array) else kind
         if isinstance(node, exp.Anonymous):
-            return _OF_CALLS.get(str(node.this).lower()) if self._local else None
+            return _OF_CALLS.get(str(node.this).lower()) if self._is_trino else None
+        if isinstance(node, exp.Bracket):
+            element = self.element(node.this)
+            return None if element is None else element.kind
         if isinstance(node, (exp.DateAdd, exp.TimestampTrunc)):
             kind = self.of(node.this)
-            return kind if self._local and kind in ("date", "local", "moment") else None
+            return kind if self._is_trino and kind in ("date", "local", "moment") else None
         if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Mod)):
             return self._computed(node)
         if isinstance(node, exp.Div):
@@ -233,12 +279,12 @@ class Kinds:
         return None
 
     def _operands(self, node: exp.Expr | None) -> Sequence[exp.Expression | None] | None:
-        """Those that the node's values are brought to the kind of; None where they aren't."""
+        """Those that the node's values are brought to the kind of; None if they aren't."""
         if isinstance(node, _SAME):
             return [node.this]
         if isinstance(node, exp.Distinct):
             return node.expressions[:1]
-        if isinstance(node, exp.Coalesce):
+        if isinstance(node, _OF_SEVERAL):
             return [node.this, *node.expressions]
         if isinstance(node, exp.If):
             return [node.args.get("true"), node.args.get("false")]
@@ -260,151 +306,58 @@ class Kinds:
         if type_.is_type(exp.DataType.Type.DECIMAL):
             return "decimal"
         if type_.this in exp.DataType.FLOAT_TYPES:
-            return "double"
+            is_real = self._is_trino and type_.is_type(exp.DataType.Type.FLOAT)
+            return "real" if is_real else "double"
         if type_.this is exp.DataType.Type.TIMESTAMPNTZ:
             return "local"
         if type_.this is exp.DataType.Type.TIMESTAMPTZ:
             return "moment"
-        if self._local and type_.this is exp.DataType.Type.TIMESTAMP:
+        if self._is_trino and type_.this is exp.DataType.Type.TIMESTAMP:
             return "local"
-        return "date" if type_.is_type(exp.DataType.Type.DATE) else "other"
+        return _OF_CASTS.get(type_.this, "other")
 
-    def _common(self, nodes: Iterable[exp.Expression | None]) -> Kind | None:
-        """What the values are brought to; NULL is of any kind."""
-        found = {self.of(n) for n in nodes if n is not None and not isinstance(n, exp.Null)}
-        return self._brought(found)
-
-    @staticmethod
-    def _brought(found: set[Kind | None]) -> Kind | None:
+    def common(self, kinds: Iterable[Kind | None]) -> Kind | None:
+        """The kind that values of these are brought to; None if there is none."""
+        found = set(kinds)
         found = found - {"nothing"} or found
         if len(found) <= 1:
             return next(iter(found), None)
-        if not found <= {"whole", "decimal", "double"}:
+        if found == {"date", "local"} and self._is_trino:
+            return "local"
+        if not found <= {"whole", "decimal", "double", "real"}:
             return None
-        return "double" if "double" in found else "decimal"
+        return _widest(found)
 
     def _computed(self, node: exp.Binary) -> Kind | None:
-        """What isn't known of one side matters only where the other one is an integer."""
-        both = (node.this, node.expression)
+        """The kind of a sum, difference, product or remainder."""
         if isinstance(node.expression, exp.Interval):
-            return self._moved(node)
-        sides = {self.of(one) for one in both if not isinstance(one, exp.Null)}
-        for kind in ("double", "decimal"):
-            if kind in sides:
-                return kind
-        return self._brought(sides)
+            return self._moved(node, node.this, node.expression)
+        if isinstance(node.this, exp.Interval) and isinstance(node, exp.Add):
+            return self._moved(node, node.expression, node.this)
+        sides = {self.of(one) for one in (node.this, node.expression)} - {"nothing"}
+        if None in sides and not self._is_trino:  # it matters beside an integer alone
+            sides -= {None} if sides & {"double", "decimal"} else set()
+        return self.common(sides)
 
-    def _moved(self, node: exp.Binary) -> Kind | None:
+    def _moved(self, node: exp.Binary, time: exp.Expr, interval: exp.Expr) -> Kind | None:
         """A date, or a local time, before or behind an interval: hours make a time of a date."""
-        kind = self.of(node.this)
-        unit = node.expression.args.get("unit")
+        kind = self.of(time)
+        unit = interval.args.get("unit")
         timely = unit is not None and unit.name.upper().removesuffix("S") in _WHOLE_DAYS
         return kind if kind in ("local", "moment") or (kind == "date" and timely) else None
 
-    def _named(self) -> Mapping[str, Kind | None]:
-        """The one kind of all that has a name; a least fixed point, since outputs name others."""
-        if self._names is not None:
-            return self._names
-        self._names = names = self._of_tables()
-        self._inputs = dict(names)
-        self._outputs = outputs = [
-            (one.alias.lower(), one.this, one.parent) for one in self._tree.find_all(exp.Alias)
-        ]
-        self._short -= {name for name, *_ in outputs}
-        for united in self._tree.find_all(exp.SetOperation):
-            found = _columns_of(united)
-            if found is None:
-                names.clear()
-                break
-            self._short -= {name for name, _ in found}
-            outputs += [(name, one, one.find_ancestor(exp.Select)) for name, one in found]
-        for name, *_ in outputs if names else ():
-            names.setdefault(name, "nothing")
-        changed = bool(names)
-        while changed:
-            changed = False
-            for name, output, _ in outputs:
-                kind = _united(names[name], self.of(output))
-                changed = changed or kind != names[name]
-                names[name] = kind
-        return names
 
-    def _of_tables(self) -> dict[str, Kind | None]:
-        """Columns of the statement's tables; none where one of them, or of their names, is new."""
-        found: dict[str, Kind | None] = {}
-        short, long = set[str](), set[str]()
-        defined = {cte.alias.lower() for cte in self._tree.find_all(exp.CTE)}
-        if any(alias.args.get("columns") for alias in self._tree.find_all(exp.TableAlias)):
-            return {}
-        for table in self._tree.find_all(exp.Table):
-            parts = tuple(part.name for part in table.parts)
-            if len(parts) == 1 and parts[0].lower() in defined:
-                if self._tables(parts) is not None:  # which of both it is isn't looked into
-                    return {}
-                continue
-            columns = self._tables(parts)
-            if columns is None:
-                return {}
-            for name, type_ in columns.items():
-                kind = kind_of_type(type_)
-                found[name.lower()] = _united(found.get(name.lower(), "nothing"), kind)
-                (short if type_ in _SHORT else long).add(name.lower())
-                self._real = self._real or type_ == "float"
-        self._columns, self._short = {*found}, short - long
-        return found
-
-
-def _hiding(node: exp.Column) -> set[int]:
-    """The SELECTs above it whose outputs it can't be: those of which it stands behind FROM.
-
-    ORDER BY and HAVING see outputs, but not under a table's name.
-    """
-    found: set[int] = set()
-    below: exp.Expr = node
-    above = node.parent
-    while above is not None:
-        behind = below.arg_key in ("order", "having") and not node.table
-        if isinstance(above, exp.Select) and not behind:
-            found.add(id(above))
-        below, above = above, above.parent
-    return found
-
-
-def _columns_of(united: exp.SetOperation) -> list[tuple[str, exp.Expression]] | None:
-    """What stands in the columns of a set operation, by their names; None where it isn't told."""
-    branches: list[list[exp.Expression]] = []
-    waiting: list[exp.Expr | None] = [united]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, exp.SetOperation):
-            waiting += [node.expression, node.this]
-        elif isinstance(node, exp.Subquery):
-            waiting.append(node.this)
-        elif isinstance(node, exp.Select) and not node.is_star:
-            branches.append(node.expressions)
-        else:
-            return None
-    first = branches[0]
-    if any(len(one) != len(first) for one in branches):
-        return None
-    return [
-        (named.alias_or_name.lower(), own)
-        for one in branches
-        for named, own in zip(first, one, strict=True)
-        if named.alias_or_name
-    ]
-
-
-def _united(one: Kind | None, other: Kind | None) -> Kind | None:
-    if "nothing" in (one, other):
-        return other if one == "nothing" else one
-    return one if one == other else None
+def _widest(found: set[Kind | None]) -> Kind:
+    for kind in ("double", "real", "decimal"):
+        if kind in found:
+            return kind  # type: ignore[return-value]
+    return "whole"
 
 
 def _mean(kind: Kind | None) -> Kind | None:
     if kind == "whole":
         return "double"
-    return kind if kind in ("double", "decimal", "nothing") else None
+    return kind if kind in ("double", "real", "decimal", "nothing") else None
 
 
 def _quotient(left: Kind | None, right: Kind | None, *, typed: bool) -> Kind | None:
@@ -414,4 +367,6 @@ def _quotient(left: Kind | None, right: Kind | None, *, typed: bool) -> Kind | N
         return "nothing"
     if left == right == "whole":
         return "whole" if typed else "double"
+    if "real" in (left, right):
+        return "real" if {left, right} <= {"whole", "decimal", "real"} else None
     return "decimal" if {left, right} <= {"whole", "decimal"} else None

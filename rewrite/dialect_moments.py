@@ -32,13 +32,13 @@ _RECENT = re.compile(r"TIMESTAMP '(?:20[0-9]{2}|19[89][0-9])-")
 
 
 def zone_of(node: exp.Expr, context: Context) -> str:
-    """The moment's zone; the session's is `""`. UnsureMeaningError where it isn't known."""
+    """The moment's zone; Spark's own is `""`. UnsureMeaningError if it isn't known."""
     zone, session = context.zones.of(node), context.zones.session
     if zone is None or (session is None and zone == UTC):
         raise UnsureMeaningError(
             "in which time zone it is isn't known", "CAST it AS DATE, or AS TIMESTAMP"
         )
-    return "" if zone == session else zone
+    return "" if zone == context.zones.engine else zone
 
 
 def wall(node: exp.Expr, context: Context) -> exp.Expression:
@@ -46,7 +46,7 @@ def wall(node: exp.Expr, context: Context) -> exp.Expression:
     zone = zone_of(node, context)
     if not zone:
         return spark("CAST(:m AS TIMESTAMP_NTZ)", "local", m=node)
-    if context.zones.session == UTC:
+    if context.zones.engine == UTC:
         universal = spark("CAST(:m AS TIMESTAMP_NTZ)", "local", m=node)
     else:
         universal = spark(
@@ -62,13 +62,14 @@ def wall(node: exp.Expr, context: Context) -> exp.Expression:
 
 def moment(clock: exp.Expr, zone: str, context: Context) -> exp.Expression:
     """The moment at which a clock in the zone shows that; the earlier one of two."""
-    own, session = zone or context.zones.session, context.zones.session
+    engine = context.zones.engine
+    own = zone or engine
     if not zone:
         return spark("CAST(:w AS TIMESTAMP)", "moment", own, w=clock)
     universal: exp.Expr = clock
     if zone != UTC:
         universal = spark("CONVERT_TIMEZONE(:z, 'UTC', :w)", "local", z=zone, w=clock)
-    if session == UTC:
+    if engine == UTC:
         return spark("CAST(:w AS TIMESTAMP)", "moment", own, w=universal)
     return spark(
         f"TIMESTAMP_SECONDS(CAST(CAST((:w - {_EPOCH}) AS INTERVAL SECOND) AS DECIMAL(20, 6)))",
@@ -86,6 +87,13 @@ def of_session(clock: exp.Expr, context: Context) -> exp.Expression:
     session = context.zones.session
     if session is None:
         raise UnsureMeaningError("which time zone the session has isn't known")
+    if session != context.zones.engine:
+        if not is_steady(session):
+            raise UnsureMeaningError(
+                f"{session}, the client's time zone, isn't Spark's",
+                "CAST it AS TIMESTAMP, or let Spark have the client's time zone",
+            )
+        return moment(clock, session, context)
     if is_steady(session):
         return spark("CAST(:w AS TIMESTAMP)", "moment", session, w=clock)
     later = f"TIMESTAMP_MICROS(UNIX_MICROS(CAST(:w + INTERVAL '1' DAY AS TIMESTAMP)) - {_DAY}L)"
@@ -105,13 +113,17 @@ def compared(node: exp.Expr, context: Context) -> exp.Expression | None:
     sides |= {str(at): one for at, one in enumerate(node.args.get("expressions") or ())}
     kinds = {part: context.of(one) for part, one in sides.items()}
     session = context.zones.session
-    if session is None or is_steady(session) or not {"moment", "local"} <= {*kinds.values()}:
+    if session is None or "moment" not in kinds.values():
+        return None
+    is_sparks = session == context.zones.engine and is_steady(session)
+    if is_sparks or not {*kinds.values()} & {"local", "date"}:
         return None
     if not isinstance(node, exp.Binary):
         raise UnsureMeaningError("times with and without a zone are compared", "CAST them alike")
     for part, one in sides.items():
-        if kinds[part] == "local":
-            node.set(part, of_session(one, context))
+        if kinds[part] in ("local", "date"):
+            clock = times.local(one) if kinds[part] == "date" else one
+            node.set(part, of_session(clock, context))
     return None
 
 
@@ -128,7 +140,7 @@ def is_untold(node: exp.Expr, context: Context) -> bool:
 def truncated(node: exp.Expr, unit: str, context: Context) -> exp.Expression | None:
     """`date_trunc`; None where Spark's own means the same."""
     zone = zone_of(node, context)
-    own = zone or context.zones.session or UTC
+    own = zone or context.zones.engine or UTC
     if unit in _DATES and has_midnight_twice(own, _FIRST_KNOWN if _is_recent(node) else 1850):
         return _begun_alike(node, unit, zone, context)
     if not zone:
@@ -199,7 +211,7 @@ def moved(node: exp.Expr, unit: str, count: int, context: Context) -> exp.Expres
 def elapsed(node: exp.Expr, micros: int, context: Context) -> exp.Expression:
     """So many microseconds later, whatever a clock shows."""
     zone = context.zones.of(node)
-    if context.zones.session == UTC:
+    if context.zones.engine == UTC:
         return spark(
             "(:m + :i)", "moment", zone, m=node, i=_interval(micros // 1_000_000, "SECOND")
         )

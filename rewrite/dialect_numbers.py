@@ -23,12 +23,14 @@ PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Pi: (),
     exp.Round: ("this", "decimals"),
 }
-_NUMBERS = ("whole", "decimal", "double")
+_NUMBERS = ("whole", "decimal", "double", "real")
 _EXACT = ("whole", "decimal")
 _ORDERED = ("whole", "decimal", "string", "date", "local", "moment")
 _DIGITS_MAX = 15
 _EXACT_END = 1 << 52
 """Doubles from here on are whole."""
+_BOTH = ("this", "expression")
+_SIDES = ("this", "expression", "low", "high")
 _VALUED = (exp.Column, exp.Literal, exp.Func, exp.Binary, exp.Subquery)
 """What has a kind of its own, so that all of an expression is a decimal where all of these are."""
 
@@ -106,8 +108,6 @@ def _round(node: exp.Expr, context: Context) -> exp.Expression | None:
             "only decimals and doubles are surely rounded alike",
             "CAST it AS DECIMAL(p, s), or AS DOUBLE",
         )
-    if context.kinds.may_be_real():
-        raise UnsureMeaningError("it may be a REAL, which is rounded otherwise", "CAST it AS …")
     factor, end = f"1e{number}", f"{_EXACT_END / 10**number!r}"
     end = end if "e" in end else f"{end}e0"
     times, by = (f" * {factor}", f" / {factor}") if number else ("", "")
@@ -123,7 +123,68 @@ def _is_nan(node: exp.Expr, context: Context) -> exp.Expression:
     """Of NULL it's NULL."""
     _check_number(node.args["this"], context)
     x = node.args["this"]
-    return spark("CASE WHEN :x IS NOT NULL THEN ISNAN(CAST(:x AS DOUBLE)) END", "other", x=x)
+    return spark("CASE WHEN :x IS NOT NULL THEN ISNAN(CAST(:x AS DOUBLE)) END", "boolean", x=x)
+
+
+def _whole_up(node: exp.Expr, context: Context) -> exp.Expression | None:
+    """`ceil` of a double is a double; from -1 to 0 it is -0.0."""
+    return _whole(node, context, "CASE WHEN :x > -1e0 AND :x < 0e0 THEN -0e0 ELSE {} END", "CEIL")
+
+
+def _whole_down(node: exp.Expr, context: Context) -> exp.Expression | None:
+    return _whole(node, context, "{}", "FLOOR")
+
+
+def _whole(node: exp.Expr, context: Context, form: str, name: str) -> exp.Expression | None:
+    """Doubles stay doubles: Spark makes a BIGINT of them, which ends at 2^63 and has no NaN."""
+    kind = context.of(node.args["this"])
+    if kind not in ("double", "real"):
+        return None
+    type_ = "DOUBLE" if kind == "double" else "FLOAT"
+    end = f"{_EXACT_END!r}e0"
+    kept = f"CASE WHEN :x <> 0e0 AND ABS(:x) < {end} THEN CAST({name}(:x) AS {type_}) ELSE :x END"
+    text = form.format(kept)
+    if kind == "real" and text != kept:
+        text = f"CAST({text} AS FLOAT)"
+    return spark(text, kind, x=node.args["this"])
+
+
+def _single(node: exp.Expr, context: Context) -> exp.Expression | None:
+    """`sum` and `avg` of REALs are REALs, of doubles in between."""
+    if context.of(node.args["this"]) != "real":
+        return None
+    inner = node.copy()
+    return spark("CAST(:s AS FLOAT)", "real", s=inner)
+
+
+def beside_real(node: exp.Expr, context: Context) -> exp.Expression | None:
+    """Integers and decimals beside a REAL become REALs; to Spark both become doubles."""
+    parts = [one for one in _SIDES if node.args.get(one) is not None]
+    kinds = {context.of(node.args[part]) for part in parts}
+    listed = node.expressions if isinstance(node, exp.In) else []
+    kinds |= {context.of(one) for one in listed}
+    if "real" not in kinds or not kinds & set(_EXACT):
+        return None
+    if node.args.get("query") is not None:
+        raise UnsureMeaningError("REAL beside other numbers of a query", "CAST them AS DOUBLE")
+
+    def single(one: exp.Expr) -> exp.Expr:
+        is_exact = context.of(one) in _EXACT
+        return spark("CAST(:x AS FLOAT)", "real", x=one) if is_exact else one
+
+    for part in parts:
+        node.set(part, single(node.args[part]))
+    if listed:
+        node.set("expressions", [single(one) for one in listed])
+    return None
+
+
+def _divided(node: exp.Expr, context: Context) -> exp.Expression | None:
+    """A REAL divided by a REAL is one."""
+    beside_real(node, context)
+    if {context.of(node.args[part]) for part in _BOTH} - {"nothing"} != {"real"}:
+        return None
+    return spark("CAST(:x / :y AS FLOAT)", "real", x=node.args["this"], y=node.args["expression"])
 
 
 def extreme(node: exp.Expr, context: Context) -> exp.Expression:
@@ -146,17 +207,22 @@ def finite(node: exp.Expr, context: Context) -> exp.Expression:
     """`is_finite`: NaN is above every number."""
     [x] = node.expressions
     _check_number(x, context)
-    return spark("ABS(:x) < CAST('Infinity' AS DOUBLE)", "other", x=x)
+    return spark("ABS(:x) < CAST('Infinity' AS DOUBLE)", "boolean", x=x)
 
 
 def infinite(node: exp.Expr, context: Context) -> exp.Expression:
     """`is_infinite`."""
     [x] = node.expressions
     _check_number(x, context)
-    return spark("ABS(:x) = CAST('Infinity' AS DOUBLE)", "other", x=x)
+    return spark("ABS(:x) = CAST('Infinity' AS DOUBLE)", "boolean", x=x)
 
 
 RULES: Mapping[type[exp.Expr], Rule] = {
+    exp.Ceil: _whole_up,
+    exp.Floor: _whole_down,
+    exp.Div: _divided,
+    **dict.fromkeys((exp.Mul, exp.Mod), beside_real),
+    **dict.fromkeys((exp.Sum, exp.Avg), _single),
     exp.Log: _log,
     exp.Ln: _ln,
     exp.Pi: _pi,

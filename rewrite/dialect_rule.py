@@ -7,15 +7,15 @@ A rule gives what stands in a node's place, or None where the rules of all diale
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import cast
 
 from sqlglot import TokenType, exp
 
-from rewrite.dialect_kinds import KIND, Kind, Kinds
-from rewrite.dialect_zones import ZONE, Zones
+from rewrite.dialect_kinds import KIND, ZONE, Kind, Kinds, Meaning
+from rewrite.dialect_zones import Zones
 from rewrite.parse import dialect_of
 
 
@@ -42,6 +42,11 @@ class Context:
     def of(self, node: exp.Expr | None) -> Kind | None:
         """The kind of an expression."""
         return self.kinds.of(cast(exp.Expression | None, node))
+
+    def meaning(self, node: exp.Expr) -> Meaning:
+        """The meaning of an expression, with its zone."""
+        found = self.kinds.meaning(node)
+        return replace(found, zone=self.zones.of(node)) if found.kind == "moment" else found
 
 
 Rule = Callable[[exp.Expr, Context], exp.Expression | None]
@@ -77,10 +82,6 @@ def told(node: exp.Expression, kind: Kind, zone: str | None = None) -> exp.Expre
     if zone is not None:
         node.meta[ZONE] = zone
     return node
-
-
-ELEMENT = "element"
-"""Under this name an array tells the kind of its elements, in `meta`."""
 
 
 def constant_text(node: exp.Expr | None, what: str) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from rewrite.dialect_kinds import ELEMENT, Meaning
 from rewrite.dialect_patterns import Pattern, java_pattern
-from rewrite.dialect_rule import ELEMENT, Context, Rule, UnsureMeaningError, constant_text, spark
+from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, constant_text, spark
 from rewrite.dialect_times import whole
 
 PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
@@ -54,7 +55,7 @@ def _pattern(node: exp.Expr) -> Pattern:
 
 def _regexp_like(node: exp.Expr, context: Context) -> exp.Expression:
     text = _text(node.args["this"], context)
-    return spark(":s RLIKE :p", "other", s=text, p=_pattern(node).java)
+    return spark(":s RLIKE :p", "boolean", s=text, p=_pattern(node).java)
 
 
 def _regexp_extract(node: exp.Expr, context: Context) -> exp.Expression:
@@ -90,7 +91,7 @@ def _from_utf8(node: exp.Expr, _: Context) -> exp.Expression:
 
 
 def _to_utf8(node: exp.Expr, context: Context) -> exp.Expression:
-    return spark("CAST(:s AS BINARY)", "other", s=_text(node.args["this"], context))
+    return spark("CAST(:s AS BINARY)", "bytes", s=_text(node.args["this"], context))
 
 
 def _from_hex(node: exp.Expr, _: Context) -> exp.Expression:
@@ -114,7 +115,7 @@ def _digest(template: str) -> Rule:
         length = node.args.get("length")
         if length is not None and length.name != "256":
             raise UnsureMeaningError("only that of 256 bits is")
-        return spark(template, "other", b=node.args["this"])
+        return spark(template, "bytes", b=node.args["this"])
 
     return rule
 
@@ -133,8 +134,8 @@ def _delimiter(node: exp.Expr, part: str) -> str:
 
 def _split(node: exp.Expr, context: Context) -> exp.Expression:
     text = _text(node.args["this"], context)
-    found = spark("SPLIT(:s, :d, -1)", "other", s=text, d=_delimiter(node, "expression"))
-    found.meta[ELEMENT] = "string"
+    found = spark("SPLIT(:s, :d, -1)", "array", s=text, d=_delimiter(node, "expression"))
+    found.meta[ELEMENT] = Meaning("string")
     return found
 
 
@@ -190,7 +191,7 @@ def _pad(node: exp.Expr, context: Context) -> exp.Expression:
 
 def _starts_with(node: exp.Expr, context: Context) -> exp.Expression:
     text, start = (_text(node.args[part], context) for part in ("this", "expression"))
-    return spark("STARTSWITH(:s, :t)", "other", s=text, t=start)
+    return spark("STARTSWITH(:s, :t)", "boolean", s=text, t=start)
 
 
 def _concat_ws(node: exp.Expr, context: Context) -> exp.Expression:

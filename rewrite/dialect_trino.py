@@ -75,6 +75,8 @@ def _cast(node: exp.Expr, context: Context) -> exp.Expression | None:
         constant = operand.meta_get("start") in context.decimals
         return _decimal(operand.name) if constant else None
     kind = context.of(operand)
+    if kind == "string" and (found := _read(node, context)) is not None:
+        return found
     if type_ is exp.DataType.Type.DATE and kind == "moment":
         return _as_date(operand, context)
     if type_ is exp.DataType.Type.TIMESTAMPTZ and times.is_timed(kind):
@@ -88,6 +90,27 @@ def _cast(node: exp.Expr, context: Context) -> exp.Expression | None:
     if kind != "local" or not all(one.isdigit() for one in digits):
         return None
     return times.rounded(operand, int(digits[0]) if digits else None)
+
+
+def _read(node: exp.Expr, context: Context) -> exp.Expression | None:
+    """A text as a value: Spark reads more texts than Trino, so that these are made to fail."""
+    to, operand = node.args["to"], node.args["this"]
+    shape = _SHAPES.get(context.of(node) or "")
+    is_constant = isinstance(operand, exp.Literal) and operand.is_string
+    if shape is None or context.of(operand) != "string" or (is_constant and _is_date(to)):
+        return None
+    if to.is_type(exp.DataType.Type.DECIMAL) and len(to.expressions) != 2:
+        return None
+    text = spark(
+        "CASE WHEN :s RLIKE :p THEN :s ELSE CONCAT(:s, '?') END", "string", s=operand, p=shape
+    )
+    found = node.copy()
+    found.set("this", text)
+    return found  # type: ignore[return-value]
+
+
+def _is_date(type_: exp.DataType) -> bool:
+    return bool(type_.is_type(exp.DataType.Type.DATE))
 
 
 def _as_date(operand: exp.Expr, context: Context) -> exp.Expression:
@@ -169,8 +192,10 @@ def _extract(node: exp.Expr, context: Context) -> exp.Expression | None:
 
 
 def _part(node: exp.Expr, context: Context) -> None:
-    """Parts of moments are those of the clock of their zone."""
+    """Parts of moments are those of the clock of their zone, a date is its beginning."""
     operand = node.args["this"]
+    if context.of(operand) == "date" and isinstance(node, _OF_CLOCKS):
+        node.set("this", times.local(operand))
     if context.of(operand) == "moment" and not moments.is_sparks(operand, context):
         node.set("this", moments.wall(operand, context))
 
@@ -193,7 +218,9 @@ def _moved(node: exp.Expr, context: Context) -> exp.Expression | None:
     left, right = node.args["this"], node.args["expression"]
     if isinstance(left, exp.Interval) and isinstance(node, exp.Add):
         left, right = right, left
-    if not isinstance(right, exp.Interval) or context.of(left) != "moment":
+    if not isinstance(right, exp.Interval):
+        return numbers.beside_real(node, context)
+    if context.of(left) != "moment":
         return None
     unit = right.args.get("unit")
     count = times.whole(right.this if right.this.is_string is False else _plain(right.this))
@@ -201,6 +228,11 @@ def _moved(node: exp.Expr, context: Context) -> exp.Expression | None:
         return None
     count = -count if isinstance(node, exp.Sub) else count
     return moments.moved(left, unit.name.upper().removesuffix("S"), count, context)
+
+
+def _compared(node: exp.Expr, context: Context) -> exp.Expression | None:
+    numbers.beside_real(node, context)
+    return moments.compared(node, context)
 
 
 def _plain(number: exp.Expr) -> exp.Expr:
@@ -359,6 +391,7 @@ _FUNCTIONS: Mapping[str, tuple[int, Callable[[exp.Expr, Context], exp.Expression
 }
 RULES: Mapping[type[exp.Expr], Rule] = {
     exp.Cast: _cast,
+    exp.TryCast: _read,
     exp.Like: _like,
     exp.Extract: _extract,
     exp.TimestampTrunc: _trunc,
@@ -380,7 +413,7 @@ RULES: Mapping[type[exp.Expr], Rule] = {
     exp.StrToTime: _date_parse,
     exp.Anonymous: _function,
     **dict.fromkeys((*_OF_TIMES, *_OF_CLOCKS), _part),
-    **dict.fromkeys(_COMPARED, moments.compared),
+    **dict.fromkeys(_COMPARED, _compared),
     **numbers.RULES,
     **texts.RULES,
     **aggregates.RULES,
@@ -394,6 +427,12 @@ _PARTS_OF_TIMES: Mapping[str, Callable[[exp.Expr, Kind | None], exp.Expression |
 _ELAPSED = {"HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1_000}
 """In milliseconds."""
 _CONSTANTS = {"nan": "NaN", "infinity": "Infinity", "e": "2.718281828459045"}
+_SHAPES = {
+    "double": r"^[ \t]*[+-]?(?:\.?[0-9][^ \t]*|Infinity|NaN)[ \t]*\z",
+    "decimal": r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\z",
+    "date": r"^[ \t]*[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}[ \t]*\z",
+}
+"""Texts that both read as a value of the kind; Spark reads `2024` as a date, too."""
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _DIGITS_MAX = 38
 _TYPED: Mapping[object, int] = {

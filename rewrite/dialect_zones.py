@@ -13,12 +13,9 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
-from rewrite.dialect_kinds import Kinds
+from rewrite.dialect_kinds import ZONE, Kinds
 
 UTC = "UTC"
-_ITSELF = ""
-ZONE = "zone"
-"""Under this name a node may tell its moments' time zone, in `meta`."""
 _SAME = (
     *(exp.Paren, exp.Min, exp.Max, exp.Filter, exp.Window, exp.Alias, exp.Lag, exp.Lead),
     *(exp.FirstValue, exp.LastValue, exp.AnyValue, exp.ArgMax, exp.ArgMin, exp.Add, exp.Sub),
@@ -34,52 +31,56 @@ _UTC = frozenset({"utc", "z", "gmt", "ut", "zulu", "etc/utc", "etc/gmt", "etc/zu
 class Zones:
     """Tells the time zone of a statement's moments; None where it isn't known."""
 
-    def __init__(self, kinds: Kinds, session: str | None) -> None:
-        """`session` is the zone of the session, as Spark has it; None where nobody has told it."""
+    def __init__(self, kinds: Kinds, session: str | None, engine: str | None = None) -> None:
+        """`session` is the zone of the client's session; None if no client named one.
+
+        `engine` is the zone that Spark's functions go by; None if it's the session's.
+        """
         self._kinds = kinds
         self.session = None if session is None else known_zone(session) or session
+        self.engine = self.session if engine is None else known_zone(engine) or engine
         self.foreign: set[str] = set()
-        self._asked: set[int] = set()
 
     def note(self, zone: str) -> None:
         """A moment is shown in that zone, as the statement says; but UTC it's foreign."""
         self.foreign |= {zone} - {UTC}
 
     def of(self, node: exp.Expr | None) -> str | None:
-        """The zone that its moments are shown in; None where that isn't known."""
-        return self._found(node) or None
-
-    def _found(self, node: exp.Expr | None) -> str | None:
-        """The same; `_ITSELF` for an output that is made of itself."""
+        """The zone that its moments are shown in; None if that isn't known."""
         if node is None:
             return None
-        told = node.meta_get(ZONE)
-        if told is not None:
-            return str(told)
+        marked = node.meta_get(ZONE)
+        if marked is not None:
+            return str(marked)
         if isinstance(node, exp.Column):
-            return self._of_column(node)
+            return None
         if isinstance(node, exp.Var):  # a constant that is translated already
             found = _CONSTANT.fullmatch(node.name)
             return None if found is None else known_zone(found[1]) if found[1] else self.session
         if isinstance(node, exp.AtTimeZone):
-            zone = node.args.get("zone")
-            return known_zone(zone.name) if isinstance(zone, exp.Literal) else None
+            return _named(node.args.get("zone"))
         if isinstance(node, exp.UnixToTime):
             zone = node.args.get("zone")
-            return self.session if zone is None else known_zone(zone.name)
+            return self.session if zone is None else _named(zone)
+        if isinstance(node, exp.Anonymous):
+            is_shown = str(node.this).lower() == "at_timezone" and len(node.expressions) == 2
+            return _named(node.expressions[1]) if is_shown else None
+        if isinstance(node, exp.Bracket):
+            element = self._kinds.element(node.this)
+            return None if element is None else element.zone
         if isinstance(node, exp.Cast) and node.to.this is exp.DataType.Type.TIMESTAMPTZ:
             of_local = self._kinds.of(node.this) in ("date", "local")
             return self.session if of_local else None
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
             shown = node.this.expressions
-            return self._found(shown[0]) if len(shown) == 1 else None
+            return self.of(shown[0]) if len(shown) == 1 else None
         return self._of_operands(node)
 
     def _of_operands(self, node: exp.Expr) -> str | None:
         operands: list[exp.Expr | None] = []
         if isinstance(node, _SAME):
             operands = [node.this]
-        elif isinstance(node, exp.Coalesce):
+        elif isinstance(node, (exp.Coalesce, exp.Greatest, exp.Least)):
             operands = [node.this, *node.expressions]
         elif isinstance(node, exp.If):
             operands = [node.args.get("true"), node.args.get("false")]
@@ -87,28 +88,12 @@ class Zones:
             operands = [one.args.get("true") for one in node.args.get("ifs") or ()]
             operands.append(node.args.get("default"))
         given = [one for one in operands if one is not None and not isinstance(one, exp.Null)]
-        return _one({self._found(one) for one in given})
-
-    def _of_column(self, node: exp.Column) -> str | None:
-        """A table's is in UTC; an output of that name has the zone of what it's made of."""
-        if id(node) in self._asked:
-            return _ITSELF
-        known = self._kinds.is_table_column(node.name.lower())
-        found = set[str | None]({UTC} if known else ())
-        self._asked.add(id(node))
-        found |= {
-            self._found(output)
-            for output in self._kinds.visible_outputs(node)
-            if not _is_itself(output, node)
-        }
-        self._asked.remove(id(node))
-        return _one(found)
+        zones = {self.of(one) for one in given}
+        return zones.pop() if len(zones) == 1 else None
 
 
-def _one(found: set[str | None]) -> str | None:
-    """The one zone of all."""
-    found = found - {_ITSELF} or found
-    return found.pop() if len(found) == 1 else None
+def _named(node: exp.Expr | None) -> str | None:
+    return known_zone(node.name) if isinstance(node, exp.Literal) else None
 
 
 def known_zone(name: str) -> str | None:
@@ -155,8 +140,3 @@ def has_midnight_twice(zone: str, first: int = 1850) -> bool:
 
 _END_YEAR = 2040
 """From here on clocks are put back as in the years before."""
-
-
-def _is_itself(output: exp.Expr, node: exp.Column) -> bool:
-    """Whether an output is a column of its own name."""
-    return isinstance(output, exp.Column) and output.name.lower() == node.name.lower()

@@ -19,13 +19,14 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.dialects import Dialect
 from sqlglot.errors import SqlglotError
 
-from rewrite import dialect_trino
+from rewrite import dialect_alike, dialect_subtotals, dialect_trino
 from rewrite.client import Client
 from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
 from rewrite.dialect_rule import Context, Rule, UnsureMeaningError
+from rewrite.dialect_scopes import ABSENT, ALIAS, BOTH, RESOLVED, Scopes
 from rewrite.dialect_zones import Zones
-from rewrite.errors import UntranslatedError
+from rewrite.errors import UnknownColumnError, UntranslatedError
 from rewrite.parse import UnsureError, parse
 from rewrite.spark_words import words
 from rewrite.unnamed import Names, output_names
@@ -58,7 +59,7 @@ _PARTS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     **dict.fromkeys((exp.Order, exp.Tuple, exp.Distinct, exp.Grouping), ("expressions",)),
     **dict.fromkeys((exp.Subquery, exp.Alias), ("this", "alias")),
     exp.CTE: ("this", "alias", "materialized"),
-    **dict.fromkeys((exp.Cast, exp.TryCast), ("this", "to")),
+    **dict.fromkeys((exp.Cast, exp.TryCast), ("this", "to", "safe")),
     **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), ("this", "unit")),
     **dict.fromkeys((exp.Lag, exp.Lead), ("this", "offset", "default")),
     exp.Join: ("this", "on", "using", "side", "kind"),
@@ -162,9 +163,16 @@ class Translated:
 
 
 def translated_for(
-    client: Client, sql: str, dialect: str, columns: Columns, catalogs: Collection[str]
+    client: Client,
+    sql: str,
+    dialect: str,
+    columns: Columns,
+    catalogs: Collection[str],
+    engine_zone: str | None = None,
 ) -> Translated:
     """A client's query as Spark SQL, in which each table is one of `catalogs` by its full name.
+
+    `engine_zone` is the time zone of Spark's session; None if it's the client's.
 
     UntranslatedError for what is no query, can't be read, or isn't surely the same; errors of names
     as in `completed`.
@@ -180,7 +188,8 @@ def translated_for(
         timed = is_timed(tree)
         tree = told(tree, client)
         names = output_names(tree, columns)
-        made = _Translation(tree, dialect, columns, _checked(sql, dialect), client.time_zone)
+        zones = client.time_zone, engine_zone
+        made = _Translation(tree, dialect, columns, _checked(sql, dialect), zones)
         made.check_names()
         return Translated(made.text(), tables, names, timed)
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
@@ -216,22 +225,19 @@ class _Translation:
         dialect: str,
         columns: Columns,
         tokens: Sequence[Token],
-        zone: str | None = None,
+        zones: tuple[str | None, str | None] = (None, None),
     ) -> None:
         self._tree, self._dialect = tree, dialect
-        self._kinds = Kinds(
-            tree,
-            columns,
-            exact=dialect not in _INEXACT,
-            numeric=dialect in _NUMERIC,
-            local=dialect == TRINO,
-        )
         is_trino = dialect == TRINO
+        self._kinds = Kinds(
+            exact=dialect not in _INEXACT, numeric=dialect in _NUMERIC, is_trino=is_trino
+        )
         self._parts = {**_PARTS, **dialect_trino.PARTS} if is_trino else _PARTS
         self._own: Mapping[type[exp.Expr], Rule] = dialect_trino.RULES if is_trino else {}
-        self._context = Context(
-            self._kinds, Zones(self._kinds, zone), dialect_trino.decimals(tokens)
-        )
+        found = Zones(self._kinds, *zones)
+        self._context = Context(self._kinds, found, dialect_trino.decimals(tokens))
+        if any(type(node) not in _UNTYPED for node in tree.walk()):
+            Scopes(columns, self._kinds, found, is_trino=is_trino).mark(tree)
         self._rules: Mapping[type[exp.Expr], Callable[[exp.Expression], exp.Expression | None]] = {
             exp.Join: self._join,
             exp.Fetch: self._fetch,
@@ -278,7 +284,8 @@ class _Translation:
         """UntranslatedError for a name that is nobody's, and to Spark a function of its session."""
         for node in self._tree.find_all(exp.Column):
             name = node.name.lower()
-            if len(node.parts) == 1 and name in _OF_SESSIONS and self._kinds.is_nobodys(name):
+            is_absent = node.meta_get(RESOLVED) == ABSENT
+            if len(node.parts) == 1 and name in _OF_SESSIONS and is_absent:
                 raise self._refused(node, "no column has that name, and to Spark it's a function")
 
     def text(self) -> str:
@@ -287,6 +294,11 @@ class _Translation:
         written = [one.copy() for one in _outputs(self._tree)] if zoned else []
         for node in nodes:
             self._check_parts(node)
+        if self._dialect == TRINO:
+            for node in nodes:
+                self._check_alike(node)
+        if self._dialect in _TOTALLED and self._total(nodes):
+            nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
         for node in reversed(nodes):  # operands before what stands over them
             found = self._translated(node)
             if found is not None and found is not node:
@@ -296,6 +308,52 @@ class _Translation:
             if not name.this.isascii():  # Spark takes such letters only in backticks
                 name.set("quoted", True)
         return spark_text(self._tree)
+
+    def _total(self, nodes: Sequence[exp.Expression]) -> bool:
+        """Unites queries with subtotals with their total over no rows; whether there are any."""
+        found = False
+        for node in reversed([one for one in nodes if isinstance(one, exp.Select)]):
+            try:
+                united = dialect_subtotals.totalled(node)
+            except UnsureMeaningError as error:
+                raise self._refused(node, str(error), error.hint) from error
+            if united is None:
+                continue
+            found = True
+            if node is self._tree:
+                self._tree = united
+            else:
+                inside = isinstance(node.parent, exp.SetOperation)
+                node.replace(exp.Subquery(this=united) if inside else united)
+        return found
+
+    def _check_alike(self, node: exp.Expression) -> None:
+        """The operands' kinds are ones for which the node means the same in Spark."""
+        if isinstance(node, exp.Column):
+            self._check_name(node)
+        try:
+            dialect_alike.check(node, self._context)
+        except UnsureMeaningError as error:
+            raise self._refused(node, str(error), error.hint) from error
+
+    def _check_name(self, node: exp.Column) -> None:
+        """Trino takes a name for an output's in ORDER BY alone, Spark in other clauses too."""
+        found = node.meta_get(RESOLVED)
+        if found == ALIAS and node.find_ancestor(exp.Order, exp.Select) is not None:
+            clause = _clause(node)
+            if clause != "order":
+                raise UnknownColumnError(
+                    f"Column `{node.name}` can't be resolved: it is the alias of an output, which"
+                    " only ORDER BY may name.",
+                    hint="repeat the expression, or give its place: GROUP BY 1",
+                    unknown=node.name,
+                )
+        if found == BOTH and _clause(node) == "having":
+            raise self._refused(
+                node,
+                "it's a column's name and an output's alias, and Spark takes the output",
+                "qualify it by its table",
+            )
 
     def _check_shown(self, written: Sequence[exp.Expression]) -> None:
         """Moments of the answer are shown in UTC."""
@@ -367,7 +425,8 @@ class _Translation:
         kinds = {self._kinds.of(left), self._kinds.of(right)}
         numbers = kinds & _NUMBERS
         # What isn't known may be a date, which only some take for a number.
-        unsure = None in kinds and self._dialect in _OF_ALL and numbers <= {"whole"}
+        odd = {None, "other", "array", "map", "row"} & kinds
+        unsure = bool(odd) and self._dialect in _OF_ALL and numbers <= {"whole"}
         if not numbers or "date" in kinds or unsure:
             raise self._refused(
                 node, "whether both sides are numbers isn't known", "write INTERVAL '3' DAY"
@@ -470,7 +529,7 @@ class _Translation:
         kinds = {self._kinds.of(left), self._kinds.of(right)}
         if kinds == {"whole"}:
             return exp.paren(exp.IntDiv(this=left.copy(), expression=right.copy()))
-        if not kinds & {"decimal", "double"}:
+        if not kinds & {"decimal", "double", "real"}:
             raise self._refused(
                 node,
                 "whether both sides are integers isn't known",
@@ -594,7 +653,7 @@ class _Translation:
                 continue
             for column in item.find_all(exp.Column):
                 name = column.name.lower()
-                if not column.table and name in own and self._kinds.may_be_column(name):
+                if not column.table and name in own and column.meta_get(RESOLVED) == BOTH:
                     raise self._refused(item, "the name may be the output's or a column's")
 
     def _subtotals(self, node: exp.Expression) -> None:
@@ -623,6 +682,14 @@ def _outputs(tree: exp.Expr | None) -> Iterator[exp.Expression]:
         yield from _outputs(tree.expression)
     elif isinstance(tree, exp.Select):
         yield from tree.expressions
+
+
+def _clause(node: exp.Expr) -> str:
+    """The part of the nearest SELECT in which the node is, such as `having`."""
+    below = node
+    while below.parent is not None and not isinstance(below.parent, exp.Query):
+        below = below.parent
+    return str(below.arg_key or "")
 
 
 def _typed(word: str, literal: exp.Expression) -> exp.Expression:
@@ -659,7 +726,16 @@ _TIMES = {
     exp.DataType.Type.TIMESTAMPNTZ: "TIMESTAMP_NTZ",
     exp.DataType.Type.TIMESTAMPTZ: "TIMESTAMP",
 }
-_NUMBERS = frozenset({"whole", "decimal", "double"})
+_NUMBERS = frozenset({"whole", "decimal", "double", "real"})
+_TOTALLED = frozenset({"trino", "postgres", "duckdb"})
+"""To these the empty one of several grouping sets is a row if there are no rows."""
+_UNTYPED = frozenset(
+    {
+        *(exp.Select, exp.From, exp.Table, exp.TableAlias, exp.Identifier, exp.Column, exp.Star),
+        *(exp.Literal, exp.Limit, exp.Offset, exp.Fetch, exp.Order, exp.Ordered),
+    }
+)
+"""Nodes that no kind matters to: a statement of these alone is translated without its columns."""
 _ZONED = (exp.AtTimeZone, exp.UnixToTime, exp.Anonymous)
 """What may show a moment in another zone."""
 _SHOWN = 80

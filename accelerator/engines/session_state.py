@@ -9,7 +9,7 @@ for.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from accelerator.engines.java_errors import Java, JvmError, java_errors
@@ -173,6 +173,15 @@ class SessionState:
     def namespace(self) -> tuple[str, ...]:
         """The current namespace."""
         return tuple(str(part) for part in self._catalogs.currentNamespace())
+
+    def columns(self, table: str) -> Mapping[str, str] | None:
+        """The columns of a table or view with their types; None if there is none of that name."""
+        try:
+            with java_errors():
+                fields = self._session.table(table).schema().fields()
+                return {one.name(): str(one.dataType().catalogString()) for one in fields}
+        except (JvmError, self._raised):
+            return None
 
     def views(self) -> Sequence[str]:
         """The temporary views, in lower case; they hide tables of one-part names."""

@@ -6,7 +6,7 @@ Iceberg's word, so that whoever looks at it finds a type it doesn't know and dec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
@@ -23,6 +23,7 @@ from pyiceberg.types import (
 )
 
 from accelerator.errors import UnknownTableError
+from rewrite.dialect_kinds import meaning_of_type
 from rewrite.facts import At, ColumnFacts, TableFacts
 
 # Iceberg's word → Spark's, where they differ.
@@ -80,6 +81,17 @@ def _inner(field: NestedField) -> str:
     needed = "!" if field.required else ""
     given = "" if field.initial_default is None else f" = {field.initial_default!r}"
     return f"{field.field_id}{needed} {_tree(field.field_type)}{given}"
+
+
+def columns_of_states(name: str, metadata: TableMetadata) -> Mapping[str, str]:
+    """The columns of all of a table's schemas with Spark's types; no type if their kinds differ."""
+    found: dict[str, str] = {}
+    for schema in metadata.schemas:
+        for column in table_facts(name, metadata, (None, schema)).columns:
+            known = found.get(column.name, column.type)
+            alike = meaning_of_type(known).kind == meaning_of_type(column.type).kind
+            found[column.name] = column.type if alike and known else ""
+    return found
 
 
 def table_facts(name: str, metadata: TableMetadata, state: tuple[int | None, Schema]) -> TableFacts:

@@ -176,21 +176,23 @@ def test_a_name_of_two_kinds_is_of_none() -> None:
             "SELECT ((DAYOFWEEK(d) + 5) % 7 + 1) AS d FROM (SELECT * FROM t) AS v"
             " WHERE WEEKOFYEAR(v.d) = 1",
         ),
-        # an output of another SELECT may be meant
+        # another SELECT has an output of that name
         (
-            "SELECT date_trunc('year', d) FROM (SELECT s AS d FROM t) AS v, (SELECT d FROM t) AS w",
-            "SELECT DATE_TRUNC('YEAR', d) FROM (SELECT s AS d FROM t) AS v, (SELECT d FROM t) AS w",
+            "SELECT date_trunc('year', w.d) FROM (SELECT s AS d FROM t) AS v, (SELECT d FROM t)"
+            " AS w",
+            "SELECT TRUNC(w.d, 'YEAR') FROM (SELECT s AS d FROM t) AS v, (SELECT d FROM t) AS w",
         ),
-        # ORDER BY may mean the output
+        # ORDER BY means the output
         (
-            "SELECT s AS d FROM t ORDER BY date_trunc('month', d)",
-            "SELECT s AS d FROM t ORDER BY DATE_TRUNC('MONTH', d) NULLS LAST",
+            "SELECT z AS d FROM t ORDER BY date_trunc('second', d)",
+            "SELECT z AS d FROM t ORDER BY"
+            " (d - MAKE_DT_INTERVAL(0, 0, 0, EXTRACT(SECOND FROM d) % 1)) NULLS LAST",
         ),
         (
-            "WITH v AS (SELECT d AS k FROM t), w AS (SELECT s AS k FROM v)"
+            "WITH v AS (SELECT d AS k FROM t), w AS (SELECT k, s AS j FROM v, t)"
             " SELECT date_trunc('month', k) FROM w",
-            "WITH v AS (SELECT d AS k FROM t), w AS (SELECT s AS k FROM v)"
-            " SELECT DATE_TRUNC('MONTH', k) FROM w",
+            "WITH v AS (SELECT d AS k FROM t), w AS (SELECT k, s AS j FROM v, t)"
+            " SELECT TRUNC(k, 'MONTH') FROM w",
         ),
     ],
 )
