@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from rewrite.dialect_kinds import Kind
 from rewrite.dialect_rule import Context, UnsureMeaningError
+from rewrite.dialect_scopes import UNLIKE
 
 Group = frozenset[Kind | None]
 """Kinds that operands of one call may have together."""
@@ -57,7 +58,6 @@ ALIKE: Mapping[type[exp.Expr], Alike] = {
     **dict.fromkeys((exp.And, exp.Or), Alike(TRUTH, _BOTH)),
     **dict.fromkeys((exp.Not, exp.CountIf, exp.LogicalAnd, exp.LogicalOr), Alike(TRUTH)),
     **dict.fromkeys((exp.Where, exp.Having), Alike(TRUTH)),
-    exp.Join: Alike(TRUTH, ("on",)),
     **dict.fromkeys((exp.Mul, exp.Div, exp.Mod), Alike(COMPUTED, _BOTH)),
     **dict.fromkeys((exp.Neg, exp.Abs, exp.Ceil, exp.Floor, exp.Sum, exp.Avg), Alike(_EACH_NUMBER)),
     **dict.fromkeys((exp.Stddev, exp.StddevPop, exp.StddevSamp), Alike(_EACH_NUMBER)),
@@ -124,7 +124,7 @@ _FREE = (
     *(exp.FirstValue, exp.LastValue, exp.Case, exp.If, exp.Is, exp.Count, exp.Interval),
     *(exp.Cast, exp.TryCast, exp.Add, exp.Sub, exp.Extract),
     *(exp.ArrayAgg, exp.ArgMax, exp.ArgMin, exp.ArraySize, exp.ArrayToString, exp.GroupConcat),
-    *(exp.Array, exp.Bracket, exp.Anonymous, exp.Lag, exp.Lead, exp.Filter),
+    *(exp.Array, exp.Bracket, exp.Anonymous, exp.Lag, exp.Lead, exp.Filter, exp.Join),
 )
 """Structure, and nodes that a check of their own, or their rule, judges."""
 
@@ -275,23 +275,18 @@ def _check_cast(node: exp.Expr, context: Context) -> None:
         raise UnsureMeaningError(_why({kind}) if kind is None else why)
 
 
-def _check_set(node: exp.Expr, context: Context) -> None:
+def _check_set(node: exp.Expr, _: Context) -> None:
     """The columns of both branches by their places."""
-    branches = [_columns(node.args[part]) for part in ("this", "expression")]
-    left, right = branches
-    if left is None or right is None or len(left) != len(right):
-        return
-    for one, other in zip(left, right, strict=True):
-        _check_values([one, other], context)
+    if node.meta_get(UNLIKE):
+        raise UnsureMeaningError("columns of both sides aren't known to be of types alike", _HINT)
 
 
-def _columns(node: exp.Expr) -> list[exp.Expr] | None:
-    """The outputs of a branch; None if they aren't written there."""
-    while isinstance(node, (exp.Subquery, exp.SetOperation)):
-        node = node.this
-    if not isinstance(node, exp.Select) or node.is_star:
-        return None
-    return [one.this if isinstance(one, exp.Alias) else one for one in node.expressions]
+def _check_join(node: exp.Expr, context: Context) -> None:
+    condition = node.args.get("on")
+    if condition is not None:
+        _check_group([condition], TRUTH, context)
+    if node.meta_get(UNLIKE):
+        raise UnsureMeaningError("columns of USING aren't known to be of types alike", _HINT)
 
 
 def _check_rows(node: exp.Expr, context: Context) -> None:
@@ -321,6 +316,7 @@ _CHECKS: Mapping[type[exp.Expr], Callable[[exp.Expr, Context], None]] = {
     **dict.fromkeys((exp.Add, exp.Sub), _check_sum),
     exp.Interval: _check_interval,
     exp.Filter: _check_filter,
+    exp.Join: _check_join,
     **dict.fromkeys((exp.Lag, exp.Lead), _check_lag),
     exp.Extract: _check_extract,
     **dict.fromkeys((exp.Cast, exp.TryCast), _check_cast),

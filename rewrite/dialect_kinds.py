@@ -331,15 +331,15 @@ class Kinds:
     def _computed(self, node: exp.Binary) -> Kind | None:
         """The kind of a sum, difference, product or remainder."""
         if isinstance(node.expression, exp.Interval):
-            return self._moved(node, node.this, node.expression)
+            return self._moved(node.this, node.expression)
         if isinstance(node.this, exp.Interval) and isinstance(node, exp.Add):
-            return self._moved(node, node.expression, node.this)
+            return self._moved(node.expression, node.this)
         sides = {self.of(one) for one in (node.this, node.expression)} - {"nothing"}
         if None in sides and not self._is_trino:  # it matters beside an integer alone
             sides -= {None} if sides & {"double", "decimal"} else set()
         return self.common(sides)
 
-    def _moved(self, node: exp.Binary, time: exp.Expr, interval: exp.Expr) -> Kind | None:
+    def _moved(self, time: exp.Expr, interval: exp.Expr) -> Kind | None:
         """A date, or a local time, before or behind an interval: hours make a time of a date."""
         kind = self.of(time)
         unit = interval.args.get("unit")

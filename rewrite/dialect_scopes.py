@@ -22,6 +22,8 @@ ALIAS = "alias"
 """Only an output of the same SELECT has the name."""
 ABSENT = "absent"
 """Nothing visible has the name."""
+UNLIKE = "unlike"
+"""The key in the `meta` of a set operation, or a join, whose columns have unlike kinds."""
 BOTH = "both"
 """An output of the same SELECT has the name, and a column of FROM has it, or may have it."""
 
@@ -95,9 +97,10 @@ class Scopes:
     def _set(self, node: exp.SetOperation, visible: _Visible, outer: _Scope | None) -> Outputs:
         left, right = (self._query(node.args[part], visible, outer) for part in _SIDES)
         if left is None or right is None or len(left) != len(right):
+            node.meta[UNLIKE] = True
             return None
         united = [
-            (name, self._united([one, other]))
+            (name, self._united_at(node, [one, other]))
             for (name, one), (_, other) in zip(left, right, strict=True)
         ]
         return tuple(united)
@@ -120,7 +123,9 @@ class Scopes:
         for source in [*([] if from_ is None else [from_.this]), *(one.this for one in joins)]:
             scope.sources.append(self._source(source, scope))
         for join in joins:
-            scope.using += [one.name.lower() for one in join.args.get("using") or ()]
+            for one in join.args.get("using") or ():
+                scope.using.append(one.name.lower())
+                self._united_at(join, list(_named(scope.sources, scope.using[-1])) or [_UNKNOWN])
             self._expression(join.args.get("on"), scope)
         found: list[tuple[str, Meaning]] | None = []
         for output in node.expressions:
@@ -227,6 +232,13 @@ class Scopes:
         kind = self._kinds.common(one.kind for one in given)
         return Meaning(kind if kind not in _SHAPED else None)
 
+    def _united_at(self, node: exp.Expr, meanings: Sequence[Meaning]) -> Meaning:
+        """The same for the columns of several queries, which `node` brings together."""
+        found = self._united(meanings)
+        if found.kind is None:
+            node.meta[UNLIKE] = True
+        return found
+
     def _column(self, node: exp.Column, scope: _Scope, *, ordered: bool) -> None:
         if isinstance(node.this, exp.Star):
             return
@@ -302,6 +314,6 @@ def _is_column(output: exp.Expr, name: str) -> bool:
 
 _SIDES = ("this", "expression")
 _CLAUSES = ("where", "group", "having", "qualify", "windows", "distinct")
-_SHAPED = frozenset({"array", "map", "row", "other", "moment"})
+_SHAPED = frozenset({"array", "map", "row", "other"})
 """Kinds that alone don't say what the values are."""
 _NO_VALUES = (exp.Identifier, exp.DataType, exp.DataTypeParam, exp.Ordered, exp.Order, exp.Group)

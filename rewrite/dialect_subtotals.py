@@ -46,7 +46,7 @@ def _has_empty_set(group: exp.Group) -> bool:
     """Whether one of the grouping sets is empty and others aren't."""
     if group.expressions and any(not _is_empty(one) for one in group.expressions if _is_plain(one)):
         return False
-    several = [one for one in _sets(group)]
+    several = _sets(group)
     return bool(several) and all(_may_be_empty(one) for one in several)
 
 

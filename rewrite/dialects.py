@@ -290,8 +290,6 @@ class _Translation:
 
     def text(self) -> str:
         nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
-        zoned = self._dialect == TRINO and any(isinstance(one, _ZONED) for one in nodes)
-        written = [one.copy() for one in _outputs(self._tree)] if zoned else []
         for node in nodes:
             self._check_parts(node)
         if self._dialect == TRINO:
@@ -299,6 +297,8 @@ class _Translation:
                 self._check_alike(node)
         if self._dialect in _TOTALLED and self._total(nodes):
             nodes = [cast(exp.Expression, node) for node in self._tree.walk()]
+        zoned = self._dialect == TRINO and any(isinstance(one, _ZONED) for one in nodes)
+        written = [one.copy() for one in _outputs(self._tree)] if zoned else []
         for node in reversed(nodes):  # operands before what stands over them
             found = self._translated(node)
             if found is not None and found is not node:

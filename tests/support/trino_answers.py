@@ -129,36 +129,37 @@ def _moments(text: str) -> set[datetime]:
     return {local.replace(tzinfo=ZoneInfo(zone), fold=n).astimezone(UTC) for n in (0, 1)}
 
 
-def record(url: str) -> None:
-    """Ask Trino anew."""
+def ask(url: str, sql: str, zone: str) -> dict[str, Any]:
+    """The types and rows that a Trino answers in a session of that zone, or its error's name."""
     import trino
 
     at = urlsplit(url)
+    connection = trino.dbapi.connect(
+        host=at.hostname,
+        port=at.port,
+        user="recorder",
+        catalog="memory",
+        schema="default",
+        timezone=zone,
+        legacy_primitive_types=True,
+    )
+    cursor = connection.cursor()
+    try:
+        cursor.execute(sql)
+        rows = cursor.fetchall()
+    except trino.exceptions.TrinoUserError as error:
+        return {"error": error.error_name}
+    types = [one.type_code for one in cursor.description or ()]
+    return {"types": types, "rows": [[_plain(value) for value in row] for row in rows]}
 
-    def asked(sql: str, zone: str) -> dict[str, Any]:
-        connection = trino.dbapi.connect(
-            host=at.hostname,
-            port=at.port,
-            user="recorder",
-            catalog="memory",
-            schema="default",
-            timezone=zone,
-            legacy_primitive_types=True,
-        )
-        cursor = connection.cursor()
-        try:
-            cursor.execute(sql)
-            rows = cursor.fetchall()
-        except trino.exceptions.TrinoUserError as error:
-            return {"error": error.error_name}
-        types = [one.type_code for one in cursor.description or ()]
-        return {"types": types, "rows": [[_plain(value) for value in row] for row in rows]}
 
+def record(url: str) -> None:
+    """Ask Trino anew."""
     for table in CASES["tables"]:
-        asked(f"DROP TABLE IF EXISTS {table}", "UTC")
-        made = asked(f"CREATE TABLE {table} AS {view(table, 0)}", "UTC")
+        ask(url, f"DROP TABLE IF EXISTS {table}", "UTC")
+        made = ask(url, f"CREATE TABLE {table} AS {view(table, 0)}", "UTC")
         assert "error" not in made, (table, made)
-    found = {case.key: {"spark": case.spark(), **asked(case.sql, case.zone)} for case in cases()}
+    found = {case.key: {"spark": case.spark(), **ask(url, case.sql, case.zone)} for case in cases()}
     lines = [
         f"{json.dumps(key)}: {json.dumps(one, ensure_ascii=True)}" for key, one in found.items()
     ]
