@@ -37,7 +37,8 @@ TRUTH = _groups("boolean")
 TIMES = _groups("date", "local", "moment")
 CLOCKS = _groups("local", "moment")
 _WHOLE = _groups("whole")
-_DATED = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY"})
+_DATED = frozenset({"YEAR", "MONTH", "DAY"})
+_INTERVALS = _DATED | {"HOUR", "MINUTE", "SECOND"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,6 @@ ALIKE: Mapping[type[exp.Expr], Alike] = {
     **dict.fromkeys((exp.CovarSamp, exp.CovarPop), Alike(_groups("double"), _BOTH)),
     **dict.fromkeys((exp.Greatest, exp.Least), Alike(VALUES, ("this", "expressions"))),
     exp.Coalesce: Alike(VALUES, ("this", "expressions")),
-    exp.Ntile: Alike(_groups("whole")),
     **dict.fromkeys((exp.Lower, exp.Upper, exp.Substring), Alike(TEXT)),
     exp.Length: Alike(_groups("string", "bytes")),
     **dict.fromkeys((exp.Like, exp.RegexpLike, exp.StartsWith), Alike(TEXT, _BOTH)),
@@ -124,7 +124,7 @@ _FREE = (
     *(exp.FirstValue, exp.LastValue, exp.Case, exp.If, exp.Is, exp.Count, exp.Interval),
     *(exp.Cast, exp.TryCast, exp.Add, exp.Sub, exp.Extract),
     *(exp.ArrayAgg, exp.ArgMax, exp.ArgMin, exp.ArraySize, exp.ArrayToString, exp.GroupConcat),
-    *(exp.Array, exp.Bracket, exp.Anonymous, exp.Lag, exp.Lead, exp.Filter, exp.Join),
+    *(exp.Array, exp.Bracket, exp.Anonymous, exp.Lag, exp.Lead, exp.Filter, exp.Join, exp.Ntile),
 )
 """Structure, and nodes that a check of their own, or their rule, judges."""
 
@@ -243,8 +243,17 @@ def _check_sum(node: exp.Expr, context: Context) -> None:
 
 
 def _check_interval(node: exp.Expr, _: Context) -> None:
+    unit = node.args.get("unit")
+    if unit is not None and unit.name.upper().removesuffix("S") not in _INTERVALS:
+        raise UnsureMeaningError("Trino has no intervals of that unit", "write it in days")
     if not isinstance(node.parent, (exp.Add, exp.Sub)):
         raise UnsureMeaningError("intervals are known beside + and - alone")
+
+
+def _check_ntile(node: exp.Expr, _: Context) -> None:
+    number = node.args.get("this")
+    if not (isinstance(number, exp.Literal) and number.name.strip("0").isdigit()):
+        raise UnsureMeaningError("only a constant number of buckets is")
 
 
 def _check_filter(node: exp.Expr, context: Context) -> None:
@@ -262,7 +271,8 @@ def _check_lag(node: exp.Expr, context: Context) -> None:
 
 
 def _check_extract(node: exp.Expr, context: Context) -> None:
-    _check_group([node.args["expression"]], TIMES, context)
+    dated = node.name.upper() not in ("HOUR", "MINUTE", "SECOND")
+    _check_group([node.args["expression"]], TIMES if dated else CLOCKS, context)
 
 
 def _check_cast(node: exp.Expr, context: Context) -> None:
@@ -317,6 +327,7 @@ _CHECKS: Mapping[type[exp.Expr], Callable[[exp.Expr, Context], None]] = {
     exp.Interval: _check_interval,
     exp.Filter: _check_filter,
     exp.Join: _check_join,
+    exp.Ntile: _check_ntile,
     **dict.fromkeys((exp.Lag, exp.Lead), _check_lag),
     exp.Extract: _check_extract,
     **dict.fromkeys((exp.Cast, exp.TryCast), _check_cast),

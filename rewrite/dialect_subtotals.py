@@ -142,7 +142,7 @@ def _placed(select: exp.Select) -> exp.Order | None:
         if isinstance(key, exp.Literal):
             continue
         name = key.name.lower() if isinstance(key, exp.Column) and not key.table else ""
-        at = names.index(name) if name in names else -1
+        at = names.index(name) if name and name in names else -1
         if at < 0 and key.sql("spark") in texts:
             at = texts.index(key.sql("spark"))
         if at < 0:

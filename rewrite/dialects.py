@@ -348,7 +348,8 @@ class _Translation:
                     hint="repeat the expression, or give its place: GROUP BY 1",
                     unknown=node.name,
                 )
-        if found == BOTH and _clause(node) == "having":
+        inside = node.find_ancestor(exp.AggFunc, exp.Query)
+        if found == BOTH and _clause(node) == "having" and not isinstance(inside, exp.AggFunc):
             raise self._refused(
                 node,
                 "it's a column's name and an output's alias, and Spark takes the output",
