@@ -339,15 +339,13 @@ class _Translation:
     def _check_name(self, node: exp.Column) -> None:
         """Trino takes a name for an output's in ORDER BY alone, Spark in other clauses too."""
         found = node.meta_get(RESOLVED)
-        if found == ALIAS and node.find_ancestor(exp.Order, exp.Select) is not None:
-            clause = _clause(node)
-            if clause != "order":
-                raise UnknownColumnError(
-                    f"Column `{node.name}` can't be resolved: it is the alias of an output, which"
-                    " only ORDER BY may name.",
-                    hint="repeat the expression, or give its place: GROUP BY 1",
-                    unknown=node.name,
-                )
+        if found == ALIAS and _clause(node) != "order":
+            raise UnknownColumnError(
+                f"Column `{node.name}` can't be resolved: it is the alias of an output, which"
+                " only ORDER BY may name.",
+                hint="repeat the expression, or give its place: GROUP BY 1",
+                unknown=node.name,
+            )
         inside = node.find_ancestor(exp.AggFunc, exp.Query)
         if found == BOTH and _clause(node) == "having" and not isinstance(inside, exp.AggFunc):
             raise self._refused(

@@ -48,7 +48,7 @@ def _client(sql: str, zone: str = "Europe/Berlin", engine: str | None = None) ->
         "SELECT hour(r.i) FROM t AS r (a, b, e, f, g, h, j, y, i, n, o, p)",
         "SELECT hour(k) FROM (SELECT *, m AS k FROM t)",
         "SELECT hour(q.m) FROM (SELECT * FROM t JOIN u USING (id)) AS q",
-        "SELECT hour(k) FROM (SELECT t.*, 1 AS n FROM t) AS q (i, b, e, f, g, h, j, y, k, o, p, w, n)",
+        "SELECT hour(k) FROM (SELECT t.*, 1 FROM t) AS q (i, b, e, f, g, h, j, y, k, o, p, w, n)",
         "SELECT hour(k) FROM (SELECT m AS k FROM t UNION ALL SELECT max(m) FROM t) AS q",
         "SELECT hour(k) FROM (SELECT m FROM t EXCEPT SELECT m FROM t WHERE a > 1) AS q (k)",
         "SELECT hour(element_at(array_agg(m), 1)) FROM t",

@@ -1,4 +1,4 @@
-"""The Trino door's allow-list answers as a real Trino did: each function by each kind of operand."""
+"""Spark answers the walk over the Trino door's allow-list as a real Trino did."""
 
 from __future__ import annotations
 
