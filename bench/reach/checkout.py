@@ -14,17 +14,17 @@ ROOT = Path(__file__).parents[2]
 
 
 class CheckoutError(RuntimeError):
-    """The commit's files can't be had; the message says why."""
+    """Git failed; the message has git's reason."""
 
 
 def commit_id(revision: str, root: Path = ROOT) -> str:
-    """The full id of a commit; CheckoutError if the repository has no such commit."""
+    """Returns the full id of a commit; CheckoutError if the repository has no such commit."""
     return _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
 
 
 @contextmanager
 def files_of(commit: str, root: Path = ROOT) -> Iterator[Path]:
-    """A temporary folder with the commit's files; it is removed at the end, whatever happens."""
+    """Extracts the commit's files into a temporary folder, and removes the folder at the end."""
     archive = _git(root, "archive", "--format=tar", commit)
     with tempfile.TemporaryDirectory(prefix="reach-", ignore_cleanup_errors=True) as folder:
         with tarfile.open(fileobj=BytesIO(archive)) as files:

@@ -1,8 +1,8 @@
 """Compares two recordings, statement by statement.
 
-A statement is lost if somebody answered it before and nobody answers it now. `rows` count as an
-answer of the process, so rows that Spark has to finish now are lost as well if the process finished
-them before. A cube, an index or a manifest whose answer Spark finishes still answers.
+A statement is lost if the earlier code answered it and today's code leaves it to plain Spark,
+refuses it or fails. Rows that the process answered and Spark has to finish now are lost as well.
+A cube, an index or a manifest whose answer Spark finishes still answers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Key = tuple[str, str, str, str, int]
 
 
 class AllowanceError(ValueError):
-    """The file of allowed losses can't be used; the message says why."""
+    """The file of allowed losses is unreadable or incomplete; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Allowance:
     states: tuple[str, ...] = ()
 
     def covers(self, lost: Mapping[str, Any]) -> bool:
-        """Whether it explains that loss."""
+        """Decides whether the entry explains that loss."""
         same = self.suite == lost["suite"] and _words(self.statement) == _words(lost["statement"])
         return same and (not self.states or lost["state"] in self.states)
 
 
 def read_allowances(path: Path) -> list[Allowance]:
-    """The file's entries; AllowanceError if one is incomplete."""
+    """Reads the file's entries; AllowanceError if an entry is incomplete."""
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("statement", [])
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -56,7 +56,7 @@ def read_allowances(path: Path) -> list[Allowance]:
 
 @dataclass(slots=True)
 class Comparison:
-    """What differs between two recordings, and the counts of each source of statements."""
+    """The differences between two recordings, and the counts of each source of statements."""
 
     lost: list[dict[str, Any]] = field(default_factory=list)
     gained: list[dict[str, Any]] = field(default_factory=list)
@@ -127,12 +127,12 @@ def compare(before: Recording, now: Recording, allowed: Iterable[Allowance] = ()
 
 
 def answered(one: Mapping[str, Any]) -> bool:
-    """Whether anybody but plain Spark answers it."""
+    """Decides whether a cube, an index, metadata or the process answers the statement."""
     return one["by"] in _ANSWERS
 
 
-def shown(one: Mapping[str, Any]) -> str:
-    """An outcome in words: `rows cubes_none`, `cube by spark`, `plain may_raise`."""
+def words_of(one: Mapping[str, Any]) -> str:
+    """Writes an outcome in words: `rows cubes_none`, `cube by spark`, `plain may_raise`."""
     return " ".join(filter(None, (one["by"], one["code"], "by spark" if one["spark"] else "")))
 
 
@@ -156,11 +156,11 @@ def _sort(
 
 def _difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     place = {name: one[name] for name in ("source", "suite", "state", "statement")}
-    return place | {"before": shown(one), "after": shown(other), "reason": other["code"]}
+    return place | {"before": words_of(one), "after": words_of(other), "reason": other["code"]}
 
 
 def _keyed(recording: Iterable[Mapping[str, Any]]) -> dict[Key, Mapping[str, Any]]:
-    """By source, suite, state and text; a text that appears twice has a number."""
+    """Indexes outcomes by source, suite, state and text; a text that appears twice has a number."""
     found: dict[Key, Mapping[str, Any]] = {}
     times: Counter[tuple[str, str, str, str]] = Counter()
     for one in recording:

@@ -27,10 +27,10 @@ _NOW = dt.datetime(2026, 11, 27, 12, tzinfo=dt.UTC)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Who answers one statement: `by` a cube, index, manifest, metadata, rows, or nobody.
+    """The source of one statement's answer: cube, index, manifest, metadata or rows, in `by`.
 
-    Nobody answers a statement that is plain, refused, or fails: then `code` is the reason. With
-    `spark`, Spark finishes the answer. `own` marks a statement that the base tree doesn't have.
+    A statement without an answer of ours is `plain`, `refused` or `error`, and `code` is the
+    reason. `spark`: Spark finishes the answer. `own`: the base tree lacks the statement's suite.
     """
 
     source: str
@@ -44,8 +44,8 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The recorder's arguments: this code's tree, the base tree, and folders of data."""
+class Places:
+    """Where the recorder reads and writes, and which sources are wanted."""
 
     tree: Path
     base: Path
@@ -54,11 +54,11 @@ class Given:
     only: tuple[str, ...]
 
     def wants(self, source: str) -> bool:
-        """Whether any of the source is asked for."""
+        """Decides whether a part of the source is wanted."""
         return not self.only or any(one.split("/")[0] == source for one in self.only)
 
     def wants_suite(self, source: str, suite: str) -> bool:
-        """Whether that suite of the source is asked for."""
+        """Decides whether that suite of the source is wanted."""
         return not self.only or source in self.only or f"{source}/{suite}" in self.only
 
 
@@ -69,7 +69,7 @@ class Progress:
         self.done, self.total = 0, total
 
     def report(self, source: str) -> None:
-        """One more statement has been asked."""
+        """Counts one more statement."""
         self.done += 1
         if self.done % 10 == 0 or self.done >= self.total:
             told = {"done": self.done, "total": max(self.total, self.done), "source": source}
@@ -77,7 +77,7 @@ class Progress:
 
 
 def outcome_of(session: Any, sql: str) -> dict[str, Any]:
-    """Who answers a statement of Spark's dialect, as fields of `Outcome`."""
+    """Plans a statement, and runs it if its plan runs in process; fields of `Outcome`."""
     try:
         plan = session.plan(sql)[0]
         found = of_plan(plan)
@@ -91,7 +91,7 @@ def outcome_of(session: Any, sql: str) -> dict[str, Any]:
 
 
 def of_plan(plan: Any) -> dict[str, Any]:
-    """Who answers by that plan."""
+    """Returns the source of an answer by that plan."""
     declined = plan.refused()
     if declined is not None:
         return {"by": "plain", "code": declined.code}
@@ -99,7 +99,7 @@ def of_plan(plan: Any) -> dict[str, Any]:
 
 
 def of_metrics(metrics: Any, engine: str) -> dict[str, Any]:
-    """Who answered, by the figures of an answer or of its plan."""
+    """Returns the source by the figures of an answer or of its plan."""
     if not metrics.rewritten:
         return {"by": "plain", "code": _code(metrics.fallback or "none")}
     spark = engine == "spark"
@@ -113,7 +113,7 @@ def of_metrics(metrics: Any, engine: str) -> dict[str, Any]:
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """A statement that raised: refused by us with a code, else an error of Spark's or a fault."""
+    """Describes an error: `refused` with a code of ours, else `error` with Spark's condition."""
     code = getattr(error, "code", None)
     if isinstance(code, str):
         return {"by": "refused", "code": code}
@@ -128,28 +128,28 @@ def _code(line: str) -> str:
 # --- tests/statements
 
 
-def suite_files(given: Given) -> Iterator[tuple[Path, bool]]:
-    """The base tree's suites, and those of this tree that differ from them, as `own`."""
-    if not given.wants("statements"):
+def suite_files(places: Places) -> Iterator[tuple[Path, bool]]:
+    """Lists the base tree's suites, then this tree's suites that differ from them, as `own`."""
+    if not places.wants("statements"):
         return
-    base = given.base / "tests" / "statements"
+    base = places.base / "tests" / "statements"
     for path in sorted(base.glob("*.slt")):
-        if given.wants_suite("statements", path.stem):
+        if places.wants_suite("statements", path.stem):
             yield path, False
-    if given.tree == given.base:
+    if places.tree == places.base:
         return
-    for path in sorted((given.tree / "tests" / "statements").glob("*.slt")):
-        if given.wants_suite("statements", path.stem) and not _unchanged(path, given):
+    for path in sorted((places.tree / "tests" / "statements").glob("*.slt")):
+        if places.wants_suite("statements", path.stem) and not _unchanged(path, places):
             yield path, True
 
 
-def _unchanged(path: Path, given: Given) -> bool:
-    """Whether the base tree has the same suite over the same world."""
+def _unchanged(path: Path, places: Places) -> bool:
+    """Decides whether the base tree has the same suite over the same world."""
     from tests.support.statements import read
 
     world = f"tests/worlds/{read(path).world}.sql"
-    pairs = [(path, given.base / path.relative_to(given.tree))]
-    pairs.append((given.tree / world, given.base / world))
+    pairs = [(path, places.base / path.relative_to(places.tree))]
+    pairs.append((places.tree / world, places.base / world))
     return all(b.exists() and a.read_bytes() == b.read_bytes() for a, b in pairs)
 
 
@@ -161,7 +161,7 @@ def _blocks(suite: Any, states: Iterable[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _suite_outcomes(path: Path, own: bool) -> Iterator[Outcome]:
-    """Each statement of a suite at each state. A suite whose world fails has errors alone."""
+    """Asks each statement of a suite at each state; all are errors if the world fails."""
     from tests.support import statements, worlds
 
     worlds.FOLDER = path.parents[1] / "worlds"
@@ -196,14 +196,14 @@ def _suite_count(path: Path) -> int:
 # --- SSB and the statements of the gateway's tools
 
 
-def _ssb_outcomes(given: Given) -> Iterator[Outcome]:
-    """SSB's queries and the tools' statements, of the bare tables and then beside four cubes."""
+def _ssb_outcomes(places: Places) -> Iterator[Outcome]:
+    """Asks SSB's queries and the tools' statements over bare tables, then beside four cubes."""
     import accelerator
     from bench.ssb.cubes import CUBES, constraints
     from bench.ssb.queries import QUERIES
     from tests.gateway.clients.ssb_lake import filled
 
-    root = filled(given.work / "ssb", _SSB_SCALE)
+    root = filled(places.work / "ssb", _SSB_SCALE)
     with accelerator.open(root, session_time_zone="UTC", spark_conf=_CONF) as session:
         for state in ("raw", "cubes"):
             if state == "cubes":
@@ -211,19 +211,19 @@ def _ssb_outcomes(given: Given) -> Iterator[Outcome]:
                     session.query(sql)
                 for cube in CUBES:
                     session.query(cube.create())
-            for query in QUERIES if given.wants("ssb") else ():
+            for query in QUERIES if places.wants("ssb") else ():
                 found = outcome_of(session, query.sql())
                 yield Outcome("ssb", "ssb", query.sql(), state, **found)
-            if given.wants("gateway"):
-                yield from _tool_outcomes(given, session, state, [q.sql() for q in QUERIES])
+            if places.wants("gateway"):
+                yield from _tool_outcomes(places, session, state, [q.sql() for q in QUERIES])
 
 
-def _tool_outcomes(given: Given, session: Any, state: str, more: list[str]) -> Iterator[Outcome]:
-    """Statements of the tools and `more`, in Trino's dialect, as a gateway would ask them."""
+def _tool_outcomes(places: Places, session: Any, state: str, more: list[str]) -> Iterator[Outcome]:
+    """Asks the tools' statements and `more`, in Trino's dialect, as a gateway does."""
     ask = trino_asker(session)
     asked = {("ssb", sql): False for sql in more}
-    asked |= dict.fromkeys(_tools(given.base), False)
-    for key in _tools(given.tree):
+    asked |= dict.fromkeys(_tools(places.base), False)
+    for key in _tools(places.tree):
         asked.setdefault(key, True)
     for (tool, sql), own in asked.items():
         yield Outcome("gateway", tool, sql, state, own=own, **ask(sql))
@@ -235,9 +235,9 @@ def _tools(tree: Path) -> list[tuple[str, str]]:
 
 
 def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
-    """Asks one statement of Trino's dialect: by metadata, or by the plan of its translation."""
+    """Returns a function that asks one statement of Trino's, by metadata or by a plan."""
     from accelerator.gateway.access.access import Access
-    from accelerator.gateway.metadata import Given as Facts
+    from accelerator.gateway.metadata import Given as GatewayFacts
     from accelerator.gateway.metadata import Metadata
     from accelerator.gateway.trino import kinds
     from accelerator.gateway.trino.requests import request
@@ -260,7 +260,7 @@ def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
                 asked = kinds.Run(asked.sql)
             if isinstance(asked, kinds.OfSession):
                 return {"by": "metadata"}
-            if metadata.answer(asked, asks, sees, Facts(), lambda _full: None) is not None:
+            if metadata.answer(asked, asks, sees, GatewayFacts(), lambda _full: None) is not None:
                 return {"by": "metadata"}
             if not isinstance(asked, kinds.Run):
                 return {"by": "refused", "code": type(asked).__name__}
@@ -275,14 +275,14 @@ def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
 # --- TPC-H and TPC-DS
 
 
-def _tpc_outcomes(given: Given, short: str) -> Iterator[Outcome]:
-    """A suite's queries over its bare tables and then beside its cubes, which are the base's."""
+def _tpc_outcomes(places: Places, short: str) -> Iterator[Outcome]:
+    """Asks a suite's queries over bare tables, then beside the base tree's cubes."""
     import accelerator
     from bench.tpc import data
 
     suite = data.Suite.of(short, TPC_SCALE)
-    suite = data.Suite(short, suite.name, suite.title, TPC_SCALE, given.data / suite.root.name)
-    warehouse = given.work / suite.name
+    suite = data.Suite(short, suite.name, suite.title, TPC_SCALE, places.data / suite.root.name)
+    warehouse = places.work / suite.name
     warehouse.mkdir()
     with accelerator.open(
         warehouse, create=True, session_time_zone="UTC", spark_conf=_CONF
@@ -291,7 +291,7 @@ def _tpc_outcomes(given: Given, short: str) -> Iterator[Outcome]:
         session.query(f"USE {suite.name}")
         for state in ("raw", "cubes"):
             if state == "cubes":
-                text = (given.base / "bench" / "tpc" / f"{suite.name}.sql").read_text()
+                text = (places.base / "bench" / "tpc" / f"{suite.name}.sql").read_text()
                 for sql, _name in data._CUBE.findall(text):
                     session.query(sql)
             for sql in suite.queries().values():
@@ -302,33 +302,38 @@ def _tpc_outcomes(given: Given, short: str) -> Iterator[Outcome]:
 # --- all of them
 
 
-def outcomes(given: Given) -> Iterator[Outcome]:
-    """Of every source that is asked for."""
-    if given.wants("ssb") or given.wants("gateway"):
-        yield from _ssb_outcomes(given)
+def outcomes(places: Places) -> Iterator[Outcome]:
+    """Asks the statements of every source that is wanted."""
+    if places.wants("ssb") or places.wants("gateway"):
+        yield from _ssb_outcomes(places)
     for short in ("h", "ds"):
-        if given.wants(f"tpc{short}"):
-            yield from _tpc_outcomes(given, short)
-    for path, own in suite_files(given):
+        if places.wants(f"tpc{short}"):
+            yield from _tpc_outcomes(places, short)
+    for path, own in suite_files(places):
         yield from _suite_outcomes(path, own)
 
 
-def total(given: Given) -> int:
-    """How many outcomes there will be."""
-    counts = {"ssb": 26, "gateway": 2 * (len(_tools(given.tree)) + 13), "tpch": 44, "tpcds": 198}
-    fixed = sum(count for source, count in counts.items() if given.wants(source))
-    return fixed + sum(_suite_count(path) for path, _ in suite_files(given))
+def total(places: Places) -> int:
+    """Counts the outcomes before any is there."""
+    counts = {
+        "ssb": 26,
+        "gateway": 2 * (len(_tools(places.tree)) + 13),
+        "tpch": 44,
+        "tpcds": 198,
+    }
+    fixed = sum(count for source, count in counts.items() if places.wants(source))
+    return fixed + sum(_suite_count(path) for path, _ in suite_files(places))
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(words: list[str] | None = None) -> int:
     """The script."""
     parser = argparse.ArgumentParser(prog="recorder", description=__doc__)
     for name in ("tree", "base", "data", "work", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--only", default="")
-    told = parser.parse_args(arguments)
+    told = parser.parse_args(words)
     only = tuple(told.only.split(",")) if told.only else ()
-    given = Given(told.tree.resolve(), told.base.resolve(), told.data, told.work, only)
+    given = Places(told.tree.resolve(), told.base.resolve(), told.data, told.work, only)
     import accelerator
 
     imported = Path(accelerator.__file__).resolve()

@@ -1,10 +1,11 @@
 """`python -m bench reach --before COMMIT`: which statements are answered no longer.
 
 The commit's files go into a folder of their own. The same recorder runs over both trees, each in a
-process with its own code, and asks the commit's statements: the suites of `tests/statements` at
-each of their states, SSB, TPC-H and TPC-DS over bare tables and beside their cubes, and what the
-gateway's tools send. The exit code is 1 if a statement was answered at the commit and isn't now,
-unless `--allow` lists it with a counter-example: a row that shows that the earlier answer was wrong.
+process with its own code, and asks the commit's statements. These are the suites of
+`tests/statements` at each of their states, SSB, TPC-H and TPC-DS over bare tables and beside their
+cubes, and the statements of the gateway's tools. The exit code is 1 if a statement was answered at
+the commit and isn't now. `--allow` lists exceptions, each with a counter-example that shows that
+the earlier answer was wrong.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _recorded(commit: str, only: Sequence[str], console: Console) -> tuple[Any, Any]:
-    """Both recordings: of the commit's tree and of this one, side by side."""
+    """Records the commit's tree and this one, side by side."""
     steps = Steps(console)
     for short in ("h", "ds"):
         if not only or f"tpc{short}" in only:
@@ -108,7 +109,7 @@ def _recorded(commit: str, only: Sequence[str], console: Console) -> tuple[Any, 
 
 @dataclass
 class Side:
-    """One recorder: over which tree it runs, whose statements it asks, how far it is."""
+    """A recorder: the tree that it runs over, the tree whose statements it asks, its progress."""
 
     name: str
     tree: Path
@@ -156,7 +157,7 @@ class Side:
 
     @property
     def runs(self) -> bool:
-        """Whether it hasn't ended; RecorderError if it failed."""
+        """Decides whether the process still runs; RecorderError if it failed."""
         assert self._process is not None
         code = self._process.poll()
         if code:
@@ -183,7 +184,7 @@ class Side:
             self._reader.join(_GRACE_S)
 
     def recording(self) -> Any:
-        """The outcomes that it wrote."""
+        """Reads the outcomes that the recorder wrote."""
         return json.loads(self._out.read_text())
 
 
@@ -191,17 +192,17 @@ Tell = Callable[[Side], None]
 
 
 def _wait(sides: Sequence[Side], tell: Tell) -> None:
-    while any([side.runs for side in sides]):  # each is asked: one may have failed
+    running = list(sides)
+    while running:
+        running = [side for side in running if side.runs]
         for side in sides:
             tell(side)
         time.sleep(0.2)
-    for side in sides:
-        tell(side)
 
 
 @contextmanager
 def _bars(console: Console) -> Iterator[Tell]:
-    """A bar for each side on a terminal, else a line now and then."""
+    """Shows a bar for each side on a terminal, else a line every ten seconds."""
     if not console.is_terminal:
         yield _lines(console)
         return
@@ -233,7 +234,7 @@ def _lines(console: Console) -> Tell:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM ends the bench as Ctrl-C does, so that folders are removed and processes end."""
+    """Makes SIGTERM end the bench as Ctrl-C does, so that folders are removed and processes end."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
