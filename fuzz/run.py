@@ -23,11 +23,13 @@ from typing import Any
 import accelerator
 from accelerator.session import Accelerator
 from bench.steps import noise_into
+from fuzz import unreadable
 from fuzz.changes import change
 from fuzz.expressions import Dice
 from fuzz.oracle import FAILURES, Asked, Oracle, variant
 from fuzz.select import Select
 from fuzz.statements import Asker
+from fuzz.unreadable import Unreadable
 from fuzz.world import BrokenError, World
 
 _ROUNDS = 4
@@ -73,6 +75,16 @@ class Outcome:
     differences: int = 0
     declined: Counter[str] = field(default_factory=Counter)
     """By the reason's code, statements that were left to plain Spark."""
+    generators: dict[str, Counter[str]] = field(default_factory=dict)
+    """By the generator that made them: statements, those rewritten, and differences."""
+
+    def count(self, generator: str, *, rewritten: bool, differs: bool) -> None:
+        """Counts one statement. Those over unreadable tables have no part in the share."""
+        own = self.generators.setdefault(generator, Counter(queries=0, rewritten=0, differences=0))
+        own.update(queries=1, rewritten=rewritten, differences=differs)
+        if generator != unreadable.GENERATOR:
+            self.queries += 1
+            self.rewritten += rewritten
 
     def line(self) -> str:
         """As one line of JSON."""
@@ -85,6 +97,14 @@ class Outcome:
                 "seed": self.seed,
             }
         )
+
+    def by_generator(self) -> dict[str, dict[str, float]]:
+        """The counts of each generator, with its own share of rewritten statements."""
+        return {
+            name: dict(counts)
+            | {"rewritten_share": round(counts["rewritten"] / counts["queries"], 3)}
+            for name, counts in sorted(self.generators.items())
+        }
 
 
 @dataclass
@@ -180,6 +200,8 @@ class Run:
                 self._ask(world, seed, self._statement(world, same, variant(r)))
             if r.random() < 0.1:
                 self._partition(world, seed)
+            if world.unreadable is not None and r.random() < 0.2:
+                self._unreadable(world, world.unreadable, seed)
             if self._over():
                 return
 
@@ -187,13 +209,12 @@ class Run:
         own = variant(shape)
         return Asker(world.star, world.cubes, Dice(shape, constants or own)).statement()
 
-    def _ask(self, world: World, seed: int, made: Select) -> None:
+    def _ask(self, world: World, seed: int, made: Select, *, always: bool = False) -> None:
         r, outcome = world.r, self.outcome
-        by_spark, always = r.random() < 0.06, r.random() < 0.1
+        by_spark, always = r.random() < 0.06, r.random() < 0.1 or always
         found = self.oracle.ask(made, by_spark=by_spark, always=always)
-        outcome.queries += 1
-        outcome.rewritten += found.rewritten
-        if found.declined:
+        outcome.count(made.generator, rewritten=found.rewritten, differs=bool(found.found))
+        if found.declined and made.generator != unreadable.GENERATOR:
             outcome.declined[found.declined] += 1
         if found.found:
             self._differs(world, seed, found.found, (made, found), by_spark=by_spark)
@@ -204,6 +225,18 @@ class Run:
         found = self.oracle.partition(source, where)
         if found:
             self._differs(world, seed, f"{found}\nFROM {source}\nWHERE {where}")
+
+    def _unreadable(self, world: World, table: Unreadable, seed: int) -> None:
+        """A query over the table, or a statement of ours that it may not stop."""
+        r = world.r
+        if r.random() < 0.7:
+            self._ask(world, seed, table.statement(r, world.star.tables["f"].name), always=True)
+            return
+        sql, refused = table.ours(r)
+        found = self.oracle.command(sql, refused=refused)
+        self.outcome.count(unreadable.GENERATOR, rewritten=False, differs=bool(found))
+        if found:
+            self._differs(world, seed, f"{found}\n{sql}")
 
     def _progress(self, seed: int) -> None:
         now = time.monotonic()
@@ -282,6 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         told = {
             "figures": json.loads(outcome.line()),
             "declined": dict(outcome.declined.most_common()),
+            "generators": outcome.by_generator(),
             "complete": outcome.queries > 0,
         }
         options.json.write_text(json.dumps(told, indent=1) + "\n")
