@@ -17,8 +17,8 @@ FLOATS = ("FLOAT", "DOUBLE")
 TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ")
 PRECISION_MAX = 38
 _PRECISIONS = (1, 2, 4, 5, 7, 8, 9, 10, 11, 12, 14, 15, 18, 19, 27, 28, 29, 34, 37, 38)
-"""Those at the bounds of Spark's rules: `avg` through DOUBLE up to 11, `sum` through BIGINT up to 8,
-18 digits in a BIGINT, sums of 28 digits, whose type has 38."""
+"""Those at the bounds of Spark's rules: `avg` through DOUBLE up to 11, `sum` through BIGINT up to
+8, 18 digits in a BIGINT, sums of 28 digits, whose type has 38."""
 _SURE_DIGITS = 27
 """A sum of values of so many digits can't overflow, whatever their signs and order."""
 TEXTS = (
@@ -90,7 +90,7 @@ def _whole(r: Random, type_: str) -> list[int]:
 
 
 def _decimals(r: Random, type_: str, size: int) -> list[Decimal]:
-    """Small ones, some of all digits, at times the largest; of one sign if their sum may overflow."""
+    """Small ones, some of all digits, at times the largest; of one sign if sums may overflow."""
     precision, scale = digits_of(type_)
     largest = 10**precision - 1
     whole = [n for n in (*range(-4, 30), 100, -100, 999) if abs(n) <= largest]
