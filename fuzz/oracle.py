@@ -43,6 +43,8 @@ class Answer:
     error: str = ""
     condition: str | None = ""
     """Spark's condition of the error; "" if it is a typed error of ours, None of any other."""
+    refused: bool = False
+    """Whether a translation refuses the statement."""
 
     def __str__(self) -> str:
         if self.rows is None:
@@ -91,7 +93,7 @@ class Oracle:
         try:
             plan = self.acc.plan(sql)[0]
         except FAILURES as error:
-            mine, plain = _raised(error), self._plain(sql)
+            mine, plain = raised(error), self._plain(sql)
             return Asked(False, _differ(made, mine, plain), mine, plain, "raised")
         rewritten = not isinstance(plan, PlainPlan)
         declined = plan.declined.code if isinstance(plan, PlainPlan) else ""
@@ -108,7 +110,7 @@ class Oracle:
                 fallback = result.metrics.fallback or ""
                 failed = fallback if fallback.startswith(_FAILED) else ""
         except FAILURES as error:
-            mine = _raised(error)
+            mine = raised(error)
         plain = self._plain(sql)
         return Asked(rewritten, _differ(made, mine, plain) or failed, mine, plain, declined)
 
@@ -141,7 +143,7 @@ class Oracle:
         try:
             self.acc.query(sql)
         except FAILURES as error:
-            answer = _raised(error)
+            answer = raised(error)
             if answer.condition is None:
                 return f"a statement of ours raised {answer.error}, which has no type"
             return "" if refused else f"a listing raised {answer.error}"
@@ -166,7 +168,7 @@ class Oracle:
         try:
             return Answer(self.acc.services.plain_table(sql))
         except FAILURES as error:
-            return _raised(error)
+            return raised(error)
 
 
 def _broken(counts: Sequence[int | None]) -> str:
@@ -188,7 +190,8 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
 
 
-def _raised(error: Exception) -> Answer:
+def raised(error: Exception) -> Answer:
+    """The error in place of rows, with its condition."""
     condition: str | None = None
     if isinstance(error, PySparkException):
         condition = error.getCondition() or ""

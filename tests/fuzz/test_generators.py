@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -22,8 +22,9 @@ from accelerator.plans import PlainPlan
 from fuzz import unreadable, values
 from fuzz.cubes import random_cube
 from fuzz.data import filling
+from fuzz.door import Door, Pair, _on, random_pair
 from fuzz.expressions import Dice
-from fuzz.oracle import Asked, Oracle
+from fuzz.oracle import Answer, Asked, Oracle
 from fuzz.run import Outcome
 from fuzz.schema import random_star
 from fuzz.select import Output, Select
@@ -239,3 +240,39 @@ def test_the_figures_of_each_generator() -> None:
         "queries": 2, "rewritten": 1, "differences": 0, "rewritten_share": 0.5,
     }  # fmt: skip
     assert told[unreadable.GENERATOR]["queries"] == told["raising"]["differences"] == 1
+
+
+# --- Trino's statements
+
+
+@pytest.mark.parametrize(
+    ("named", "renamed", "fault"),
+    [
+        (Answer(_ROWS), Answer(_ROWS), ""),
+        (Answer(_ROWS), Answer(pa.table({"n": [2]})), "rows"),
+        (Answer(None, "no", "", refused=True), Answer(None, "no", "", refused=True), ""),
+        (Answer(None, "no", "", refused=True), Answer(_ROWS), "by name: no, renamed: rows"),
+        (Answer(_ROWS), Answer(None, "no", "", refused=True), ""),
+        (Answer(_ROWS), Answer(None, "overflow", "X"), "by name: rows, renamed: overflow"),
+        (Answer(None, "overflow", "X"), Answer(None, "overflow", "X"), ""),
+        (Answer(_ROWS), Answer(None, "KeyError", None), "which has no type"),
+    ],
+)
+def test_pairs_of_trinos_statements(
+    named: Answer, renamed: Answer, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = Door(cast(Any, None))
+    monkeypatch.setattr(door, "_answer", {"SELECT x": named, "SELECT c": renamed}.__getitem__)
+    found = door.check(Pair("SELECT x", "SELECT c"))
+    assert (fault in found) if fault else (found == "")
+    assert door.renamed_refused == (renamed.refused and named.rows is not None)
+
+
+def test_a_pair_asks_the_same_of_both_names() -> None:
+    r, star = Random(4), random_star(Random(4), "lake.f.w_")
+    table = star.tables["f"]
+    pairs = [random_pair(r, table) for _ in range(300)]
+    forms = {p.renamed.split(" AS v ")[1].split(" ")[1][:3] for p in pairs if " AS v " in p.renamed}
+    assert len(forms) > 1 and len({p.named for p in pairs}) > 60
+    assert not [p for p in pairs if "{" in p.renamed]
+    assert {_on("extract(DAY FROM x) || 'x'", "c")} == {"extract(DAY FROM c) || 'x'"}
