@@ -249,7 +249,7 @@ def test_the_figures_of_each_generator() -> None:
     ("named", "renamed", "fault"),
     [
         (Answer(_ROWS), Answer(_ROWS), ""),
-        (Answer(_ROWS), Answer(pa.table({"n": [2]})), "rows"),
+        (Answer(_ROWS), Answer(pa.table({"n": [2]})), "SELECT c"),
         (Answer(None, "no", "", refused=True), Answer(None, "no", "", refused=True), ""),
         (Answer(None, "no", "", refused=True), Answer(_ROWS), "by name: no, renamed: rows"),
         (Answer(_ROWS), Answer(None, "no", "", refused=True), ""),
