@@ -18,10 +18,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from duckdb import Error as DuckDBError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from accelerator.errors import AcceleratorError
+
 MARK = "@reach "
 SOURCES = ("ssb", "gateway", "tpch", "tpcds", "statements")
 _SSB_SCALE, TPC_SCALE = 0.01, 0.01
 _CONF = {"spark.ui.showConsoleProgress": "false"}
+FAILURES = (
+    *(AcceleratorError, PySparkException, Py4JError, DuckDBError, pa.ArrowException),
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError),
+    *(TypeError, ValueError),
+)
+"""What a statement may raise, by a mistake of ours as well: each is an outcome."""
 _NOW = dt.datetime(2026, 11, 27, 12, tzinfo=dt.UTC)
 
 
@@ -86,7 +99,7 @@ def outcome_of(session: Any, sql: str) -> dict[str, Any]:
             answer.arrow()
             return of_metrics(answer.metrics, answer.metrics.engine)
         return found
-    except Exception as error:  # whatever it is, it is an outcome
+    except FAILURES as error:
         return failure(error)
 
 
@@ -174,7 +187,7 @@ def _suite_outcomes(path: Path, own: bool) -> Iterator[Outcome]:
                 try:
                     run = statements.Run(suite) if run is None else run
                     run.go_to(state)
-                except Exception as error:
+                except FAILURES as error:
                     print(f"{path.name} at {state}: {error}", file=sys.stderr)
                     broken = {"by": "error", "code": type(error).__name__}
             assert run is not None or broken is not None
@@ -266,7 +279,7 @@ def trino_asker(session: Any) -> Callable[[str], dict[str, Any]]:
                 return {"by": "refused", "code": type(asked).__name__}
             statement = session.queries.read(asked.sql, "trino", client)
             return of_plan(session.queries.plan(statement)[0])
-        except Exception as error:
+        except FAILURES as error:
             return failure(error)
 
     return ask
