@@ -123,21 +123,24 @@ def test_outcomes_by_an_answers_figures() -> None:
 
 # --- planted losses
 
+_FIRST = QUERIES[:4]
+"""Of two flights, for which two cubes are enough."""
+
 
 def _recorded(root: Path) -> list[dict[str, Any]]:
-    """Who answers SSB's queries, by a session of its own."""
+    """Who answers SSB's first queries, by a session of its own."""
     with accelerator.open(root) as session:
-        found = [(q.sql(), outcome_of(session, q.sql())) for q in QUERIES]
+        found = [(q.sql(), outcome_of(session, q.sql())) for q in _FIRST]
     return [asdict(Outcome("ssb", "ssb", sql, "cubes", **one)) for sql, one in found]
 
 
 def test_a_planted_decline_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = filled(tmp_path / "lake")
     with accelerator.open(root) as session:
-        for cube in CUBES:
+        for cube in CUBES[:2]:
             session.query(cube.create())
     before = _recorded(root)
-    assert [one["by"] for one in before] == ["cube"] * len(QUERIES)
+    assert [one["by"] for one in before] == ["cube"] * len(_FIRST)
     counts = compare(before, _recorded(root)).counts()
     assert (counts["lost"], counts["changed"], counts["share_now"]) == (0, 0, 1.0)
 
@@ -150,8 +153,9 @@ def test_a_planted_decline_is_counted(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(accelerator.search, "bind_block", declining)
     found = compare(before, _recorded(root))
-    planted = [q.sql() for q in QUERIES if "lo_discount" in q.sql()]
-    assert planted and [one["statement"] for one in found.lost] == planted
+    planted = [q.sql() for q in _FIRST if "lo_discount" in q.sql()]
+    assert 0 < len(planted) < len(_FIRST)
+    assert [one["statement"] for one in found.lost] == planted
     assert {(one["before"], one["after"]) for one in found.lost} == {("cube", "plain may_raise")}
     assert found.counts()["lost_unexplained"] == len(planted)
 
