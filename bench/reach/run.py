@@ -76,6 +76,9 @@ def run(options: argparse.Namespace) -> int:
     except (AllowanceError, CheckoutError, RecorderError) as error:
         console.print(str(error), style="red", highlight=False, markup=False)
         return 2
+    except KeyboardInterrupt:
+        console.print("Interrupted: both recorders have ended, and nothing was written.")
+        return 130
     found = compare(before, now, allowed)
     _fill(report, found, complete=not only)
     _show(console, found, allowed)

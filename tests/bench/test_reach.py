@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,48 @@ def test_wrong_arguments_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main([*told, "HEAD", "--only", "nonsense"]) == 2
     assert main([*told, "nonsense"]) == 2
     assert "there is no such commit" in capsys.readouterr().out.replace("\n", " ")
+
+
+_SLEEPS = """
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+pathlib.Path("child").write_text(str(child.pid))
+print('@reach {"done": 3, "total": 9, "source": "ssb"}', flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.served
+def test_a_recorder_ends_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "recorder.py"
+    script.write_text(_SLEEPS)
+    monkeypatch.setattr(reach, "_RECORDER", script)
+    side = reach.Side("now", ROOT, ROOT)
+    with (tmp_path / "log").open("wb") as log:
+        side.start(tmp_path, tmp_path, [], log)
+        try:
+            until = time.monotonic() + 60
+            while not side.done and time.monotonic() < until:
+                time.sleep(0.05)
+            assert (side.done, side.total, side.source, side.runs) == (3, 9, "ssb", True)
+        finally:
+            side.stop()
+    child = Path(f"/proc/{(tmp_path / 'now' / 'child').read_text()}/stat")
+    assert not child.exists() or child.read_text().rsplit(")")[1].split()[0] == "Z"
+
+
+@pytest.mark.served
+def test_a_recorder_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "recorder.py"
+    script.write_text("import sys\nprint('it broke', file=sys.stderr)\nsys.exit(3)\n")
+    monkeypatch.setattr(reach, "_RECORDER", script)
+    monkeypatch.setattr(reach, "_LOG", tmp_path / "log")
+    side = reach.Side("before", ROOT, ROOT)
+    with (tmp_path / "log").open("wb") as log:
+        side.start(tmp_path, tmp_path, [], log)
+        with pytest.raises(reach.RecorderError, match="it broke"):
+            reach._wait([side], lambda _side: None)
+        side.stop()
 
 
 @pytest.mark.spark
