@@ -88,7 +88,7 @@ class Door:
             self._session = None
 
     def check(self, pair: Pair) -> str:
-        """Says how the answers differ; nothing if they are equal or the door refuses both."""
+        """Describes how the answers differ; empty if they are equal or the door refuses both."""
         mine, other = self._answer(pair.named), self._answer(pair.renamed)
         for sql, answer in ((pair.named, mine), (pair.renamed, other)):
             if answer.rows is None and answer.condition is None:

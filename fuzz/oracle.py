@@ -139,7 +139,7 @@ class Oracle:
         return None if rows is None else rows["n"][0].as_py()
 
     def command(self, sql: str, *, refused: bool) -> str:
-        """Says what is wrong with a statement of ours that has to be refused, or may not be."""
+        """Describes the fault if a statement of ours is refused and may not be, or the reverse."""
         try:
             self.acc.query(sql)
         except FAILURES as error:
@@ -203,7 +203,7 @@ def raised(error: Exception) -> Answer:
 
 
 def _errors_differ(mine: Answer, plain: Answer) -> str:
-    """Says how two errors differ; a typed error of ours equals any of Spark's."""
+    """Describes how two errors differ; a typed error of ours equals any of Spark's."""
     if mine.condition is None:
         return f"ours raised {mine.error}, which has no type; Spark raised {plain.error}"
     if mine.condition and plain.condition and mine.condition != plain.condition:

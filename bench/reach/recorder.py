@@ -58,7 +58,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the recorder reads and writes, and which sources are wanted."""
+    """The folders that the recorder reads and writes, and the sources that are wanted."""
 
     tree: Path
     base: Path

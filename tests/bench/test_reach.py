@@ -1,4 +1,4 @@
-"""What counts as lost between two recordings, and whether the bench would notice a decline."""
+"""Lost statements between two recordings, and declines that the bench has to notice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.gateway.clients.ssb_lake import filled
 SQL = "SELECT count(*) FROM lake.d.t"
 
 
-def _one(by: str, code: str = "", **more: Any) -> dict[str, Any]:
+def _recorded_as(by: str, code: str = "", **more: Any) -> dict[str, Any]:
     fields = {"source": "statements", "suite": "traps", "statement": SQL, "state": "made"}
     return asdict(Outcome(**(fields | {"by": by, "code": code} | more)))
 
@@ -35,21 +35,29 @@ def _one(by: str, code: str = "", **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("before", "now", "kind"),
     [
-        (_one("cube"), _one("plain", "may_raise"), "lost"),
-        (_one("manifest"), _one("refused", "table_unreadable"), "lost"),
-        (_one("index"), _one("error", "DIVIDE_BY_ZERO"), "lost"),
-        (_one("metadata"), _one("refused", "dialect_untranslated"), "lost"),
-        (_one("cube", spark=True), _one("plain", "may_raise"), "lost"),
-        (_one("rows", "cubes_none"), _one("rows", "cubes_none", spark=True), "lost"),
-        (_one("cube"), _one("rows", spark=True), "lost"),
-        (_one("rows", spark=True), _one("rows", spark=True), ""),
-        (_one("cube"), _one("cube", spark=True), "changed"),
-        (_one("cube"), _one("rows", "dearer"), "changed"),
-        (_one("plain", "may_raise"), _one("rows", "cubes_none"), "gained"),
-        (_one("error", "ANY"), _one("manifest"), "gained"),
-        (_one("plain", "may_raise"), _one("plain", "cubes_none"), "reasons_changed"),
-        (_one("plain", "may_raise"), _one("refused", "may_raise"), "changed"),
-        (_one("cube"), _one("cube"), ""),
+        (_recorded_as("cube"), _recorded_as("plain", "may_raise"), "lost"),
+        (_recorded_as("manifest"), _recorded_as("refused", "table_unreadable"), "lost"),
+        (_recorded_as("index"), _recorded_as("error", "DIVIDE_BY_ZERO"), "lost"),
+        (_recorded_as("metadata"), _recorded_as("refused", "dialect_untranslated"), "lost"),
+        (_recorded_as("cube", spark=True), _recorded_as("plain", "may_raise"), "lost"),
+        (
+            _recorded_as("rows", "cubes_none"),
+            _recorded_as("rows", "cubes_none", spark=True),
+            "lost",
+        ),
+        (_recorded_as("cube"), _recorded_as("rows", spark=True), "lost"),
+        (_recorded_as("rows", spark=True), _recorded_as("rows", spark=True), ""),
+        (_recorded_as("cube"), _recorded_as("cube", spark=True), "changed"),
+        (_recorded_as("cube"), _recorded_as("rows", "dearer"), "changed"),
+        (_recorded_as("plain", "may_raise"), _recorded_as("rows", "cubes_none"), "gained"),
+        (_recorded_as("error", "ANY"), _recorded_as("manifest"), "gained"),
+        (
+            _recorded_as("plain", "may_raise"),
+            _recorded_as("plain", "cubes_none"),
+            "reasons_changed",
+        ),
+        (_recorded_as("plain", "may_raise"), _recorded_as("refused", "may_raise"), "changed"),
+        (_recorded_as("cube"), _recorded_as("cube"), ""),
     ],
 )
 def test_what_is_lost(before: dict[str, Any], now: dict[str, Any], kind: str) -> None:
@@ -63,8 +71,8 @@ def test_what_is_lost(before: dict[str, Any], now: dict[str, Any], kind: str) ->
 
 
 def test_states_and_repeated_texts_are_statements_of_their_own() -> None:
-    before = [_one("cube"), _one("cube"), _one("cube", state="changed")]
-    now = [_one("cube"), _one("plain", "x"), _one("cube", state="changed")]
+    before = [_recorded_as("cube"), _recorded_as("cube"), _recorded_as("cube", state="changed")]
+    now = [_recorded_as("cube"), _recorded_as("plain", "x"), _recorded_as("cube", state="changed")]
     assert compare(before, now).counts()["lost"] == 1
     assert compare(before, before).counts() | {"lost": 0, "statements": 3, "share_now": 1.0} == (
         compare(before, before).counts()
@@ -72,14 +80,14 @@ def test_states_and_repeated_texts_are_statements_of_their_own() -> None:
 
 
 def test_a_statement_that_isnt_asked_any_more_is_lost() -> None:
-    found = compare([_one("cube"), _one("plain", "x", state="changed")], [])
+    found = compare([_recorded_as("cube"), _recorded_as("plain", "x", state="changed")], [])
     assert [one["after"] for one in found.lost] == ["missing"]
     assert len(found.missing) == 2 and found.counts()["answered_now"] == 0
 
 
 def test_new_statements_are_counted_apart() -> None:
-    old, new = _one("cube"), _one("plain", "x", statement="SELECT 1", own=True)
-    same = _one("cube", own=True)  # an unchanged line of a suite that has changed
+    old, new = _recorded_as("cube"), _recorded_as("plain", "x", statement="SELECT 1", own=True)
+    same = _recorded_as("cube", own=True)  # an unchanged line of a suite that has changed
     counts = compare([old], [old, new, same]).counts()
     assert (counts["new"], counts["lost"], counts["statements"]) == (1, 0, 1)
 
@@ -88,8 +96,8 @@ def test_only_a_counter_example_explains_a_loss(tmp_path: Path) -> None:
     file = tmp_path / "allowed.toml"
     entry = '[[statement]]\nsuite = "traps"\nsql = "SELECT  count(*)\\nFROM lake.d.t"\n'
     file.write_text(entry + 'states = ["made"]\ncounter_example = "two rows of NULL"\n')
-    before = [_one("cube"), _one("cube", state="changed")]
-    now = [_one("plain", "x"), _one("plain", "x", state="changed")]
+    before = [_recorded_as("cube"), _recorded_as("cube", state="changed")]
+    now = [_recorded_as("plain", "x"), _recorded_as("plain", "x", state="changed")]
     found = compare(before, now, read_allowances(file))
     assert found.counts()["lost"] == 2
     assert [one["state"] for one in found.unexplained] == ["changed"]
@@ -129,7 +137,7 @@ _FIRST = QUERIES[:4]
 
 
 def _recorded(root: Path) -> list[dict[str, Any]]:
-    """Who answers SSB's first queries, by a session of its own."""
+    """Records SSB's first queries by a session of its own."""
     with accelerator.open(root) as session:
         found = [(q.sql(), outcome_of(session, q.sql())) for q in _FIRST]
     return [asdict(Outcome("ssb", "ssb", sql, "cubes", **one)) for sql, one in found]
@@ -199,7 +207,7 @@ def test_the_commits_files_go_when_the_bench_is_interrupted(repository: Path) ->
 
 
 def test_an_unchanged_suite_is_asked_once(tmp_path: Path) -> None:
-    """Of this tree only the suites that differ, or whose world does, are asked as well."""
+    """Only suites that differ, or whose world does, are asked in this tree's version as well."""
     base = tmp_path / "base"
     for name in ("statements", "worlds"):
         (base / "tests" / name).mkdir(parents=True)

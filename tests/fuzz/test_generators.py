@@ -35,7 +35,7 @@ from rewrite.reason import Declined
 _WORLDS = 25
 
 
-def _made(seed: int) -> tuple[list[str], list[Select]]:
+def _statements_of(seed: int) -> tuple[list[str], list[Select]]:
     """The tables and statements of one seed."""
     r = Random(seed)
     star = random_star(r, "lake.f.w_")
@@ -50,14 +50,14 @@ def _made(seed: int) -> tuple[list[str], list[Select]]:
 
 def test_a_seed_makes_the_same_world_and_statements() -> None:
     for seed in (1, 77):
-        tables, statements = _made(seed)
-        again, others = _made(seed)
+        tables, statements = _statements_of(seed)
+        again, others = _statements_of(seed)
         assert tables == again
         assert [one.text for one in statements] == [one.text for one in others]
 
 
 def test_every_generator_makes_statements_of_its_own() -> None:
-    every = [one for seed in range(_WORLDS) for one in _made(seed)[1]]
+    every = [one for seed in range(_WORLDS) for one in _statements_of(seed)[1]]
     counts = Counter(one.generator for one in every)
     names = {"anything", "cubes", "decimals", "manifests", "raising", "rows"}
     assert set(counts) == names
@@ -141,7 +141,7 @@ _ROWS = pa.table({"n": [1]})
 _MADE = Select((Output("count(*)", "n"),), "t")
 
 
-def _asked(mine: Any, plain: Any, planning: Exception | None = None) -> Asked:
+def _outcome(mine: Any, plain: Any, planning: Exception | None = None) -> Asked:
     session: Any = _Session(mine, _Plain(plain), planning)
     return Oracle(session).ask(_MADE, always=True)
 
@@ -163,14 +163,14 @@ def _asked(mine: Any, plain: Any, planning: Exception | None = None) -> Asked:
     ],
 )
 def test_errors_are_compared(mine: Any, plain: Any, equal: bool) -> None:
-    found = _asked(mine, plain)
+    found = _outcome(mine, plain)
     assert (found.found == "") is equal, found.found
 
 
 def test_what_raises_while_planning_is_compared_too() -> None:
-    assert _asked(None, _ROWS, AttributeError("a mistake")).found.startswith("ours raised")
-    assert "no type" in _asked(None, _error("X"), AttributeError("a mistake")).found
-    assert _asked(None, _error("X"), AcceleratorError("refused")).found == ""
+    assert _outcome(None, _ROWS, AttributeError("a mistake")).found.startswith("ours raised")
+    assert "no type" in _outcome(None, _error("X"), AttributeError("a mistake")).found
+    assert _outcome(None, _error("X"), AcceleratorError("refused")).found == ""
 
 
 @pytest.mark.parametrize(
