@@ -2,7 +2,8 @@
 
 Spark makes a readable table. A copy of its metadata gets a column that some reader refuses, and a
 name of its own in the catalog. The column is a twin whose name differs in case, a `time`, a
-`timestamp_ns` or a `geometry`. A `variant` is Spark's own. If Spark refuses a statement over it, ours raises as well.
+`timestamp_ns` or a `geometry`. A `variant` is Spark's own. If Spark refuses a statement over it,
+ours raises as well.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from tests.gateway.clients.ssb_lake import filled
 SQL = "SELECT count(*) FROM lake.d.t"
 
 
-def _recorded_as(by: str, code: str = "", **more: Any) -> dict[str, Any]:
+def _by(by: str, code: str = "", **more: Any) -> dict[str, Any]:
     fields = {"source": "statements", "suite": "traps", "statement": SQL, "state": "made"}
     return asdict(Outcome(**(fields | {"by": by, "code": code} | more)))
 
@@ -35,29 +35,29 @@ def _recorded_as(by: str, code: str = "", **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("before", "now", "kind"),
     [
-        (_recorded_as("cube"), _recorded_as("plain", "may_raise"), "lost"),
-        (_recorded_as("manifest"), _recorded_as("refused", "table_unreadable"), "lost"),
-        (_recorded_as("index"), _recorded_as("error", "DIVIDE_BY_ZERO"), "lost"),
-        (_recorded_as("metadata"), _recorded_as("refused", "dialect_untranslated"), "lost"),
-        (_recorded_as("cube", spark=True), _recorded_as("plain", "may_raise"), "lost"),
+        (_by("cube"), _by("plain", "may_raise"), "lost"),
+        (_by("manifest"), _by("refused", "table_unreadable"), "lost"),
+        (_by("index"), _by("error", "DIVIDE_BY_ZERO"), "lost"),
+        (_by("metadata"), _by("refused", "dialect_untranslated"), "lost"),
+        (_by("cube", spark=True), _by("plain", "may_raise"), "lost"),
         (
-            _recorded_as("rows", "cubes_none"),
-            _recorded_as("rows", "cubes_none", spark=True),
+            _by("rows", "cubes_none"),
+            _by("rows", "cubes_none", spark=True),
             "lost",
         ),
-        (_recorded_as("cube"), _recorded_as("rows", spark=True), "lost"),
-        (_recorded_as("rows", spark=True), _recorded_as("rows", spark=True), ""),
-        (_recorded_as("cube"), _recorded_as("cube", spark=True), "changed"),
-        (_recorded_as("cube"), _recorded_as("rows", "dearer"), "changed"),
-        (_recorded_as("plain", "may_raise"), _recorded_as("rows", "cubes_none"), "gained"),
-        (_recorded_as("error", "ANY"), _recorded_as("manifest"), "gained"),
+        (_by("cube"), _by("rows", spark=True), "lost"),
+        (_by("rows", spark=True), _by("rows", spark=True), ""),
+        (_by("cube"), _by("cube", spark=True), "changed"),
+        (_by("cube"), _by("rows", "dearer"), "changed"),
+        (_by("plain", "may_raise"), _by("rows", "cubes_none"), "gained"),
+        (_by("error", "ANY"), _by("manifest"), "gained"),
         (
-            _recorded_as("plain", "may_raise"),
-            _recorded_as("plain", "cubes_none"),
+            _by("plain", "may_raise"),
+            _by("plain", "cubes_none"),
             "reasons_changed",
         ),
-        (_recorded_as("plain", "may_raise"), _recorded_as("refused", "may_raise"), "changed"),
-        (_recorded_as("cube"), _recorded_as("cube"), ""),
+        (_by("plain", "may_raise"), _by("refused", "may_raise"), "changed"),
+        (_by("cube"), _by("cube"), ""),
     ],
 )
 def test_what_is_lost(before: dict[str, Any], now: dict[str, Any], kind: str) -> None:
@@ -71,8 +71,8 @@ def test_what_is_lost(before: dict[str, Any], now: dict[str, Any], kind: str) ->
 
 
 def test_states_and_repeated_texts_are_statements_of_their_own() -> None:
-    before = [_recorded_as("cube"), _recorded_as("cube"), _recorded_as("cube", state="changed")]
-    now = [_recorded_as("cube"), _recorded_as("plain", "x"), _recorded_as("cube", state="changed")]
+    before = [_by("cube"), _by("cube"), _by("cube", state="changed")]
+    now = [_by("cube"), _by("plain", "x"), _by("cube", state="changed")]
     assert compare(before, now).counts()["lost"] == 1
     assert compare(before, before).counts() | {"lost": 0, "statements": 3, "share_now": 1.0} == (
         compare(before, before).counts()
@@ -80,14 +80,14 @@ def test_states_and_repeated_texts_are_statements_of_their_own() -> None:
 
 
 def test_a_statement_that_isnt_asked_any_more_is_lost() -> None:
-    found = compare([_recorded_as("cube"), _recorded_as("plain", "x", state="changed")], [])
+    found = compare([_by("cube"), _by("plain", "x", state="changed")], [])
     assert [one["after"] for one in found.lost] == ["missing"]
     assert len(found.missing) == 2 and found.counts()["answered_now"] == 0
 
 
 def test_new_statements_are_counted_apart() -> None:
-    old, new = _recorded_as("cube"), _recorded_as("plain", "x", statement="SELECT 1", own=True)
-    same = _recorded_as("cube", own=True)  # an unchanged line of a suite that has changed
+    old, new = _by("cube"), _by("plain", "x", statement="SELECT 1", own=True)
+    same = _by("cube", own=True)  # an unchanged line of a suite that has changed
     counts = compare([old], [old, new, same]).counts()
     assert (counts["new"], counts["lost"], counts["statements"]) == (1, 0, 1)
 
@@ -96,8 +96,8 @@ def test_only_a_counter_example_explains_a_loss(tmp_path: Path) -> None:
     file = tmp_path / "allowed.toml"
     entry = '[[statement]]\nsuite = "traps"\nsql = "SELECT  count(*)\\nFROM lake.d.t"\n'
     file.write_text(entry + 'states = ["made"]\ncounter_example = "two rows of NULL"\n')
-    before = [_recorded_as("cube"), _recorded_as("cube", state="changed")]
-    now = [_recorded_as("plain", "x"), _recorded_as("plain", "x", state="changed")]
+    before = [_by("cube"), _by("cube", state="changed")]
+    now = [_by("plain", "x"), _by("plain", "x", state="changed")]
     found = compare(before, now, read_allowances(file))
     assert found.counts()["lost"] == 2
     assert [one["state"] for one in found.unexplained] == ["changed"]
