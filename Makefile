@@ -6,6 +6,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 SCALE ?= 0.1
+BEFORE ?= HEAD
 WORKERS ?= auto
 SPARK_WORKERS ?= 2
 MINUTES ?= 5
@@ -26,7 +27,7 @@ if [ "$${major:-0}" -lt 17 ]; then \
 fi
 endef
 
-.PHONY: help setup java format check lint types arrows unit served test test-long test-full mutants fuzz fuzz-bytes demo bench docs clean
+.PHONY: help setup java format check lint types arrows unit served test test-long test-full mutants fuzz fuzz-bytes reach demo bench docs clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -93,6 +94,10 @@ fuzz: $(READY) ## random statements over random tables and cubes, both ways [MIN
 
 fuzz-bytes: $(READY) ## every format that is read, damaged; nothing may fall over it [MINUTES=5]
 	@$(BIN)/python -m fuzz.bytes --minutes $(MINUTES)
+
+reach: $(READY) ## which statements were answered at a commit and aren't now [BEFORE=HEAD]
+	@$(need_java)
+	@$(BIN)/python -m bench reach --before $(BEFORE)
 
 demo: $(READY) ## SSB from cubes, plain and accelerated, each answer compared [SCALE=0.1]
 	@$(need_java)

@@ -20,6 +20,7 @@ from bench import (
     suite,
 )
 from bench.gateway import run as gateway
+from bench.reach import run as reach
 from bench.ssb import run as ssb
 from bench.tpc import run as tpc
 
@@ -46,6 +47,7 @@ BENCHES: dict[str, Entry] = {
     "metadata": Entry("answers from manifests at size", metadata.add_arguments, metadata.run),
     "indexes": Entry("indexes: builds, filters, searches", indexes.add_arguments, indexes.run),
     "planner": Entry("planning TPC-DS beside 200 cubes", planner.add_arguments, planner.run),
+    "reach": Entry("statements that are answered no longer", reach.add_arguments, reach.run),
     "relate": Entry("relate columns on SSB, no cubes", relate.add_arguments, relate.run),
     "tpc": Entry("TPC-H and TPC-DS from cubes: each query", tpc.add_arguments, tpc.run),
     "ssb": Entry("the 13 SSB queries: speed, size, build", ssb.add_arguments, ssb.run),

@@ -12,7 +12,7 @@ from fuzz.schema import Column, Table, new_column
 from fuzz.values import literal
 from fuzz.world import World
 
-_PROMOTIONS = {"INT": "BIGINT", "FLOAT": "DOUBLE", "DECIMAL(9,2)": "DECIMAL(12,2)"}
+_PROMOTIONS = {"INT": "BIGINT", "FLOAT": "DOUBLE"}
 
 
 def change(world: World) -> str:
@@ -152,7 +152,7 @@ def _see(world: World) -> str:
 
 def _add_column(world: World) -> str:
     table = world.r.choice(list(world.star.tables.values()))
-    column = new_column(world.r, table, world.r.choice(("STRING", "INT", "DOUBLE")), 4)
+    column = new_column(world.r, table, world.r.choice(("STRING", "INT", "DECIMAL")), 4)
     world.spark(f"ALTER TABLE {table.name} ADD COLUMN {column.name} {column.type}")
     table.columns.append(column)
     table.snapshots.clear()
@@ -175,9 +175,10 @@ def _replace_column(world: World) -> str:
 def _promote(world: World) -> str:
     """A wider type."""
     table, column = _any_column(world)
-    if column.type not in _PROMOTIONS:
+    decimal = values.is_decimal(column.type)
+    wider = values.wider(column.type) if decimal else _PROMOTIONS.get(column.type, column.type)
+    if wider == column.type:
         return _append(world)
-    wider = _PROMOTIONS[column.type]
     world.spark(f"ALTER TABLE {table.name} ALTER COLUMN {column.name} TYPE {wider}")
     column.type = wider
     return f"promote {column.id}"

@@ -156,6 +156,8 @@ def related(dice: Dice, cube: Cube) -> Aggregate:
             forms += ["sum(?)", "avg(?)"]
         return Aggregate(r.choice(forms), argument)
     own = r.choice((ROWS, *cube.aggregates, *cube.aggregates))
+    if values.is_decimal(own.argument.type) and not own.filter and r.random() < 0.04:
+        return replace(own, function=r.choice(("sum(DISTINCT ?)", "avg(DISTINCT ?)")))
     if own.filter or own is ROWS:
         return own
     if own.function == "avg(?)" and r.random() < 0.5:

@@ -2,8 +2,9 @@
 
 Names and types are equal, and rows as bags: integers, decimals, texts and times exactly, floats to
 a part in 10^9 (NaN equals NaN). What ORDER BY sorts by comes in the same order; rows that tie under
-a LIMIT may be others. Estimates are within a seventh. Where plain Spark raises, so do we, and
-nothing fails inside where it doesn't.
+a LIMIT may be others. Estimates are within a seventh. If plain Spark raises, so do we, and the
+reverse. Our error is Spark's, with the same condition, or a typed one of ours. Nothing fails inside
+if plain Spark answers.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ class Answer:
 
     rows: pa.Table | None
     error: str = ""
+    condition: str | None = ""
+    """Spark's condition of the error; "" if it is a typed error of ours, None of any other."""
+    refused: bool = False
+    """Whether a translation refuses the statement."""
 
     def __str__(self) -> str:
         if self.rows is None:
@@ -85,7 +90,11 @@ class Oracle:
         `by_spark` asks for our plan run by Spark.
         """
         sql, failed = made.text, ""
-        plan = self.acc.plan(sql)[0]
+        try:
+            plan = self.acc.plan(sql)[0]
+        except FAILURES as error:
+            mine, plain = raised(error), self._plain(sql)
+            return Asked(False, _differ(made, mine, plain), mine, plain, "raised")
         rewritten = not isinstance(plan, PlainPlan)
         declined = plan.declined.code if isinstance(plan, PlainPlan) else ""
         if isinstance(plan, PlainPlan) and plan.declined.code in _FAILED:
@@ -101,7 +110,7 @@ class Oracle:
                 fallback = result.metrics.fallback or ""
                 failed = fallback if fallback.startswith(_FAILED) else ""
         except FAILURES as error:
-            mine = Answer(None, _said(error))
+            mine = raised(error)
         plain = self._plain(sql)
         return Asked(rewritten, _differ(made, mine, plain) or failed, mine, plain, declined)
 
@@ -129,6 +138,17 @@ class Oracle:
         rows = self._plain(sql).rows
         return None if rows is None else rows["n"][0].as_py()
 
+    def command(self, sql: str, *, refused: bool) -> str:
+        """Describes the fault if a statement of ours is refused and may not be, or the reverse."""
+        try:
+            self.acc.query(sql)
+        except FAILURES as error:
+            answer = raised(error)
+            if answer.condition is None:
+                return f"a statement of ours raised {answer.error}, which has no type"
+            return "" if refused else f"a listing raised {answer.error}"
+        return "it isn't refused" if refused else ""
+
     def minimal(self, made: Select, seen: Asked, *, by_spark: bool = False) -> Select:
         """The statement with all taken away that its difference, `seen`, doesn't need."""
         asks = _ASKS
@@ -148,7 +168,7 @@ class Oracle:
         try:
             return Answer(self.acc.services.plain_table(sql))
         except FAILURES as error:
-            return Answer(None, _said(error))
+            return raised(error)
 
 
 def _broken(counts: Sequence[int | None]) -> str:
@@ -170,10 +190,31 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
 
 
+def raised(error: Exception) -> Answer:
+    """The error in place of rows, with its condition."""
+    condition: str | None = None
+    if isinstance(error, PySparkException):
+        condition = error.getCondition() or ""
+    elif isinstance(error, AcceleratorError):
+        condition = ""
+    elif isinstance(error, Py4JError):
+        condition = "INTERNAL_ERROR"
+    return Answer(None, _said(error), condition)
+
+
+def _errors_differ(mine: Answer, plain: Answer) -> str:
+    """Describes how two errors differ; a typed error of ours equals any of Spark's."""
+    if mine.condition is None:
+        return f"ours raised {mine.error}, which has no type; Spark raised {plain.error}"
+    if mine.condition and plain.condition and mine.condition != plain.condition:
+        return f"ours raised {mine.error}, Spark raised {plain.error}"
+    return ""
+
+
 def _differ(made: Select, mine: Answer, plain: Answer) -> str:
     if mine.rows is None or plain.rows is None:
         if mine.rows is None and plain.rows is None:
-            return ""
+            return _errors_differ(mine, plain)
         return f"ours raised {mine.error}" if mine.rows is None else f"Spark raised {plain.error}"
     estimates = [n for n, o in enumerate(made.outputs) if o.estimate and made.wrap == "{}"]
     exact = [n for n in range(plain.rows.num_columns) if n not in estimates]

@@ -23,11 +23,14 @@ from typing import Any
 import accelerator
 from accelerator.session import Accelerator
 from bench.steps import noise_into
+from fuzz import door, unreadable
 from fuzz.changes import change
+from fuzz.door import Door, random_pair
 from fuzz.expressions import Dice
 from fuzz.oracle import FAILURES, Asked, Oracle, variant
 from fuzz.select import Select
 from fuzz.statements import Asker
+from fuzz.unreadable import Unreadable
 from fuzz.world import BrokenError, World
 
 _ROUNDS = 4
@@ -60,6 +63,10 @@ _SETTINGS = (
 )
 """Of Spark: some change what a statement means, some only how it runs."""
 
+_APART = frozenset((door.GENERATOR, unreadable.GENERATOR))
+"""Generators whose statements have no part in `rewritten_share`: nothing is rewritten of them, or
+the door asks."""
+
 Tell = Callable[[str], None]
 
 
@@ -73,6 +80,18 @@ class Outcome:
     differences: int = 0
     declined: Counter[str] = field(default_factory=Counter)
     """By the reason's code, statements that were left to plain Spark."""
+    renamed_refused: int = 0
+    """Pairs of Trino's statements of which the door refuses the one over the renamed column."""
+    generators: dict[str, Counter[str]] = field(default_factory=dict)
+    """By the generator that made them: statements, those rewritten, and differences."""
+
+    def count(self, generator: str, *, rewritten: bool, differs: bool) -> None:
+        """Counts one statement; the share is that of Spark's statements over readable tables."""
+        own = self.generators.setdefault(generator, Counter(queries=0, rewritten=0, differences=0))
+        own.update(queries=1, rewritten=rewritten, differences=differs)
+        if generator not in _APART:
+            self.queries += 1
+            self.rewritten += rewritten
 
     def line(self) -> str:
         """As one line of JSON."""
@@ -85,6 +104,14 @@ class Outcome:
                 "seed": self.seed,
             }
         )
+
+    def by_generator(self) -> dict[str, dict[str, float]]:
+        """The counts of each generator, with its own share of rewritten statements."""
+        return {
+            name: dict(counts)
+            | {"rewritten_share": round(counts["rewritten"] / counts["queries"], 3)}
+            for name, counts in sorted(self.generators.items())
+        }
 
 
 @dataclass
@@ -103,6 +130,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.outcome, self.oracle = Outcome(self.seed), Oracle(self.acc)
+        self.door = Door(self.acc)
 
     def run(self) -> Outcome:
         """Worlds until the end; an interrupt is one too."""
@@ -111,6 +139,8 @@ class Run:
             while not self._over():
                 self._world(self.seed + number)
                 number += 1
+        self.outcome.renamed_refused = self.door.renamed_refused
+        self.door.close()
         return self.outcome
 
     def _over(self) -> bool:
@@ -180,6 +210,10 @@ class Run:
                 self._ask(world, seed, self._statement(world, same, variant(r)))
             if r.random() < 0.1:
                 self._partition(world, seed)
+            if r.random() < 0.08:
+                self._pair(world, seed)
+            if world.unreadable is not None and r.random() < 0.2:
+                self._unreadable(world, world.unreadable, seed)
             if self._over():
                 return
 
@@ -187,13 +221,12 @@ class Run:
         own = variant(shape)
         return Asker(world.star, world.cubes, Dice(shape, constants or own)).statement()
 
-    def _ask(self, world: World, seed: int, made: Select) -> None:
+    def _ask(self, world: World, seed: int, made: Select, *, always: bool = False) -> None:
         r, outcome = world.r, self.outcome
-        by_spark, always = r.random() < 0.06, r.random() < 0.1
+        by_spark, always = r.random() < 0.06, r.random() < 0.1 or always
         found = self.oracle.ask(made, by_spark=by_spark, always=always)
-        outcome.queries += 1
-        outcome.rewritten += found.rewritten
-        if found.declined:
+        outcome.count(made.generator, rewritten=found.rewritten, differs=bool(found.found))
+        if found.declined and made.generator not in _APART:
             outcome.declined[found.declined] += 1
         if found.found:
             self._differs(world, seed, found.found, (made, found), by_spark=by_spark)
@@ -204,6 +237,26 @@ class Run:
         found = self.oracle.partition(source, where)
         if found:
             self._differs(world, seed, f"{found}\nFROM {source}\nWHERE {where}")
+
+    def _pair(self, world: World, seed: int) -> None:
+        """A statement of Trino's over a column, and over the column renamed."""
+        table = world.star.tables[world.r.choice(list(world.star.tables))]
+        found = self.door.check(random_pair(world.r, table))
+        self.outcome.count(door.GENERATOR, rewritten=False, differs=bool(found))
+        if found:
+            self._differs(world, seed, f"by Trino's door, zone {door.ZONE}: {found}")
+
+    def _unreadable(self, world: World, table: Unreadable, seed: int) -> None:
+        """A query over the table, or a statement of ours that it may not stop."""
+        r = world.r
+        if r.random() < 0.7:
+            self._ask(world, seed, table.statement(r, world.star.tables["f"].name), always=True)
+            return
+        sql, refused = table.ours(r)
+        found = self.oracle.command(sql, refused=refused)
+        self.outcome.count(unreadable.GENERATOR, rewritten=False, differs=bool(found))
+        if found:
+            self._differs(world, seed, f"{found}\n{sql}")
 
     def _progress(self, seed: int) -> None:
         now = time.monotonic()
@@ -282,6 +335,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         told = {
             "figures": json.loads(outcome.line()),
             "declined": dict(outcome.declined.most_common()),
+            "generators": outcome.by_generator(),
+            "renamed_refused": outcome.renamed_refused,
             "complete": outcome.queries > 0,
         }
         options.json.write_text(json.dumps(told, indent=1) + "\n")

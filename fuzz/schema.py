@@ -17,8 +17,8 @@ from fuzz import values
 _KEY_TYPES = ("INT", "INT", "BIGINT", "STRING", "DATE")
 _LETTERS = {"STRING": "s", "INT": "i", "BIGINT": "l", "DOUBLE": "d", "FLOAT": "r", "DATE": "t"}
 _LETTERS |= {"TIMESTAMP": "z", "TIMESTAMP_NTZ": "n", "BOOLEAN": "b"}
-_GROUPS = ("STRING", "STRING", "INT", "DATE", "BOOLEAN", "TIMESTAMP", "DOUBLE", "DECIMAL(9,2)")
-_MEASURES = ("INT", "BIGINT", "DOUBLE", "FLOAT", *values.DECIMALS, "STRING", "TIMESTAMP_NTZ")
+_GROUPS = ("STRING", "STRING", "INT", "DATE", "BOOLEAN", "TIMESTAMP", "DOUBLE", "DECIMAL")
+_MEASURES = ("INT", "BIGINT", "DOUBLE", "FLOAT", *("DECIMAL",) * 3, "STRING", "TIMESTAMP_NTZ")
 _HOLE = re.compile(r"\{(\w+)\}")
 
 
@@ -144,7 +144,8 @@ def _new_columns(r: Random, table: Table, types: list[str], size: int) -> list[C
 
 
 def new_column(r: Random, table: Table, type_: str, size: int) -> Column:
-    """A column of a fresh id, not yet in the table."""
+    """A column of a fresh id, not yet in the table; a bare DECIMAL gets its digits here."""
+    type_ = values.random_decimal(r) if type_ == "DECIMAL" else type_
     taken = {c.id for c in table.columns}
     base = f"{table.short}_{_LETTERS.get(type_, 'c')}"
     id_ = next(f"{base}{n}" for n in range(1, 99) if f"{base}{n}" not in taken)

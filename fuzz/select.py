@@ -32,7 +32,10 @@ class Sort:
 
 @dataclass(frozen=True)
 class Select:
-    """A SELECT, and what stands around it (`wrap`, with `{}` for it). All of it is SQL."""
+    """A SELECT, and the text around it (`wrap`, with `{}` for it). All of it is SQL.
+
+    `generator` is the name of the generator that has made it.
+    """
 
     outputs: tuple[Output, ...]
     source: str
@@ -45,6 +48,7 @@ class Select:
     offset: int = 0
     distinct: bool = False
     wrap: str = "{}"
+    generator: str = ""
 
     @property
     def text(self) -> str:

@@ -17,7 +17,9 @@ from fuzz.cubes import (
     random_joins,
     related,
 )
+from fuzz.decimals import decimal_aggregate, decimal_having, decimal_window, decimals_of
 from fuzz.expressions import Dice, Expr, derived, leaf, predicate
+from fuzz.raising import around, dropping_condition, folding_condition, raising_output
 from fuzz.schema import Star
 from fuzz.select import Output, Select, Sort
 
@@ -69,14 +71,18 @@ class Asker:
         r = self.r
         self.aliases = self._aliases()
         kind = r.random()
-        if kind < 0.09:
-            made = self._rows()
-        elif kind < 0.16:
-            made = self._of_manifests()
-        elif kind < 0.22 or not self.cubes:
-            made = self._of_anything()
+        if kind < 0.08:
+            made = replace(self._rows(), generator="rows")
+        elif kind < 0.14:
+            made = replace(self._of_manifests(), generator="manifests")
+        elif kind < 0.19 or not self.cubes:
+            made = replace(self._of_anything(), generator="anything")
+        elif kind < 0.28:
+            made = replace(self._of_decimals(), generator="decimals")
+        elif kind < 0.35:
+            return replace(self._raising(), generator="raising")
         else:
-            made = self._of_cube(r.choice(self.cubes))
+            made = replace(self._of_cube(r.choice(self.cubes)), generator="cubes")
             made = self._derived(made) if r.random() < 0.1 else made
         made = self._written(made)
         return self._wrapped(made) if r.random() < 0.12 else made
@@ -199,6 +205,80 @@ class Asker:
         where = [predicate(dice, columns) for _ in range(r.choice((0, 1, 1, 2)))]
         made = Select(outputs, self._source(joins), tuple(where) + tuple(self._semi(joins)))
         return self._ordered(made)
+
+    def _of_decimals(self) -> Select:
+        """Averages and sums of decimals, by the dimensions of a cube over them if there is one."""
+        r, dice = self.r, self.dice
+        fact = decimals_of(columns_of(self.star, ()))
+        if not fact:
+            return self._of_anything()
+        own = [c for c in self.cubes if any(a.argument in fact for a in c.aggregates)]
+        cube = r.choice(own or self.cubes)
+        source, where, joins = self._joined(cube)
+        dims = [d for d in cube.dimensions if self._has(joins, d)]
+        known = [a.argument for a in cube.aggregates if a.argument in fact]
+        keys = r.sample(dims, r.randint(0, min(2, len(dims))))
+        arguments = [r.choice(known or fact) if r.random() < 0.8 else r.choice(fact)]
+        arguments += [r.choice(fact)] * r.choice((0, 1))
+        aggregates = [decimal_aggregate(dice, one, dims) for one in arguments]
+        if cube.where and r.random() < 0.9:
+            where.append(cube.where)
+        if dims and r.random() < 0.3:
+            where.append(predicate(dice, dims))
+        if r.random() < 0.1:  # a window over rows
+            keys = keys[:1]
+            over = f"PARTITION BY {keys[0].text}" if keys else ""
+            values_ = [Output(f"{a.text} OVER ({over})", f"w{n}") for n, a in enumerate(aggregates)]
+            return Select((*self._outputs(keys, []), *values_), source, tuple(where))
+        made = self._grouped(keys, aggregates, source, tuple(where))
+        if r.random() < 0.25:
+            condition = decimal_having(dice, r.choice(aggregates))
+            made = replace(made, having=(*made.having, condition))
+        if r.random() < 0.15 and made.grouped_as not in ("ROLLUP", "CUBE", "SETS"):
+            window = decimal_window(dice, keys, r.choice(aggregates))
+            made = replace(made, outputs=(*made.outputs, window))
+        return made
+
+    def _raising(self) -> Select:
+        """Outputs or conditions that may raise, under what may drop their rows."""
+        r, dice = self.r, self.dice
+        cube = r.choice(self.cubes)
+        source, where, joins = self._joined(cube)
+        columns = columns_of(self.star, joins)
+        dims = [d for d in cube.dimensions if self._has(joins, d)]
+        grouped = r.random() < 0.75
+        measured = [a.argument for a in cube.aggregates if a.argument.type != "BIGINT"]
+        of = [e for e in measured if self._has(joins, e)] if r.random() < 0.7 else columns
+        bad = raising_output(dice, of, grouped=grouped) or raising_output(
+            dice, columns, grouped=grouped
+        )
+        if bad is None:
+            return self._written(self._of_cube(cube))
+        keys = r.sample(dims, r.randint(0, min(2, len(dims)))) if grouped else []
+        outputs = [Output(k.text, f"k{n}") for n, k in enumerate(keys)]
+        outputs.append(Output(ROWS.text, "n") if grouped else Output(r.choice(columns).text, "v"))
+        having = (dropping_condition(dice, of or columns),) if grouped else ()
+        having = having if r.random() < 0.7 else ()
+        if r.random() < 0.3:
+            where.append(predicate(dice, dims or columns))
+        folding = folding_condition(dice, columns) if r.random() < 0.25 else None
+        if folding is not None:
+            where.append(folding)
+            bad = bad if r.random() < 0.3 else Output("1", "bad")
+        made = Select(
+            (*outputs, bad),
+            source,
+            tuple(where),
+            tuple(dict.fromkeys(k.text for k in keys)),
+            "texts",
+            having,
+        )
+        made = self._written(made)
+        if r.random() < 0.15:
+            made = replace(made, limit=r.choice((0, 1, 5)))
+        if r.random() < 0.4:
+            made = replace(made, wrap=around(dice, [o.alias or "" for o in made.outputs]))
+        return made
 
     # --- parts
 

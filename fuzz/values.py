@@ -15,7 +15,12 @@ from typing import Any
 INTEGERS = ("INT", "BIGINT")
 FLOATS = ("FLOAT", "DOUBLE")
 TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ")
-DECIMALS = ("DECIMAL(9,2)", "DECIMAL(18,4)", "DECIMAL(30,6)")
+PRECISION_MAX = 38
+_PRECISIONS = (1, 2, 4, 5, 7, 8, 9, 10, 11, 12, 14, 15, 18, 19, 27, 28, 29, 34, 37, 38)
+"""Those at the bounds of Spark's rules: `avg` through DOUBLE up to 11, `sum` through BIGINT up to
+8, 18 digits in a BIGINT, sums of 28 digits, whose type has 38."""
+_SURE_DIGITS = 27
+"""A sum of values of so many digits can't overflow, whatever their signs and order."""
 TEXTS = (
     *("", " ", "a", "A", "b", "ab", "a b", "a%", "a_b", "zz", "0"),
     *("é", "e\u0301", "ß", "žluť", "日本", "😀"),
@@ -27,6 +32,25 @@ _NOON = datetime(2020, 2, 28, 12, 30)
 def is_decimal(type_: str) -> bool:
     """Whether it's a decimal of any precision."""
     return type_.startswith("DECIMAL")
+
+
+def random_decimal(r: Random) -> str:
+    """A decimal type of any precision and scale."""
+    precision = r.choice(_PRECISIONS) if r.random() < 0.7 else r.randint(1, PRECISION_MAX)
+    scales = (0, min(2, precision), precision, r.randint(0, precision), r.randint(0, precision))
+    return f"DECIMAL({precision},{r.choice(scales)})"
+
+
+def digits_of(type_: str) -> tuple[int, int]:
+    """Precision and scale of a decimal type."""
+    precision, _, scale = type_[len("DECIMAL(") : -1].partition(",")
+    return int(precision), int(scale)
+
+
+def wider(type_: str) -> str:
+    """The decimal type with three more digits, as far as there are such."""
+    precision, scale = digits_of(type_)
+    return f"DECIMAL({min(precision + 3, PRECISION_MAX)},{scale})"
 
 
 def is_number(type_: str) -> bool:
@@ -50,8 +74,7 @@ def pool(r: Random, type_: str, size: int) -> list[Any]:
     if type_ in FLOATS:
         return _floats(r, size)
     if is_decimal(type_):
-        scale = int(type_[:-1].split(",")[1])
-        return [Decimal(n).scaleb(-scale) for n in _some(r, _whole(r, type_), size)]
+        return _decimals(r, type_, size)
     return _some(r, _whole(r, type_), size)
 
 
@@ -60,10 +83,28 @@ def _some(r: Random, values: Sequence[Any], size: int) -> list[Any]:
 
 
 def _whole(r: Random, type_: str) -> list[int]:
-    wide = {"INT": 2**31 - 1, "BIGINT": 2**62}.get(type_, 9_999_999)
+    wide = 2**31 - 1 if type_ == "INT" else 2**62
     near = [*range(-4, 30), 100, -100, 999]
     # Of one sign: whether sums of these overflow doesn't depend on their order.
     return [abs(n) for n in near] + [wide] * 4 if r.random() < 0.06 else near
+
+
+def _decimals(r: Random, type_: str, size: int) -> list[Decimal]:
+    """Small ones, some of all digits, at times the largest; of one sign if sums may overflow."""
+    precision, scale = digits_of(type_)
+    largest = 10**precision - 1
+    whole = [n for n in (*range(-4, 30), 100, -100, 999) if abs(n) <= largest]
+    whole += [r.randint(-largest, largest) for _ in range(r.choice((0, 4, 20)))]
+    if r.random() < 0.06:
+        whole += [largest] * 4
+    if any(abs(n) >= 10**_SURE_DIGITS for n in whole):
+        whole = [abs(n) for n in whole]
+    return [_decimal(n, scale) for n in _some(r, whole, size)]
+
+
+def _decimal(whole: int, scale: int) -> Decimal:
+    """The number with so many places; Python's arithmetic would round it to 28 digits."""
+    return Decimal((int(whole < 0), tuple(map(int, str(abs(whole)))), -scale))
 
 
 def _floats(r: Random, size: int) -> list[float]:

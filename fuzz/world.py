@@ -19,6 +19,7 @@ from fuzz.cubes import Cube, random_cube
 from fuzz.data import filling
 from fuzz.expressions import Dice, Expr, leaf
 from fuzz.schema import Column, Star, random_star
+from fuzz.unreadable import Unreadable, make_unreadable
 
 _REFUSED = frozenset(
     {
@@ -51,6 +52,7 @@ class World:
     script: list[str] = field(default_factory=list)
     relates: int = 0
     differences: int = 0
+    unreadable: Unreadable | None = None
 
     # --- making it
 
@@ -76,6 +78,9 @@ class World:
             self._index()
         if r.random() < (0.9 if late else 0.3):
             self.build()
+        if r.random() < 0.4:
+            self.unreadable = make_unreadable(self.acc, r, self.prefix)
+            self.script += () if self.unreadable is None else self.unreadable.script
 
     def see(self) -> None:
         """A view over the fact, in place of the one before."""
@@ -151,6 +156,8 @@ class World:
         """Leaves nothing but the store's garbage."""
         for cube in self.cubes:
             self.acc.query(f"DROP CUBE IF EXISTS {cube.name} FORCE")
+        if self.unreadable is not None:
+            self.unreadable.drop(self.acc)
         if self.star.view:
             self.acc.spark.sql(f"DROP VIEW IF EXISTS {self.star.view}")
         for table in self.star.tables.values():
