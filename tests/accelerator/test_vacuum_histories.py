@@ -34,7 +34,7 @@ def vacuumed(lake, name, outcomes):
         entry = lake.entries[one]
         overlaps = any(is_under(x, folder) or is_under(folder, x) for x in entry.ever)
         shared |= overlaps or (entry.is_view and is_under(canonical(entry.pointer), folder))
-        proven &= entry.has_all_versions and not entry.doubtful
+        proven &= lake.has_whole_log(one) and not entry.doubtful
     lake.read.clear()
     try:
         SharedFiles(lake, Footprints(lake), ("lake", "d", name)).check_folder(lake.location(name))

@@ -1,8 +1,8 @@
 """Random histories of a lake: tables are made, moved, renamed, dropped; then each is vacuumed.
 
 `Lake` keeps what a warehouse would hold as values: metadata files as JSON, manifests as lists of
-paths, the names of a catalog. It's a `Reading` and a `Catalogs` of the product, and knows by itself,
-without the product, what every snapshot names and which folders a table ever wrote to.
+paths, the names of a catalog. It's a `Reading` and a `Catalogs` of the product, and knows by
+itself, without the product, what every snapshot names and which folders a table ever wrote to.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from accelerator.iceberg.manifests.listed import ManifestFile
 NAMES = ("a", "ab", "b", "c")
 FOLDERS = ("d/a", "d/ab", "d/a/inner", "e/b", "x", "")
 PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path")
-SPELLINGS = ("s3://bucket/w", "s3a://bucket/w", "s3n://bucket/w/", "s3://bucket//w", "s3://bucket/./w")
+SPELLINGS = (
+    "s3://bucket/w",
+    "s3a://bucket/w",
+    "s3n://bucket/w/",
+    "s3://bucket//w",
+    "s3://bucket/./w",
+)
 STEPS = (
     *("create",) * 4,
     *("append",) * 8,
@@ -127,7 +133,9 @@ class Lake:
         self.entries[name] = Entry("", is_view)
         self._commit(name, {"location": location, "properties": {}, "metadata-log": []})
 
-    def _append(self, name: str, metadata: dict[str, Any], live: Sequence[str] | None = None) -> None:
+    def _append(
+        self, name: str, metadata: dict[str, Any], live: Sequence[str] | None = None
+    ) -> None:
         if live is None:
             live = self._live(metadata)
         file = self._new(f"{_data_folder(metadata)}/{self._unique()}.parquet")
@@ -268,6 +276,14 @@ class Lake:
         """The ids of the table's snapshots, the oldest first."""
         metadata = self.metadata_files[self.entries[name].pointer]
         return [one["snapshot-id"] for one in metadata.get("snapshots", [])]
+
+    def has_whole_log(self, name: str) -> bool:
+        """Whether every metadata file of it is there, and in its log."""
+        entry = self.entries[name]
+        log = self.metadata_files[entry.pointer]["metadata-log"]
+        return entry.has_all_versions and all(
+            x["metadata-file"] in self.metadata_files for x in log
+        )
 
     def location(self, name: str) -> str:
         """Where the table is now."""
