@@ -247,6 +247,8 @@ def _traces(file: Located, metadata: Mapping[str, Any]) -> MetadataTraces:
             len(metadata.get("snapshots") or ()),
             len(metadata.get("snapshot-log") or ()),
         )
+        if not all(isinstance(one, str) for one in written):
+            raise _unfit(file)
         return MetadataTraces(
             written,
             written | {folder_of(one) for one in named},

@@ -102,7 +102,7 @@ class History:
         if file is not None:
             self.warehouse.sql(
                 f"CALL lake.system.add_files(table => 'd.{self.prefix}{name}', source_table =>"
-                f" '`parquet`.`{os.path.dirname(file)}`', check_duplicate_files => false)"
+                f" '`parquet`.`{Path(file).parent}`', check_duplicate_files => false)"
             )
             self.doubtful = True
 
