@@ -133,6 +133,12 @@ class AdviceStaleError(AdviceError):
     code = "advice_stale"
 
 
+class VacuumRefusedError(StatementError):
+    """A vacuum of a table's snapshots or folder might delete files that others still need."""
+
+    code = "vacuum_refused"
+
+
 class BuildError(AcceleratorError):
     """A cube build stopped; what it had committed stays and a rerun goes on from there."""
 

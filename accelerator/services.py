@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from accelerator.builds.builder import Builder
     from accelerator.engines.spark import SparkEngine
+    from accelerator.iceberg.footprints import Footprints
     from accelerator.indexing.builder import IndexBuilder
     from accelerator.indexing.probing import Indexes
     from accelerator.query_log.uses import Uses
@@ -91,6 +92,13 @@ class Services:
         from accelerator.query_log.uses import Uses  # imports Arrow's compute module
 
         return Uses(self.store.files, self.log.unwritten)
+
+    @cached_property
+    def footprints(self) -> Footprints:
+        """Where the tables' files lie, as far as vacuums have read it."""
+        from accelerator.iceberg.footprints import Footprints
+
+        return Footprints()
 
     @cached_property
     def refreshes(self) -> Every:

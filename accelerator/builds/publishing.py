@@ -7,11 +7,18 @@ A table that isn't this cube's is never replaced or dropped.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from typing import TYPE_CHECKING
 
 from accelerator.covers.duckdb_text import segment_condition
-from accelerator.errors import BuildError, EngineError, StatementError, StoreError
+from accelerator.errors import (
+    BuildError,
+    EngineError,
+    StatementError,
+    StoreError,
+    VacuumRefusedError,
+)
 from accelerator.store import CubeRecord
 from cubes.build_sql import has_one_schema
 from cubes.cover_sql import finish_text
@@ -27,8 +34,10 @@ from rewrite.render import quote
 
 if TYPE_CHECKING:
     from accelerator.builds.builder import Target
+    from accelerator.iceberg import PinnedTable
     from accelerator.services import Services
 
+_log = logging.getLogger("accelerator")
 _CUBE = "accelerator.published.cube"
 _SNAPSHOT = "accelerator.published.snapshot"
 _ROW_COUNT = "row_count"
@@ -71,7 +80,10 @@ def is_behind(services: Services, record: CubeRecord, target: Target) -> bool:
 
 
 def drop_published(services: Services, record: CubeRecord) -> None:
-    """Drops the cube's table with its files, if it has one and that is still the cube's."""
+    """Drops the cube's table, if it has one and that is still the cube's.
+
+    Its files go too, but for those of a table that shares some with another one.
+    """
     if record.published is None:
         return
     parts = tuple(record.published.split("."))
@@ -80,12 +92,27 @@ def drop_published(services: Services, record: CubeRecord) -> None:
         from cubes.job_error import JobError
         from cubes.spark import run
 
+        purge = " PURGE" if _is_alone(services, found) else ""
         try:
-            run(services.engine.session, f"DROP TABLE IF EXISTS {_text(parts)} PURGE")
+            run(services.engine.session, f"DROP TABLE IF EXISTS {_text(parts)}{purge}")
         except JobError as error:
             raise EngineError(
                 f"{record.published} can't be dropped: {error}", hint="drop it in Spark yourself"
             ) from error
+
+
+def _is_alone(services: Services, table: PinnedTable) -> bool:
+    """Whether no other table needs a file of the table; what can't be proven is logged."""
+    from accelerator.maintenance.snapshots import shared_files
+
+    ids = frozenset(one.snapshot_id for one in table.metadata.snapshots)
+    with services.cancellation.tracked() as tag:
+        try:
+            shared_files(services, table, tag).check_snapshots(ids)
+        except VacuumRefusedError as error:
+            _log.warning("%s is dropped without its files: %s", table.facts.name, error.message)
+            return False
+    return True
 
 
 def _named(

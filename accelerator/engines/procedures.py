@@ -15,6 +15,7 @@ from accelerator.engines.java_errors import JvmError, java_errors
 from accelerator.errors import CancelledError, EngineError
 from cubes.job_error import JobError
 from cubes.spark import job_errors
+from rewrite.dotted import parts_of
 
 if TYPE_CHECKING:
     from accelerator.engines.spark import SparkEngine
@@ -60,6 +61,25 @@ class Procedures:
             sql = _call(parts, "remove_orphan_files", older_than_ms, more)
             return int(self._engine.session.sql(sql).count())
 
+    def tables(self, catalog: str) -> list[tuple[str, ...]]:
+        """Namespace + name of what a catalog lists as tables, Iceberg's or not."""
+        found: list[tuple[str, ...]] = []
+        with self._errors((catalog,), "listing its tables"):
+            waiting: list[tuple[str, ...]] = [()]
+            while waiting:
+                self._check()
+                namespace = waiting.pop()
+                inside = ".".join(map(_quoted, (catalog, *namespace)))
+                for row in self._engine.session.sql(f"SHOW NAMESPACES IN {inside}").collect():
+                    within = parts_of(row[0])
+                    # Some catalogs list the one that was asked about again.
+                    if len(within) > len(namespace):
+                        waiting.append(within)
+                if namespace:
+                    rows = self._engine.session.sql(f"SHOW TABLES IN {inside}").collect()
+                    found += [(*namespace, row["tableName"]) for row in rows if not row[2]]
+        return found
+
     @contextmanager
     def _errors(self, parts: tuple[str, ...], what: str) -> Iterator[None]:
         try:
@@ -77,12 +97,17 @@ class Procedures:
             ) from error
 
 
+def _quoted(part: str) -> str:
+    """A part of a name for Spark, whatever is in it."""
+    return f"`{part.replace('`', '``')}`"
+
+
 def _call(parts: tuple[str, ...], procedure: str, older_than_ms: int, more: str) -> str:
     """A CALL; the time is written in UTC, whatever the session's zone is.
 
     The table has its catalog's name too: Iceberg takes a namespace called as a catalog for that.
     """
-    quoted = [f"`{part.replace('`', '``')}`" for part in parts]
+    quoted = [_quoted(part) for part in parts]
     table = ".".join(quoted).replace("\\", "\\\\").replace("'", "\\'")
     time = datetime.fromtimestamp(older_than_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     return (

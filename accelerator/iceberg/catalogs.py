@@ -35,6 +35,7 @@ from accelerator.iceberg.errors import (
     read_errors,
     why_unreachable,
 )
+from accelerator.iceberg.footprints import Located
 from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.properties import Edit, remove, with_properties, write_edited
 from accelerator.iceberg.statistics_files import StatisticsChange
@@ -60,6 +61,8 @@ SWAP = (
     " WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name"
     " AND metadata_location = :old"
 )
+ENTRIES = "SELECT * FROM iceberg_tables WHERE catalog_name = :catalog"
+ENTRY = f"{ENTRIES} AND table_namespace = :namespace AND table_name = :name"
 
 
 JvmLocated = Callable[[tuple[str, ...]], tuple[str, str] | None]
@@ -126,6 +129,17 @@ class CatalogReader(Protocol):
         """Namespace + name of each view, where the catalog lists them."""
         ...
 
+    def entries(self) -> Iterator[tuple[tuple[str, ...], bool]]:
+        """Namespace + name of each table and view, and whether it's a view."""
+        ...
+
+    def located(self, identifier: tuple[str, ...], *, is_view: bool) -> Located | None:
+        """The newest metadata file of namespace + name; None if it's gone.
+
+        Tables and views that PyIceberg refuses have one too.
+        """
+        ...
+
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """Each namespace, those without tables too."""
         ...
@@ -187,6 +201,11 @@ def _asked(settings: CatalogSettings) -> Iterator[None]:
         said = f"the catalog {settings.name} at {where} can't be reached: {why}"
         hint = "check catalog_uri, and credential or token in catalog_properties"
         raise CatalogUnreachableError(redacted(said, settings.properties), hint=hint) from error
+
+
+def _is_view(row: Mapping[str, Any]) -> bool:
+    """Whether a row of a SQL catalog is a view's; those of version 0 have tables alone."""
+    return row.get("iceberg_type") == "VIEW"
 
 
 def refused(
@@ -260,6 +279,43 @@ class PyIcebergCatalog:
                 return iter(())
         return iter(found)
 
+    def entries(self) -> Iterator[tuple[tuple[str, ...], bool]]:
+        """Namespace + name of each table and view, and whether it's a view."""
+        if self._settings.type == "sql":
+            rows = self._rows(ENTRIES, {"catalog": self._settings.name})
+            return (
+                ((*row["table_namespace"].split("."), row["table_name"]), _is_view(row))
+                for row in rows
+            )
+        found = [(one, False) for one in self.tables()]
+        return iter([*found, *((one, True) for one in self.views())])
+
+    def located(self, identifier: tuple[str, ...], *, is_view: bool) -> Located | None:
+        """The newest metadata file of namespace + name; None if it's gone."""
+        if self._settings.type == "sql":
+            name = {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}
+            rows = self._rows(ENTRY, {"catalog": self._settings.name, **name})
+            found = [row["metadata_location"] for row in rows if _is_view(row) == is_view]
+            return Located(found[0], self._settings.properties) if found and found[0] else None
+        if self._settings.type == "rest":
+            from accelerator.iceberg.rest import located
+
+            with _asked(self._settings):
+                return located(self._open(), identifier, is_view=is_view)
+        pointer = None if is_view else self.pointer(identifier)
+        return None if pointer is None else Located(pointer.location, pointer.properties)
+
+    def _rows(self, text: str, values: Mapping[str, str]) -> list[Mapping[str, Any]]:
+        """What a SQL catalog's database answers."""
+        from pyiceberg.catalog.sql import SqlCatalog
+        from sqlalchemy import text as statement
+
+        with _asked(self._settings):
+            catalog = self._open()
+            assert isinstance(catalog, SqlCatalog)
+            with catalog.engine.connect() as connection:
+                return [dict(row) for row in connection.execute(statement(text), values).mappings()]
+
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """Each namespace, and those within it behind it."""
         found: list[tuple[str, ...]] = []
@@ -267,8 +323,10 @@ class PyIcebergCatalog:
             catalog = self._open()
             waiting = list(catalog.list_namespaces())
             while waiting:
-                found.append(waiting.pop(0))
-                waiting.extend(catalog.list_namespaces(found[-1]))
+                found.append(parent := waiting.pop(0))
+                # A server that ignores which parent was asked for answers with all of them.
+                inner = catalog.list_namespaces(parent)
+                waiting.extend(one for one in inner if len(one) > len(parent))
         return iter(found)
 
     def within(self, namespace: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
@@ -514,6 +572,15 @@ class JvmCatalog:
     def views(self) -> Iterator[tuple[str, ...]]:
         """None, as of tables."""
         return iter(())
+
+    def entries(self) -> Iterator[tuple[tuple[str, ...], bool]]:
+        """None, as of tables: `Procedures.tables` lists them."""
+        return iter(())
+
+    def located(self, identifier: tuple[str, ...], *, is_view: bool) -> Located | None:
+        """The newest metadata file of namespace + name, by the JVM; None if it's gone."""
+        pointer = None if is_view else self.pointer(identifier)
+        return None if pointer is None else Located(pointer.location, pointer.properties)
 
     def namespaces(self) -> Iterator[tuple[str, ...]]:
         """None, as of tables."""

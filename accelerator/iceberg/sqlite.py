@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from pyiceberg.exceptions import CommitStateUnknownException
 
@@ -103,6 +104,10 @@ class SqliteCatalog(PyIcebergCatalog):
         """All: the file is read at once."""
         return self.tables()
 
+    def _rows(self, text: str, values: Mapping[str, str]) -> list[Mapping[str, Any]]:
+        """The same of the file itself, in one statement."""
+        return [dict(row) for row in self._read(text, values)]
+
     def _swap(self, identifier: tuple[str, ...], old: str, new: str) -> bool:
         values = {"old": old, "new": new, "catalog": self._settings.name}
         values |= {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}
@@ -146,7 +151,7 @@ class SqliteCatalog(PyIcebergCatalog):
             known[key] = rows
         return known[key]
 
-    def _read(self, text: str, values: tuple[str, ...]) -> list[sqlite3.Row]:
+    def _read(self, text: str, values: tuple[str, ...] | Mapping[str, str]) -> list[sqlite3.Row]:
         try:
             connection = self._connection()
             return connection.execute(text, values).fetchall() if connection is not None else []

@@ -2,22 +2,24 @@
 
 Iceberg's procedures do it. Promises: a snapshot stays that a running statement or build of any
 session has pinned, that a branch or tag needs, or that is within the retention; nothing goes from a
-table with `gc.enabled` false; neither a store nor another table inside the table's location is
-taken for orphans.
+table with `gc.enabled` false; no file goes that a store, a catalog, another table or a view needs
+(`SharedFiles`).
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accelerator.errors import StatementError
+from accelerator.errors import VacuumRefusedError
 from accelerator.iceberg import PinnedTable
-from accelerator.store import Report, local_path
+from accelerator.iceberg.places import Place, folder_of
+from accelerator.iceberg.sqlite import sqlite_file
+from accelerator.maintenance.shared_files import LakeCatalogs, SharedFiles
+from accelerator.store import Report
 
 if TYPE_CHECKING:
     from accelerator.engines.procedures import Procedures
@@ -28,9 +30,6 @@ _AGE = "history.expire.max-snapshot-age-ms"
 _AGE_MS = 5 * 24 * _HOUR_MS  # Iceberg's default for it
 _ORPHAN_HOURS, _ORPHAN_HOURS_MIN = 72.0, 24.0
 """Iceberg's defaults: a running writer's files are in no metadata yet."""
-_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path")
-"""Properties by which a table has files outside its location."""
-_S3 = re.compile("^s3[an]://")
 _WHAT = {
     "data_files": "data file",
     "position_delete_files": "position delete file",
@@ -72,13 +71,15 @@ def vacuum_lake(
     Stopped under the tag it ends between two procedures, or in a job of one. Spark is started only
     where something may go.
     """
-    if full:
-        _check_place(services, table)
     served, snapshots = Served(dry_run), table.metadata.snapshots
     # Iceberg takes every other word for false.
     if table.properties.get("gc.enabled", "true").lower() != "true":
         served.kept.append(("snapshot", "the table has gc.enabled false", len(snapshots)))
         return served
+    shared = shared_files(services, table, tag)
+    if full:
+        _check_own_files(services, table)
+        shared.check_folder(table.location)
     now_ms = int(time.time() * 1000)
     cut = _older_than(now_ms, table.properties, hours)
     pinned = services.store.oldest_snapshot_ms(table.facts.uuid)
@@ -87,7 +88,7 @@ def vacuum_lake(
     served.kept.append(("snapshot", "pinned by a statement or build", held))
     current = table.metadata.current_snapshot_id
     if any(s.timestamp_ms < before and s.snapshot_id != current for s in snapshots):
-        _expire(_procedures(services, tag), table, (before, pinned), served)
+        _expire(_procedures(services, tag), shared, table, (before, pinned), served)
     left = len(snapshots) - len(served.gone) - held
     reason = "within the retention, or of a branch or tag"
     served.kept.append(("snapshot", reason, max(0, left)))
@@ -106,7 +107,11 @@ def _procedures(services: Services, tag: str) -> Procedures:
 
 
 def _expire(
-    procedures: Procedures, table: PinnedTable, times: tuple[int, int | None], served: Served
+    procedures: Procedures,
+    shared: SharedFiles,
+    table: PinnedTable,
+    times: tuple[int, int | None],
+    served: Served,
 ) -> None:
     """Expires what is older than the first time, and nothing at all of the pinned one or later.
 
@@ -120,6 +125,11 @@ def _expire(
     if pinned is not None and newest >= pinned:
         served.kept.append(("snapshot", "pinned by a statement or build", len(gone)))
         return
+    if gone and shared.check_snapshots(gone) and procedures.expirable(table.parts, before) != gone:
+        raise VacuumRefusedError(
+            f"{table.facts.name} was changed while its files were compared with other tables'",
+            hint="nothing has expired; VACUUM again",
+        )
     served.gone = gone
     served.deleted.append(("snapshot", "older than the retention", len(served.gone)))
     if not served.gone or served.dry_run:
@@ -143,34 +153,34 @@ def _before(now_ms: int, hours: float) -> int:
     return max(0, now_ms - int(hours * _HOUR_MS))
 
 
-def _check_place(services: Services, table: PinnedTable) -> None:
-    """StatementError where files under the table's location may be the store's or another table's.
+def shared_files(services: Services, table: PinnedTable, tag: str) -> SharedFiles:
+    """Compares the table's files with those of all tables of the session's catalogs.
 
-    Such a table is there after `RENAME TO` and `CREATE TABLE` of the old name, or in a namespace
-    called as the table. Catalogs that only Spark can list aren't asked.
+    Of catalogs that only Spark can list, the table's own one is listed.
     """
-    location, root = _place(table.location), services.config.store_root
-    if _place(root).startswith(location):
-        raise StatementError(
-            f"the store {root} lies inside {table.facts.name}'s location {table.location}",
-            hint="orphan files can't be told from the store's there; move the store elsewhere,"
-            " or leave FULL out",
-        )
-    pin = services.lake.pin(fresh=True)
-    for parts in services.lake.tables():
-        other = pin.pinned(parts) if parts != table.parts else None
-        if other is None or other.metadata_location == table.metadata_location:
-            continue  # the table itself, maybe by another catalog's name
-        held = [other.metadata_location, other.location]
-        held += [other.properties[key] for key in _PATHS if key in other.properties]
-        if any(_place(one).startswith(location) for one in held):
-            raise StatementError(
-                f"{other.facts.name} has files inside {table.facts.name}'s location"
-                f" {table.location}",
-                hint="orphan files can't be told from that table's there; leave FULL out",
+
+    def listed(catalog: str) -> list[tuple[str, ...]]:
+        if catalog != table.parts[0] or settings[catalog].type != "jvm":
+            return []
+        return _procedures(services, tag).tables(catalog)
+
+    settings = {one.name: one for one in services.lake.settings}
+    catalogs = LakeCatalogs(services.lake.catalogs, settings, listed)
+    check = partial(services.cancellation.check, tag)
+    return SharedFiles(catalogs, services.footprints, table.parts, check)
+
+
+def _check_own_files(services: Services, table: PinnedTable) -> None:
+    """VacuumRefusedError if the store, or a catalog's file, lies under the table's location."""
+    location, root = Place(table.location), services.config.store_root
+    own = [(f"the store {root}", root)]
+    for settings in services.lake.settings:
+        file = sqlite_file(settings)
+        if file is not None:
+            own.append((f"the file {file} of the catalog {settings.name}", folder_of(str(file))))
+    for what, folder in own:
+        if location.has(Place(folder)):
+            raise VacuumRefusedError(
+                f"{what} lies inside {table.facts.name}'s location {table.location}",
+                hint="it would be deleted as an orphan; move one of both, or leave FULL out",
             )
-
-
-def _place(uri: str) -> str:
-    """A folder's URI as one text, by whichever scheme it's named."""
-    return _S3.sub("s3://", local_path(uri)).rstrip("/") + "/"

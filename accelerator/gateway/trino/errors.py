@@ -167,6 +167,7 @@ NAMES: Mapping[str, str] = {
     "upload_schema": "TYPE_MISMATCH",
     "upload_storage": "GENERIC_INSUFFICIENT_RESOURCES",
     "upload_too_large": "QUERY_TEXT_TOO_LARGE",
+    "vacuum_refused": "NOT_SUPPORTED",
     "value_unrepresentable": "NOT_SUPPORTED",
     "worker_lost": _INTERNAL,
     "worker_message": _INTERNAL,
