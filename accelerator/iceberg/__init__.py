@@ -14,6 +14,7 @@ from accelerator.iceberg.identity import PartitionField
 from accelerator.iceberg.lake import Lake, Pin, PinnedTable
 from accelerator.iceberg.listings import ManifestCacheSettings
 from accelerator.iceberg.sketches import Sketched, TableSizes
+from accelerator.iceberg.unreadable import RawMetadata, UnreadableTableError
 
 __all__ = [
     "CatalogError",
@@ -28,6 +29,8 @@ __all__ = [
     "PartitionField",
     "Pin",
     "PinnedTable",
+    "RawMetadata",
     "Sketched",
     "TableSizes",
+    "UnreadableTableError",
 ]

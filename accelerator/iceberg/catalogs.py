@@ -38,6 +38,7 @@ from accelerator.iceberg.errors import (
 from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.properties import Edit, remove, with_properties, write_edited
 from accelerator.iceberg.statistics_files import StatisticsChange
+from accelerator.iceberg.unreadable import REFUSALS, UnparsedError, unparsed
 from accelerator.iceberg.views import ViewPointer
 from accelerator.redaction import redacted
 from rewrite.closest import closest
@@ -87,15 +88,25 @@ class Pointer:
     properties: Mapping[str, str] = field(repr=False)
     metadata: TableMetadata | None = field(default=None, repr=False)
     uuid: str = ""
+    content: bytes | None = field(default=None, repr=False)
 
     def parse(self) -> TableMetadata:
-        """The metadata file's content."""
+        """The metadata file's content, or `content` if the catalog has given it.
+
+        UnparsedError if it's a table's metadata that PyIceberg refuses.
+        """
         if self.metadata is not None:
             return self.metadata
         hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
         with read_errors(f"the table metadata at {self.location}", hint, self.properties):
-            content = read_metadata(self.location, self.properties)
-            found = TableMetadataUtil.parse_raw(content.decode())
+            content = self.content or read_metadata(self.location, self.properties)
+            try:
+                found = TableMetadataUtil.parse_raw(content.decode())
+            except REFUSALS as error:
+                refused = unparsed(self.location, content, error)
+                if refused is None:
+                    raise
+                raise UnparsedError(refused) from error
         if self.uuid not in ("", str(found.table_uuid)):
             raise CatalogError(
                 f"the table metadata at {self.location} is another table's by now",
