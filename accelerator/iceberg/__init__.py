@@ -11,8 +11,9 @@ from accelerator.iceberg.errors import (
 )
 from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.identity import PartitionField
-from accelerator.iceberg.lake import Lake, Pin, PinnedTable
+from accelerator.iceberg.lake import Lake, PinnedTable
 from accelerator.iceberg.listings import ManifestCacheSettings
+from accelerator.iceberg.pin import Pin
 from accelerator.iceberg.sketches import Sketched, TableSizes
 from accelerator.iceberg.unreadable import RawMetadata, UnreadableTableError
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from pydantic import ValidationError
 from pyiceberg import exceptions
@@ -45,6 +45,7 @@ from rewrite.closest import closest
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.io import FileIO
     from pyiceberg.table import Table
 
@@ -60,6 +61,10 @@ SWAP = (
     "UPDATE iceberg_tables SET metadata_location = :new, previous_metadata_location = :old"
     " WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name"
     " AND metadata_location = :old"
+)
+_LOCATION = (
+    "SELECT metadata_location FROM iceberg_tables"
+    " WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name"
 )
 
 
@@ -218,6 +223,7 @@ class PyIcebergCatalog:
         self._settings = settings
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()
+        self._opened = threading.local()
 
     def pointer(
         self,
@@ -232,7 +238,36 @@ class PyIcebergCatalog:
                 table = self._open().load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
+            except REFUSALS:
+                refused = self._refused(identifier)
+                if refused is None:
+                    raise
+                return refused
         return Pointer(table.metadata_location, table.io.properties, table.metadata)
+
+    def _refused(self, identifier: tuple[str, ...]) -> Pointer | None:
+        """The newest metadata of a table that PyIceberg has just refused; None if it isn't told.
+
+        Every catalog but a REST one has opened the metadata file for this thread last.
+        """
+        catalog = self._open()
+        if self._settings.type == "rest":
+            from accelerator.iceberg.rest import raw_table
+
+            return raw_table(catalog, identifier, self._settings.properties)
+        if self._settings.type == "sql":
+            location = self._location_in_sql(identifier)
+        else:
+            location = getattr(self._opened, "location", None)
+        return None if location is None else Pointer(location, self._settings.properties)
+
+    def _location_in_sql(self, identifier: tuple[str, ...]) -> str | None:
+        from sqlalchemy import text
+
+        values = {"catalog": self._settings.name, "name": identifier[-1]}
+        values["namespace"] = ".".join(identifier[:-1])
+        with cast("SqlCatalog", self._open()).engine.connect() as connection:
+            return connection.execute(text(_LOCATION), values).scalar()
 
     def view(
         self,
@@ -467,7 +502,8 @@ class PyIcebergCatalog:
                     self._catalog = rest_catalog(self._settings.name, properties)
                 else:
                     self._catalog = load_catalog(self._settings.name, **properties)
-                _reads_by_its_own(self._catalog, is_rest=self._settings.type == "rest")
+                is_rest = self._settings.type == "rest"
+                _reads_by_its_own(self._catalog, self._opened, is_rest=is_rest)
             return self._catalog
 
     def _failures(self) -> tuple[type[BaseException], ...]:
@@ -475,17 +511,18 @@ class PyIcebergCatalog:
         return failures()
 
 
-def _reads_by_its_own(catalog: Catalog, *, is_rest: bool) -> None:
+def _reads_by_its_own(catalog: Catalog, opened: threading.local, *, is_rest: bool) -> None:
     """Tables' files are read and written by what the catalog's own properties say.
 
     PyIceberg puts a table's over them: whoever writes a table could name a class that is imported,
     or an address that gets our requests. A REST catalog's answer may have credentials for the
-    table, so that there only the class is left out.
+    table, so that there only the class is left out. `opened.location` is what a thread has opened.
     """
     kept = catalog._load_file_io
 
     def load(properties: Mapping[str, str] = MappingProxyType({}), location: Any = None) -> FileIO:
         given = {key: properties[key] for key in properties if key != PY_IO_IMPL and is_rest}
+        opened.location = location
         return kept(given, location)
 
     setattr(catalog, "_load_file_io", load)  # noqa: B010 - mypy lets nobody assign a method

@@ -38,16 +38,16 @@ from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.listings import Listings, ManifestBytes, ManifestCacheSettings
 from accelerator.iceberg.loaded import Loaded, loaded_from
 from accelerator.iceberg.manifests.listed import DATA, ManifestFile
+from accelerator.iceberg.pin import Pin
 from accelerator.iceberg.readers import reader_of
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sketches import Sketched, TableSizes, sketched, table_sizes
-from accelerator.iceberg.unreadable import RawMetadata, Refusal, Unparsed, state_refusal
+from accelerator.iceberg.unreadable import Refusal, Unparsed, state_refusal
 from accelerator.iceberg.views import ViewDefinition
 from accelerator.recent import Recent
-from accelerator.stages import staged
 from accelerator.version import VERSION
 from rewrite.dotted import joined
-from rewrite.facts import At, Facts, TableFacts, ViewFacts
+from rewrite.facts import At, TableFacts, ViewFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
 
 _METADATA_MAX = 1024  # parsed metadata files kept
-_NEWEST = At()
 _Change = Callable[[CatalogReader, tuple[str, ...]], None]
 
 
@@ -80,6 +79,7 @@ class PinnedTable:
     _listings: Listings
     _identity: Identity
     _loaded: Loaded = field(repr=False, compare=False)
+    refusal: Refusal | None = None
 
     @property
     def io_properties(self) -> Mapping[str, str]:
@@ -557,14 +557,6 @@ class Lake:
             loaded.pointer = pointer
         return loaded
 
-    def raw(self, parts: tuple[str, ...]) -> RawMetadata | None:
-        """The newest metadata of a table as plain JSON, of one that a reader refuses as well.
-
-        None if the catalog has no such table. CatalogError if its metadata can't be read.
-        """
-        loaded = self._read(self.resolve(parts))
-        return None if loaded is None else loaded.raw()
-
     def view(self, full: tuple[str, ...], moment: object) -> ViewFacts | None:
         """The view of that full name then; None where there is none in Spark's dialect."""
         reader = self.catalogs.get(full[0])
@@ -586,20 +578,15 @@ class Lake:
     def state(self, full: tuple[str, ...], loaded: Loaded, at: At) -> PinnedTable:
         """The table pinned to the state that `at` means; raises where there is none.
 
-        UnreadableTableError if Spark or PyIceberg refuses the state.
+        UnreadableTableError if PyIceberg refuses the table. `refusal` says whether Spark does.
         """
-        known = loaded.states.get(at) or loaded.states.setdefault(at, self._state(full, loaded, at))
-        if isinstance(known, Refusal):
-            raise known.error(joined(full))
-        return known
+        return loaded.states.get(at) or loaded.states.setdefault(at, self._state(full, loaded, at))
 
-    def _state(self, full: tuple[str, ...], loaded: Loaded, at: At) -> PinnedTable | Refusal:
+    def _state(self, full: tuple[str, ...], loaded: Loaded, at: At) -> PinnedTable:
         name, metadata = joined(full), loaded.parsed
         if isinstance(metadata, Unparsed):
-            return metadata.refusal(at)
+            raise metadata.refusal(at).error(name)
         snapshot, schema = resolve_state(name, metadata, at)
-        if (refused := state_refusal(metadata, schema, at)) is not None:
-            return refused
         snapshot_id = snapshot.snapshot_id if snapshot is not None else None
         return PinnedTable(
             facts=table_facts(name, metadata, (snapshot_id, schema)),
@@ -611,6 +598,7 @@ class Lake:
             _listings=self._listings,
             _identity=identity_of(metadata),
             _loaded=loaded,
+            refusal=state_refusal(metadata, schema, at),
         )
 
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
@@ -666,35 +654,3 @@ class Lake:
                 yield name, error
             else:
                 yield name, None
-
-
-class Pin(Facts):
-    """What one statement sees: each table's metadata is read once, at its first use."""
-
-    def __init__(
-        self, lake: Lake, newest: Callable[[tuple[str, ...], object], Loaded | None]
-    ) -> None:
-        self._lake, self._newest = lake, newest
-        self._moment = object()
-        self._metadata: dict[tuple[str, ...], Loaded | None] = {}
-        self._full: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._views: dict[tuple[str, ...], ViewFacts | None] = {}
-
-    def table(self, parts: tuple[str, ...], at: At = _NEWEST) -> TableFacts | None:
-        """The facts of the table in that state, or None where it isn't an Iceberg table."""
-        return None if (pinned := self.pinned(parts, at)) is None else pinned.facts
-
-    @staged("metadata")
-    def pinned(self, parts: tuple[str, ...], at: At = _NEWEST) -> PinnedTable | None:
-        """The table in that state, or None where it isn't an Iceberg table."""
-        full = self._full.get(parts) or self._full.setdefault(parts, self._lake.resolve(parts))
-        if full not in self._metadata:
-            self._metadata[full] = self._newest(full, self._moment)
-        loaded = self._metadata[full]
-        return self._lake.state(full, loaded, at) if loaded is not None else None
-
-    def view(self, parts: tuple[str, ...]) -> ViewFacts | None:
-        """The view of that name; None where it isn't one in Spark's dialect."""
-        if parts not in self._views:
-            self._views[parts] = self._lake.view(self._lake.resolve(parts), self._moment)
-        return self._views[parts]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.table.metadata import TableMetadata
 
 from accelerator.iceberg.catalogs import Pointer
-from accelerator.iceberg.unreadable import RawMetadata, Refusal, Unparsed, UnparsedError
+from accelerator.iceberg.unreadable import RawMetadata, Unparsed, UnparsedError
 from rewrite.facts import At
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Loaded:
-    """One metadata file, and the states of the table that were pinned, or why they can't be."""
+    """One metadata file, and the states of the table that were pinned."""
 
     pointer: Pointer
     parsed: TableMetadata | Unparsed
-    states: dict[At, PinnedTable | Refusal] = field(default_factory=dict)
+    states: dict[At, PinnedTable] = field(default_factory=dict)
 
     @property
     def uuid(self) -> str:

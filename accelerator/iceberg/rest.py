@@ -6,16 +6,20 @@ properties say, which Spark's client takes as well.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.rest import Endpoints, RestCatalog
+from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.utils.config import Config, merge_config
 from requests.adapters import BaseAdapter
 
+from accelerator.iceberg.catalogs import Pointer
 from accelerator.iceberg.request_times import request_times
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from requests import PreparedRequest, Response, Session
 
 
@@ -24,6 +28,30 @@ def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
     configured = Config().get_catalog_config(name) or {}
     merged: Mapping[str, Any] = merge_config(configured, {**properties})
     return _Bounded(name, **merged)
+
+
+def raw_table(
+    catalog: Catalog, identifier: tuple[str, ...], properties: Mapping[str, str]
+) -> Pointer | None:
+    """A table as the catalog's own JSON has it; None if the catalog doesn't give it.
+
+    For a table whose metadata PyIceberg refuses, so that its client has no table to give.
+    """
+    if not isinstance(catalog, RestCatalog):
+        return None
+    parts = catalog._split_identifier_for_path(identifier)
+    answer = catalog._session.get(catalog.url(Endpoints.load_table, prefixed=True, **parts))
+    answer.raise_for_status()
+    found = answer.json()
+    metadata = found.get("metadata") if isinstance(found, dict) else None
+    if not isinstance(metadata, dict):
+        return None
+    given = found.get("config")
+    config = given if isinstance(given, dict) else {}
+    texts = {key: value for key, value in config.items() if isinstance(value, str)}
+    texts.pop(PY_IO_IMPL, None)
+    location = str(found.get("metadata-location", ""))
+    return Pointer(location, {**properties, **texts}, content=json.dumps(metadata).encode())
 
 
 class _Bounded(RestCatalog):

@@ -25,12 +25,13 @@ from accelerator.iceberg.errors import CatalogError
 from rewrite.dotted import joined
 from rewrite.facts import At
 from rewrite.printable import one_line
+from rewrite.reason import Declined
+from rewrite.spark_words import LACKED_TYPES
 
 REFUSALS = (exceptions.ValidationError, ValidationError, NotImplementedError)
 """What PyIceberg raises for metadata that it refuses."""
-Reader = Literal["Spark", "PyIceberg"]
-_SPARK_LACKS = frozenset(("time", "timestamp_ns", "timestamptz_ns"))
-"""Iceberg's types that Iceberg 1.12 doesn't convert to a type of Spark 4.1 (`TypeToSparkType`)."""
+Reader = Literal["Spark", "Iceberg", "PyIceberg"]
+"""Iceberg is its Java library, by which Spark reads tables."""
 _SPARK_READS = ("variant", "geometry", "geography")
 """Beginnings of types that Iceberg 1.12 has for Spark and PyIceberg 0.12 lacks, in some form."""
 _TRANSFORM = re.compile(r"identity|year|month|day|hour|void|(?:bucket|truncate)\[\d+\]", re.I)
@@ -59,9 +60,9 @@ class RawMetadata:
 class Refusal:
     """Why a reader refuses a table whole, in words and, if a column is the reason, by column.
 
-    `reader` is Spark if Spark refuses the table, so that nothing answers a query of it. It's
-    PyIceberg if PyIceberg alone refuses the table, and Spark may answer. `column` is the column's
-    full name and `type` Iceberg's text of its type, or the transform.
+    `reader` is Spark or Iceberg's library if Spark refuses the table, so that nothing answers a
+    query of it. It's PyIceberg if PyIceberg alone refuses the table, and Spark may answer.
+    `column` is the column's full name, and `type` Iceberg's text of its type, or the transform.
     """
 
     reader: Reader
@@ -106,14 +107,18 @@ class UnreadableTableError(CatalogError):
 
     def __init__(self, table: str, refusal: Refusal) -> None:
         self.table, self.refusal = table, refusal
-        super().__init__(
-            f"{refusal.reader} can't read the table {table}: {refusal.why}", hint=refusal.hint
-        )
+        reader = "Iceberg's library for Spark" if refusal.reader == "Iceberg" else refusal.reader
+        super().__init__(f"{reader} can't read the table {table}: {refusal.why}", hint=refusal.hint)
 
     @property
     def by_spark(self) -> bool:
-        """Whether Spark refuses the table, so that nothing answers a query of it."""
-        return self.refusal.reader == "Spark"
+        """Whether Spark 4.1 with Iceberg 1.12 refuses the table: nothing answers a query of it."""
+        return self.refusal.reader != "PyIceberg"
+
+    @property
+    def declined(self) -> Declined:
+        """Why a query of the table is left to Spark."""
+        return Declined("table_needs_spark", f"{self.table}: {self.refusal.why}.")
 
 
 _DROP_HINT = (
@@ -173,7 +178,7 @@ def _is_named(at: At) -> bool:
 def _lacking(schema: object) -> Refusal | None:
     """The refusal of a schema with a type that Spark lacks."""
     for name, type_ in _leaves(schema):
-        if str(type_) in _SPARK_LACKS:
+        if str(type_) in LACKED_TYPES:
             return _of_type("Spark", name, str(type_), _DROP_HINT)
     return None
 
@@ -183,7 +188,7 @@ def _transformed(fields: Iterable[tuple[str, str]]) -> Refusal | None:
     for name, transform in fields:
         if not _TRANSFORM.fullmatch(transform):
             why = f"the transform of its partition field {_shown(name)} is {_shown(transform)}"
-            return Refusal("Spark", why, name, transform, _TRANSFORM_HINT)
+            return Refusal("Iceberg", why, name, transform, _TRANSFORM_HINT)
     return None
 
 
@@ -221,8 +226,8 @@ def _first(
 
 
 def _is_new(type_: str) -> Reader | None:
-    """Spark, if neither PyIceberg nor Iceberg 1.12 has the type."""
-    return "Spark" if _is_unparsed(type_) and not type_.startswith(_SPARK_READS) else None
+    """Iceberg, if neither PyIceberg nor Iceberg 1.12 has the type."""
+    return "Iceberg" if _is_unparsed(type_) and not type_.startswith(_SPARK_READS) else None
 
 
 def _is_unparsed(type_: str) -> Reader | None:

@@ -1,0 +1,107 @@
+"""Spark's error for a table that Spark refuses whole, as the typed error with the column.
+
+Spark says neither which table it is nor, of a type, which column: "Spark does not support time
+fields". The tables are those that the statement's text and its views name. Promise: an error stays
+Spark's own unless Spark has just refused, and the lake proves why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlglot import exp
+
+from accelerator.context import SessionContext
+from accelerator.errors import AcceleratorError
+from accelerator.iceberg import Lake, Pin, UnreadableTableError
+from rewrite.bind_from import occurrence_of
+from rewrite.parse import PARSER_FAILS, parse
+from rewrite.query_form import uses
+from rewrite.reason import DeclinedError
+from rewrite.scan import name_at, scanned
+
+_SAID = re.compile(
+    r"Spark does not support \w+ fields|Cannot convert unsupported type to Spark"
+    r"|COLUMN_ALREADY_EXISTS|Cannot build lower case index|Invalid projection for field"
+    r"|unknown transforms|unsupported transforms|Cannot parse type string to primitive"
+    r"|Cannot parse missing int: source-id"
+)
+"""What Spark and Iceberg's library say of tables that they refuse whole."""
+_NAMES_MAX, _VIEWS_MAX = 256, 8
+
+
+def check_tables(sql: str, pin: Pin, context: SessionContext) -> None:
+    """Raises UnreadableTableError for the first table of a query whose state Spark refuses.
+
+    For a Spark of the release that is known here, which isn't started for the error.
+    """
+    try:
+        tree = parse(sql)
+    except PARSER_FAILS:
+        return
+    zone = context.settings().get("time_zone")
+    for use in uses(tree):
+        parts = tuple(part.name for part in use.table.parts)
+        if context.is_temporary(parts):
+            continue
+        named = {key: use.table.args.get(key) for key in ("this", "db", "catalog", "version")}
+        try:
+            occurrence_of(0, exp.Table(**named), pin, zone)
+        except UnreadableTableError as error:
+            if error.by_spark:
+                raise
+        except (DeclinedError, AcceleratorError):
+            pass  # Spark says what is wrong with it
+
+
+@contextmanager
+def typed(sql: str, lake: Lake, context: SessionContext) -> Iterator[None]:
+    """Raises UnreadableTableError for Spark's error about a table that Spark refuses whole."""
+    try:
+        yield
+    except AcceleratorError:
+        raise
+    except Exception as error:
+        found = None
+        if _SAID.search(str(error)):
+            found = _refused(sql, lake.pin(), context)
+        if found is None:
+            raise
+        raise found from error
+
+
+def _refused(sql: str, pin: Pin, context: SessionContext) -> UnreadableTableError | None:
+    """The error for the first table of the statement that Spark refuses."""
+    waiting, seen = [(sql, 0)], set[tuple[str, ...]]()
+    while waiting:
+        text, depth = waiting.pop(0)
+        for parts in _names(text):
+            if parts in seen or len(seen) >= _NAMES_MAX or context.is_temporary(parts):
+                continue
+            seen.add(parts)
+            # Behind a table's name may stand a state of it, or a table of its metadata.
+            for name in (parts, parts[:-1]):
+                try:
+                    view = pin.view(name) if name and pin.pinned(name) is None else None
+                except UnreadableTableError as error:
+                    if error.by_spark:
+                        return error
+                except AcceleratorError:
+                    pass  # of a name that isn't a table's
+                else:
+                    if view is not None and depth < _VIEWS_MAX:
+                        waiting.append((view.sql, depth + 1))
+    return None
+
+
+def _names(sql: str) -> Iterator[tuple[str, ...]]:
+    """Every name with its dots in a text, whatever it names."""
+    tokens = scanned(sql) or []
+    place = 0
+    while place < len(tokens):
+        parts, behind = name_at(sql, tokens, place)
+        if parts:
+            yield parts
+        place = max(behind, place + 1)
