@@ -230,8 +230,9 @@ class Queries:
         except (CancelledError, SparkElsewhereError):  # of a job that decodes manifests
             raise
         except UnreadableTableError as error:
-            if error.refusal.reader == "Spark" and is_release_known():
-                raise
+            # It may be a table of a cube or index: those of the statement are looked at alone.
+            if is_release_known():
+                check_tables(sql, self.services.lake.pin(), self.services.context, ("Spark",))
             return PlainPlan(error.declined), False
         except AcceleratorError as error:
             unreachable = isinstance(error, CatalogUnreachableError)

@@ -8,7 +8,7 @@ Spark's own unless Spark has just refused, and the lake proves why.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from sqlglot import exp
@@ -16,7 +16,9 @@ from sqlglot import exp
 from accelerator.context import SessionContext
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import Lake, Pin, UnreadableTableError
+from accelerator.iceberg.unreadable import Reader
 from rewrite.bind_from import occurrence_of
+from rewrite.facts import ViewFacts
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import uses
 from rewrite.reason import DeclinedError
@@ -30,30 +32,41 @@ _SAID = re.compile(
 )
 """What Spark and Iceberg's library say of tables that they refuse whole."""
 _NAMES_MAX, _VIEWS_MAX = 256, 8
+_PARTS = ("catalog", "db", "this")
+_SPARKS: tuple[Reader, ...] = ("Spark", "Iceberg")
+Full = Callable[[tuple[str, ...]], tuple[str, ...]]
 
 
-def check_tables(sql: str, pin: Pin, context: SessionContext) -> None:
+def check_tables(
+    sql: str, pin: Pin, context: SessionContext, readers: Collection[Reader] = _SPARKS
+) -> None:
     """Raises UnreadableTableError for the first table of a query whose state Spark refuses.
 
-    For a Spark of the release that is known here, which isn't started for the error.
+    For a Spark of the release that is known here, which isn't started for the error. Tables that
+    views read count. Nothing else of the statement does: not what its cubes and indexes rest on.
     """
-    try:
-        tree = parse(sql)
-    except PARSER_FAILS:
-        return
-    zone = context.settings().get("time_zone")
-    for use in uses(tree):
-        parts = tuple(part.name for part in use.table.parts)
-        if context.is_temporary(parts):
-            continue
-        named = {key: use.table.args.get(key) for key in ("this", "db", "catalog", "version")}
+    waiting: list[tuple[str, Full]] = [(sql, tuple)]
+    zone, views = context.settings().get("time_zone"), 0
+    while waiting:
+        text, full = waiting.pop(0)
         try:
-            occurrence_of(0, exp.Table(**named), pin, zone)
-        except UnreadableTableError as error:
-            if error.by_spark:
-                raise
-        except (DeclinedError, AcceleratorError):
-            pass  # Spark says what is wrong with it
+            tables = [use.table for use in uses(parse(text))]
+        except PARSER_FAILS:
+            continue
+        for table in tables:
+            parts = full(tuple(part.name for part in table.parts))
+            if full is tuple and context.is_temporary(parts):
+                continue
+            try:
+                occurrence_of(0, _bare(table, parts), pin, zone)
+            except UnreadableTableError as error:
+                if error.refusal.reader in readers:
+                    raise
+            except (DeclinedError, AcceleratorError):  # Spark says what is wrong with it
+                view = _view(pin, parts) if views < _VIEWS_MAX else None
+                if view is not None:
+                    views += 1
+                    waiting.append((view.sql, view.full))
 
 
 @contextmanager
@@ -94,6 +107,24 @@ def _refused(sql: str, pin: Pin, context: SessionContext) -> UnreadableTableErro
                     if view is not None and depth < _VIEWS_MAX:
                         waiting.append((view.sql, depth + 1))
     return None
+
+
+def _bare(table: exp.Table, parts: tuple[str, ...]) -> exp.Table:
+    """The table by its full name in its state, without an alias and what else FROM has there."""
+    given = {key: table.args.get(key) for key in ("this", "db", "catalog")}
+    if len(parts) == len(_PARTS):  # a view completes the names in its text
+        given = {
+            key: exp.to_identifier(part, quoted=True)
+            for key, part in zip(_PARTS, parts, strict=True)
+        }
+    return exp.Table(**given, version=table.args.get("version"))
+
+
+def _view(pin: Pin, parts: tuple[str, ...]) -> ViewFacts | None:
+    try:
+        return pin.view(parts)
+    except AcceleratorError:
+        return None
 
 
 def _names(sql: str) -> Iterator[tuple[str, ...]]:

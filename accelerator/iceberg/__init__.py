@@ -13,6 +13,7 @@ from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.identity import PartitionField
 from accelerator.iceberg.lake import Lake, PinnedTable
 from accelerator.iceberg.listings import ManifestCacheSettings
+from accelerator.iceberg.loaded import NamedTable
 from accelerator.iceberg.pin import Pin
 from accelerator.iceberg.sketches import Sketched, TableSizes
 from accelerator.iceberg.unreadable import RawMetadata, UnreadableTableError
@@ -26,6 +27,7 @@ __all__ = [
     "Lake",
     "LiveFile",
     "ManifestCacheSettings",
+    "NamedTable",
     "NeedsSparkError",
     "PartitionField",
     "Pin",

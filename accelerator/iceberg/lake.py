@@ -629,7 +629,7 @@ class Lake:
         names = list(reader.tables()) if reader is not None else []
         for name in names:
             loaded = self._read((catalog, *name))
-            if loaded is None:
+            if loaded is None or not loaded.uuid:
                 return None
             if loaded.uuid == table_uuid:
                 return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,15 @@ from rewrite.facts import At
 
 if TYPE_CHECKING:
     from accelerator.iceberg.lake import PinnedTable
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTable:
+    """A table by its full name, with what its metadata has whoever reads it."""
+
+    parts: tuple[str, ...]
+    uuid: str
+    properties: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -29,6 +39,12 @@ class Loaded:
         if isinstance(self.parsed, Unparsed):
             return self.parsed.raw.table_uuid
         return str(self.parsed.table_uuid)
+
+    def named(self, full: tuple[str, ...]) -> NamedTable:
+        """The table of that full name, of one that a reader refuses as well."""
+        parsed = self.parsed
+        given = parsed.raw.properties if isinstance(parsed, Unparsed) else parsed.properties
+        return NamedTable(full, self.uuid, given)
 
     def raw(self) -> RawMetadata:
         """The metadata as far as readers that refuse the table agree on it."""

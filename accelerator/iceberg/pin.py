@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from accelerator.iceberg.loaded import Loaded
+from accelerator.iceberg.loaded import Loaded, NamedTable
 from accelerator.iceberg.unreadable import RawMetadata
 from accelerator.stages import staged
 from rewrite.facts import At, Facts, TableFacts, ViewFacts
@@ -47,6 +47,15 @@ class Pin(Facts):
         full, loaded = self._newest_of(parts)
         return None if loaded is None else self._lake.state(full, loaded, at)
 
+    def listing(self) -> Facts:
+        """The same tables, as `described` has them."""
+        return _Described(self)
+
+    def named(self, parts: tuple[str, ...]) -> NamedTable | None:
+        """The table's uuid and properties, though a reader refuses it."""
+        full, loaded = self._newest_of(parts)
+        return None if loaded is None else loaded.named(full)
+
     def raw(self, parts: tuple[str, ...]) -> RawMetadata | None:
         """The table's metadata as plain JSON, though a reader refuses it."""
         loaded = self._newest_of(parts)[1]
@@ -64,3 +73,14 @@ class Pin(Facts):
         if parts not in self._views:
             self._views[parts] = self._lake.view(self._lake.resolve(parts), self._moment)
         return self._views[parts]
+
+
+class _Described(Facts):
+    """The tables of a pin for who lists them and reads no row."""
+
+    def __init__(self, pin: Pin) -> None:
+        self._pin = pin
+
+    def table(self, parts: tuple[str, ...], at: At = _NEWEST) -> TableFacts | None:
+        """The facts of the table, though Spark refuses the state."""
+        return None if (found := self._pin.described(parts, at)) is None else found.facts
