@@ -41,7 +41,7 @@ from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.planned import tell
 from accelerator.plans import PlainPlan, Plan
-from accelerator.refused_tables import check_tables, typed
+from accelerator.refused_tables import ITSELF, check_tables, typed
 from accelerator.result import Result
 from accelerator.statements.kinds import ExplainAnalyze, Other, Query, Statement
 from accelerator.statements.text import first_word
@@ -232,7 +232,7 @@ class Queries:
         except UnreadableTableError as error:
             # It may be a table of a cube or index: those of the statement are looked at alone.
             if is_release_known():
-                check_tables(sql, self.services.lake.pin(), self.services.context, ("Spark",))
+                check_tables(sql, self.services.lake.pin(), self.services.context, ITSELF)
             return PlainPlan(error.declined), False
         except AcceleratorError as error:
             unreachable = isinstance(error, CatalogUnreachableError)

@@ -34,6 +34,8 @@ _SAID = re.compile(
 _NAMES_MAX, _VIEWS_MAX = 256, 8
 _PARTS = ("catalog", "db", "this")
 _SPARKS: tuple[Reader, ...] = ("Spark", "Iceberg")
+ITSELF: tuple[Reader, ...] = ("Spark",)
+"""Spark without Iceberg's library, of which a session may have a newer one."""
 Full = Callable[[tuple[str, ...]], tuple[str, ...]]
 
 
@@ -50,10 +52,12 @@ def check_tables(
     while waiting:
         text, full = waiting.pop(0)
         try:
-            tables = [use.table for use in uses(parse(text))]
+            tree = parse(text)
         except PARSER_FAILS:
             continue
-        for table in tables:
+        # A name of four parts, as `c.d.t.tag_x`, is no table's own.
+        several = (one for one in tree.find_all(exp.Table) if isinstance(one.this, exp.Dot))
+        for table in (*(use.table for use in uses(tree)), *several):
             parts = full(tuple(part.name for part in table.parts))
             if full is tuple and context.is_temporary(parts):
                 continue

@@ -38,7 +38,8 @@ _OURS = (
     "EXPLAIN CREATE CUBE c AS SELECT k, sum(v) FROM lake.d.{t} GROUP BY k",
     "CREATE INDEX i ON lake.d.{t} USING BLOOM (v)",
     "ALTER TABLE lake.d.{t} ADD CONSTRAINT c UNIQUE (k) NOT ENFORCED",
-    "ALTER TABLE lake.d.{t} ADD RELATE COLUMN w FROM lake.d.good.v ON k = lake.d.good.k",
+    "ALTER TABLE lake.d.{t} ADD RELATE COLUMN v FROM lake.d.good.v"
+    " ON lake.d.{t}.k = lake.d.good.k AS w",
     "BUILD STATISTICS ON lake.d.{t}",
     "BUILD ALL ON lake.d.{t}",
     "OPTIMIZE lake.d.{t} SORT BY k",
