@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from sqlglot import exp
 
@@ -73,20 +73,27 @@ def check_tables(
                     waiting.append((view.sql, view.full))
 
 
-@contextmanager
-def typed(sql: str, lake: Lake, context: SessionContext) -> Iterator[None]:
+class typed:
     """Raises UnreadableTableError for Spark's error about a table that Spark refuses whole."""
-    try:
-        yield
-    except AcceleratorError:
-        raise
-    except Exception as error:
-        found = None
+
+    def __init__(self, sql: str, lake: Lake, context: SessionContext) -> None:
+        self._sql, self._lake, self._context = sql, lake, context
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, Exception) or isinstance(error, AcceleratorError):
+            return
         if _SAID.search(str(error)):
-            found = _refused(sql, lake.pin(), context)
-        if found is None:
-            raise
-        raise found from error
+            found = _refused(self._sql, self._lake.pin(), self._context)
+            if found is not None:
+                raise found from error
 
 
 def _refused(sql: str, pin: Pin, context: SessionContext) -> UnreadableTableError | None:
