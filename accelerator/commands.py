@@ -87,7 +87,7 @@ def is_ours(statement: Statement, services: Services) -> bool:
     form = FORM_OF.get(type(statement))
     if table is None or (form is not None and form.always):
         return True
-    return services.lake.pin().table(table) is not None
+    return services.lake.pin().described(table) is not None
 
 
 def execute(
@@ -409,7 +409,7 @@ def vacuum(statement: VacuumTable, services: Services) -> Report:
             f"nothing can be retained for {statement.hours} hours",
             hint="give a number of hours, 0 or more",
         )
-    table = services.lake.pin(fresh=True).pinned(statement.table)
+    table = services.lake.pin(fresh=True).described(statement.table)
     if table is None:
         raise no_such_table(services, joined(statement.table))
     services.frames.sweep()  # what nobody reads any more holds nothing back

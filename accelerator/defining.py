@@ -81,10 +81,10 @@ def table_uuid(services: Services, table: tuple[str, ...] | None) -> str | None:
     """The table that a statement is about; None where it names none. As `no_such_table`."""
     if table is None:
         return None
-    facts = services.lake.pin().table(table)
-    if facts is None:
+    found = services.lake.pin().described(table)
+    if found is None:
         raise no_such_table(services, joined(table))
-    return facts.uuid
+    return found.facts.uuid
 
 
 def _definition_error(services: Services, error: DeclinedError) -> AcceleratorError:

@@ -37,6 +37,14 @@ def no_column(table: str, name: str, columns: Sequence[str], otherwise: str) -> 
     )
 
 
+def stops_listing(error: AcceleratorError) -> bool:
+    """Whether a list of tables ends with the error; else it goes on without the table.
+
+    Nothing else can be read either if the statement was cancelled, or the catalog doesn't answer.
+    """
+    return isinstance(error, CancelledError) or error.unreachable
+
+
 class ConfigError(AcceleratorError):
     """A setting is unknown or has a value that it can't have."""
 

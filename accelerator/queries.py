@@ -20,6 +20,7 @@ from sqlglot.errors import SqlglotError
 from accelerator import metadata_table
 from accelerator.arrow_types import arrow_type, is_known
 from accelerator.at_once.embedded import is_known as is_known_spark
+from accelerator.at_once.embedded import is_release_known
 from accelerator.cancellation import Budget, new_tag
 from accelerator.errors import (
     AcceleratorError,
@@ -33,12 +34,14 @@ from accelerator.errors import (
 from accelerator.execution import Execution
 from accelerator.failures import declined_for
 from accelerator.guards import Guards
+from accelerator.iceberg import UnreadableTableError
 from accelerator.iceberg.errors import CatalogUnreachableError, NeedsSparkError
 from accelerator.log_sql import table as log_table
 from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.planned import tell
 from accelerator.plans import PlainPlan, Plan
+from accelerator.refused_tables import ITSELF, check_tables, typed
 from accelerator.result import Result
 from accelerator.statements.kinds import ExplainAnalyze, Other, Query, Statement
 from accelerator.statements.text import first_word
@@ -133,6 +136,8 @@ class Queries:
         from accelerator.at_once.check import check
         from accelerator.at_once.tables import LakeTables
 
+        if isinstance(statement, Query):
+            check_tables(statement.bare, services.lake.pin(), services.context)
         check(statement, LakeTables(services.lake, services.config.catalog_name))
 
     def opened(self, statement: Query, timeout_s: float) -> BatchReader | Result:
@@ -164,6 +169,10 @@ class Queries:
 
     def frame(self, statement: Query) -> DataFrame:
         """A lazy DataFrame; what it reads stays as long as it, or one derived from it, may be."""
+        with typed(statement.bare, self.services.lake, self.services.context):
+            return self._frame(statement)
+
+    def _frame(self, statement: Query) -> DataFrame:
         self.check(statement)
         services, session = self.services, self.services.engine.session
         if self._names_own(statement.bare):
@@ -220,6 +229,11 @@ class Queries:
             plan, cached = self._planner.plan(sql, only=only, by_spark=by_spark, whole=whole)
         except (CancelledError, SparkElsewhereError):  # of a job that decodes manifests
             raise
+        except UnreadableTableError as error:
+            # It may be a table of a cube or index: those of the statement are looked at alone.
+            if is_release_known():
+                check_tables(sql, self.services.lake.pin(), self.services.context, ITSELF)
+            return PlainPlan(error.declined), False
         except AcceleratorError as error:
             unreachable = isinstance(error, CatalogUnreachableError)
             if unreachable and not self.services.spark_source.started:

@@ -24,6 +24,7 @@ from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
 from accelerator.open_streams import OpenStreams
 from accelerator.planner import Planner
 from accelerator.query_log.session_log import SessionLog
+from accelerator.refused_tables import typed
 from accelerator.scene import Parts
 from accelerator.stages import staged
 from accelerator.store import Store, local_folders
@@ -170,11 +171,11 @@ class Services:
 
     @staged("spark")
     def plain_table(self, sql: str) -> pa.Table:
-        """A statement's rows by plain Spark."""
+        """A statement's rows by plain Spark; UnreadableTableError if Spark refuses a table."""
         with self.cancellation.tracked() as tag:
             engine = self.engine
             session = engine.session
-            with engine.tagged(tag):
+            with engine.tagged(tag), typed(sql, self.lake, self.context):
                 return session.sql(sql).toArrow()
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from accelerator.parameters import Parameters, with_parameters
 from accelerator.plans import Plan
 from accelerator.queries import Queries
 from accelerator.redaction import redacted
+from accelerator.refused_tables import typed
 from accelerator.result import Result
 from accelerator.sampling import Sampling
 from accelerator.services import Services
@@ -225,7 +226,8 @@ class Accelerator:
                 return frame
             if isinstance(statement, Other) or not self._is_ours(statement):
                 self.queries.check(statement)
-                return self.spark.sql(sql)
+                with typed(sql, self.services.lake, self.services.context):
+                    return self.spark.sql(sql)
             with placed(sql):
                 rows = self._run(statement, self._limit(None))
             return self.spark.createDataFrame(rows)

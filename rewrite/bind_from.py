@@ -163,12 +163,17 @@ def _selected(parts: tuple[str, ...]) -> tuple[tuple[str, ...], At]:
         return parts, At()
     kind, value = found.groups()
     if kind in ("branch", "tag"):
-        return parts[:-1], At(branch=value) if kind == "branch" else At(ref=value)
+        return parts[:-1], At(
+            branch=value if kind == "branch" else None,
+            ref=value if kind == "tag" else None,
+            selected=True,
+        )
     if not value.isdigit():
         return parts, At()
     number = int(value)
-    at = At(snapshot_id=number) if kind == "snapshot_id" else At(timestamp_ms=number)
-    return parts[:-1], at
+    if kind == "snapshot_id":
+        return parts[:-1], At(snapshot_id=number, selected=True)
+    return parts[:-1], At(timestamp_ms=number, selected=True)
 
 
 def _at(version: exp.Expression | None, zone: str | None) -> At:

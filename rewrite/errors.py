@@ -18,6 +18,8 @@ class AcceleratorError(Exception):
     """
 
     code = "error"
+    unreachable = False
+    """Whether a service doesn't answer, so that whatever else it's asked fails as well."""
 
     def __init__(
         self,

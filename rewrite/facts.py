@@ -68,13 +68,14 @@ class At:
     """Which state of a table is asked for; at most one field is set, none means the newest.
 
     `ref` is a branch or tag, read under its own rule of schemas; `branch` reads either under the
-    table's schema.
+    table's schema. `selected`: the table's name has the state, as in `t.snapshot_id_1`.
     """
 
     snapshot_id: int | None = None
     ref: str | None = None
     branch: str | None = None
     timestamp_ms: int | None = None
+    selected: bool = False
 
 
 @dataclass(frozen=True, slots=True)

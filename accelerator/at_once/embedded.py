@@ -50,6 +50,11 @@ def is_known(config: Config, environment: Mapping[str, str] = os.environ) -> boo
     return not _has_defaults(environment, home) and _is_version_known(home) and not _runs()
 
 
+def is_release_known() -> bool:
+    """Whether the PySpark that is installed is of a release whose words and types are known."""
+    return _is_version_known(_pyspark_home())
+
+
 def _may_add(name: str) -> bool:
     if name.startswith(_ADDS):
         return True

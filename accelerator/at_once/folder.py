@@ -16,6 +16,7 @@ from typing import Any
 from accelerator.at_once.names import is_absent, nearest
 from accelerator.errors import UNFIT
 from accelerator.local_uri import other_host, path_of
+from rewrite.spark_words import LACKED_TYPES
 from rewrite.unknown import Known
 
 _METADATA_MAX = 16 << 20
@@ -87,9 +88,22 @@ def _known(location: str) -> Known | None:
     schemas = metadata.get("schemas") or [metadata["schema"]]
     current = metadata.get("current-schema-id", 0)
     now = next((s for s in schemas if s.get("schema-id", 0) == current), schemas[-1])
+    if _is_refused(now):
+        return None
     names = {name.lower() for one in schemas for name in _names(one)}
     parts = frozenset(part for name in names for part in name.split("."))
     return Known(tuple(field["name"] for field in now["fields"]), parts)
+
+
+def _is_refused(kind: Any) -> bool:
+    """Whether Spark refuses a schema with that type, so that no name in it is the error."""
+    if not isinstance(kind, dict):
+        return kind in LACKED_TYPES
+    fields = kind.get("fields", ())
+    if len({str(field["name"]).lower() for field in fields}) < len(fields):
+        return True
+    inner = [field["type"] for field in fields]
+    return any(map(_is_refused, [*inner, *map(kind.get, ("element", "key", "value"))]))
 
 
 def _names(kind: Any) -> Iterator[str]:

@@ -18,8 +18,10 @@ from prompt_toolkit.document import Document
 
 from accelerator.constraints.property import quoted
 from accelerator.errors import AcceleratorError
+from accelerator.iceberg import UnreadableTableError
 from accelerator.statements.forms import FORMS
 from rewrite.dotted import joined
+from rewrite.facts import At, TableFacts
 
 if TYPE_CHECKING:
     from accelerator.session import Accelerator
@@ -64,10 +66,17 @@ class Names:
     def columns(self, table: tuple[str, ...]) -> list[tuple[str, str]] | None:
         """Names and types of the table's columns; None where it isn't an Iceberg table."""
         if table not in self._columns:
-            facts = self._session().services.lake.pin().table(table)
+            facts = self._facts(table)
             columns = None if facts is None else [(one.name, one.type) for one in facts.columns]
             self._columns[table] = columns
         return self._columns[table]
+
+    def _facts(self, table: tuple[str, ...]) -> TableFacts | None:
+        """None of a table that PyIceberg refuses: the names of the others are offered."""
+        try:
+            return self._session().services.lake.pin().listing().table(table, At())
+        except UnreadableTableError:
+            return None
 
     def forget(self) -> None:
         """A statement may have changed them."""

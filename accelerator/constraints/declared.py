@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from accelerator.constraints.check import Validation, validate
 from accelerator.constraints.property import PREFIX, WORDS, Constraint, from_property, to_property
-from accelerator.errors import ConstraintError, UnknownTableError, no_column
+from accelerator.errors import (
+    AcceleratorError,
+    ConstraintError,
+    UnknownTableError,
+    no_column,
+    stops_listing,
+)
 from rewrite.dotted import joined
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 
@@ -55,7 +61,7 @@ def add(
 
 def drop(lake: Lake, table: tuple[str, ...], name: str, *, if_exists: bool = False) -> bool:
     """Removes its property; whether there was one. A damaged property can be dropped too."""
-    facts = _facts(lake.pin(), table)
+    facts = _facts(lake.pin().listing(), table)
     keys = [key for key in _properties(lake, table) if _named(key, name)]
     if keys:
         lake.set_properties(table, dict.fromkeys(keys))
@@ -75,7 +81,7 @@ def find(lake: Lake, table: tuple[str, ...], name: str) -> Constraint:
 
 def constraints_of(lake: Lake, table: tuple[str, ...]) -> tuple[Constraint, ...]:
     """The table's constraints by name, under its columns' current names."""
-    pin = lake.pin()
+    pin = lake.pin().listing()
     facts = _facts(pin, table)
     return tuple(
         from_property(key.removeprefix(PREFIX), text, facts, pin)
@@ -85,9 +91,22 @@ def constraints_of(lake: Lake, table: tuple[str, ...]) -> tuple[Constraint, ...]
 
 
 def show(lake: Lake, table: tuple[str, ...] | None = None) -> list[dict[str, object]]:
-    """SHOW CONSTRAINTS: a row for each constraint of one table, or of all that can be listed."""
-    tables = [lake.resolve(table)] if table is not None else sorted(lake.tables())
-    return [_shown(joined(full), one) for full in tables for one in constraints_of(lake, full)]
+    """SHOW CONSTRAINTS: a row for each constraint of one table, or of all that can be listed.
+
+    Of all tables, one that can't be read has a row with its problem alone.
+    """
+    if table is not None:
+        full = lake.resolve(table)
+        return [_shown(joined(full), one) for one in constraints_of(lake, full)]
+    rows: list[dict[str, object]] = []
+    for full in sorted(lake.tables()):
+        try:
+            rows += [_shown(joined(full), one) for one in constraints_of(lake, full)]
+        except AcceleratorError as error:
+            if stops_listing(error):
+                raise
+            rows.append({"table": joined(full), "references": None, "problem": error.message})
+    return rows
 
 
 def _shown(table: str, constraint: Constraint) -> dict[str, object]:
@@ -105,7 +124,7 @@ def _shown(table: str, constraint: Constraint) -> dict[str, object]:
 
 
 def _properties(lake: Lake, table: tuple[str, ...]) -> Mapping[str, str]:
-    pinned = lake.pin().pinned(table)
+    pinned = lake.pin().described(table)
     return pinned.properties if pinned is not None else {}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from accelerator.errors import UNFIT
+from rewrite.errors import AcceleratorError
 from rewrite.facts import At, ColumnFacts, Facts, TableFacts
 
 PREFIX = "accelerator.constraint."
@@ -121,9 +122,15 @@ def _columns(raw: list[dict[str, Any]], facts: TableFacts) -> tuple[tuple[str, .
 
 def _with_references(constraint: Constraint, raw: dict[str, Any], pin: Facts) -> Constraint:
     parts = tuple(map(_text, raw["table"]))
-    facts = pin.table(parts, _NEWEST)
     names = tuple(_text(one["name"]) for one in raw["columns"])
-    if facts is None:
+    facts, problem = None, ""
+    try:
+        facts = pin.table(parts, _NEWEST)
+    except AcceleratorError as error:  # this one is shown for all that
+        problem = error.message
+    if problem:
+        pass
+    elif facts is None:
         problem = f"there is no table {'.'.join(parts)} any more"
     elif facts.uuid != raw["uuid"]:
         problem = f"{facts.name} is another table than the one that it was declared for"

@@ -20,6 +20,7 @@ from accelerator.coverage.artifact import (
     unusable,
 )
 from accelerator.errors import BuildError, UnknownTableError
+from accelerator.iceberg import UnreadableTableError
 from accelerator.store import CubeRecord, SegmentRecord
 from accelerator.store.records import CoveredFile
 from cubes.definition import from_dict
@@ -28,7 +29,7 @@ from rewrite.reason import Declined
 
 if TYPE_CHECKING:
     from accelerator.builds.builder import Target
-    from accelerator.iceberg import LiveFile
+    from accelerator.iceberg import LiveFile, UnreadableTableError
     from accelerator.services import Services
 
 _LOST = "Its artifact is missing, or isn't as long as it was."
@@ -55,6 +56,8 @@ def of_cube(services: Services, record: CubeRecord) -> ArtifactCoverage:
         target = services.builder.target(record)
     except UnknownTableError as error:
         return unusable(services, record, "table_unknown", error)
+    except UnreadableTableError as error:  # of a dimension; of its own table it's raised again
+        return unusable(services, record, "table_needs_spark", error)
     except (BuildError, ValueError) as error:
         code = "schema_changed" if _is_readable(record) else "segment_unreadable"
         return unusable(services, record, code, error)

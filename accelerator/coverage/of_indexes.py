@@ -24,6 +24,7 @@ from accelerator.errors import (
     RelateColumnError,
     UnknownTableError,
 )
+from accelerator.iceberg import UnreadableTableError
 from accelerator.indexing import records
 from accelerator.relate.stale import snapshots_of
 from accelerator.store import IndexRecord, SegmentRecord
@@ -57,6 +58,8 @@ def of_index(services: Services, record: IndexRecord) -> ArtifactCoverage:
         due = services.index_builder.due(target)
     except UnknownTableError as error:
         return unusable(services, record, "table_unknown", error)
+    except UnreadableTableError as error:  # of a dimension; of its own table it's raised again
+        return unusable(services, record, "table_needs_spark", error)
     except (IndexDefinitionError, RelateColumnError) as error:
         return unusable(services, record, _code(record, error), error)
     if record.disabled is not None:

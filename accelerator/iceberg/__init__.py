@@ -11,9 +11,12 @@ from accelerator.iceberg.errors import (
 )
 from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.identity import PartitionField
-from accelerator.iceberg.lake import Lake, Pin, PinnedTable
+from accelerator.iceberg.lake import Lake, PinnedTable
 from accelerator.iceberg.listings import ManifestCacheSettings
+from accelerator.iceberg.loaded import NamedTable
+from accelerator.iceberg.pin import Pin
 from accelerator.iceberg.sketches import Sketched, TableSizes
+from accelerator.iceberg.unreadable import RawMetadata, UnreadableTableError
 
 __all__ = [
     "CatalogError",
@@ -24,10 +27,13 @@ __all__ = [
     "Lake",
     "LiveFile",
     "ManifestCacheSettings",
+    "NamedTable",
     "NeedsSparkError",
     "PartitionField",
     "Pin",
     "PinnedTable",
+    "RawMetadata",
     "Sketched",
     "TableSizes",
+    "UnreadableTableError",
 ]

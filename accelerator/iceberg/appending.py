@@ -336,11 +336,13 @@ def appending(lake: Lake, parts: tuple[str, ...], key: str, digest: str) -> Appe
     Raises:
         UnknownTableError: there is no such table.
         AppendUnsupportedError: it's of a kind that isn't written here.
+        UnreadableTableError: Spark or PyIceberg refuses it.
         CatalogError: its catalog can't be asked.
     """
     name, reader = joined(parts), lake.catalogs.get(parts[0])
 
     def load() -> Table:
+        lake.pin(fresh=True).pinned(parts)  # UnreadableTableError
         table = None if reader is None else reader.loaded(parts[1:])
         if table is None:
             raise UnknownTableError(f"there is no Iceberg table {name}", hint="check the name")

@@ -39,6 +39,7 @@ from accelerator.iceberg.footprints import Located
 from accelerator.iceberg.io import read_metadata
 from accelerator.iceberg.properties import Edit, remove, with_properties, write_edited
 from accelerator.iceberg.statistics_files import StatisticsChange
+from accelerator.iceberg.unreadable import REFUSALS, UnparsedError, unparsed
 from accelerator.iceberg.views import ViewPointer
 from accelerator.redaction import redacted
 from rewrite.closest import closest
@@ -90,15 +91,25 @@ class Pointer:
     properties: Mapping[str, str] = field(repr=False)
     metadata: TableMetadata | None = field(default=None, repr=False)
     uuid: str = ""
+    content: bytes | None = field(default=None, repr=False)
 
     def parse(self) -> TableMetadata:
-        """The metadata file's content."""
+        """The metadata file's content, or `content` if the catalog has given it.
+
+        UnparsedError if it's a table's metadata that PyIceberg refuses.
+        """
         if self.metadata is not None:
             return self.metadata
         hint = "check that the file is there, readable, and of Iceberg format version 1 to 3"
         with read_errors(f"the table metadata at {self.location}", hint, self.properties):
-            content = read_metadata(self.location, self.properties)
-            found = TableMetadataUtil.parse_raw(content.decode())
+            content = self.content or read_metadata(self.location, self.properties)
+            try:
+                found = TableMetadataUtil.parse_raw(content.decode())
+            except REFUSALS as error:
+                refused = unparsed(self.location, content, error)
+                if refused is None:
+                    raise
+                raise UnparsedError(refused) from error
         if self.uuid not in ("", str(found.table_uuid)):
             raise CatalogError(
                 f"the table metadata at {self.location} is another table's by now",
@@ -226,6 +237,7 @@ class PyIcebergCatalog:
         self._settings = settings
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()
+        self._opened = threading.local()
 
     def pointer(
         self,
@@ -240,7 +252,29 @@ class PyIcebergCatalog:
                 table = self._open().load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
+            except REFUSALS:
+                refused = self._refused(identifier)
+                if refused is None:
+                    raise
+                return refused
         return Pointer(table.metadata_location, table.io.properties, table.metadata)
+
+    def _refused(self, identifier: tuple[str, ...]) -> Pointer | None:
+        """The newest metadata of a table that PyIceberg has just refused; None if it isn't told.
+
+        Every catalog but a REST one has opened the metadata file for this thread last.
+        """
+        catalog = self._open()
+        if self._settings.type == "rest":
+            from accelerator.iceberg.rest import raw_table
+
+            return raw_table(catalog, identifier, self._settings.properties)
+        if self._settings.type == "sql":
+            row = self._row(identifier, is_view=False)
+            location = None if row is None else row["metadata_location"]
+        else:
+            location = getattr(self._opened, "location", None)
+        return None if location is None else Pointer(location, self._settings.properties)
 
     def view(
         self,
@@ -293,17 +327,22 @@ class PyIcebergCatalog:
     def located(self, identifier: tuple[str, ...], *, is_view: bool) -> Located | None:
         """The newest metadata file of namespace + name; None if it's gone."""
         if self._settings.type == "sql":
-            name = {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}
-            rows = self._rows(ENTRY, {"catalog": self._settings.name, **name})
-            found = [row["metadata_location"] for row in rows if _is_view(row) == is_view]
-            return Located(found[0], self._settings.properties) if found and found[0] else None
-        if self._settings.type == "rest":
-            from accelerator.iceberg.rest import located
+            row = self._row(identifier, is_view=is_view)
+            location = None if row is None else row["metadata_location"]
+            return Located(location, self._settings.properties) if location else None
+        if self._settings.type == "rest" and is_view:
+            from accelerator.iceberg.rest import located_view
 
             with _asked(self._settings):
-                return located(self._open(), identifier, is_view=is_view)
+                return located_view(self._open(), identifier)
         pointer = None if is_view else self.pointer(identifier)
         return None if pointer is None else Located(pointer.location, pointer.properties)
+
+    def _row(self, identifier: tuple[str, ...], *, is_view: bool) -> Mapping[str, Any] | None:
+        """The row of a table or view in a SQL catalog's database; None if it has none."""
+        name = {"namespace": ".".join(identifier[:-1]), "name": identifier[-1]}
+        rows = self._rows(ENTRY, {"catalog": self._settings.name, **name})
+        return next((row for row in rows if _is_view(row) == is_view), None)
 
     def _rows(self, text: str, values: Mapping[str, str]) -> list[Mapping[str, Any]]:
         """What a SQL catalog's database answers."""
@@ -514,7 +553,8 @@ class PyIcebergCatalog:
                     self._catalog = rest_catalog(self._settings.name, properties)
                 else:
                     self._catalog = load_catalog(self._settings.name, **properties)
-                _reads_by_its_own(self._catalog, is_rest=self._settings.type == "rest")
+                is_rest = self._settings.type == "rest"
+                _reads_by_its_own(self._catalog, self._opened, is_rest=is_rest)
             return self._catalog
 
     def _failures(self) -> tuple[type[BaseException], ...]:
@@ -522,17 +562,18 @@ class PyIcebergCatalog:
         return failures()
 
 
-def _reads_by_its_own(catalog: Catalog, *, is_rest: bool) -> None:
+def _reads_by_its_own(catalog: Catalog, opened: threading.local, *, is_rest: bool) -> None:
     """Tables' files are read and written by what the catalog's own properties say.
 
     PyIceberg puts a table's over them: whoever writes a table could name a class that is imported,
     or an address that gets our requests. A REST catalog's answer may have credentials for the
-    table, so that there only the class is left out.
+    table, so that there only the class is left out. `opened.location` is what a thread has opened.
     """
     kept = catalog._load_file_io
 
     def load(properties: Mapping[str, str] = MappingProxyType({}), location: Any = None) -> FileIO:
         given = {key: properties[key] for key in properties if key != PY_IO_IMPL and is_rest}
+        opened.location = location
         return kept(given, location)
 
     setattr(catalog, "_load_file_io", load)  # noqa: B010 - mypy lets nobody assign a method

@@ -24,6 +24,8 @@ class CatalogError(AcceleratorError):
 class CatalogUnreachableError(CatalogError):
     """A catalog doesn't answer, or not to those credentials, so that no engine gets further."""
 
+    unreachable = True
+
 
 class CommitUnknownError(CatalogError):
     """A catalog hasn't said whether a change was made."""

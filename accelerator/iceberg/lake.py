@@ -22,7 +22,7 @@ from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import UUIDType
 
 from accelerator.errors import UnknownTableError
-from accelerator.iceberg.catalogs import CatalogReader, CatalogSettings, JvmLocated, Pointer
+from accelerator.iceberg.catalogs import CatalogReader, CatalogSettings, JvmLocated
 from accelerator.iceberg.errors import CatalogError, read_errors
 from accelerator.iceberg.files import LiveFile
 from accelerator.iceberg.identity import (
@@ -36,16 +36,18 @@ from accelerator.iceberg.identity import (
 )
 from accelerator.iceberg.io import inputs_for, local_path
 from accelerator.iceberg.listings import Listings, ManifestBytes, ManifestCacheSettings
+from accelerator.iceberg.loaded import Loaded, loaded_from
 from accelerator.iceberg.manifests.listed import DATA, ManifestFile
+from accelerator.iceberg.pin import Pin
 from accelerator.iceberg.readers import reader_of
 from accelerator.iceberg.schema import resolve_state, table_facts
-from accelerator.iceberg.sketches import Sketched, TableSizes, sketched
+from accelerator.iceberg.sketches import Sketched, TableSizes, sketched, table_sizes
+from accelerator.iceberg.unreadable import Refusal, Unparsed, state_refusal
 from accelerator.iceberg.views import ViewDefinition
 from accelerator.recent import Recent
-from accelerator.stages import staged
 from accelerator.version import VERSION
 from rewrite.dotted import joined
-from rewrite.facts import At, Facts, TableFacts, ViewFacts
+from rewrite.facts import At, TableFacts, ViewFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +63,6 @@ if TYPE_CHECKING:
 
 
 _METADATA_MAX = 1024  # parsed metadata files kept
-_NEWEST = At()
 _Change = Callable[[CatalogReader, tuple[str, ...]], None]
 
 
@@ -77,7 +78,8 @@ class PinnedTable:
     schema: Schema
     _listings: Listings
     _identity: Identity
-    _loaded: _Loaded = field(repr=False, compare=False)
+    _loaded: Loaded = field(repr=False, compare=False)
+    refusal: Refusal | None = None
 
     @property
     def io_properties(self) -> Mapping[str, str]:
@@ -164,14 +166,12 @@ class PinnedTable:
     @property
     def uuid_fields(self) -> frozenset[int]:
         """Ids of the top-level fields that are UUIDs."""
-        fields = self.schema.fields
-        return frozenset(f.field_id for f in fields if isinstance(f.field_type, UUIDType))
+        return frozenset(f.field_id for f in self.schema.fields if f.field_type == UUIDType())
 
     @property
     def defaulted_fields(self) -> frozenset[int]:
         """Ids of the top-level fields that have a value in files that lack them."""
-        fields = self.schema.fields
-        return frozenset(f.field_id for f in fields if f.initial_default is not None)
+        return frozenset(f.field_id for f in self.schema.fields if f.initial_default is not None)
 
     @property
     def partition_columns(self) -> Mapping[str, str]:
@@ -207,11 +207,7 @@ class PinnedTable:
     def sizes(self) -> TableSizes:
         """Rows, bytes and data files, from the manifests; CatalogError as for `statistics`."""
         told = self.statistics()
-        untold = told.alive == -1
-        written = told.rows[untold]
-        counted = int(told.alive[~untold].sum()) + int(written.sum())
-        rows = None if (written == -1).any() else counted
-        return TableSizes(len(told), int(told.sizes.sum()), rows, not untold.any())
+        return table_sizes(told.sizes, told.rows, told.alive)
 
     def statistics(self, listed: Sequence[ManifestFile] | None = None) -> FileStatistics:
         """Counts and bounds of the live files, as columns; kept, so that others may get the same.
@@ -483,15 +479,6 @@ class PinnedTable:
 _MANIFEST_CACHE = ManifestCacheSettings()
 
 
-@dataclass(slots=True)
-class _Loaded:
-    """One parsed metadata file, and the states of the table that were asked for."""
-
-    pointer: Pointer
-    metadata: TableMetadata
-    states: dict[At, PinnedTable] = field(default_factory=dict)
-
-
 class Lake:
     """The catalogs of a session."""
 
@@ -515,9 +502,9 @@ class Lake:
         self._default_namespace = default_namespace
         self._max_age_s = metadata_max_age_s
         self._clock = clock
-        self._loaded: Recent[_Loaded] = Recent(_METADATA_MAX)
+        self._loaded: Recent[Loaded] = Recent(_METADATA_MAX)
         self._views: Recent[ViewDefinition] = Recent()
-        self._newest: dict[tuple[str, ...], tuple[float, _Loaded | None]] = {}
+        self._newest: dict[tuple[str, ...], tuple[float, Loaded | None]] = {}
         self._listings = Listings(manifest_cache)
 
     @property
@@ -548,7 +535,7 @@ class Lake:
         catalog = default if isinstance(default, str) else default()
         return (catalog, *(parts if len(parts) > 1 else (*self._default_namespace(), *parts)))
 
-    def newest(self, full: tuple[str, ...], moment: object) -> _Loaded | None:
+    def newest(self, full: tuple[str, ...], moment: object) -> Loaded | None:
         """The newest metadata of the table of that full name; None where that isn't one."""
         if self._max_age_s <= 0:
             return self._read(full, moment)
@@ -558,14 +545,14 @@ class Lake:
             known = self._newest[full] = (now, self._read(full, moment))
         return known[1]
 
-    def _read(self, full: tuple[str, ...], moment: object = None) -> _Loaded | None:
+    def _read(self, full: tuple[str, ...], moment: object = None) -> Loaded | None:
         reader = self.catalogs.get(full[0])
         pointer = reader.pointer(full[1:], moment) if reader and len(full) > 1 else None
         if pointer is None:
             return None
         # The name belongs to the key: two names may be registered over one metadata file.
         key = (pointer.location, pointer.uuid, *full)
-        loaded = self._loaded.get_or(key, lambda: _Loaded(pointer, pointer.parse()))
+        loaded = self._loaded.get_or(key, lambda: loaded_from(pointer))
         if loaded.pointer.properties != pointer.properties:
             loaded.pointer = pointer
         return loaded
@@ -588,27 +575,30 @@ class Lake:
             frozenset((*self._others, *self.catalogs)),
         )
 
-    def state(self, full: tuple[str, ...], loaded: _Loaded, at: At) -> PinnedTable:
-        """The table pinned to the state that `at` means; raises where there is none."""
-        known = loaded.states.get(at)
-        if known is None:
-            known = loaded.states[at] = self._state(full, loaded, at)
-        return known
+    def state(self, full: tuple[str, ...], loaded: Loaded, at: At) -> PinnedTable:
+        """The table pinned to the state that `at` means; raises where there is none.
 
-    def _state(self, full: tuple[str, ...], loaded: _Loaded, at: At) -> PinnedTable:
-        name = joined(full)
-        snapshot, schema = resolve_state(name, loaded.metadata, at)
+        UnreadableTableError if PyIceberg refuses the table. `refusal` says whether Spark does.
+        """
+        return loaded.states.get(at) or loaded.states.setdefault(at, self._state(full, loaded, at))
+
+    def _state(self, full: tuple[str, ...], loaded: Loaded, at: At) -> PinnedTable:
+        name, metadata = joined(full), loaded.parsed
+        if isinstance(metadata, Unparsed):
+            raise metadata.refusal(at).error(name)
+        snapshot, schema = resolve_state(name, metadata, at)
         snapshot_id = snapshot.snapshot_id if snapshot is not None else None
         return PinnedTable(
-            facts=table_facts(name, loaded.metadata, (snapshot_id, schema)),
+            facts=table_facts(name, metadata, (snapshot_id, schema)),
             parts=full,
             metadata_location=loaded.pointer.location,
-            metadata=loaded.metadata,
+            metadata=metadata,
             snapshot=snapshot,
             schema=schema,
             _listings=self._listings,
-            _identity=identity_of(loaded.metadata),
+            _identity=identity_of(metadata),
             _loaded=loaded,
+            refusal=state_refusal(metadata, schema, at),
         )
 
     def set_properties(self, parts: tuple[str, ...], updates: Mapping[str, str | None]) -> None:
@@ -639,9 +629,9 @@ class Lake:
         names = list(reader.tables()) if reader is not None else []
         for name in names:
             loaded = self._read((catalog, *name))
-            if loaded is None:
+            if loaded is None or not loaded.uuid:
                 return None
-            if str(loaded.metadata.table_uuid) == table_uuid:
+            if loaded.uuid == table_uuid:
                 return True
         return False if names else None
 
@@ -664,36 +654,3 @@ class Lake:
                 yield name, error
             else:
                 yield name, None
-
-
-class Pin(Facts):
-    """What one statement sees: each table's metadata is read once, at its first use."""
-
-    def __init__(
-        self, lake: Lake, newest: Callable[[tuple[str, ...], object], _Loaded | None]
-    ) -> None:
-        self._lake, self._newest = lake, newest
-        self._moment = object()
-        self._metadata: dict[tuple[str, ...], _Loaded | None] = {}
-        self._full: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._views: dict[tuple[str, ...], ViewFacts | None] = {}
-
-    def table(self, parts: tuple[str, ...], at: At = _NEWEST) -> TableFacts | None:
-        """The facts of the table in that state, or None where it isn't an Iceberg table."""
-        pinned = self.pinned(parts, at)
-        return pinned.facts if pinned is not None else None
-
-    @staged("metadata")
-    def pinned(self, parts: tuple[str, ...], at: At = _NEWEST) -> PinnedTable | None:
-        """The table in that state, or None where it isn't an Iceberg table."""
-        full = self._full.get(parts) or self._full.setdefault(parts, self._lake.resolve(parts))
-        if full not in self._metadata:
-            self._metadata[full] = self._newest(full, self._moment)
-        loaded = self._metadata[full]
-        return self._lake.state(full, loaded, at) if loaded is not None else None
-
-    def view(self, parts: tuple[str, ...]) -> ViewFacts | None:
-        """The view of that name; None where it isn't one in Spark's dialect."""
-        if parts not in self._views:
-            self._views[parts] = self._lake.view(self._lake.resolve(parts), self._moment)
-        return self._views[parts]

@@ -6,20 +6,21 @@ properties say, which Spark's client takes as well.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import Endpoints, IdentifierKind, RestCatalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.utils.config import Config, merge_config
 from requests.adapters import BaseAdapter
 
+from accelerator.iceberg.catalogs import Pointer
 from accelerator.iceberg.footprints import Located
 from accelerator.iceberg.request_times import request_times
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from requests import PreparedRequest, Response, Session
 
 _GONE = 404
@@ -32,30 +33,56 @@ def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
     return _Bounded(name, **merged)
 
 
-def located(catalog: Catalog, identifier: tuple[str, ...], *, is_view: bool) -> Located | None:
-    """The newest metadata file of a table or view; None if it's gone.
+def raw_table(
+    catalog: Catalog, identifier: tuple[str, ...], properties: Mapping[str, str]
+) -> Pointer | None:
+    """A table as the catalog's own JSON has it; None if the catalog doesn't give it.
 
-    The answer's JSON says it for those too that PyIceberg refuses.
+    For a table whose metadata PyIceberg refuses, so that its client has no table to give.
     """
-    assert isinstance(catalog, RestCatalog)
-    try:
-        if not is_view:
-            table = catalog.load_table(identifier)
-            return Located(table.metadata_location, table.io.properties)
-    except (NoSuchTableError, NoSuchNamespaceError):
+    found = _loaded(catalog, identifier, IdentifierKind.TABLE)
+    metadata = None if found is None else found.get("metadata")
+    if found is None or not isinstance(metadata, dict):
         return None
-    except ValidationError:
-        pass
-    kind = IdentifierKind.VIEW if is_view else IdentifierKind.TABLE
-    path = Endpoints.load_view if is_view else Endpoints.load_table
-    name = catalog._split_identifier_for_path(identifier, kind)
-    response = catalog._session.get(catalog.url(path, prefixed=True, **name))
-    if response.status_code == _GONE:
+    content = json.dumps(metadata).encode()
+    return Pointer(_location(found), {**properties, **_config(found)}, content=content)
+
+
+def located_view(catalog: Catalog, identifier: tuple[str, ...]) -> Located | None:
+    """The newest metadata file of a view, whatever PyIceberg makes of it; None if it's gone."""
+    found = _loaded(catalog, identifier, IdentifierKind.VIEW)
+    if found is None:
         return None
-    response.raise_for_status()
-    answer = response.json()
-    properties = {**catalog.properties, **(answer.get("config") or {})}
-    return Located(str(answer["metadata-location"]), properties)
+    return Located(_location(found), {**catalog.properties, **_config(found)})
+
+
+def _loaded(
+    catalog: Catalog, identifier: tuple[str, ...], kind: IdentifierKind
+) -> Mapping[str, Any] | None:
+    """The catalog's JSON of a table or view; None if it has no such JSON."""
+    if not isinstance(catalog, RestCatalog):
+        return None
+    path = Endpoints.load_view if kind is IdentifierKind.VIEW else Endpoints.load_table
+    parts = catalog._split_identifier_for_path(identifier, kind)
+    answer = catalog._session.get(catalog.url(path, prefixed=True, **parts))
+    if answer.status_code == _GONE:
+        return None
+    answer.raise_for_status()
+    found = answer.json()
+    return found if isinstance(found, dict) else None
+
+
+def _location(answer: Mapping[str, Any]) -> str:
+    return str(answer.get("metadata-location", ""))
+
+
+def _config(answer: Mapping[str, Any]) -> dict[str, str]:
+    """The answer's properties, but none that names a Python class."""
+    given = answer.get("config")
+    config = given if isinstance(given, dict) else {}
+    texts = {key: value for key, value in config.items() if isinstance(value, str)}
+    texts.pop(PY_IO_IMPL, None)
+    return texts
 
 
 class _Bounded(RestCatalog):

@@ -35,6 +35,9 @@ _SPARK_WORDS = {
     "unknown": "void",
 }
 
+_AMBIGUOUS = "ambiguous"
+"""The type of a column that another one is taken for: whoever looks at it declines."""
+
 
 def spark_type(kind: IcebergType) -> str:
     """The text that Spark prints for a column of that Iceberg type."""
@@ -97,18 +100,40 @@ def columns_of_states(name: str, metadata: TableMetadata) -> Mapping[str, str]:
 def table_facts(name: str, metadata: TableMetadata, state: tuple[int | None, Schema]) -> TableFacts:
     """What the rewriter may know of the table in that state."""
     snapshot_id, schema = state
+    alike = _alike(schema)
     mapped = {m.field_id: m.model_dump_json() for m in metadata.name_mapping() or ()}
     columns = tuple(
         ColumnFacts(
             field.field_id,
             field.name,
-            spark_type(field.field_type),
+            _AMBIGUOUS if field.name in alike else spark_type(field.field_type),
             field.required,
             layout(field, mapped.get(field.field_id, "")),
         )
         for field in schema.fields
     )
     return TableFacts(name, str(metadata.table_uuid), snapshot_id, schema.schema_id, columns)
+
+
+def _alike(schema: Schema) -> frozenset[str]:
+    """Names of columns that Spark takes for one another, by Java's `equalsIgnoreCase`.
+
+    Spark reads the other columns of such a state, and fails inside for some uses of these.
+    """
+    by_fold: dict[str, list[str]] = {}
+    for one in schema.fields:
+        by_fold.setdefault("".join(map(_folded, one.name)), []).append(one.name)
+    return frozenset(name for names in by_fold.values() if len(names) > 1 for name in names)
+
+
+def _folded(character: str) -> str:
+    """Java's lower case of its upper case: of one character one, unlike Python's.
+
+    >>> [_folded(one) for one in "aA\u0130\u03c3\u03c2\u00df"]
+    ['a', 'a', 'i', '\u03c3', '\u03c3', '\u00df']
+    """
+    upper = character.upper()
+    return (upper if len(upper) == 1 else character).lower()[0]
 
 
 def resolve_state(name: str, metadata: TableMetadata, at: At) -> tuple[Snapshot | None, Schema]:

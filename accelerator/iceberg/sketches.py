@@ -11,9 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+
+if TYPE_CHECKING:
+    from accelerator.arrow_numbers import Numbers
 
 THETA = "apache-datasketches-theta-v1"
 FORMAT = "lakehouse-accelerator-format"
@@ -45,6 +49,15 @@ class TableSizes:
     bytes: int
     rows: int | None
     rows_exact: bool
+
+
+def table_sizes(sizes: Numbers, rows: Numbers, alive: Numbers) -> TableSizes:
+    """The figures of the live files: bytes, rows written and rows alive; -1 is an unknown count."""
+    untold = alive == -1
+    written = rows[untold]
+    counted = int(alive[~untold].sum()) + int(written.sum())
+    known = None if (written == -1).any() else counted
+    return TableSizes(len(sizes), int(sizes.sum()), known, not untold.any())
 
 
 def sketched(metadata: TableMetadata, snapshot: Snapshot | None) -> Mapping[int, Sketched]:

@@ -78,7 +78,7 @@ class LakeGarbage:
 
     def _unheld(self, hashes: Iterable[int], numbers: Iterable[int]) -> set[int]:
         if self._pinned is None:
-            self._pinned = self._lake.pin(fresh=True).pinned(self._parts)
+            self._pinned = self._lake.pin(fresh=True).described(self._parts)
         if self._pinned is None or self._pinned.facts.uuid != self._uuid:
             return set()
         newest = self._pinned.newest_sequence_number

@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING
 
 from accelerator.builds.checksums import CHECKSUM, altered
 from accelerator.config import Config
-from accelerator.iceberg import PinnedTable
+from accelerator.iceberg import PinnedTable, UnreadableTableError
 from accelerator.indexing.statements import end_left
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
 from accelerator.refresh.artifacts import COMPACT
+from accelerator.refused_tables import typed
 from accelerator.runner.claims import Claims
 from accelerator.runner.runs import REFRESH
 from accelerator.store import Report, Retention, SegmentRecord
+from rewrite.dotted import joined
 
 if TYPE_CHECKING:
     from accelerator.services import Services
@@ -69,9 +71,15 @@ def vacuum(
     with services.cancellation.tracked(ctrl_c=ctrl_c) as tag:
         served = Served(scope.dry_run)
         if scope.snapshots:
-            served = vacuum_lake(
-                services, table, hours=scope.hours, full=scope.full, dry_run=scope.dry_run, tag=tag
-            )
+            with typed(joined(table.parts), services.lake, services.context):
+                served = vacuum_lake(
+                    services,
+                    table,
+                    hours=scope.hours,
+                    full=scope.full,
+                    dry_run=scope.dry_run,
+                    tag=tag,
+                )
         gone = served.gone if scope.dry_run else ()
         check = partial(services.cancellation.check, tag)
         if not scope.dry_run:
@@ -144,11 +152,15 @@ def vacuum_stored(
     `parts` are its name by its cubes, none where it has no cube. A full vacuum moves the cubes of
     a table that is gone to the recycle bin first. Ctrl-C is the caller's business.
     """
-    table = services.lake.pin(fresh=True).pinned(parts) if len(parts) > 1 else None
+    table, unread = None, ""
+    try:
+        table = services.lake.pin(fresh=True).described(parts) if len(parts) > 1 else None
+    except UnreadableTableError as error:  # which files it has isn't known, what garbage is here is
+        unread = error.message
     if table is not None and table.facts.uuid == table_uuid:
         return vacuum(services, table, scope, ctrl_c=False)
     moved: list[str] = []
-    if len(parts) > 1 and scope.full and not scope.dry_run:
+    if len(parts) > 1 and scope.full and not scope.dry_run and not unread:
         moved = recycle_of_gone_table(services, table_uuid, parts[0])
     retention = retention_of(services.config, scope.hours)
     with services.cancellation.tracked(ctrl_c=False) as tag:
@@ -160,4 +172,5 @@ def vacuum_stored(
             check=partial(services.cancellation.check, tag),
         )
     report.kept("cube", "moved to the recycle bin, since its table is gone", len(moved))
+    report.kept("table", unread, int(bool(unread)))
     return report

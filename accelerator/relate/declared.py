@@ -17,6 +17,7 @@ from accelerator.errors import (
     UnknownColumnError,
     UnknownTableError,
     no_column,
+    stops_listing,
 )
 from accelerator.relate.expressions import bound, check_raises, shown
 from accelerator.relate.path import check, named, path_of
@@ -69,7 +70,7 @@ def add(statement: AddRelateColumn, services: Services) -> list[str]:
 
 def drop(statement: DropRelateColumn, services: Services) -> list[str]:
     """Forgets it, and drops the indexes on it; its name. A damaged one can be dropped too."""
-    fact = _table(services.lake.pin(fresh=True), statement.table)
+    fact = _table(services.lake.pin(fresh=True), statement.table, listed=True)
     column = named(fact, statement.name)
     if column is None:
         if statement.if_exists:
@@ -87,13 +88,22 @@ def drop(statement: DropRelateColumn, services: Services) -> list[str]:
 
 
 def show(table: TableName | None, services: Services) -> list[dict[str, object]]:
-    """A row for each relate column of one table, or of all that can be listed."""
+    """A row for each relate column of one table, or of all that can be listed.
+
+    Of all tables, one that can't be read has a row with its status alone.
+    """
     pin, lake = services.lake.pin(fresh=True), services.lake
     names = [lake.resolve(table)] if table is not None else sorted(lake.tables())
     registry = services.store.registry(fresh=True)
     rows: list[dict[str, object]] = []
     for name in names:
-        fact = _table(pin, name)
+        try:
+            fact = _table(pin, name, listed=True)
+        except AcceleratorError as error:
+            if table is not None or stops_listing(error):
+                raise
+            rows.append({"table": joined(name), "status": error.message})
+            continue
         for column in relate_columns(fact.properties):
             told = {"table": joined(name), "indexes": indexes_on(registry, fact, column)}
             rows.append(_row(column, fact, pin) | told)
@@ -129,8 +139,9 @@ def _row(column: RelateColumn, fact: PinnedTable, pin: Pin) -> dict[str, object]
         return row | {"status": error.message}
 
 
-def _table(pin: Pin, name: TableName) -> PinnedTable:
-    found = pin.pinned(name)
+def _table(pin: Pin, name: TableName, *, listed: bool = False) -> PinnedTable:
+    """The table; `listed`: though Spark refuses it, since no row is read."""
+    found = pin.described(name) if listed else pin.pinned(name)
     if found is None:
         raise UnknownTableError(
             f"there is no Iceberg table {joined(name)}",

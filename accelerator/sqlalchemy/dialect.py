@@ -6,15 +6,18 @@ rollback does nothing. `connect_args={"session": acc}` takes a session that is o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import pool
 from sqlalchemy import types as t
 from sqlalchemy.engine import default
-from sqlalchemy.exc import ArgumentError, NoSuchTableError
+from sqlalchemy.exc import ArgumentError, NoSuchTableError, UnreflectableTableError
 from sqlalchemy.sql.compiler import IdentifierPreparer
 
 from accelerator import dbapi
+from accelerator.iceberg import UnreadableTableError
 from accelerator.sqlalchemy.compiler import NoDdl, SparkNames, SparkSql
 from accelerator.sqlalchemy.reflection import Reflected
 from accelerator.sqlalchemy.types import SparkInterval, SparkTypes
@@ -126,12 +129,16 @@ class AcceleratorDialect(default.DefaultDialect):
         self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
     ) -> bool:
         """Whether there is a table or a view of that name."""
-        return self._reflected(connection).columns(table_name, schema) is not None
+        try:
+            return self._reflected(connection).columns(table_name, schema) is not None
+        except UnreadableTableError:
+            return True
 
     def get_columns(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
     ) -> list[Any]:
-        found = self._reflected(connection).columns(table_name, schema)
+        with _reflecting():
+            found = self._reflected(connection).columns(table_name, schema)
         if found is None:
             raise NoSuchTableError(table_name)
         return found
@@ -183,13 +190,15 @@ class AcceleratorDialect(default.DefaultDialect):
         self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
     ) -> Any:
         self._check(connection, table_name, schema)
-        return {"text": self._reflected(connection).comment(table_name, schema)}
+        with _reflecting():
+            return {"text": self._reflected(connection).comment(table_name, schema)}
 
     def _keys(
         self, connection: Connection, table_name: str, schema: str | None, kind: str
     ) -> list[Any]:
         self._check(connection, table_name, schema)
-        found = self._reflected(connection).constraints(table_name, schema)
+        with _reflecting():
+            found = self._reflected(connection).constraints(table_name, schema)
         return [one for one in found if one.kind == kind and not one.problem]
 
     def _check(self, connection: Connection, table_name: str, schema: str | None) -> None:
@@ -200,3 +209,12 @@ class AcceleratorDialect(default.DefaultDialect):
         made: dbapi.Connection = connection.connection.dbapi_connection  # type: ignore[assignment]
         services = made.session.services
         return Reflected(services.lake, services.context.namespace())
+
+
+@contextmanager
+def _reflecting() -> Iterator[None]:
+    """UnreflectableTableError, which lists of tables go on after, for a table that isn't read."""
+    try:
+        yield
+    except UnreadableTableError as error:
+        raise UnreflectableTableError(str(error)) from error

@@ -49,7 +49,7 @@ class Reflected:
         if full is None:
             return None
         pin = self.lake.pin()
-        pinned = pin.pinned(full)
+        pinned = pin.described(full)
         if pinned is not None:
             told = {field.field_id: field.doc for field in pinned.schema.fields}
             return [
@@ -70,7 +70,7 @@ class Reflected:
     def constraints(self, name: str, schema: str | None) -> tuple[Constraint, ...]:
         """The declared keys of a table; a view has none."""
         full = self._full(name, schema)
-        if full is None or self.lake.pin().pinned(full) is None:
+        if full is None or self.lake.pin().described(full) is None:
             return ()
         return constraints_of(self.lake, full)
 
@@ -88,7 +88,7 @@ class Reflected:
     def comment(self, name: str, schema: str | None) -> str | None:
         """What the table says of itself."""
         full = self._full(name, schema)
-        pinned = None if full is None else self.lake.pin().pinned(full)
+        pinned = None if full is None else self.lake.pin().described(full)
         return None if pinned is None else pinned.properties.get("comment")
 
     def _full(self, name: str, schema: str | None) -> tuple[str, ...] | None:

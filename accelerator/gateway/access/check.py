@@ -22,7 +22,7 @@ from accelerator.errors import UNFIT, AcceleratorError
 from accelerator.gateway.access.access import GATEWAY, Access, Action, Object
 from accelerator.gateway.access.errors import AccessDeniedError
 from accelerator.gateway.access.named import named
-from accelerator.iceberg import Pin, PinnedTable
+from accelerator.iceberg import NamedTable, Pin, PinnedTable
 from accelerator.log_sql.table import NAME as LOG
 from accelerator.log_sql.table import is_log
 from accelerator.metadata_table import SUFFIX
@@ -230,7 +230,7 @@ class _Asking:
             self._read_table(bare[: places[0] + 1], asked)
             return
         if self._access.may("read", Object.table(full)):
-            pinned = self._pinned(full)
+            pinned = self._known(full)
             if pinned is not None:
                 self._reads(full, pinned, asked)
                 return
@@ -255,13 +255,13 @@ class _Asking:
     def _read_table(self, full: FullName, asked: Object) -> None:
         pinned = None
         if self._access.may("read", Object.table(full)):
-            pinned = self._pinned(full)
+            pinned = self._known(full)
         if pinned is None:
             self._absent("read", asked)
         else:
             self._reads(full, pinned, asked)
 
-    def _reads(self, full: FullName, pinned: PinnedTable, asked: Object) -> None:
+    def _reads(self, full: FullName, pinned: NamedTable, asked: Object) -> None:
         self._need("read", Object.table(full), asked)
         self.tables.add(full)
         cube = pinned.properties.get(_PUBLISHED)
@@ -281,7 +281,7 @@ class _Asking:
             if under is None or not own.isdisjoint(under):
                 told |= under or {_UNREADABLE}
         for full in own:
-            pinned = self._pinned(full)
+            pinned = self._known(full)
             if pinned is not None:
                 told |= dimensions(pinned)
         for full in sorted(told - own):
@@ -412,7 +412,7 @@ class _Asking:
         pinned, asked = self._table("read", table)
         if pinned is None:
             return
-        uuid = pinned.facts.uuid
+        uuid = pinned.uuid
         for cube in self._registry.cubes.values():
             if cube.table_uuid == uuid:
                 self._need("manage", Object("cube", (cube.name,)), asked)
@@ -425,14 +425,14 @@ class _Asking:
 
     # Tables.
 
-    def _table(self, action: Action, parts: TableName) -> tuple[PinnedTable | None, Object]:
+    def _table(self, action: Action, parts: TableName) -> tuple[NamedTable | None, Object]:
         """An Iceberg table of that name; views and metadata have none of what is done to tables."""
         full = self._lake.resolve(parts)
         asked = Object.table(full)
         self._need(action, asked, asked)
         pinned = None
         if not self._services.context.is_temporary(parts):
-            pinned = self._pinned(full)
+            pinned = self._known(full)
         if pinned is None:
             self._absent(action, asked)
         elif action == "read":
@@ -480,11 +480,11 @@ class _Asking:
         if not self._access.everything:
             raise _refused(why)
 
-    def _pinned(self, full: FullName) -> PinnedTable | None:
-        """The table of that full name in one of the lake's catalogs."""
+    def _known(self, full: FullName) -> NamedTable | None:
+        """The table of that full name in one of the lake's catalogs; though a reader refuses it."""
         if len(full) < 2 or full[0] not in self._catalogs:
             return None
-        return self._pin.pinned(full)
+        return self._pin.named(full)
 
     def _view(self, full: FullName) -> ViewFacts | None:
         if len(full) < 2 or full[0] not in self._catalogs:
@@ -504,7 +504,7 @@ def tables_of(record: CubeRecord) -> frozenset[FullName] | None:
         return None
 
 
-def dimensions(pinned: PinnedTable, column: str | None = None) -> set[FullName]:
+def dimensions(pinned: PinnedTable | NamedTable, column: str | None = None) -> set[FullName]:
     """The tables behind a table's relate columns, or behind the one of that name."""
     return {
         join.table
@@ -517,7 +517,7 @@ def dimensions(pinned: PinnedTable, column: str | None = None) -> set[FullName]:
 def tables_of_index(record: IndexRecord, pin: Pin) -> set[FullName]:
     """An index's table, and the dimensions of the relate column that it may be on."""
     full = parts_of(record.table)
-    pinned = pin.pinned(full) if record.field_id < 0 else None
+    pinned = pin.named(full) if record.field_id < 0 else None
     return {full} | (set() if pinned is None else dimensions(pinned, record.column))
 
 

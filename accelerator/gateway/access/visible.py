@@ -106,7 +106,9 @@ class _Seen:
     def relate(self, row: Row) -> bool:
         if not self.reads_named(row["table"]):
             return False
-        pinned = self._pin.pinned(parts_of(row["table"]))
+        if row["name"] is None:  # of a table that can't be read its name is told alone
+            return True
+        pinned = self._pin.named(parts_of(row["table"]))
         return pinned is not None and all(map(self.reads, dimensions(pinned, row["name"])))
 
 

@@ -39,6 +39,7 @@ STATUS: Mapping[str, int] = {
     "store_conflict": 409,
     "store_unavailable": 503,
     "table_unknown": 404,
+    "table_unreadable": 422,
     "too_many_attempts": 429,
     "upload_invalid": 400,
     "upload_schema": 422,

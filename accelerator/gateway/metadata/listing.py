@@ -90,10 +90,10 @@ class Listing:
         return Relation(name, True) if reader.view((schema, name), self) is not None else None
 
     def table(self, catalog: str, schema: str, name: str) -> PinnedTable | None:
-        """The table of the lake of that name, where it's seen."""
+        """The table of the lake of that name, where it's seen; though Spark refuses it."""
         if is_virtual(catalog, schema) or not self._is_seen(catalog, schema, name):
             return None
-        return self._pin.pinned((catalog, schema, name))
+        return self._pin.described((catalog, schema, name))
 
     def view(self, catalog: str, schema: str, name: str) -> ViewFacts | None:
         """The view of the lake of that name, where it's seen and in Spark's dialect."""
