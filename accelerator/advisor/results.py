@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 from accelerator.advisor import applied
 from accelerator.advisor.applied import UNPAID, Applied, Ledger
 from accelerator.advisor.gains import merged_bytes
-from accelerator.advisor.workload import median, now_utc, run_ms
+from accelerator.advisor.medians import (
+    MedianRange,
+    SparedTime,
+    first_runs,
+    median_range,
+    spared_time,
+)
+from accelerator.advisor.recording import TIMED_COLUMNS, raw_medians
+from accelerator.advisor.workload import now_utc, run_ms
 from accelerator.errors import StoreError
 from accelerator.query_log.reader import LIMIT_MAX, look
 from accelerator.runner.claims import Claims
@@ -39,10 +47,8 @@ AGAIN_DAYS = 30.0
 _DAY_MS = 86_400_000.0
 _HOUR_DAYS = 1 / 24
 _DAYS_MAX = 3_650
-_RUN = (
-    *("started", "state", "shape", "cached", "cubes", "indexes"),
-    *("queued_ms", "elapsed_ms", "planning_ms", "execution_ms"),
-)
+_VERDICTS = {True: "pays", False: "doesn't pay"}
+"""Without one, the log has too few runs, or the trial goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +56,12 @@ class AdviceResult:
     """One recommendation that was applied, and what the log has of it since.
 
     `status`: `in use`, `dropped`, `begun`, `failed`, of a drop `done` or `brought back`. `name` is
-    the artifact's now. `runs` it answered in the last `days`, and spared `gain_ms` a day; they take
-    `now_ms` each, and took `before_ms`: of `untold` ones it isn't known what they took, so that
-    they're in neither. Runs that several answered are shared among these. `statements` of any kind
-    came meanwhile. `bytes` are what it takes now. None: there's nothing to tell, as of a drop.
+    the artifact's now. `runs` it answered in the last `days`, and spared `gain_ms` a day, by the
+    medians of each shape's runs before and since: `before_ms` and `now_ms` are their means over the
+    runs. A verdict rests on `least_ms` and `most_ms` a day, which no single run can change; of
+    `untold` runs too few were there before. Runs that several answered are shared among these.
+    `statements` of any kind came meanwhile. `bytes` are what it takes now. None: there's nothing to
+    tell, as of a drop.
     """
 
     applied: Applied
@@ -63,6 +71,8 @@ class AdviceResult:
     runs: int | None = None
     untold: int = 0
     gain_ms: float | None = None
+    least_ms: float = 0.0
+    most_ms: float = 0.0
     before_ms: float | None = None
     now_ms: float | None = None
     statements: int | None = None
@@ -93,21 +103,31 @@ class Trial:
         )
 
     def verdict(self, result: AdviceResult, now_ms: int) -> str:
-        """Why it doesn't pay; empty where it does, or can't be told yet."""
+        """Why it doesn't pay; empty if it does, or if that can't be told yet."""
         one = result.applied
-        if not result.in_use or result.gain_ms is None or result.statements is None:
-            return ""
-        age = (now_ms - one.ended_ms) / _DAY_MS
-        if age < self.days or result.statements < self.statements:
-            return ""
-        if 2 * result.untold > (result.runs or 0):
-            return ""  # most of what it answered can't be compared
-        if one.gain_ms <= 0 or result.gain_ms >= self.share * one.gain_ms:
+        if not self._is_over(result, now_ms) or result.most_ms >= self.share * one.gain_ms:
             return ""
         return (
-            f"{UNPAID}it spares {_seconds(result.gain_ms)} s a day, {_seconds(one.gain_ms)} s"
-            f" were promised; it answered {result.runs} of {result.statements} statements"
+            f"{UNPAID}it spares {_seconds(result.most_ms)} s a day at most, {_seconds(one.gain_ms)}"
+            f" s were promised; it answered {result.runs} of {result.statements} statements"
         )
+
+    def pays(self, result: AdviceResult, now_ms: int) -> bool | None:
+        """Whether it surely pays, or surely doesn't; None if the log can't tell."""
+        if self.verdict(result, now_ms):
+            return False
+        is_enough = result.least_ms >= self.share * result.applied.gain_ms
+        return True if self._is_over(result, now_ms) and is_enough else None
+
+    def _is_over(self, result: AdviceResult, now_ms: int) -> bool:
+        """Whether the trial has had its time and statements, with runs that can be compared."""
+        one = result.applied
+        if not result.in_use or result.gain_ms is None or result.statements is None:
+            return False
+        age = (now_ms - one.ended_ms) / _DAY_MS
+        if age < self.days or result.statements < self.statements or one.gain_ms <= 0:
+            return False
+        return 2 * result.untold <= (result.runs or 0)
 
 
 def _seconds(ms: float) -> str:
@@ -130,7 +150,7 @@ class Results:
     def all(self) -> list[AdviceResult]:
         """The newest first."""
         created = [one for one in self.ledger.entries if one.creates and one.state == "done"]
-        seen = _Seen(self._services, created, self.ledger.raw_ms, self.now) if created else None
+        seen = _Seen(self._services, created, self.ledger, self.now) if created else None
         found = [self._of(one, seen) for one in self.ledger.entries]
         return sorted(found, key=lambda one: (-one.applied.began_ms, one.applied.key))
 
@@ -243,12 +263,16 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """One finished statement: when, its shape, how long it took, by how many it was answered."""
+    """One finished statement: when, its shape, how long it took, by how many it was answered.
+
+    `is_first`: its process began with it.
+    """
 
     at_ms: float
     shape: str
     ms: float
     sharers: int
+    is_first: bool = False
 
 
 _at = attrgetter("at_ms")
@@ -261,14 +285,14 @@ class _Seen:
         self,
         services: Services,
         entries: Sequence[Applied],
-        raw_ms: Mapping[str, float],
+        ledger: Ledger,
         now: datetime,
     ) -> None:
         first = min(one.ended_ms for one in entries)
         since = datetime.fromtimestamp(first / 1000, UTC)
         oldest = now - timedelta(days=min(services.config.query_log_days or _DAYS_MAX, _DAYS_MAX))
         found = look(services.store.files, max(since, oldest), None, LIMIT_MAX)
-        rows = found.rows.select(list(_RUN)).to_pylist()
+        rows = found.rows.select(list(TIMED_COLUMNS)).to_pylist()
         cut = found.is_cut or len(rows) >= LIMIT_MAX
         self._since_ms = max(since, oldest).timestamp() * 1000
         if cut and rows:
@@ -276,15 +300,15 @@ class _Seen:
         self._now_ms = now.timestamp() * 1000
         self._times: list[float] = []
         self._by_name: dict[tuple[str, str], list[_Ran]] = defaultdict(list)
-        raw: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        self._ledger, self._raw = ledger, raw_medians(rows)
+        first = first_runs(rows)
         for row in rows:
-            self._take(row, raw)
-        self._before = {shape: median(times) for shape, times in raw.items()} | dict(raw_ms)
+            self._take(row, is_first=row["id"] in first)
         self._times.sort()
         for ran in self._by_name.values():
             ran.sort(key=_at)
 
-    def _take(self, row: Mapping[str, Any], raw: dict[str, list[tuple[float, float]]]) -> None:
+    def _take(self, row: Mapping[str, Any], *, is_first: bool) -> None:
         if row["state"] != "FINISHED" or row["shape"] is None:
             return
         at_ms = row["started"].timestamp() * 1000
@@ -293,12 +317,17 @@ class _Seen:
         if ms is None:
             return
         cubes, indexes = row["cubes"] or (), row["indexes"] or ()
-        if not cubes and not indexes:
-            raw[row["shape"]].append((ms, 1.0))
-        one = _Ran(at_ms, row["shape"], ms, len(cubes) + len(indexes))
+        one = _Ran(at_ms, row["shape"], ms, len(cubes) + len(indexes), is_first)
         for kind, names in (("cube", cubes), ("index", indexes)):
             for name in names:
                 self._by_name[kind, name].append(one)
+
+    def _before(self, shape: str) -> MedianRange | None:
+        """Of that shape's runs without cubes: as the ledger has it, or of more runs the log."""
+        told, logged = self._ledger.before(shape), self._raw.get(shape)
+        if told is None or (logged is not None and logged.is_firm and not told.is_firm):
+            return logged
+        return told
 
     def of(self, result: AdviceResult, until_ms: float | None) -> AdviceResult:
         """With what was seen of it, from when it was applied until then."""
@@ -308,21 +337,32 @@ class _Seen:
         every = self._by_name.get((kind, result.name), [])
         ran = every[bisect_left(every, begin, key=_at) : bisect_right(every, end, key=_at)]
         days = max((end - begin) / _DAY_MS, 0.0)
-        spared, before, now = 0.0, [], []
+        shapes: dict[str, list[_Ran]] = defaultdict(list)
         for run in ran:
-            raw = self._before.get(run.shape)
-            if raw is not None:
-                spared += (raw - run.ms) / run.sharers
-                before.append(raw)
-                now.append(run.ms)
+            shapes[run.shape].append(run)
+        spared, times, untold = list[SparedTime](), list[tuple[float, float, int]](), 0
+        for shape, some in shapes.items():
+            before = self._before(shape)
+            if before is None or not before.is_firm:
+                untold += len(some)
+                continue
+            since = median_range(run.ms for run in some if not run.is_first)
+            shares = [1 / run.sharers for run in some]
+            one_spared = spared_time(before, since, sum(shares), max(shares))
+            spared.append(one_spared)
+            if since is not None:
+                times.append((before.middle, since.middle, len(some)))
+        a_day, counted = 1 / max(days, _HOUR_DAYS), sum(runs for _, _, runs in times)
         return replace(
             result,
             days=days,
             runs=len(ran),
-            untold=len(ran) - len(now),
-            gain_ms=spared / max(days, _HOUR_DAYS),
-            before_ms=sum(before) / len(before) if before else None,
-            now_ms=sum(now) / len(now) if now else None,
+            untold=untold,
+            gain_ms=sum(each.ms for each in spared) * a_day,
+            least_ms=sum(each.at_least for each in spared) * a_day,
+            most_ms=sum(each.at_most for each in spared) * a_day,
+            before_ms=sum(ms * runs for ms, _, runs in times) / counted if counted else None,
+            now_ms=sum(ms * runs for _, ms, runs in times) / counted if counted else None,
             statements=max(bisect_right(self._times, end) - bisect_left(self._times, begin), 0),
         )
 
@@ -379,10 +419,12 @@ class Judged:
 
 def show(services: Services, table_uuid: str | None) -> Iterator[Mapping[str, Any]]:
     """SHOW ADVICE RESULTS: all that was applied for a table, or for any; the newest first."""
-    running = _running(services)
-    for one in Results(services).all():
+    running, results, trial = _running(services), Results(services), Trial.of(services.config)
+    now_ms = int(results.now.timestamp() * 1000)
+    for one in results.all():
         if table_uuid in (None, one.applied.table_uuid):
-            yield _row(one, running)
+            pays = trial.pays(one, now_ms)
+            yield _row(one, running) | {"verdict": None if pays is None else _VERDICTS[pays]}
 
 
 def _running(services: Services) -> str:
