@@ -26,7 +26,7 @@ FOLDER = "applied/v1"
 VERSION = 1
 KEPT = 3
 """Files that are kept; older ones go when one is written."""
-ENTRIES_MAX, SHAPES_MAX = 500, 2_000
+ENTRIES_MAX, SHAPES_MAX, ACTS_MAX = 500, 2_000, 2_000
 UNPAID = "it didn't pay: "
 """What the reason of a drop begins with where that is why."""
 _BYTES_MAX = 4 * 1024**2
@@ -42,8 +42,10 @@ _log = logging.getLogger("accelerator")
 _V = TypeVar("_V")
 By = Literal["auto", "hand"]
 State = Literal["begun", "done", "failed"]
+ActKind = Literal["dropped", "undropped", "altered"]
 BY: tuple[By, ...] = ("auto", "hand")
 STATES: tuple[State, ...] = ("begun", "done", "failed")
+ACT_KINDS: tuple[ActKind, ...] = ("dropped", "undropped", "altered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,21 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """What a person did to the cube or index of that id, by a statement of their own, and when.
+
+    `digest` is that of its definition, empty if that couldn't be read; `name` is the one that it
+    had from then on.
+    """
+
+    id: str
+    kind: ActKind
+    digest: str
+    name: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """All that was applied, the oldest first; `number` is its file's.
 
@@ -93,6 +110,7 @@ class Ledger:
     its runs when something was applied last. `raw_runs` has how many runs these were, and the times
     beside the median; older releases write none. `vain_ms` has when something was dropped that was
     made for a shape, and didn't pay, in Unix ms: what was asked before speaks for nothing any more.
+    `acts` are what people did themselves, the oldest first: of each id and kind the last one.
     """
 
     number: int = 0
@@ -100,6 +118,7 @@ class Ledger:
     raw_ms: Mapping[str, float] = field(default_factory=dict)
     vain_ms: Mapping[str, int] = field(default_factory=dict)
     raw_runs: Mapping[str, tuple[int, float, float]] = field(default_factory=dict)
+    acts: tuple[Act, ...] = ()
 
     def with_entry(self, entry: Applied) -> Ledger:
         """With that entry, in the place of the one of its key if there is one.
@@ -136,6 +155,18 @@ class Ledger:
         runs, low, high = self.raw_runs.get(shape, (0, middle, middle))
         return MedianRange(runs, min(low, middle), middle, max(high, middle))
 
+    def with_acts(self, acts: Iterable[Act]) -> Ledger:
+        """With these acts, in the place of those of the same id and kind; too old ones go."""
+        found = {(one.id, one.kind): one for one in self.acts}
+        for one in acts:
+            found.pop((one.id, one.kind), None)
+            found[one.id, one.kind] = one
+        return replace(self, acts=tuple(found.values())[-ACTS_MAX:])
+
+    def acted(self, *kinds: ActKind) -> dict[str, Act]:
+        """The acts of these kinds by the id that they're of, of each id the last one."""
+        return {one.id: one for one in self.acts if one.kind in kinds}
+
     def with_vain(self, shapes: Iterable[str], at_ms: int) -> Ledger:
         """With these shapes, for which something was made in vain until then."""
         return replace(self, vain_ms=_newest_of(dict.fromkeys(shapes, at_ms), self.vain_ms))
@@ -153,6 +184,7 @@ def encoded(ledger: Ledger) -> bytes:
         "entries": [asdict(one) for one in ledger.entries],
         "raw_ms": dict(ledger.raw_ms),
         "raw_runs": dict(ledger.raw_runs),
+        "acts": [asdict(one) for one in ledger.acts],
         "vain_ms": dict(ledger.vain_ms),
     }
     return json.dumps(value, ensure_ascii=True, sort_keys=True).encode()
@@ -172,6 +204,19 @@ def decoded(data: bytes, file_number: int = 0) -> Ledger:
         {text(k, 128): number(v) for k, v in raw_ms.items()},
         {text(k, 128): count(v, _MS_MAX) for k, v in vain_ms.items()},
         {text(k, 128): _runs(v) for k, v in raw_runs.items()},
+        tuple(_act(one) for one in some(raw.get("acts", []), list, ACTS_MAX)),
+    )
+
+
+def _act(raw: Mapping[str, Any]) -> Act:
+    if raw["kind"] not in ACT_KINDS:
+        raise ValueError("an act that isn't known")
+    return Act(
+        id=text(raw["id"], 128),
+        kind=raw["kind"],
+        digest=text(raw["digest"], 128),
+        name=text(raw["name"], _TEXT_MAX),
+        at_ms=count(raw["at_ms"], _MS_MAX),
     )
 
 

@@ -11,11 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from accelerator.advisor import applied
 from accelerator.advisor.applied import UNPAID, Applied, Ledger
+from accelerator.advisor.digests import record_digest
 from accelerator.advisor.gains import merged_bytes
 from accelerator.advisor.medians import (
     MedianRange,
@@ -166,20 +169,35 @@ class Results:
         return {one: why for one, why in told.items() if why and one not in back}
 
     def brought_back(self) -> frozenset[str]:
-        """The ids of what was dropped by advice and is there all the same."""
-        return frozenset(
-            one.artifact_id
-            for one in self.ledger.entries
-            if one.drops and one.state == "done" and one.artifact_id in self._live
-        )
+        """The ids of what was dropped, by advice or by a person, and is there all the same.
+
+        So is what somebody made anew that the advisor itself had dropped.
+        """
+        return self._brought_back
+
+    @cached_property
+    def _brought_back(self) -> frozenset[str]:
+        gone = {one.artifact_id for one in self._dropped_by_advice}
+        found = (gone | self.ledger.acted("dropped", "undropped").keys()) & self._live.keys()
+        auto = {one.artifact_id for one in self._dropped_by_advice if one.by == "auto"}
+        digests = self._digests(auto - self._live.keys())
+        if digests:
+            others = [one for id, one in self._live.items() if id not in self._made_by_itself]
+            found |= {o.id for o in others if record_digest(self._services, o) in digests}
+        return frozenset(found)
 
     def own(self) -> frozenset[str]:
-        """The ids of what there is that the advisor has made by itself."""
-        return frozenset(
-            one.artifact_id
-            for one in self.ledger.entries
-            if one.creates and one.by == "auto" and one.artifact_id in self._live
-        )
+        """The ids of what there is that the advisor has made by itself, and nobody has altered."""
+        return (self._made_by_itself & self._live.keys()) - self.ledger.acted("altered").keys()
+
+    @cached_property
+    def _made_by_itself(self) -> frozenset[str]:
+        every = self.ledger.entries
+        return frozenset(one.artifact_id for one in every if one.creates and one.by == "auto")
+
+    @property
+    def _dropped_by_advice(self) -> list[Applied]:
+        return [one for one in self.ledger.entries if one.drops and one.state == "done"]
 
     def on_trial(self, days: float) -> frozenset[str]:
         """The ids of what the advisor has made by itself within so many days."""
@@ -218,10 +236,12 @@ class Results:
         return self._digests(gone - self._live.keys())
 
     def unwanted(self) -> frozenset[str]:
-        """The digests of what was made by advice, and that somebody else has dropped."""
+        """The digests of what a person has dropped, or somebody unknown what advice had made."""
         own = {one.artifact_id for one in self.ledger.entries if one.drops}
         made = {one.artifact_id for one in self.ledger.entries if one.state == "done"}
-        return self._digests(made - own - self._live.keys())
+        acts = self.ledger.acted("dropped").values()
+        by_people = {one.digest for one in acts if one.digest and one.id not in self._live}
+        return self._digests(made - own - self._live.keys()) | by_people
 
     def _digests(self, ids: set[str]) -> frozenset[str]:
         entries = self.ledger.entries
@@ -241,14 +261,25 @@ class Results:
         until = None if live is not None else self._dropped_ms(one)
         told = AdviceResult(applied=one, status=status, name=name)
         if seen is not None:
-            told = seen.of(told, until)
+            told = seen.of(told, self._names(told), until)
         return replace(told, bytes=None if live is None else self._bytes(live))
 
     def _dropped_ms(self, one: Applied) -> int | None:
         """When it went, as far as that is known; None: it isn't."""
-        times = [d.ended_ms for d in self.ledger.entries if d.drops and d.name == one.name]
-        times += [b.dropped_ms for b in self.registry.bin if b.cube.id == one.artifact_id]
+        id = one.artifact_id
+        times = [d.ended_ms for d in self.ledger.entries if d.drops and d.artifact_id == id]
+        times += [b.dropped_ms for b in self.registry.bin if b.cube.id == id]
+        times += [o.at_ms for key, o in self.ledger.acted("dropped").items() if key == id]
         return min((time for time in times if time >= one.ended_ms), default=None)
+
+    def _names(self, result: AdviceResult) -> tuple[tuple[str, int], ...]:
+        """The names by which the log knows it, each with when it had it first, in Unix ms."""
+        made, back = result.applied, self.ledger.acted("undropped")
+        first = made.name, made.ended_ms
+        act = back.get(made.artifact_id)
+        if result.name == made.name:
+            return (first,)
+        return first, (result.name, made.ended_ms if act is None else act.at_ms)
 
     def _bytes(self, live: Live) -> int | None:
         """What its segments or records take; None where the store can't tell."""
@@ -329,13 +360,21 @@ class _Seen:
             return logged
         return told
 
-    def of(self, result: AdviceResult, until_ms: float | None) -> AdviceResult:
-        """With what was seen of it, from when it was applied until then."""
+    def of(
+        self, result: AdviceResult, names: Sequence[tuple[str, int]], until_ms: float | None
+    ) -> AdviceResult:
+        """With what was seen of it, from when it was applied until then.
+
+        `names` are those that it had, each with its first moment in Unix ms, the last one last.
+        """
         one = result.applied
         begin, end = max(self._since_ms, one.ended_ms), min(until_ms or self._now_ms, self._now_ms)
         kind = "index" if "INDEX" in one.action else "cube"
-        every = self._by_name.get((kind, result.name), [])
-        ran = every[bisect_left(every, begin, key=_at) : bisect_right(every, end, key=_at)]
+        ran: list[_Ran] = []
+        for (name, since), (_, until) in pairwise((*names, ("", end))):
+            every = self._by_name.get((kind, name), [])
+            first = bisect_left(every, max(begin, since), key=_at)
+            ran += every[first : bisect_right(every, min(end, until), key=_at)]
         days = max((end - begin) / _DAY_MS, 0.0)
         shapes: dict[str, list[_Ran]] = defaultdict(list)
         for run in ran:
@@ -370,8 +409,11 @@ class _Seen:
 class Judged:
     """What an analysis has to know of results: which cubes don't pay, what isn't tried again."""
 
-    def __init__(self, services: Services, now: datetime) -> None:
+    def __init__(self, services: Services, now: datetime, keep: timedelta) -> None:
         results = Results(services, now)
+        newest = int((now - keep).timestamp() * 1000)
+        back = results.ledger.acted("undropped")
+        self._back = {id for id, one in back.items() if one.at_ms > newest}
         self._unpaid = results.unpaid(Trial.of(services.config))
         self._not_again = results.not_again()
         self._on_trial = results.on_trial(services.config.advisor_trial_days)
@@ -385,11 +427,12 @@ class Judged:
     def existing(self, offer: Offer) -> Offer:
         """The offer of a cube that there is; with why it's to go, if it doesn't pay.
 
-        What the advisor has made not long ago stays: otherwise it would make and drop in turns.
+        What the advisor has made, or a person has brought back, not long ago stays: otherwise it
+        would be made and dropped in turns.
         """
         record = offer.record
         why = "" if record is None or record.published else self._unpaid.get(record.id, "")
-        if not why and record is not None and record.id in self._on_trial:
+        if not why and record is not None and record.id in self._on_trial | self._back:
             option = replace(offer.option, fixed=True)
             return replace(offer, option=option, droppable=False)
         if not why:

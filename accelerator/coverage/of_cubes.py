@@ -54,7 +54,7 @@ def of_cube(services: Services, record: CubeRecord) -> ArtifactCoverage:
     try:
         target = services.builder.target(record)
     except UnknownTableError as error:
-        return unusable(services, record, "table_unknown", error)
+        return unusable(services, record, error.code, error)
     except (BuildError, ValueError) as error:
         code = "schema_changed" if _is_readable(record) else "segment_unreadable"
         return unusable(services, record, code, error)

@@ -56,7 +56,7 @@ def of_index(services: Services, record: IndexRecord) -> ArtifactCoverage:
         target = services.index_builder.target(record)
         due = services.index_builder.due(target)
     except UnknownTableError as error:
-        return unusable(services, record, "table_unknown", error)
+        return unusable(services, record, error.code, error)
     except (IndexDefinitionError, RelateColumnError) as error:
         return unusable(services, record, _code(record, error), error)
     if record.disabled is not None:
