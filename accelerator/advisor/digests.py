@@ -1,4 +1,4 @@
-"""What a cube, index or relate column means, as a digest: the same under any name."""
+"""Digests of the meaning of cubes, indexes and relate columns: the same under any name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def digest_of(cube: CubeDefinition) -> str:
-    """What the cube means, by the ids of tables and fields, and their types."""
+    """Digests a cube's meaning: the ids of tables and fields, and their types."""
     raw = to_dict(cube)
     tables = [[uuid, ref] for _, uuid, _, ref in raw["tables"]]
     parts = ("left", "conjuncts", "dimensions", "states")
@@ -25,17 +25,17 @@ def digest_of(cube: CubeDefinition) -> str:
 
 
 def index_digest(table_uuid: str, kind: str, type_: str, column: int | str) -> str:
-    """What an index means: kind, type, and the field's id or the relate column's meaning."""
+    """Digests an index's meaning: kind, type, and the field's id or the relate column's meaning."""
     return _digest([table_uuid, kind, type_, column])
 
 
 def relate_digest(table_uuid: str, column: RelateColumn) -> str:
-    """What a relate column means, whatever it's called."""
+    """Digests a relate column's meaning, which its name is no part of."""
     return _digest([table_uuid, relate_meaning(column)])
 
 
 def relate_meaning(column: RelateColumn) -> str:
-    """The path's tables and keys and the attribute, by ids."""
+    """Names the path's tables and keys and the attribute by ids."""
     steps = [
         [join.uuid, sorted([k.of, k.other.field_id, k.own.field_id] for k in join.keys)]
         for join in column.path
@@ -44,12 +44,12 @@ def relate_meaning(column: RelateColumn) -> str:
 
 
 def used_digest(indexes: Sequence[IndexRecord]) -> str:
-    """Which indexes go with a relate column."""
+    """Digests the ids of the indexes that go with a relate column."""
     return _digest(sorted(one.id for one in indexes))
 
 
 def record_digest(services: Services, record: CubeRecord | IndexRecord) -> str:
-    """What a registered cube or index means; empty if that can't be read any more."""
+    """Digests a registered cube or index; empty if its definition can't be read any more."""
     try:
         if isinstance(record, CubeRecord):
             return digest_of(from_dict(dict(record.definition)))

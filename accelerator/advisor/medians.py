@@ -1,7 +1,7 @@
 """Medians of run times, how far one run can move them, and what a shape's runs spare by them. Pure.
 
-Promise: the bounds hold if any one run is left out, or took any other time. So one run that stalled
-changes no verdict.
+Promise: the bounds stay true without any one run, and with any other time of one run. So one run
+that stalled changes no verdict.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class MedianRange:
 
     @property
     def is_firm(self) -> bool:
-        """Whether a verdict may rest on it."""
+        """True if a verdict may rest on it."""
         return self.runs >= RUNS_MIN
 
 
@@ -49,10 +49,10 @@ def median_range(times: Iterable[float]) -> MedianRange | None:
 
 @dataclass(frozen=True, slots=True)
 class SparedTime:
-    """What one shape's runs spare, in milliseconds: by medians, at least, and at most.
+    """The milliseconds that one shape's runs spare: by medians, at least, and at most.
 
-    `at_least` and `at_most` are for verdicts: they hold whatever one run took. Runs that are too
-    few for a median spare what they took before at most, and nothing surely.
+    Verdicts use `at_least` and `at_most`, which no single run can change. Too few runs for a median
+    spare their earlier time at most, and nothing for sure.
     """
 
     ms: float

@@ -94,7 +94,7 @@ class Recorder:
 
     @cached_property
     def raw_runs(self) -> Mapping[str, MedianRange]:
-        """What statements of the log take without cubes and indexes, by shape; none on a fault.
+        """The medians of the log's runs without cubes and indexes, by shape; none on a fault.
 
         The shapes that took longest come first.
         """

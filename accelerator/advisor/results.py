@@ -116,14 +116,14 @@ class Trial:
         )
 
     def pays(self, result: AdviceResult, now_ms: int) -> bool | None:
-        """Whether it surely pays, or surely doesn't; None if the log can't tell."""
+        """Decides whether it surely pays or surely doesn't; None if the log has too few runs."""
         if self.verdict(result, now_ms):
             return False
         is_enough = result.least_ms >= self.share * result.applied.gain_ms
         return True if self._is_over(result, now_ms) and is_enough else None
 
     def _is_over(self, result: AdviceResult, now_ms: int) -> bool:
-        """Whether the trial has had its time and statements, with runs that can be compared."""
+        """Decides whether the trial had its time and statements, with runs to compare."""
         one = result.applied
         if not result.in_use or result.gain_ms is None or result.statements is None:
             return False
@@ -169,9 +169,9 @@ class Results:
         return {one: why for one, why in told.items() if why and one not in back}
 
     def brought_back(self) -> frozenset[str]:
-        """The ids of what was dropped, by advice or by a person, and is there all the same.
+        """The ids of cubes and indexes that were dropped, by advice or a person, and are there.
 
-        So is what somebody made anew that the advisor itself had dropped.
+        A definition that the advisor dropped and somebody made anew counts too.
         """
         return self._brought_back
 
@@ -187,7 +187,7 @@ class Results:
         return frozenset(found)
 
     def own(self) -> frozenset[str]:
-        """The ids of what there is that the advisor has made by itself, and nobody has altered."""
+        """The ids of cubes and indexes that the advisor made by itself and nobody altered."""
         return (self._made_by_itself & self._live.keys()) - self.ledger.acted("altered").keys()
 
     @cached_property
@@ -236,7 +236,7 @@ class Results:
         return self._digests(gone - self._live.keys())
 
     def unwanted(self) -> frozenset[str]:
-        """The digests of what a person has dropped, or somebody unknown what advice had made."""
+        """The digests of definitions that people dropped, or whose artifacts went without advice."""
         own = {one.artifact_id for one in self.ledger.entries if one.drops}
         made = {one.artifact_id for one in self.ledger.entries if one.state == "done"}
         acts = self.ledger.acted("dropped").values()
@@ -354,7 +354,7 @@ class _Seen:
                 self._by_name[kind, name].append(one)
 
     def _before(self, shape: str) -> MedianRange | None:
-        """Of that shape's runs without cubes: as the ledger has it, or of more runs the log."""
+        """Returns a shape's median without cubes: the ledger's, or the log's if that has more runs."""
         told, logged = self._ledger.before(shape), self._raw.get(shape)
         if told is None or (logged is not None and logged.is_firm and not told.is_firm):
             return logged

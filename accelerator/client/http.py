@@ -171,7 +171,7 @@ class _Tries:
 
 
 def _helps(error: ApiError) -> bool:
-    """Whether a request that may be repeated may succeed then."""
+    """Decides whether a request that may be repeated may succeed then."""
     return error.status in _AGAIN or error.code in _AGAIN_CODES
 
 
