@@ -236,7 +236,7 @@ class Results:
         return self._digests(gone - self._live.keys())
 
     def unwanted(self) -> frozenset[str]:
-        """The digests of definitions that people dropped, or whose artifacts went without advice."""
+        """The digests of definitions that people dropped, or that went without advice."""
         own = {one.artifact_id for one in self.ledger.entries if one.drops}
         made = {one.artifact_id for one in self.ledger.entries if one.state == "done"}
         acts = self.ledger.acted("dropped").values()
@@ -354,7 +354,7 @@ class _Seen:
                 self._by_name[kind, name].append(one)
 
     def _before(self, shape: str) -> MedianRange | None:
-        """Returns a shape's median without cubes: the ledger's, or the log's if that has more runs."""
+        """Returns a shape's median without cubes, of the ledger or of more runs in the log."""
         told, logged = self._ledger.before(shape), self._raw.get(shape)
         if told is None or (logged is not None and logged.is_firm and not told.is_firm):
             return logged
