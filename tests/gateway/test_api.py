@@ -398,35 +398,6 @@ def test_an_upload_that_breaks_off_leaves_nothing(gateway, warehouse, uploads):
     assert held(warehouse) == before
 
 
-def test_the_ninth_upload_is_told_to_wait_and_does(gateway, boss, warehouse):
-    """Eight are held open on the way; the ninth is refused until one of them has ended."""
-    path, good = f"{SALES.replace('sales', 'target')}/rows", written(sales(5)).read()
-    netloc = urllib.parse.urlsplit(gateway.url).netloc
-    held_open = []
-    for number in range(8):
-        connection = http.client.HTTPConnection(netloc, timeout=60)
-        connection.putrequest("POST", path)
-        connection.putheader("Authorization", f"Basic {b64encode(b'boss:boss-pw').decode()}")
-        connection.putheader("Content-Type", ARROW)
-        connection.putheader("Idempotency-Key", f"key-held-{number:04d}")
-        connection.putheader("Content-Length", str(len(good)))
-        connection.endheaders(good[:-1])
-        held_open.append(connection)
-    sent = {"Content_Type": ARROW, "Idempotency_Key": "key-00000010"}
-    until = time.monotonic() + 30
-    while (told := ask(gateway, "POST", path, good, **sent))[0] != 503:
-        assert time.monotonic() < until  # the eighth isn't there yet
-        sent["Idempotency_Key"] = f"key-{time.monotonic_ns():016d}"
-    assert json.loads(told[2])["code"] == "gateway_busy" and int(told[1]["Retry-After"]) >= 1
-    before = held(warehouse)
-    threading.Timer(3.0, held_open[0].close).start()  # longer than five quick tries take
-    found = boss.table("lake.shop.target").append(sales(7), key="key-the-ninth")
-    assert (found.rows, found.repeated) == (7, False)
-    assert held(warehouse) == before + 7
-    for connection in held_open:
-        connection.close()
-
-
 def test_what_a_killed_gateway_has_left_of_uploads_goes(tmp_path):
     text = (
         "import sys, time\n"
