@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from accelerator.advisor import acts
 from accelerator.builds import estimate, publishing
 from accelerator.builds.builder import Built
 from accelerator.builds.handle import Build
@@ -137,6 +138,8 @@ def _create(statement: CreateCube, services: Services) -> Rows:
             hint="drop it, choose another name, or say CREATE OR REPLACE CUBE",
         )
     record = _record(statement, services, cube)
+    if existing is not None:
+        acts.note(services, "dropped", existing)
     try:
         services.store.create_cube(record, replace=statement.replace)
     except CubeExistsError:  # somebody else was quicker, or what was read before is old

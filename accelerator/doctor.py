@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from accelerator.config_values import is_off
 from accelerator.engines.java import check_java, find_java
+from accelerator.engines.settings import EXECUTOR_CACHE, caches_deletes
 from accelerator.errors import AcceleratorError
 from accelerator.own_packages import HINT, NAMES, foreign
 from accelerator.store.files import local_path, open_files
@@ -59,6 +60,7 @@ def examine(opened: Callable[[], Accelerator]) -> Iterator[Finding]:
     with session:
         yield Finding("settings", "ok", f"the session's catalog is {session.config.catalog_name}")
         yield _ansi(session)
+        yield from _executor_cache(session)
         yield from _catalogs(session)
         yield _store(session)
         yield _duckdb(session)
@@ -130,6 +132,19 @@ def _ansi(session: Accelerator) -> Finding:
             f"take {_ANSI} out of spark_conf: without it Spark answers errors by NULLs",
         )
     return Finding("ansi", "ok", "ANSI is on")
+
+
+def _executor_cache(session: Accelerator) -> Iterator[Finding]:
+    """Nothing unless the settings turn on what a session of ours turns off."""
+    given = {EXECUTOR_CACHE: "false"} | dict(session.config.spark_conf)
+    if caches_deletes(given):
+        yield Finding(
+            "executor_cache",
+            "warning",
+            "Spark caches equality deletes: rows that they delete come back once a column that"
+            " they compare was widened",
+            f"take {EXECUTOR_CACHE} out of spark_conf",
+        )
 
 
 def _catalogs(session: Accelerator) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from accelerator.config import CATALOG_FILE, STORE_FOLDER, WAREHOUSE, Config
 from accelerator.context import SessionContext, refusal, time_zone
 from accelerator.engine_choice import cache_folder
 from accelerator.engines.java_catalogs import OWN_SCHEMA
+from accelerator.engines.settings import EXECUTOR_CACHE
 from accelerator.engines.source import SparkSource
 from accelerator.errors import ConfigError
 from accelerator.iceberg import CatalogSettings, Lake, ManifestCacheSettings
@@ -118,6 +120,8 @@ def attach(spark: SparkSession, **settings: Any) -> Accelerator:
     # Asked by a context that is thrown away: what a session says now may be changed until the first
     # statement, by rules that are injected too.
     _tell(_context(loaded, source), catalogs, loaded)
+    if engine.caches_deletes():
+        _tell_of_cache()
     lake = Lake(
         catalogs,
         context.catalog,
@@ -145,6 +149,17 @@ def _tell(context: SessionContext, catalogs: Sequence[CatalogSettings], config: 
         named,
         config.store_root,
         "ANSI on" if refused is None else "not accelerated",
+    )
+
+
+@cache
+def _tell_of_cache() -> None:
+    """Warns once in a process: only the owner of a session may change its settings."""
+    _log.warning(
+        "executor_cache: this Spark session caches equality deletes, and shows rows that they"
+        " delete again once a column that they compare was widened."
+        " spark.conf.set('%s', 'false') turns that off; what is answered in this process is right",
+        EXECUTOR_CACHE,
     )
 
 

@@ -64,6 +64,12 @@ class UnknownTableError(AcceleratorError):
     code = "table_unknown"
 
 
+class TableReplacedError(UnknownTableError):
+    """A name that is another table's now: the one it was made for was dropped, and made anew."""
+
+    code = "table_replaced"
+
+
 class UnknownCatalogError(UnknownTableError):
     """A name whose first part is no catalog of the session."""
 

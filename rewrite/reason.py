@@ -70,6 +70,7 @@ REASONS: dict[str, str] = {
     "store_unavailable": "The store can't be read.",
     "table_needs_spark": "A table can't be read here: Spark reads it, or says why not.",
     "table_not_in_cube": "The statement joins a table that the cube doesn't have.",
+    "table_replaced": "A table was dropped and made anew since the cube or index was made.",
     "table_unknown": "A table of the statement isn't an Iceberg table of the session.",
     "view_unsupported": "A view isn't read as the SELECT that it stands for.",
 }

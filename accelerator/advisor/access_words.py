@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,7 +10,12 @@ from typing import TYPE_CHECKING
 
 from accelerator.advisor.access import Access, Standing
 from accelerator.advisor.advice import Recommendation
-from accelerator.advisor.filters import relate_meaning
+from accelerator.advisor.digests import (
+    index_digest,
+    relate_digest,
+    relate_meaning,
+    used_digest,
+)
 from accelerator.advisor.orders import Ordered
 from accelerator.advisor.sharing import Shares, id_of
 from accelerator.clustering.order import Curve
@@ -24,15 +27,10 @@ if TYPE_CHECKING:
     from accelerator.advisor.trial import Planned
     from accelerator.iceberg import PinnedTable
     from accelerator.relate.property import RelateColumn
-    from accelerator.store import IndexRecord, RegistryVersion
+    from accelerator.store import RegistryVersion
 
 _WORDS: dict[Curve, str] = {"sort": "SORT BY", "zorder": "ZORDER BY", "hilbert": "HILBERT BY"}
 _NAME_MAX = 100
-
-
-def index_digest(table_uuid: str, kind: str, type_: str, column: int | str) -> str:
-    """What an index means: kind, type, and the field's id or the relate column's meaning."""
-    return _digest([table_uuid, kind, type_, column])
 
 
 def planned_digest(table_uuid: str, planned: Planned) -> str:
@@ -40,20 +38,6 @@ def planned_digest(table_uuid: str, planned: Planned) -> str:
     column, path = planned.column, planned.path
     of = column.field_id if path is None else relate_meaning(path.column)
     return index_digest(table_uuid, planned.kind, column.type, of)
-
-
-def relate_digest(table_uuid: str, column: RelateColumn) -> str:
-    """What a relate column means, whatever it's called."""
-    return _digest([table_uuid, relate_meaning(column)])
-
-
-def used_digest(indexes: Sequence[IndexRecord]) -> str:
-    """Which indexes go with a relate column."""
-    return _digest(sorted(one.id for one in indexes))
-
-
-def _digest(told: object) -> str:
-    return hashlib.blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
 
 
 class AccessWords:

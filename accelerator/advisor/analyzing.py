@@ -17,10 +17,11 @@ from accelerator.advisor.advice import Advice
 from accelerator.advisor.asked import Asked, Reading
 from accelerator.advisor.candidates import Candidate, base
 from accelerator.advisor.choose import Option, choose, saved
+from accelerator.advisor.digests import digest_of
 from accelerator.advisor.gains import Rates, per_day
 from accelerator.advisor.offers import FactOffers, Offer, Scope, pays
 from accelerator.advisor.orders import FactOrder, Ordered
-from accelerator.advisor.recommending import Choosable, Recommending, digest_of
+from accelerator.advisor.recommending import Choosable, Recommending
 from accelerator.advisor.results import Judged
 from accelerator.advisor.sharing import Shares
 from accelerator.advisor.workload import Workload, logged, now_utc
@@ -131,7 +132,7 @@ class _Analysis:
     def advice(self) -> Advice:
         """All of it."""
         budget, services = self._budget, self._services
-        judged = Judged(services, self._now)
+        judged = Judged(services, self._now, timedelta(days=budget.keep_days))
         workload = logged(
             services.store.files,
             days=budget.days,

@@ -14,8 +14,10 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
+from accelerator.advisor.medians import MedianRange
 from accelerator.advisor.values import count, number, some, text
 from accelerator.errors import UNFIT, StoreConflictError, StoreError
 from accelerator.store.files import Files
@@ -24,7 +26,7 @@ FOLDER = "applied/v1"
 VERSION = 1
 KEPT = 3
 """Files that are kept; older ones go when one is written."""
-ENTRIES_MAX, SHAPES_MAX = 500, 2_000
+ENTRIES_MAX, SHAPES_MAX, ACTS_MAX = 500, 2_000, 2_000
 UNPAID = "it didn't pay: "
 """What the reason of a drop begins with where that is why."""
 _BYTES_MAX = 4 * 1024**2
@@ -40,8 +42,10 @@ _log = logging.getLogger("accelerator")
 _V = TypeVar("_V")
 By = Literal["auto", "hand"]
 State = Literal["begun", "done", "failed"]
+ActKind = Literal["dropped", "undropped", "altered"]
 BY: tuple[By, ...] = ("auto", "hand")
 STATES: tuple[State, ...] = ("begun", "done", "failed")
+ACT_KINDS: tuple[ActKind, ...] = ("dropped", "undropped", "altered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +88,37 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """What a person did to the cube or index of that id, by a statement of their own, and when.
+
+    `digest` is that of its definition, empty if that couldn't be read; `name` is the one that it
+    had from then on.
+    """
+
+    id: str
+    kind: ActKind
+    digest: str
+    name: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """All that was applied, the oldest first; `number` is its file's.
 
     `raw_ms` has what a statement took without cubes and indexes, by the log's shapes: the median of
-    its runs when something was applied last. `vain_ms` has when something was dropped that was made
-    for a shape, and didn't pay, in Unix ms: what was asked before speaks for nothing any more.
+    its runs when something was applied last. `raw_runs` has how many runs these were, and the times
+    beside the median; older releases write none. `vain_ms` has when something was dropped that was
+    made for a shape, and didn't pay, in Unix ms: what was asked before speaks for nothing any more.
+    `acts` are what people did themselves, the oldest first: of each id and kind the last one.
     """
 
     number: int = 0
     entries: tuple[Applied, ...] = ()
     raw_ms: Mapping[str, float] = field(default_factory=dict)
     vain_ms: Mapping[str, int] = field(default_factory=dict)
+    raw_runs: Mapping[str, tuple[int, float, float]] = field(default_factory=dict)
+    acts: tuple[Act, ...] = ()
 
     def with_entry(self, entry: Applied) -> Ledger:
         """With that entry, in the place of the one of its key if there is one.
@@ -114,9 +137,35 @@ class Ledger:
         """Without the entry of that key."""
         return replace(self, entries=tuple(one for one in self.entries if one.key != key))
 
-    def with_raw(self, raw_ms: Mapping[str, float]) -> Ledger:
+    def with_raw(
+        self,
+        raw_ms: Mapping[str, float],
+        raw_runs: Mapping[str, tuple[int, float, float]] = MappingProxyType({}),
+    ) -> Ledger:
         """With these times, beside as many of those before as there may be."""
-        return replace(self, raw_ms=_newest_of(raw_ms, self.raw_ms))
+        times = _newest_of(raw_ms, self.raw_ms)
+        runs = _newest_of(raw_runs, {k: v for k, v in self.raw_runs.items() if k not in raw_ms})
+        return replace(self, raw_ms=times, raw_runs={k: v for k, v in runs.items() if k in times})
+
+    def before(self, shape: str) -> MedianRange | None:
+        """What a statement of that shape took without cubes and indexes; None if it's unknown."""
+        middle = self.raw_ms.get(shape)
+        if middle is None:
+            return None
+        runs, low, high = self.raw_runs.get(shape, (0, middle, middle))
+        return MedianRange(runs, min(low, middle), middle, max(high, middle))
+
+    def with_acts(self, acts: Iterable[Act]) -> Ledger:
+        """With these acts, in the place of those of the same id and kind; too old ones go."""
+        found = {(one.id, one.kind): one for one in self.acts}
+        for one in acts:
+            found.pop((one.id, one.kind), None)
+            found[one.id, one.kind] = one
+        return replace(self, acts=tuple(found.values())[-ACTS_MAX:])
+
+    def acted(self, *kinds: ActKind) -> dict[str, Act]:
+        """The acts of these kinds by the id that they're of, of each id the last one."""
+        return {one.id: one for one in self.acts if one.kind in kinds}
 
     def with_vain(self, shapes: Iterable[str], at_ms: int) -> Ledger:
         """With these shapes, for which something was made in vain until then."""
@@ -134,6 +183,8 @@ def encoded(ledger: Ledger) -> bytes:
         "version": VERSION,
         "entries": [asdict(one) for one in ledger.entries],
         "raw_ms": dict(ledger.raw_ms),
+        "raw_runs": dict(ledger.raw_runs),
+        "acts": [asdict(one) for one in ledger.acts],
         "vain_ms": dict(ledger.vain_ms),
     }
     return json.dumps(value, ensure_ascii=True, sort_keys=True).encode()
@@ -146,12 +197,32 @@ def decoded(data: bytes, file_number: int = 0) -> Ledger:
         raise ValueError(f"version {str(raw['version'])[:20]}")
     entries = some(raw["entries"], list, ENTRIES_MAX)
     raw_ms, vain_ms = (some(raw[key], dict, SHAPES_MAX) for key in ("raw_ms", "vain_ms"))
+    raw_runs = some(raw.get("raw_runs", {}), dict, SHAPES_MAX)  # older releases have none
     return Ledger(
         file_number,
         tuple(_entry(one) for one in entries),
         {text(k, 128): number(v) for k, v in raw_ms.items()},
         {text(k, 128): count(v, _MS_MAX) for k, v in vain_ms.items()},
+        {text(k, 128): _runs(v) for k, v in raw_runs.items()},
+        tuple(_act(one) for one in some(raw.get("acts", []), list, ACTS_MAX)),
     )
+
+
+def _act(raw: Mapping[str, Any]) -> Act:
+    if raw["kind"] not in ACT_KINDS:
+        raise ValueError("an act that isn't known")
+    return Act(
+        id=text(raw["id"], 128),
+        kind=raw["kind"],
+        digest=text(raw["digest"], 128),
+        name=text(raw["name"], _TEXT_MAX),
+        at_ms=count(raw["at_ms"], _MS_MAX),
+    )
+
+
+def _runs(raw: Any) -> tuple[int, float, float]:
+    runs, low, high = some(raw, list, 3)
+    return count(runs), number(low), number(high)
 
 
 def _entry(raw: Mapping[str, Any]) -> Applied:

@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from accelerator.advisor.access_words import index_digest, relate_digest, used_digest
 from accelerator.advisor.advice import ACTIONS, Recommendation, newest, read
+from accelerator.advisor.digests import (
+    digest_of,
+    index_digest,
+    record_digest,
+    relate_digest,
+    relate_meaning,
+    used_digest,
+)
 from accelerator.advisor.doable import Doable, statement_of
-from accelerator.advisor.filters import relate_meaning
 from accelerator.advisor.orders import order_id
-from accelerator.advisor.recommending import digest_of
 from accelerator.advisor.recording import Recorded, Recorder
 from accelerator.clustering.ordering import order_of
 from accelerator.defining import bind_definition, table_uuid
@@ -75,6 +80,7 @@ class Done:
     def __init__(self, services: Services, registry: RegistryVersion) -> None:
         self._services, self._registry = services, registry
         self._pin: Pin | None = None
+        self._meanings: set[str] | None = None
 
     def status(self, one: Recommendation) -> str:
         """`applied` or `open`."""
@@ -85,11 +91,11 @@ class Done:
         cube, index = registry.cubes.get(one.cube), registry.indexes.get(one.index)
         match one.action:
             case "CREATE CUBE":
-                return cube is not None and cube.table_uuid == one.table_uuid
+                return self._is_there(one)
             case "DROP CUBE":
                 return cube is None or cube.id != one.cube_id
-            case "CREATE INDEX":  # another table's may have the name by now
-                return index is not None and index.table_uuid == one.table_uuid
+            case "CREATE INDEX":
+                return self._is_there(one)
             case "DROP INDEX":
                 return index is None or index.id != one.object_id
         fact = self._table(one)
@@ -101,6 +107,13 @@ class Done:
         if one.action == "ADD RELATE COLUMN":
             return column is not None and relate_digest(one.table_uuid, column) == one.digest
         return column is None or str(column.id) != one.object_id
+
+    def _is_there(self, one: Recommendation) -> bool:
+        """Whether a cube or index has that meaning, under whatever name."""
+        if self._meanings is None:
+            every = (*self._registry.cubes.values(), *self._registry.indexes.values())
+            self._meanings = {record_digest(self._services, record) for record in every}
+        return one.digest in self._meanings
 
     def _table(self, one: Recommendation) -> PinnedTable | None:
         if self._pin is None:
@@ -260,11 +273,18 @@ class _Applying:
 
     def _create_cube(self, statement: CreateCube) -> None:
         name = statement.name
-        if name in self._registry().cubes:
+        cubes = self._registry().cubes
+        if name in cubes:
             raise CubeExistsError(
                 f"a cube named {name} exists",
                 hint="it was applied before, or ANALYZE finds another name",
             )
+        for other in cubes.values():
+            if record_digest(self._services, other) == self._one.digest:
+                raise CubeExistsError(
+                    f"the cube {other.name} has the definition that is advised",
+                    hint="it was applied before, under that name",
+                )
         try:
             means = digest_of(bind_definition(self._services, statement.select_sql))
         except _REBINDS as error:
@@ -288,7 +308,7 @@ class _Applying:
                 f"the cube {name} was published since it was advised to drop it",
                 hint=f"DROP CUBE {bare(name)} drops it, and its table",
             )
-        recycle_bin.drop(self._services, name, force=False, cube_id=record.id)
+        recycle_bin.drop(self._services, name, force=False, cube_id=record.id, is_advised=True)
 
     # Indexes, relate columns, orders.
 
@@ -300,6 +320,12 @@ class _Applying:
                 hint="it was applied before, or ANALYZE finds another name",
             )
         fact, _ = self._fact()
+        for other in self._registry().indexes.values():
+            if record_digest(self._services, other) == self._one.digest:
+                raise IndexExistsError(
+                    f"the index {other.name} is the one that is advised",
+                    hint="it was applied before, under that name",
+                )
         column = ".".join(statement.column)
         if self._one.needs and fact.facts.column(column) is None and named(fact, column) is None:
             raise RelateColumnError(

@@ -22,9 +22,9 @@ import pyarrow as pa
 from accelerator.advisor.analyzing import Budget
 from accelerator.advisor.applied import Applied, By, State
 from accelerator.advisor.applying import OPEN, Done, Execute, apply
+from accelerator.advisor.digests import digest_of, record_digest
 from accelerator.advisor.gains import merged_bytes
 from accelerator.advisor.making import Making
-from accelerator.advisor.recommending import digest_of
 from accelerator.advisor.recording import Recorder, entry, now_ms
 from accelerator.advisor.results import Results
 from accelerator.advisor.statements import advised
@@ -77,7 +77,7 @@ class AutoRun:
     def __init__(
         self, services: Services, execute: Execute, report: Reported, stop: threading.Event
     ) -> None:
-        self._services, self.execute, self._stop = services, execute, stop
+        self.services, self.execute, self._stop = services, execute, stop
         self.making = Making(services, execute, report, stop)
         self.recorder = Recorder(services)
         self._steps: list[Step] = []
@@ -97,13 +97,13 @@ class AutoRun:
         SparkElsewhereError where a build needs Spark, which isn't to run here.
         """
         began = time.perf_counter()
-        config = self._services.config
+        config = self.services.config
         if config.advisor == AUTO:
             self._go_on()
         advice = self._advice()
         if config.advisor == AUTO and advice is not None:
             self._apply(advice)
-        results = [one for one in Results(self._services).all() if one.in_use]
+        results = [one for one in Results(self.services).all() if one.in_use]
         first = self._errors[0] if self._errors else None
         return Advised(
             advised=0 if advice is None else len(advice.recommendations),
@@ -121,7 +121,7 @@ class AutoRun:
 
     def _advice(self) -> Advice | None:
         """None where the log has nothing to advise from."""
-        config = self._services.config
+        config = self.services.config
         budget = Budget(
             bytes=config.advisor_bytes_max,
             build_minutes=config.advisor_build_minutes,
@@ -129,7 +129,7 @@ class AutoRun:
         )
         try:
             with self._stopped_soon():
-                return advised(self._services, None, budget, by_itself=True)
+                return advised(self.services, None, budget, by_itself=True)
         except WorkloadEmptyError:
             return None
 
@@ -143,7 +143,7 @@ class AutoRun:
                 if self._stop.is_set():
                     end()
 
-        with self._services.cancellation.stoppable() as end:
+        with self.services.cancellation.stoppable() as end:
             watching = threading.Thread(target=watch, args=(end,), name="advise", daemon=True)
             watching.start()
             try:
@@ -156,7 +156,7 @@ class AutoRun:
 
     def _go_on(self) -> None:
         """Ends what the advisor had begun when its process ended."""
-        for one in Results(self._services).ledger.entries:
+        for one in Results(self.services).ledger.entries:
             if one.state == "begun" and one.by == AUTO:
                 self._check()
                 with self._step(one.id, one.action, one.table, one.name):
@@ -199,12 +199,12 @@ class AutoRun:
                 continue
             with self._step(one.id, one.action, one.table, one.name):
                 marked = _Marked(self, one)
-                apply(self._services, one.id, None, marked.execute, marked)
+                apply(self.services, one.id, None, marked.execute, marked)
 
     def _refused(self, one: Recommendation) -> str:
         """Why it isn't applied now; empty where it is."""
-        config, results = self._services.config, Results(self._services)
-        if Done(self._services, results.registry).status(one) != OPEN:
+        config, results = self.services.config, Results(self.services)
+        if Done(self.services, results.registry).status(one) != OPEN:
             return "applied"
         if one.action in _DROPS:
             id = one.cube_id or one.object_id
@@ -234,7 +234,7 @@ class AutoRun:
         return ""
 
     def _over_budget(self, one: Recommendation, results: Results) -> str:
-        config, now = self._services.config, now_ms()
+        config, now = self.services.config, now_ms()
         spent = sum(
             max(entry.built_s, entry.build_s if entry.state == "begun" else 0.0)
             for entry in results.ledger.entries
@@ -243,7 +243,7 @@ class AutoRun:
         if spent + one.build_s > config.advisor_build_minutes * 60:
             self._left = True
             return "build_minutes"
-        store = self._services.store
+        store = self.services.store
         held = sum(
             merged_bytes(store.table(record.table_uuid).of(record.id))
             for record in results.registry.cubes.values()
@@ -300,6 +300,9 @@ class _Marked:
         made = entry(one, AUTO, "begun")
         if one.action in _CREATES:
             made = replace(made, artifact_id=uuid.uuid4().hex)
+        record = run.making.live(made.artifact_id) if made.drops else None
+        if record is not None:  # so that the like of it is known, should somebody make it anew
+            made = replace(made, digest=record_digest(run.services, record))
         self._made, self._begun = made, False
 
     @contextmanager
@@ -346,6 +349,7 @@ def _failed_lately(results: Results, one: Recommendation) -> bool:
     now = now_ms()
     return any(
         entry.state == "failed"
+        and entry.creates
         and (entry.digest == one.digest if one.digest else entry.id == one.id)
         for entry in results.ledger.entries
         if abs(now - entry.ended_ms) < _FAILED_AGAIN_MS

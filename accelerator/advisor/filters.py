@@ -7,7 +7,6 @@ planned. What may raise an error prunes nothing, so nothing is said of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from accelerator.advisor.asked import Asked
+from accelerator.advisor.digests import relate_meaning
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import PinnedTable
 from accelerator.number_ranges import range_of
@@ -254,15 +254,6 @@ def add_ddl(path: Path, fact: PinnedTable) -> str:
 def _meaning(path: Path) -> str:
     """What the relate column is, whatever it's called and whoever declared it."""
     return relate_meaning(path.column)
-
-
-def relate_meaning(column: RelateColumn) -> str:
-    """The path's tables and keys and the attribute, by ids."""
-    steps = [
-        [join.uuid, sorted([k.of, k.other.field_id, k.own.field_id] for k in join.keys)]
-        for join in column.path
-    ]
-    return json.dumps([steps, column.attribute.field_id, repr(column.expression)])
 
 
 def _attributes(one: Asked, fact: int) -> Iterator[tuple[PinnedTable, Column, tuple[Key, ...]]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from accelerator.advisor import applied
 from accelerator.errors import CubeNotFoundError, IndexNotFoundError
 from accelerator.refresh import when
 from accelerator.refresh.artifacts import Told
@@ -79,8 +80,13 @@ class Making:
             self._execute(CompactCube(found.name))
 
     def follow(self, id: str) -> None:
-        """Has it brought up to date from now on, as the settings say."""
+        """Has it brought up to date from now on, as the settings say.
+
+        What a person has set meanwhile stays.
+        """
         record, store = self.live(id), self._services.store
+        if id in applied.read(store.files).acted("altered"):
+            return
         wanted = when.parsed(self._services.config.advisor_refresh).text
         with suppress(CubeNotFoundError, IndexNotFoundError):  # dropped since
             if isinstance(record, CubeRecord):

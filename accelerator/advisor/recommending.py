@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from accelerator.advisor.access import Access, Standing
 from accelerator.advisor.access_words import AccessWords
 from accelerator.advisor.advice import Recommendation
+from accelerator.advisor.digests import digest_of
 from accelerator.advisor.offers import Offer
 from accelerator.advisor.orders import Ordered, ordered_by
 from accelerator.advisor.sharing import Shares, id_of
 from accelerator.suggested_cube import free
-from cubes.definition import CubeDefinition, to_dict
 from rewrite.words import bare
 
 if TYPE_CHECKING:
@@ -136,12 +134,3 @@ def _in_order(made: Sequence[Recommendation]) -> list[Recommendation]:
         if one.action != "ADD RELATE COLUMN":
             found.setdefault(one.id, one)
     return list(found.values())
-
-
-def digest_of(cube: CubeDefinition) -> str:
-    """What the cube means, by the ids of tables and fields, and their types."""
-    raw = to_dict(cube)
-    tables = [[uuid, ref] for _, uuid, _, ref in raw["tables"]]
-    parts = ("left", "conjuncts", "dimensions", "states")
-    text = json.dumps([tables, *(raw[name] for name in parts)])
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

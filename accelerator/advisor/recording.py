@@ -9,16 +9,18 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accelerator.advisor import applied
 from accelerator.advisor.applied import Applied, By, State
-from accelerator.advisor.workload import RUN_COLUMNS, now_utc, workload
+from accelerator.advisor.medians import MedianRange, first_runs, median_range
+from accelerator.advisor.workload import now_utc, run_ms
 from accelerator.errors import AcceleratorError, StoreError
 from accelerator.query_log.reader import LIMIT_MAX, look
 
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
 
 Recorded = Callable[["Recommendation"], AbstractContextManager[None]]
 """Around the work of one recommendation; writes down how it went."""
+TIMED_COLUMNS = (
+    *("id", "started", "process", "worker", "state", "shape", "cached", "cubes", "indexes"),
+    *("queued_ms", "elapsed_ms", "planning_ms", "execution_ms"),
+)
+"""The log's columns that times are told by."""
 _DAYS = 14.0
 _REASON_MAX = 1000
 _log = logging.getLogger("accelerator")
@@ -59,12 +66,14 @@ class Recorder:
 
         `shapes` are those of statements for which what is dropped was made.
         """
-        raw_ms = self.raw_ms if made.creates and made.state == "done" else {}
+        raw = self.raw_runs if made.creates and made.state == "done" else {}
+        raw_ms = {shape: one.middle for shape, one in raw.items()}
+        raw_runs = {shape: (one.runs, one.low, one.high) for shape, one in raw.items()}
         is_vain = made.drops and made.reason.startswith(applied.UNPAID) and made.state == "done"
         vain = shapes if is_vain else ()
 
         def changed(known: applied.Ledger) -> applied.Ledger:
-            return known.with_raw(raw_ms).with_vain(vain, made.ended_ms).with_entry(made)
+            return known.with_raw(raw_ms, raw_runs).with_vain(vain, made.ended_ms).with_entry(made)
 
         applied.change(self.services.store.files, changed)
 
@@ -84,20 +93,36 @@ class Recorder:
         )
 
     @cached_property
-    def raw_ms(self) -> Mapping[str, float]:
-        """What statements of the log take without cubes and indexes, by shape; none on a fault."""
-        now = now_utc()
+    def raw_runs(self) -> Mapping[str, MedianRange]:
+        """The medians of the log's runs without cubes and indexes, by shape; none on a fault.
+
+        The shapes that took longest come first.
+        """
+        since = now_utc() - timedelta(days=_DAYS)
         try:
-            rows = look(
-                self.services.store.files, now - timedelta(days=_DAYS), None, LIMIT_MAX
-            ).rows
+            rows = look(self.services.store.files, since, None, LIMIT_MAX).rows
         except AcceleratorError as error:
             _log.warning("what statements took before can't be told: %s", error.message)
             return {}
-        found = rows.select([*RUN_COLUMNS, "indexes"]).to_pylist()
-        raw = [row for row in found if not row["indexes"]]
-        shapes = workload(raw, now=now, half_life_days=_DAYS).shapes
-        return {one.key: one.raw_ms for one in shapes if one.raw_ms is not None}
+        return raw_medians(rows.select(list(TIMED_COLUMNS)).to_pylist())
+
+
+def raw_medians(rows: Sequence[Mapping[str, Any]]) -> dict[str, MedianRange]:
+    """The medians of runs that no cube, index or earlier answer served, by shape.
+
+    The first statement of a process counts for none.
+    """
+    first = first_runs(rows)
+    times: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row["state"] != "FINISHED" or row["shape"] is None or row["cached"]:
+            continue
+        ms = run_ms(row)
+        if ms is not None and not row["cubes"] and not row["indexes"] and row["id"] not in first:
+            times[row["shape"]].append(ms)
+    longest = sorted(times.items(), key=lambda one: (-sum(one[1]), one[0]))[: applied.SHAPES_MAX]
+    found = {shape: median_range(some) for shape, some in longest}
+    return {shape: one for shape, one in found.items() if one is not None}
 
 
 def entry(one: Recommendation, by: By, state: State) -> Applied:

@@ -11,13 +11,24 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from accelerator.advisor import applied
 from accelerator.advisor.applied import UNPAID, Applied, Ledger
+from accelerator.advisor.digests import record_digest
 from accelerator.advisor.gains import merged_bytes
-from accelerator.advisor.workload import median, now_utc, run_ms
+from accelerator.advisor.medians import (
+    MedianRange,
+    SparedTime,
+    first_runs,
+    median_range,
+    spared_time,
+)
+from accelerator.advisor.recording import TIMED_COLUMNS, raw_medians
+from accelerator.advisor.workload import now_utc, run_ms
 from accelerator.errors import StoreError
 from accelerator.query_log.reader import LIMIT_MAX, look
 from accelerator.runner.claims import Claims
@@ -39,10 +50,8 @@ AGAIN_DAYS = 30.0
 _DAY_MS = 86_400_000.0
 _HOUR_DAYS = 1 / 24
 _DAYS_MAX = 3_650
-_RUN = (
-    *("started", "state", "shape", "cached", "cubes", "indexes"),
-    *("queued_ms", "elapsed_ms", "planning_ms", "execution_ms"),
-)
+_VERDICTS = {True: "pays", False: "doesn't pay"}
+"""Without one, the log has too few runs, or the trial goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +59,12 @@ class AdviceResult:
     """One recommendation that was applied, and what the log has of it since.
 
     `status`: `in use`, `dropped`, `begun`, `failed`, of a drop `done` or `brought back`. `name` is
-    the artifact's now. `runs` it answered in the last `days`, and spared `gain_ms` a day; they take
-    `now_ms` each, and took `before_ms`: of `untold` ones it isn't known what they took, so that
-    they're in neither. Runs that several answered are shared among these. `statements` of any kind
-    came meanwhile. `bytes` are what it takes now. None: there's nothing to tell, as of a drop.
+    the artifact's now. `runs` it answered in the last `days`, and spared `gain_ms` a day, by the
+    medians of each shape's runs before and since: `before_ms` and `now_ms` are their means over the
+    runs. A verdict rests on `least_ms` and `most_ms` a day, which no single run can change; of
+    `untold` runs too few were there before. Runs that several answered are shared among these.
+    `statements` of any kind came meanwhile. `bytes` are what it takes now. None: there's nothing to
+    tell, as of a drop.
     """
 
     applied: Applied
@@ -63,6 +74,8 @@ class AdviceResult:
     runs: int | None = None
     untold: int = 0
     gain_ms: float | None = None
+    least_ms: float = 0.0
+    most_ms: float = 0.0
     before_ms: float | None = None
     now_ms: float | None = None
     statements: int | None = None
@@ -93,21 +106,31 @@ class Trial:
         )
 
     def verdict(self, result: AdviceResult, now_ms: int) -> str:
-        """Why it doesn't pay; empty where it does, or can't be told yet."""
+        """Why it doesn't pay; empty if it does, or if that can't be told yet."""
         one = result.applied
-        if not result.in_use or result.gain_ms is None or result.statements is None:
-            return ""
-        age = (now_ms - one.ended_ms) / _DAY_MS
-        if age < self.days or result.statements < self.statements:
-            return ""
-        if 2 * result.untold > (result.runs or 0):
-            return ""  # most of what it answered can't be compared
-        if one.gain_ms <= 0 or result.gain_ms >= self.share * one.gain_ms:
+        if not self._is_over(result, now_ms) or result.most_ms >= self.share * one.gain_ms:
             return ""
         return (
-            f"{UNPAID}it spares {_seconds(result.gain_ms)} s a day, {_seconds(one.gain_ms)} s"
-            f" were promised; it answered {result.runs} of {result.statements} statements"
+            f"{UNPAID}it spares {_seconds(result.most_ms)} s a day at most, {_seconds(one.gain_ms)}"
+            f" s were promised; it answered {result.runs} of {result.statements} statements"
         )
+
+    def pays(self, result: AdviceResult, now_ms: int) -> bool | None:
+        """Decides whether it surely pays or surely doesn't; None if the log has too few runs."""
+        if self.verdict(result, now_ms):
+            return False
+        is_enough = result.least_ms >= self.share * result.applied.gain_ms
+        return True if self._is_over(result, now_ms) and is_enough else None
+
+    def _is_over(self, result: AdviceResult, now_ms: int) -> bool:
+        """Decides whether the trial had its time and statements, with runs to compare."""
+        one = result.applied
+        if not result.in_use or result.gain_ms is None or result.statements is None:
+            return False
+        age = (now_ms - one.ended_ms) / _DAY_MS
+        if age < self.days or result.statements < self.statements or one.gain_ms <= 0:
+            return False
+        return 2 * result.untold <= (result.runs or 0)
 
 
 def _seconds(ms: float) -> str:
@@ -130,7 +153,7 @@ class Results:
     def all(self) -> list[AdviceResult]:
         """The newest first."""
         created = [one for one in self.ledger.entries if one.creates and one.state == "done"]
-        seen = _Seen(self._services, created, self.ledger.raw_ms, self.now) if created else None
+        seen = _Seen(self._services, created, self.ledger, self.now) if created else None
         found = [self._of(one, seen) for one in self.ledger.entries]
         return sorted(found, key=lambda one: (-one.applied.began_ms, one.applied.key))
 
@@ -146,20 +169,35 @@ class Results:
         return {one: why for one, why in told.items() if why and one not in back}
 
     def brought_back(self) -> frozenset[str]:
-        """The ids of what was dropped by advice and is there all the same."""
-        return frozenset(
-            one.artifact_id
-            for one in self.ledger.entries
-            if one.drops and one.state == "done" and one.artifact_id in self._live
-        )
+        """The ids of cubes and indexes that were dropped, by advice or a person, and are there.
+
+        A definition that the advisor dropped and somebody made anew counts too.
+        """
+        return self._brought_back
+
+    @cached_property
+    def _brought_back(self) -> frozenset[str]:
+        gone = {one.artifact_id for one in self._dropped_by_advice}
+        found = (gone | self.ledger.acted("dropped", "undropped").keys()) & self._live.keys()
+        auto = {one.artifact_id for one in self._dropped_by_advice if one.by == "auto"}
+        digests = self._digests(auto - self._live.keys())
+        if digests:
+            others = [one for id, one in self._live.items() if id not in self._made_by_itself]
+            found |= {o.id for o in others if record_digest(self._services, o) in digests}
+        return frozenset(found)
 
     def own(self) -> frozenset[str]:
-        """The ids of what there is that the advisor has made by itself."""
-        return frozenset(
-            one.artifact_id
-            for one in self.ledger.entries
-            if one.creates and one.by == "auto" and one.artifact_id in self._live
-        )
+        """The ids of cubes and indexes that the advisor made by itself and nobody altered."""
+        return (self._made_by_itself & self._live.keys()) - self.ledger.acted("altered").keys()
+
+    @cached_property
+    def _made_by_itself(self) -> frozenset[str]:
+        every = self.ledger.entries
+        return frozenset(one.artifact_id for one in every if one.creates and one.by == "auto")
+
+    @property
+    def _dropped_by_advice(self) -> list[Applied]:
+        return [one for one in self.ledger.entries if one.drops and one.state == "done"]
 
     def on_trial(self, days: float) -> frozenset[str]:
         """The ids of what the advisor has made by itself within so many days."""
@@ -198,10 +236,12 @@ class Results:
         return self._digests(gone - self._live.keys())
 
     def unwanted(self) -> frozenset[str]:
-        """The digests of what was made by advice, and that somebody else has dropped."""
+        """The digests of definitions that people dropped, or that went without advice."""
         own = {one.artifact_id for one in self.ledger.entries if one.drops}
         made = {one.artifact_id for one in self.ledger.entries if one.state == "done"}
-        return self._digests(made - own - self._live.keys())
+        acts = self.ledger.acted("dropped").values()
+        by_people = {one.digest for one in acts if one.digest and one.id not in self._live}
+        return self._digests(made - own - self._live.keys()) | by_people
 
     def _digests(self, ids: set[str]) -> frozenset[str]:
         entries = self.ledger.entries
@@ -221,14 +261,25 @@ class Results:
         until = None if live is not None else self._dropped_ms(one)
         told = AdviceResult(applied=one, status=status, name=name)
         if seen is not None:
-            told = seen.of(told, until)
+            told = seen.of(told, self._names(told), until)
         return replace(told, bytes=None if live is None else self._bytes(live))
 
     def _dropped_ms(self, one: Applied) -> int | None:
         """When it went, as far as that is known; None: it isn't."""
-        times = [d.ended_ms for d in self.ledger.entries if d.drops and d.name == one.name]
-        times += [b.dropped_ms for b in self.registry.bin if b.cube.id == one.artifact_id]
+        id = one.artifact_id
+        times = [d.ended_ms for d in self.ledger.entries if d.drops and d.artifact_id == id]
+        times += [b.dropped_ms for b in self.registry.bin if b.cube.id == id]
+        times += [o.at_ms for key, o in self.ledger.acted("dropped").items() if key == id]
         return min((time for time in times if time >= one.ended_ms), default=None)
+
+    def _names(self, result: AdviceResult) -> tuple[tuple[str, int], ...]:
+        """The names by which the log knows it, each with when it had it first, in Unix ms."""
+        made, back = result.applied, self.ledger.acted("undropped")
+        first = made.name, made.ended_ms
+        act = back.get(made.artifact_id)
+        if result.name == made.name:
+            return (first,)
+        return first, (result.name, made.ended_ms if act is None else act.at_ms)
 
     def _bytes(self, live: Live) -> int | None:
         """What its segments or records take; None where the store can't tell."""
@@ -243,12 +294,16 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """One finished statement: when, its shape, how long it took, by how many it was answered."""
+    """One finished statement: when, its shape, how long it took, by how many it was answered.
+
+    `is_first`: its process began with it.
+    """
 
     at_ms: float
     shape: str
     ms: float
     sharers: int
+    is_first: bool = False
 
 
 _at = attrgetter("at_ms")
@@ -261,14 +316,14 @@ class _Seen:
         self,
         services: Services,
         entries: Sequence[Applied],
-        raw_ms: Mapping[str, float],
+        ledger: Ledger,
         now: datetime,
     ) -> None:
         first = min(one.ended_ms for one in entries)
         since = datetime.fromtimestamp(first / 1000, UTC)
         oldest = now - timedelta(days=min(services.config.query_log_days or _DAYS_MAX, _DAYS_MAX))
         found = look(services.store.files, max(since, oldest), None, LIMIT_MAX)
-        rows = found.rows.select(list(_RUN)).to_pylist()
+        rows = found.rows.select(list(TIMED_COLUMNS)).to_pylist()
         cut = found.is_cut or len(rows) >= LIMIT_MAX
         self._since_ms = max(since, oldest).timestamp() * 1000
         if cut and rows:
@@ -276,15 +331,15 @@ class _Seen:
         self._now_ms = now.timestamp() * 1000
         self._times: list[float] = []
         self._by_name: dict[tuple[str, str], list[_Ran]] = defaultdict(list)
-        raw: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        self._ledger, self._raw = ledger, raw_medians(rows)
+        first = first_runs(rows)
         for row in rows:
-            self._take(row, raw)
-        self._before = {shape: median(times) for shape, times in raw.items()} | dict(raw_ms)
+            self._take(row, is_first=row["id"] in first)
         self._times.sort()
         for ran in self._by_name.values():
             ran.sort(key=_at)
 
-    def _take(self, row: Mapping[str, Any], raw: dict[str, list[tuple[float, float]]]) -> None:
+    def _take(self, row: Mapping[str, Any], *, is_first: bool) -> None:
         if row["state"] != "FINISHED" or row["shape"] is None:
             return
         at_ms = row["started"].timestamp() * 1000
@@ -293,36 +348,60 @@ class _Seen:
         if ms is None:
             return
         cubes, indexes = row["cubes"] or (), row["indexes"] or ()
-        if not cubes and not indexes:
-            raw[row["shape"]].append((ms, 1.0))
-        one = _Ran(at_ms, row["shape"], ms, len(cubes) + len(indexes))
+        one = _Ran(at_ms, row["shape"], ms, len(cubes) + len(indexes), is_first)
         for kind, names in (("cube", cubes), ("index", indexes)):
             for name in names:
                 self._by_name[kind, name].append(one)
 
-    def of(self, result: AdviceResult, until_ms: float | None) -> AdviceResult:
-        """With what was seen of it, from when it was applied until then."""
+    def _before(self, shape: str) -> MedianRange | None:
+        """Returns a shape's median without cubes, of the ledger or of more runs in the log."""
+        told, logged = self._ledger.before(shape), self._raw.get(shape)
+        if told is None or (logged is not None and logged.is_firm and not told.is_firm):
+            return logged
+        return told
+
+    def of(
+        self, result: AdviceResult, names: Sequence[tuple[str, int]], until_ms: float | None
+    ) -> AdviceResult:
+        """With what was seen of it, from when it was applied until then.
+
+        `names` are those that it had, each with its first moment in Unix ms, the last one last.
+        """
         one = result.applied
         begin, end = max(self._since_ms, one.ended_ms), min(until_ms or self._now_ms, self._now_ms)
         kind = "index" if "INDEX" in one.action else "cube"
-        every = self._by_name.get((kind, result.name), [])
-        ran = every[bisect_left(every, begin, key=_at) : bisect_right(every, end, key=_at)]
+        ran: list[_Ran] = []
+        for (name, since), (_, until) in pairwise((*names, ("", end))):
+            every = self._by_name.get((kind, name), [])
+            first = bisect_left(every, max(begin, since), key=_at)
+            ran += every[first : bisect_right(every, min(end, until), key=_at)]
         days = max((end - begin) / _DAY_MS, 0.0)
-        spared, before, now = 0.0, [], []
+        shapes: dict[str, list[_Ran]] = defaultdict(list)
         for run in ran:
-            raw = self._before.get(run.shape)
-            if raw is not None:
-                spared += (raw - run.ms) / run.sharers
-                before.append(raw)
-                now.append(run.ms)
+            shapes[run.shape].append(run)
+        spared, times, untold = list[SparedTime](), list[tuple[float, float, int]](), 0
+        for shape, some in shapes.items():
+            before = self._before(shape)
+            if before is None or not before.is_firm:
+                untold += len(some)
+                continue
+            since = median_range(run.ms for run in some if not run.is_first)
+            shares = [1 / run.sharers for run in some]
+            one_spared = spared_time(before, since, sum(shares), max(shares))
+            spared.append(one_spared)
+            if since is not None:
+                times.append((before.middle, since.middle, len(some)))
+        a_day, counted = 1 / max(days, _HOUR_DAYS), sum(runs for _, _, runs in times)
         return replace(
             result,
             days=days,
             runs=len(ran),
-            untold=len(ran) - len(now),
-            gain_ms=spared / max(days, _HOUR_DAYS),
-            before_ms=sum(before) / len(before) if before else None,
-            now_ms=sum(now) / len(now) if now else None,
+            untold=untold,
+            gain_ms=sum(each.ms for each in spared) * a_day,
+            least_ms=sum(each.at_least for each in spared) * a_day,
+            most_ms=sum(each.at_most for each in spared) * a_day,
+            before_ms=sum(ms * runs for ms, _, runs in times) / counted if counted else None,
+            now_ms=sum(ms * runs for _, ms, runs in times) / counted if counted else None,
             statements=max(bisect_right(self._times, end) - bisect_left(self._times, begin), 0),
         )
 
@@ -330,8 +409,11 @@ class _Seen:
 class Judged:
     """What an analysis has to know of results: which cubes don't pay, what isn't tried again."""
 
-    def __init__(self, services: Services, now: datetime) -> None:
+    def __init__(self, services: Services, now: datetime, keep: timedelta) -> None:
         results = Results(services, now)
+        newest = int((now - keep).timestamp() * 1000)
+        back = results.ledger.acted("undropped")
+        self._back = {id for id, one in back.items() if one.at_ms > newest}
         self._unpaid = results.unpaid(Trial.of(services.config))
         self._not_again = results.not_again()
         self._on_trial = results.on_trial(services.config.advisor_trial_days)
@@ -345,11 +427,12 @@ class Judged:
     def existing(self, offer: Offer) -> Offer:
         """The offer of a cube that there is; with why it's to go, if it doesn't pay.
 
-        What the advisor has made not long ago stays: otherwise it would make and drop in turns.
+        What the advisor has made, or a person has brought back, not long ago stays: otherwise it
+        would be made and dropped in turns.
         """
         record = offer.record
         why = "" if record is None or record.published else self._unpaid.get(record.id, "")
-        if not why and record is not None and record.id in self._on_trial:
+        if not why and record is not None and record.id in self._on_trial | self._back:
             option = replace(offer.option, fixed=True)
             return replace(offer, option=option, droppable=False)
         if not why:
@@ -379,10 +462,12 @@ class Judged:
 
 def show(services: Services, table_uuid: str | None) -> Iterator[Mapping[str, Any]]:
     """SHOW ADVICE RESULTS: all that was applied for a table, or for any; the newest first."""
-    running = _running(services)
-    for one in Results(services).all():
+    running, results, trial = _running(services), Results(services), Trial.of(services.config)
+    now_ms = int(results.now.timestamp() * 1000)
+    for one in results.all():
         if table_uuid in (None, one.applied.table_uuid):
-            yield _row(one, running)
+            pays = trial.pays(one, now_ms)
+            yield _row(one, running) | {"verdict": None if pays is None else _VERDICTS[pays]}
 
 
 def _running(services: Services) -> str:

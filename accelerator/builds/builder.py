@@ -39,6 +39,7 @@ from accelerator.engines.duckdb import DuckDBEngine, parquet_scan, text_literal
 from accelerator.errors import (
     BuildError,
     EngineError,
+    TableReplacedError,
     UnknownTableError,
 )
 from accelerator.iceberg import Lake, LiveFile, PinnedTable
@@ -144,7 +145,14 @@ class Builder:
         pinned = []
         for table in cube.tables:
             found = pin.pinned(parts_of(table.name), At(ref=table.ref))
-            if found is None or found.facts.uuid != table.uuid:
+            if found is not None and found.facts.uuid != table.uuid:
+                raise TableReplacedError(
+                    f"cube {record.name} is over {table.name}, which was dropped and made anew:"
+                    " it's another table now",
+                    hint=f"CREATE OR REPLACE CUBE {record.name} makes it over the new table,"
+                    f" DROP CUBE {record.name} ends it",
+                )
+            if found is None:
                 raise UnknownTableError(
                     f"cube {record.name} is over {table.name}, which is gone or was made anew",
                     hint=f"DROP CUBE {record.name} and create it again",

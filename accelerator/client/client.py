@@ -25,13 +25,15 @@ def connect(
     password: str = "",
     verify: bool | str = True,
     timeout_s: float = 120.0,
+    busy_wait_s: float = 60.0,
 ) -> Client:
     """A client of the gateway at that address, as `http://127.0.0.1:8080`; nothing is asked yet.
 
     `verify` is a file of certificates that are trusted, or False: none is checked. `timeout_s` is
-    how long an answer may take.
+    how long an answer may take. A gateway that is too busy to begin something is asked again, for
+    `busy_wait_s` at most; 0: its first refusal is raised.
     """
-    return Client(Http(url, user, password, verify, timeout_s))
+    return Client(Http(url, user, password, verify, timeout_s, busy_wait_s))
 
 
 class Client:

@@ -1,6 +1,7 @@
 """Requests to the gateway: who asks, what is tried again, and errors as exceptions.
 
-Promise: only what may be repeated is: what reads, and appends, which have a key.
+Promise: only what may be repeated is: what reads, appends, which have a key, and what the gateway
+refused before it had begun it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ _TRIES = 5
 _WAIT_S, _WAIT_MAX_S = 0.1, 5.0
 _AGAIN = (429, 502, 503, 504)
 _AGAIN_CODES = ("append_conflict",)
+_NOT_BEGUN = frozenset(
+    ("gateway_busy", "queue_full", "queue_timeout", "rate_limited", "too_many_attempts")
+)
+"""Codes of a gateway that is busy and has done nothing yet: any request may be sent again."""
 _TEXT_MAX = 300
+_DIGITS = 6
 _PIECE_BYTES = 1024**2
 
 
@@ -29,7 +35,13 @@ class Http:
     """The requests of one client. A session isn't for several threads at once."""
 
     def __init__(
-        self, url: str, user: str, password: str, verify: bool | str, timeout_s: float
+        self,
+        url: str,
+        user: str,
+        password: str,
+        verify: bool | str,
+        timeout_s: float,
+        busy_wait_s: float,
     ) -> None:
         self.url = url.rstrip("/")
         self._session = requests.Session()
@@ -37,7 +49,7 @@ class Http:
         self._session.headers["X-Trino-User"] = user
         if password:
             self._session.auth = (user, password)
-        self._timeout_s = timeout_s
+        self._timeout_s, self._busy_wait_s = timeout_s, busy_wait_s
 
     def close(self) -> None:
         """Closes its connections."""
@@ -59,7 +71,7 @@ class Http:
                 return
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> Json:
-        """Asks for something to be done; once."""
+        """Asks for something to be done; once, unless the gateway is too busy to begin it."""
         return self._asked("POST", path, again=False, json=body)
 
     def upload(self, path: str, file: IO[bytes], headers: Mapping[str, str]) -> Json:
@@ -71,32 +83,34 @@ class Http:
 
         ApiError with what the gateway says, UnreachableError where the answer broke off.
         """
-        try:
-            with self._session.post(
-                f"{self.url}{BASE}{path}",
-                json=body,
-                timeout=self._timeout_s,
-                allow_redirects=False,
-                stream=True,
-            ) as response:
-                if response.status_code != 200:
-                    found = _read(response)
-                    if isinstance(found, ApiError):
-                        raise found
-                for piece in response.iter_content(_PIECE_BYTES):
-                    file.write(piece)
-        except requests.RequestException as error:
-            raise UnreachableError(
-                f"the gateway at {self.url} doesn't answer, or broke off: {error}", hint="ask again"
-            ) from error
+        tries = _Tries(self._busy_wait_s, again=False)
+        while True:
+            try:
+                with self._session.post(
+                    f"{self.url}{BASE}{path}",
+                    json=body,
+                    timeout=self._timeout_s,
+                    allow_redirects=False,
+                    stream=True,
+                ) as response:
+                    found = None if response.status_code == 200 else _read(response)
+                    if not isinstance(found, ApiError):
+                        for piece in response.iter_content(_PIECE_BYTES):
+                            file.write(piece)
+                        return
+            except requests.RequestException as error:
+                raise UnreachableError(
+                    f"the gateway at {self.url} doesn't answer, or broke off: {error}",
+                    hint="ask again",
+                ) from error
+            tries.wait(found, response)
 
     def _asked(self, method: str, path: str, *, again: bool, **given: Any) -> Json:
         file = given.get("data")
-        for number in range(_TRIES):
-            last = not again or number == _TRIES - 1
+        tries = _Tries(self._busy_wait_s, again=again)
+        while True:
             if file is not None:
                 file.seek(0)
-            wait = _WAIT_S * 2**number
             try:
                 response = self._session.request(
                     method,
@@ -106,11 +120,12 @@ class Http:
                     **given,
                 )
             except (requests.ConnectionError, requests.Timeout) as error:
-                if last:
-                    raise UnreachableError(
-                        f"the gateway at {self.url} doesn't answer: {error}",
-                        hint="check that it runs, its address, and verify where it has TLS",
-                    ) from error
+                unreachable = UnreachableError(
+                    f"the gateway at {self.url} doesn't answer: {error}",
+                    hint="check that it runs, its address, and verify where it has TLS",
+                )
+                unreachable.__cause__ = error
+                tries.wait(unreachable)
             except requests.RequestException as error:
                 raise UnreachableError(
                     f"the gateway at {self.url} can't be asked: {error}", hint="check its address"
@@ -119,12 +134,45 @@ class Http:
                 found = _read(response)
                 if not isinstance(found, ApiError):
                     return found
-                if last or not (found.status in _AGAIN or found.code in _AGAIN_CODES):
-                    raise found
-                told = response.headers.get("Retry-After", "")
-                wait = max(wait, float(told) if told.isdigit() else 0.0)
-            time.sleep(min(wait, _WAIT_MAX_S) * random.uniform(0.5, 1))
-        raise AssertionError
+                tries.wait(found, response)
+
+
+class _Tries:
+    """The tries of one request; `again`: it may be repeated though the gateway has begun it.
+
+    A busy gateway is waited for as long as `busy_wait_s`, other faults for a few tries.
+    """
+
+    def __init__(self, busy_wait_s: float, *, again: bool) -> None:
+        self._again, self._made, self._failed = again, 0, 0
+        self._until = time.monotonic() + busy_wait_s
+
+    def wait(
+        self, error: ApiError | UnreachableError, response: requests.Response | None = None
+    ) -> None:
+        """Waits until the request is sent again; raises the error if it isn't.
+
+        The wait is never shorter than the gateway's `Retry-After`.
+        """
+        backoff = min(_WAIT_S * 2**self._made, _WAIT_MAX_S) * random.uniform(0.5, 1)
+        told = "" if response is None else response.headers.get("Retry-After", "")
+        wait = backoff + (float(told) if told.isdigit() and len(told) < _DIGITS else 0.0)
+        if isinstance(error, ApiError) and error.code in _NOT_BEGUN:
+            is_over = time.monotonic() + wait > self._until
+        else:
+            self._failed += 1
+            may = isinstance(error, UnreachableError) or _helps(error)
+            is_over = not self._again or not may or self._failed >= _TRIES
+            wait = min(wait, _WAIT_MAX_S)
+        if is_over:
+            raise error
+        self._made += 1
+        time.sleep(wait)
+
+
+def _helps(error: ApiError) -> bool:
+    """Decides whether a request that may be repeated may succeed then."""
+    return error.status in _AGAIN or error.code in _AGAIN_CODES
 
 
 def _read(response: requests.Response) -> Json | ApiError:

@@ -55,7 +55,7 @@ def of_cube(services: Services, record: CubeRecord) -> ArtifactCoverage:
     try:
         target = services.builder.target(record)
     except UnknownTableError as error:
-        return unusable(services, record, "table_unknown", error)
+        return unusable(services, record, error.code, error)
     except UnreadableTableError as error:  # of a dimension; of its own table it's raised again
         return unusable(services, record, "table_needs_spark", error)
     except (BuildError, ValueError) as error:

@@ -57,7 +57,7 @@ def of_index(services: Services, record: IndexRecord) -> ArtifactCoverage:
         target = services.index_builder.target(record)
         due = services.index_builder.due(target)
     except UnknownTableError as error:
-        return unusable(services, record, "table_unknown", error)
+        return unusable(services, record, error.code, error)
     except UnreadableTableError as error:  # of a dimension; of its own table it's raised again
         return unusable(services, record, "table_needs_spark", error)
     except (IndexDefinitionError, RelateColumnError) as error:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from accelerator.config_values import is_off
 from accelerator.engines.java_catalogs import java_catalog
 from accelerator.iceberg import CatalogSettings
 
@@ -18,6 +19,10 @@ PACKAGES = (
     "org.xerial:sqlite-jdbc:3.50.3.0",
 )
 REWRITE_CATALOG = "org.apache.iceberg.spark.SparkRewriteTableCatalog"
+EXECUTOR_CACHE = "spark.sql.iceberg.executor-cache.enabled"
+CACHED_DELETES = "spark.sql.iceberg.executor-cache.delete-files.enabled"
+"""Settings of Iceberg that are on unless a session turns them off. Iceberg 1.12 caches equality
+deletes under the type that their column had: once it's widened, deleted rows come back."""
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -33,6 +38,11 @@ class SparkSettings:
     packages: tuple[str, ...] = PACKAGES
     conf: Mapping[str, str] = field(default_factory=dict)
     shown: bool = False
+
+
+def caches_deletes(conf: Mapping[str, str]) -> bool:
+    """Whether a session of these settings may show rows that equality deletes delete."""
+    return not any(is_off(conf.get(one, "true")) for one in (EXECUTOR_CACHE, CACHED_DELETES))
 
 
 def embedded_conf(catalogs: Sequence[CatalogSettings], settings: SparkSettings) -> dict[str, str]:
@@ -51,6 +61,7 @@ def embedded_conf(catalogs: Sequence[CatalogSettings], settings: SparkSettings) 
         "spark.jars.packages": ",".join(packages),
         "spark.driver.memory": settings.driver_memory,
         "spark.sql.extensions": _EXTENSIONS,
+        EXECUTOR_CACHE: "false",
         **named,
         "spark.sql.catalog.pruned": REWRITE_CATALOG,
         "spark.sql.defaultCatalog": catalogs[0].name,

@@ -33,7 +33,13 @@ from accelerator.engines.selection import (
 )
 from accelerator.engines.session_catalogs import catalog_settings, other_catalogs
 from accelerator.engines.session_state import SessionState
-from accelerator.engines.settings import PACKAGES, REWRITE_CATALOG, SparkSettings, embedded_conf
+from accelerator.engines.settings import (
+    PACKAGES,
+    REWRITE_CATALOG,
+    SparkSettings,
+    caches_deletes,
+    embedded_conf,
+)
 from accelerator.engines.starting.background import Background
 from accelerator.engines.starting.spark import running_stage, start
 from accelerator.errors import CancelledError, EngineError, FunctionArgumentError, RefusedError
@@ -415,6 +421,10 @@ class SparkEngine:
                 )
                 conf.set(f"spark.sql.catalog.{self._selections}", REWRITE_CATALOG)
             return self._selections
+
+    def caches_deletes(self) -> bool:
+        """Whether the session caches equality deletes, of which some don't hold any more."""
+        return caches_deletes(self._conf())
 
     def _conf(self) -> dict[str, str]:
         return {str(key): str(value) for key, value in self.session.conf.getAll.items()}

@@ -24,6 +24,7 @@ from accelerator.errors import (
     BuildError,
     IndexDefinitionError,
     StoreError,
+    TableReplacedError,
     UnknownTableError,
     no_column,
 )
@@ -205,7 +206,14 @@ class IndexBuilder:
         """
         pin = self._lake.pin()
         pinned = pin.pinned(parts_of(record.table))
-        if pinned is None or pinned.facts.uuid != record.table_uuid:
+        if pinned is not None and pinned.facts.uuid != record.table_uuid:
+            raise TableReplacedError(
+                f"index {record.name} is on {record.table}, which was dropped and made anew:"
+                " it's another table now",
+                hint=f"CREATE OR REPLACE INDEX {record.name} makes it on the new table,"
+                f" DROP INDEX {record.name} ends it",
+            )
+        if pinned is None:
             raise UnknownTableError(
                 f"index {record.name} is on {record.table}, which is gone or was made anew",
                 hint=f"DROP INDEX {record.name} and create it again",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accelerator.advisor import acts
 from accelerator.errors import (
     AcceleratorError,
     IndexDefinitionError,
@@ -61,6 +62,9 @@ def create(statement: CreateIndex, services: Services, pinned: PinnedTable) -> l
             f"an index named {statement.name} exists",
             hint="drop it, choose another name, or say CREATE OR REPLACE INDEX",
         )
+    if existing is not None:
+        services.store.check_writable()
+        acts.note(services, "dropped", existing)
     if existing is None or statement.deferred:
         if existing is not None:  # DEFERRED leaves nothing to wait for
             services.store.drop_index(statement.name)
@@ -132,7 +136,9 @@ def build_all(services: Services, table_uuid: str) -> list[BuiltIndex]:
 
 def drop(statement: DropIndex, services: Services) -> list[str]:
     """Removes an index; its name."""
+    services.store.check_writable()
     try:
+        acts.note(services, "dropped", services.store.registry(fresh=True).index(statement.name))
         services.store.drop_index(statement.name)
     except IndexNotFoundError:
         if not statement.if_exists:

@@ -1,7 +1,7 @@
 """Batches that were sent, as a table's own columns: a cast changes no value, or is refused.
 
 What is missing is NULL where it may be. Promise: each error names the column, and within it the
-field, that is wrong.
+field, that is wrong; an error of a value names its row, too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ _SHOWN_MAX = 200
 _DAYS = (-719_162, 2_932_896)
 _YEARS = (_DAYS, (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1))
 """The first and the last of dates, and of timestamps, that PyIceberg can write figures of."""
+_WHOLE_DIGITS = 20
+"""Those of the greatest whole number of 64 bits."""
 _types = pa.types
 
 
@@ -28,7 +30,7 @@ class Conform:
     """
 
     def __init__(self, sent: pa.Schema, wanted: pa.Schema) -> None:
-        self._wanted = wanted
+        self._wanted, self._rows = wanted, 0
         self._places = _places(sent)
         known = set(wanted.names)
         for name in self._places:
@@ -47,19 +49,45 @@ class Conform:
                 )
 
     def batch(self, sent: pa.RecordBatch) -> pa.RecordBatch:
-        """One batch as the table's columns."""
+        """One batch as the table's columns; batches come in their order, since rows are counted."""
         columns = []
         for field in self._wanted:
             place = self._places.get(field.name)
             if place is None:
                 columns.append(pa.nulls(sent.num_rows, field.type))
                 continue
-            values = _cast(_shown(field.name), sent.column(place), field.type)
-            if not field.nullable and values.null_count:
-                raise _null(_shown(field.name))
-            _check_values(_shown(field.name), values)
-            columns.append(values)
+            columns.append(self._column(field, sent.column(place)))
+        self._rows += sent.num_rows
         return pa.RecordBatch.from_arrays(columns, schema=self._wanted)
+
+    def _column(self, field: pa.Field, sent: pa.Array) -> pa.Array:
+        try:
+            return _conformed(field, sent)
+        except IngestSchemaError as error:
+            row = self._rows + _first_wrong(field, sent)
+            raise IngestSchemaError(f"{error.message}, in row {row:,}", hint=error.hint) from error
+
+
+def _conformed(field: pa.Field, sent: pa.Array) -> pa.Array:
+    name = _shown(field.name)
+    values = _cast(name, sent, field.type)
+    if not field.nullable and values.null_count:
+        raise _null(name)
+    _check_values(name, values)
+    return values
+
+
+def _first_wrong(field: pa.Field, sent: pa.Array) -> int:
+    """The number of the first value that doesn't fit, from 1, of a column that has such a value."""
+    good, bad = 0, len(sent)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            _conformed(field, sent.slice(good, middle - good))
+            good = middle
+        except IngestSchemaError:
+            bad = middle
+    return bad
 
 
 def _places(sent: pa.Schema) -> dict[str, int]:
@@ -104,9 +132,15 @@ def _fits(sent: pa.DataType, wanted: pa.DataType) -> bool:
         return bool(sent.bit_width <= wanted.bit_width)
     if _types.is_timestamp(sent) and _types.is_timestamp(wanted):
         return (sent.tz is None) == (wanted.tz is None)
-    if _types.is_fixed_size_binary(sent):  # a uuid's bytes are one as well
-        storage = getattr(wanted, "storage_type", wanted)
+    storage = getattr(wanted, "storage_type", wanted)  # a uuid is its 16 bytes
+    if _types.is_fixed_size_binary(sent):
         return sent == storage or _is_bytes(wanted)
+    if _is_bytes(sent) and _types.is_fixed_size_binary(storage):
+        return True
+    if _types.is_integer(sent) and _types.is_decimal(wanted):
+        return True
+    if _types.is_decimal(sent) and _types.is_integer(wanted):
+        return True
     return any(family(sent) and family(wanted) for family in _FAMILIES)
 
 
@@ -159,6 +193,9 @@ def _cast(path: str, values: pa.Array, wanted: pa.DataType) -> pa.Array:
             return _map(path, values, wanted)
         if isinstance(wanted, pa.ExtensionType):
             return pa.ExtensionArray.from_storage(wanted, values.cast(wanted.storage_type))
+        if _types.is_integer(values.type) and _types.is_decimal(wanted):
+            # Arrow casts whole numbers only to decimals that hold each number of their type.
+            values = values.cast(pa.decimal256(_WHOLE_DIGITS + wanted.scale, wanted.scale))
         return values.cast(wanted, safe=True)
     except (pa.ArrowException, ValueError) as error:
         said = one_line(str(error).splitlines()[0])

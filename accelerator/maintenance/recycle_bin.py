@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from accelerator.advisor import acts
 from accelerator.builds import publishing
 from accelerator.errors import AcceleratorError, CubeNotFoundError, StoreError
 from accelerator.store import CubeRecord, DroppedCube
@@ -20,16 +21,22 @@ if TYPE_CHECKING:
 HOURS_MAX = 100 * 365 * 24
 
 
-def drop(services: Services, name: str, *, force: bool, cube_id: str = "") -> None:
+def drop(
+    services: Services, name: str, *, force: bool, cube_id: str = "", is_advised: bool = False
+) -> None:
     """Drops a cube: to the recycle bin, or at once by `force` or where nothing is kept in it.
 
-    CubeNotFoundError where it isn't the one of the id given.
+    CubeNotFoundError where it isn't the one of the id given. Unless it's advised, the advisor will
+    know that a person did it.
 
     Its published table goes first: should this process end in between, the cube is still there, and
     its next build publishes it again. The other way round nobody would know of the table.
     """
     services.store.check_writable()
-    publishing.drop_published(services, services.store.registry(fresh=True).named(name))
+    found = services.store.registry(fresh=True).named(name)
+    if not is_advised:
+        acts.note(services, "dropped", found)
+    publishing.drop_published(services, found)
     keep_ms = _keep_ms(services)
     if force or not keep_ms:
         dropped = services.store.drop_cube(name, cube_id=cube_id)
@@ -64,7 +71,9 @@ def _keep_ms(services: Services) -> int:
 
 def undrop(services: Services, name: str, new_name: str | None) -> str:
     """Brings back the cube that was dropped last under the name; the name that it has now."""
-    return services.store.undrop_cube(name, new_name or name).name
+    cube = services.store.undrop_cube(name, new_name or name)
+    acts.note(services, "undropped", cube)
+    return cube.name
 
 
 def show(services: Services, table_uuid: str | None) -> list[dict[str, object]]:

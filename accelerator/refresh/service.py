@@ -14,7 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from accelerator.errors import AcceleratorError, CancelledError, StoreError
+from accelerator.errors import (
+    AcceleratorError,
+    CancelledError,
+    StoreError,
+    TableReplacedError,
+)
 from accelerator.iceberg import CatalogError, Pin
 from accelerator.refresh.artifacts import Artifact, Lacks, followed
 from accelerator.refresh.lag import lag_s
@@ -76,7 +81,7 @@ class _Followed:
     can't be told what it lacks, so that a build is to say why. `checked` is the state for which
     `not_before`, by the monotonic clock, is when its runs are looked at again; `clear`: they don't
     delay it, and whoever claims it looks once more. `troubles`: so many looks in a row failed, the
-    last one by `trouble`; it isn't looked at before `again`.
+    last one by `trouble`; it isn't looked at before `again`. `ended`: why it's never due any more.
     """
 
     looked: tuple[str, int] | None = None
@@ -88,6 +93,7 @@ class _Followed:
     trouble: str = ""
     troubles: int = 0
     again: float = 0.0
+    ended: str = ""
 
 
 class Refresh:
@@ -162,7 +168,7 @@ class Refresh:
         version = self.services.store.table(artifact.record.table_uuid).number
         if one.looked != (state, version):
             was_due = one.looked is not None and (one.lacks is None or one.lacks.anything)
-            one.lacks = self._lacks(artifact)
+            one.lacks = self._lacks(artifact, one)
             one.looked = (state, version)
             one.since = one.since if was_due else now
         if one.lacks is not None and not one.lacks.anything:
@@ -173,11 +179,16 @@ class Refresh:
             one.checked, one.not_before, one.clear = state, now + wait, wait <= 0
         return one.clear
 
-    def _lacks(self, artifact: Artifact) -> Lacks | None:
+    def _lacks(self, artifact: Artifact, one: _Followed) -> Lacks | None:
         try:
             return artifact.lacks(self.services)
         except (CatalogError, StoreError):
             raise
+        except TableReplacedError as error:  # no build can help, whatever is committed
+            if str(error) != one.ended:
+                one.ended = str(error)
+                _log.warning("%s isn't refreshed any more: %s", artifact.title, error)
+            return Lacks()
         except FAULTS:  # its build tells why
             return None
 

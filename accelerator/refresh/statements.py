@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from accelerator.advisor import acts
 from accelerator.builds.builder import Target
 from accelerator.refresh import lag, when
 from accelerator.refresh.artifacts import key_of
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
 
 def set_cube(statement: RefreshCube, services: Services) -> list[dict[str, Any]]:
     """Says when the cube is refreshed. CubeNotFoundError; StoreError where it's read-only."""
-    services.store.change_cube(statement.name, refresh=statement.when)
+    version = services.store.change_cube(statement.name, refresh=statement.when)
+    acts.note(services, "altered", version.cubes[statement.name])
     return [{"cube": statement.name, "refresh": _told(statement.when, services)}]
 
 
 def set_index(statement: RefreshIndex, services: Services) -> list[dict[str, Any]]:
     """Says when the index is refreshed. IndexNotFoundError; StoreError where it's read-only."""
-    services.store.change_index(statement.name, refresh=statement.when)
+    version = services.store.change_index(statement.name, refresh=statement.when)
+    acts.note(services, "altered", version.indexes[statement.name])
     return [{"index": statement.name, "refresh": _told(statement.when, services)}]
 
 

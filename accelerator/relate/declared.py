@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accelerator.advisor import acts
 from accelerator.errors import (
     AcceleratorError,
     RelateColumnError,
@@ -81,6 +82,9 @@ def drop(statement: DropRelateColumn, services: Services) -> list[str]:
             hint=f"it has {known}" if known else "it has none",
         )
     on_it = indexes_on(services.store.registry(fresh=True), fact, column)
+    if on_it:
+        registry = services.store.registry(fresh=True)
+        acts.note(services, "dropped", *(registry.indexes[name] for name in on_it))
     services.lake.set_properties(statement.table, {PREFIX + column.name: None})
     for name in on_it:
         services.store.drop_index(name)

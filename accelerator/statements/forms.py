@@ -208,7 +208,7 @@ FORMS = (
         "id string, action string, table string, name string, by string, status string,"
         " applied time, promised_ms_per_day double, gain_ms_per_day double, runs bigint,"
         " before_ms double, now_ms double, statements bigint, days double, promised_bytes bigint,"
-        " bytes bigint, promised_build_s double, build_s double, reason string",
+        " bytes bigint, promised_build_s double, build_s double, reason string, verdict string",
         "SHOW ADVICE RESULTS ON orders",
         always=True,
     ),

@@ -313,6 +313,20 @@ def test_a_dimension_that_is_gone_leaves_nothing_covered(acc: Accelerator) -> No
     assert codes(rows) == ["table_unknown"] * 2 and "lake.d.dim, which is gone" in rows[0]["reason"]
 
 
+def test_a_dimension_that_was_made_anew_leaves_nothing_covered(acc: Accelerator) -> None:
+    acc.query(JOINED)
+    keys = pa.table({"id": pa.array([0, 1], pa.int32()), "name": ["a", "b"]})
+
+    def anew(catalog) -> None:
+        catalog.drop_table("d.dim")
+        catalog.create_table("d.dim", keys.schema).append(keys)
+
+    changed(acc, anew)
+    rows = shown(acc, "OF CUBE j")
+    assert codes(rows) == ["table_replaced"] * 2
+    assert "lake.d.dim, which was dropped and made anew" in rows[0]["reason"]
+
+
 def test_a_table_that_is_gone_is_an_error(acc: Accelerator) -> None:
     acc.query(CUBE)
     acc.query(INDEX)

@@ -19,6 +19,7 @@ import pytest
 from accelerator.session import Accelerator
 from accelerator.verification import differ
 from tests.support.equality_deletes import write_equality_deletes
+from tests.support.warehouse import live_warehouse
 
 pytestmark = pytest.mark.spark
 
@@ -152,6 +153,19 @@ def test_a_column_that_was_widened(spark_warehouse: Any, acc: Accelerator) -> No
     wh.sql(f"INSERT INTO {table} SELECT id * 1000000000, id FROM range(9)")
     write_equality_deletes(wh, name, pa.table({"i": pa.array([5, 4 * 10**9])}))
     _agree(wh, acc, f"SELECT i, count(*) AS n, sum(l) AS l FROM {table} GROUP BY i")
+
+
+def test_a_column_that_was_widened_after_spark_was_asked() -> None:
+    """Iceberg would cache the delete on executors, under the old type: it's off in our sessions."""
+    wh = live_warehouse()
+    name = wh.table("i INT, l BIGINT")
+    table = f"lake.d.{name}"
+    wh.sql(f"INSERT INTO {table} SELECT CAST(id AS INT), id FROM range(9)")
+    write_equality_deletes(wh, name, pa.table({"i": pa.array([1, 3], pa.int32())}))
+    left = [0, 2, 4, 5, 6, 7, 8]
+    assert [row.i for row in wh.sql(f"SELECT i FROM {table} ORDER BY i")] == left
+    wh.sql(f"ALTER TABLE {table} ALTER COLUMN i TYPE BIGINT")
+    assert [row.i for row in wh.sql(f"SELECT i FROM {table} ORDER BY i")] == left
 
 
 def test_a_column_that_was_dropped(spark_warehouse: Any, acc: Accelerator) -> None:

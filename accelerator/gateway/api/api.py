@@ -43,6 +43,9 @@ _JSON = "application/json"
 _BODY_MAX = 64 * 1024
 _BODY_S, _ANSWER_S, _TURN_S = 10.0, 120.0, 30.0
 _WORTH_BYTES = 2048
+_KEPT_HEADERS = ("WWW-Authenticate", "Allow", "Retry-After")
+_AGAIN_LATER, _RETRY_AFTER_S = (429, 503), "1"
+"""Statuses whose clients ask again, and after how many seconds unless the error says more."""
 _CODES = {401: "login", 404: "not_found", 405: "method", 413: "upload_too_large"}
 _ERRORS = (AcceleratorError, OSError, web.HTTPException, TimeoutError)
 _T = TypeVar("_T", bound=BaseModel)
@@ -234,7 +237,7 @@ def _error(error: BaseException) -> tuple[Told, Mapping[str, str]]:
         code = _CODES.get(error.status)
         if code is None:
             code = {403: "access_denied", 503: "gateway_busy"}.get(error.status, "request_invalid")
-        kept = {k: v for k, v in error.headers.items() if k in ("WWW-Authenticate", "Allow")}
+        kept = {k: v for k, v in error.headers.items() if k in _KEPT_HEADERS}
         return Told(code, (error.text or error.reason).splitlines()[0]), kept
     if isinstance(error, TimeoutError):
         return Told("statement_timeout", "the answer took too long"), {}
@@ -246,10 +249,11 @@ def _problem(found: Told, headers: Mapping[str, str]) -> web.Response:
     if made.status >= 500:
         _log.warning("a request of the API failed: %s: %s", found.code, found.message)
     body = made.model_dump_json().encode()
+    wait = {"Retry-After": _RETRY_AFTER_S} if made.status in _AGAIN_LATER else {}
     return web.Response(
         body=body,
         status=made.status,
-        headers=HEADERS | dict(headers) | {"Content-Type": problems.TYPE},
+        headers=HEADERS | wait | dict(headers) | {"Content-Type": problems.TYPE},
     )
 
 

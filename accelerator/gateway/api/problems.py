@@ -38,6 +38,7 @@ STATUS: Mapping[str, int] = {
     "statement_timeout": 503,
     "store_conflict": 409,
     "store_unavailable": 503,
+    "table_replaced": 409,
     "table_unknown": 404,
     "table_unreadable": 422,
     "too_many_attempts": 429,

@@ -161,6 +161,7 @@ NAMES: Mapping[str, str] = {
     "store_conflict": "TRANSACTION_CONFLICT",
     "store_unavailable": _INTERNAL,
     "table_not_iceberg": "NOT_SUPPORTED",
+    "table_replaced": "TABLE_NOT_FOUND",
     "table_unreadable": "NOT_SUPPORTED",
     "table_unknown": "TABLE_NOT_FOUND",
     "too_many_attempts": "GENERIC_INSUFFICIENT_RESOURCES",

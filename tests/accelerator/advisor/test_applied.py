@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelerator.advisor import applied
-from accelerator.advisor.applied import ENTRIES_MAX, FOLDER, SHAPES_MAX, Applied, Ledger
+from accelerator.advisor.applied import (
+    ACTS_MAX,
+    ENTRIES_MAX,
+    FOLDER,
+    SHAPES_MAX,
+    Act,
+    Applied,
+    Ledger,
+)
+from accelerator.advisor.medians import MedianRange
 from accelerator.errors import StoreConflictError, StoreError
 from accelerator.store.local_files import LocalFiles
 
@@ -37,6 +46,14 @@ _ENTRY = st.builds(
     built_s=_NUMBER,
     reason=_TEXT,
 )
+_ACT = st.builds(
+    Act,
+    id=_TEXT,
+    kind=st.sampled_from(applied.ACT_KINDS),
+    digest=_TEXT,
+    name=_TEXT,
+    at_ms=st.integers(0, 2**47),
+)
 ONE = Applied("0" * 32, "r0", "CREATE CUBE", "lake.d.f", "u", "c", "auto", "begun", 1)
 
 
@@ -56,17 +73,22 @@ _SHAPES = st.text(max_size=32)
     st.lists(_ENTRY, max_size=5),
     st.dictionaries(_SHAPES, _NUMBER, max_size=5),
     st.dictionaries(_SHAPES, st.integers(0, 2**47), max_size=5),
+    st.dictionaries(_SHAPES, st.tuples(st.integers(0, 2**40), _NUMBER, _NUMBER), max_size=5),
+    st.lists(_ACT, max_size=5),
 )
-def test_what_is_written_is_read(entries, raw_ms, vain_ms):
-    ledger = Ledger(3, tuple(entries), raw_ms, vain_ms)
+def test_what_is_written_is_read(entries, raw_ms, vain_ms, raw_runs, acts):
+    ledger = Ledger(3, tuple(entries), raw_ms, vain_ms, raw_runs, tuple(acts))
     assert applied.decoded(applied.encoded(ledger), 3) == ledger
 
 
 @given(st.data())
 def test_what_is_no_ledger_is_refused_and_nothing_else_is_raised(data):
     """One value in the file is another one."""
-    raw = json.loads(applied.encoded(Ledger(1, (ONE,), {"s": 1.0})))
-    into = data.draw(st.sampled_from([raw, raw["entries"][0], raw["raw_ms"]]))
+    act = Act("a", "dropped", "d", "c", 1)
+    ledger = Ledger(1, (ONE,), {"s": 1.0}, {}, {"s": (30, 1.0, 1.0)}, (act,))
+    raw = json.loads(applied.encoded(ledger))
+    parts = [raw, raw["entries"][0], raw["raw_ms"], raw["raw_runs"], raw["acts"][0]]
+    into = data.draw(st.sampled_from(parts))
     key = data.draw(st.sampled_from(sorted(into)))
     into[key] = data.draw(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.none())
@@ -158,3 +180,22 @@ def test_a_store_that_cant_be_read_loses_nothing(files, tmp_path):
     assert applied.read(files).entries == (ONE,)
     with pytest.raises(StoreConflictError):
         applied.change(_Busy(str(tmp_path)), lambda known: known)
+
+
+def test_of_an_id_and_kind_the_last_act_counts():
+    first = Act("a", "dropped", "d", "c", 1)
+    ledger = Ledger().with_acts([first, Act("b", "altered", "", "x", 2)])
+    ledger = ledger.with_acts([replace(first, at_ms=3), Act("a", "undropped", "d", "mine", 4)])
+    assert ledger.acted("dropped") == {"a": replace(first, at_ms=3)}
+    assert ledger.acted("dropped", "undropped")["a"].name == "mine"
+    assert [one.id for one in ledger.acts] == ["b", "a", "a"]
+    many = ledger.with_acts(replace(first, id=str(n)) for n in range(ACTS_MAX))
+    assert len(many.acts) == ACTS_MAX and "b" not in many.acted("altered")
+
+
+def test_a_file_of_an_older_release_is_read():
+    raw = json.loads(applied.encoded(Ledger(1, (ONE,), {"s": 2.0})))
+    del raw["acts"], raw["raw_runs"]
+    found = applied.decoded(json.dumps(raw).encode(), 1)
+    assert found == Ledger(1, (ONE,), {"s": 2.0})
+    assert found.before("s") == MedianRange(0, 2.0, 2.0, 2.0) and found.before("t") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
+from itertools import product
 
 import pyarrow as pa
 import pytest
@@ -37,6 +38,14 @@ def conformed(values, wanted, *, sent=None, nullable=True):
         ([1.5, None], pa.float32(), pa.float64()),
         (["a", None], pa.string(), pa.large_string()),
         ([b"a"], pa.binary(), pa.large_binary()),
+        (["a"], pa.large_string(), pa.string()),
+        ([b"a"], pa.binary(1), pa.large_binary()),
+        ([b"abcd", None], pa.binary(), pa.binary(4)),
+        ([b"abcd", None], pa.large_binary(), pa.binary(4)),
+        ([1, None, -7], pa.int64(), pa.decimal128(3, 2)),
+        ([2**64 - 1], pa.uint64(), pa.decimal128(38, 18)),
+        ([decimal.Decimal("7.00"), None], pa.decimal128(5, 2), pa.int32()),
+        ([decimal.Decimal(-(2**63))], pa.decimal256(60, 2), pa.int64()),
         ([decimal.Decimal("1.50")], pa.decimal128(5, 2), pa.decimal128(12, 4)),
         ([decimal.Decimal("1.5000")], pa.decimal128(12, 4), pa.decimal128(5, 2)),
         ([datetime.datetime(2026, 1, 1)], pa.timestamp("ns"), pa.timestamp("us")),
@@ -83,6 +92,14 @@ def test_zones_are_of_the_instant_and_uuids_are_bytes():
         ([1], pa.timestamp("us", "UTC"), pa.timestamp("us")),
         ([1], pa.date32(), pa.timestamp("us")),
         ([b"12345"], pa.binary(5), pa.binary(4)),
+        ([b"abcd", b"abc"], pa.binary(), pa.binary(4)),
+        ([b"a" * 15], pa.binary(), pa.uuid()),
+        ([10], pa.int64(), pa.decimal128(3, 2)),
+        ([2**64 - 1], pa.uint64(), pa.decimal128(38, 19)),
+        ([decimal.Decimal("1.50")], pa.decimal128(5, 2), pa.int32()),
+        ([decimal.Decimal(2**63)], pa.decimal128(38, 0), pa.int64()),
+        ([1], pa.int64(), pa.date32()),
+        ([0], pa.timestamp("us"), pa.date32()),
         (["x"], pa.string_view(), pa.large_string()),
         ([{"x": 1, "z": 2}], None, POINT),
         ([{"y": "a"}], None, POINT),
@@ -95,6 +112,77 @@ def test_zones_are_of_the_instant_and_uuids_are_bytes():
 def test_what_would_change_a_value_is_refused_by_the_columns_name(values, sent, wanted):
     with pytest.raises(IngestSchemaError, match=r"\ba\b"):
         conformed(values, wanted, sent=sent)
+
+
+WRONG = {
+    "too large": ([1, None, 2**31], pa.int64(), pa.int32()),
+    "not whole": ([decimal.Decimal("1.0"), None, decimal.Decimal("1.5")], None, pa.int32()),
+    "too long": ([b"abcd", None, b"abcde"], pa.binary(), pa.binary(4)),
+    "no day": ([86_400_000, None, 1], pa.int64(), pa.date32()),
+    "within a list": ([[1], None, [2, 2**31]], pa.list_(pa.int64()), pa.large_list(pa.int32())),
+    "no year": ([1, None, 2_932_897], pa.int32(), pa.date32()),
+}
+
+
+@pytest.mark.parametrize("values, sent, wanted", WRONG.values(), ids=WRONG)
+def test_the_row_of_a_wrong_value_is_told(values, sent, wanted):
+    """From 1, over all batches; of several wrong ones the first."""
+    array = pa.array([*values, values[-1]], sent)
+    if pa.types.is_date(wanted):
+        array = array.view(pa.date64() if sent == pa.int64() else pa.date32())
+    conform = Conform(pa.schema([("a", array.type)]), pa.schema([("a", wanted)]))
+    for good in (1, 2, 1, 0):
+        conform.batch(pa.RecordBatch.from_arrays([array.slice(0, good)], names=["a"]))
+    with pytest.raises(IngestSchemaError, match=r"\ba\b.*, in row 7\b") as found:
+        conform.batch(pa.RecordBatch.from_arrays([array], names=["a"]))
+    assert len(found.value.message.splitlines()) == 1
+
+
+def test_a_null_names_its_row():
+    with pytest.raises(IngestSchemaError, match="a is NULL, and it may not be, in row 3"):
+        conformed([1, 2, None, None], pa.int32(), nullable=False)
+
+
+TYPES = {
+    "whole": (pa.int8(), pa.uint16(), pa.int32(), pa.int64(), pa.uint64()),
+    "decimal": (pa.decimal64(9, 2), pa.decimal128(9, 2), pa.decimal256(9, 2)),
+    "floating": (pa.float32(), pa.float64()),
+    "date": (pa.date32(), pa.date64()),
+    "time": (pa.time32("s"), pa.time64("us")),
+    "timestamp": (pa.timestamp("s"), pa.timestamp("us")),
+    "instant": (pa.timestamp("us", "UTC"), pa.timestamp("ms", "Asia/Tokyo")),
+    "text": (pa.string(), pa.large_string()),
+    "bytes": (pa.binary(), pa.large_binary(), pa.binary(4)),
+    "boolean": (pa.bool_(),),
+}
+OF_TABLES = {
+    "whole": (pa.int32(), pa.int64()),
+    "decimal": (pa.decimal128(9, 2), pa.decimal128(38, 0)),
+    "floating": (pa.float32(), pa.float64()),
+    "date": (pa.date32(),),
+    "time": (pa.time64("us"),),
+    "timestamp": (pa.timestamp("us"),),
+    "instant": (pa.timestamp("us", "UTC"),),
+    "text": (pa.large_string(),),
+    "bytes": (pa.large_binary(), pa.binary(4)),
+    "boolean": (pa.bool_(),),
+}
+CAST = {(kind, kind) for kind in TYPES} | {("whole", "decimal"), ("decimal", "whole")}
+"""What docs/reference/api.md promises."""
+
+
+def test_each_pair_of_types_is_cast_or_refused_as_is_promised():
+    for (of, sent), (to, wanted) in product(flat(TYPES), flat(OF_TABLES)):
+        may = (of, to) in CAST and not (sent == pa.float64() and wanted == pa.float32())
+        value = b"abcd" if of == "bytes" else None  # a NULL is of each type
+        try:
+            assert may == (conformed([value], wanted, sent=sent) == [value]), (sent, wanted)
+        except IngestSchemaError:
+            assert not may, (sent, wanted)
+
+
+def flat(types):
+    return [(kind, one) for kind, some in types.items() for one in some]
 
 
 def unchecked(kind, *children):

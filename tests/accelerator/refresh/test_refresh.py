@@ -21,6 +21,7 @@ from accelerator.errors import (
     IndexNotFoundError,
     SparkElsewhereError,
     StoreError,
+    TableReplacedError,
 )
 from accelerator.refresh.artifacts import Artifact
 from accelerator.refresh.figures import ARTIFACTS_MAX, RefreshFigures
@@ -206,6 +207,45 @@ def test_a_table_that_is_gone_is_an_error_of_its_cube_alone(acc: Accelerator) ->
     assert told["o"].files == 1 and told["o"].error is None
     assert told["c"].code == "table_unknown"
     catalog.engine.dispose()
+
+
+def made_anew(acc: Accelerator, name: str) -> None:
+    """Drops the table and makes it anew, with the same rows."""
+    catalog = catalog_of(Path(acc.config.warehouse))
+    table = catalog.load_table(name)
+    schema, rows = table.schema(), table.scan().to_arrow()
+    catalog.drop_table(name)
+    catalog.create_table(name, schema).append(rows)
+    catalog.engine.dispose()
+
+
+def test_a_table_that_was_made_anew_ends_refreshes_and_says_so(
+    acc: Accelerator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No build could help, so none is tried, whatever is committed to the new table."""
+    acc.query(CUBE)
+    acc.query("CREATE INDEX i ON d.f USING BLOOM (k)")
+    for one in ("CUBE c", "INDEX i"):
+        acc.query(f"ALTER {one} SET REFRESH = ON COMMIT")
+    assert refreshed(acc) == []
+    made_anew(acc, "d.f")
+    for _ in range(2):
+        assert refreshed(acc) == []
+        append(acc, 100)
+    assert "cube c isn't refreshed any more: cube c is over lake.d.f, which was" in caplog.text
+    for what in ("CUBE", "INDEX"):
+        (row,) = acc.query(f"SHOW {what}{'ES' if what == 'INDEX' else 'S'}").arrow().to_pylist()
+        assert "was dropped and made anew" in row["status"] and row["last_error"] is None
+    for sql in ("BUILD CUBE c", "BUILD INDEX i", "SHOW COVERAGE OF CUBE c"):
+        with pytest.raises(TableReplacedError) as found:
+            acc.query(sql)
+        assert found.value.code == "table_replaced" and "CREATE OR REPLACE" in found.value.hint
+    acc.query(CUBE.replace("CREATE CUBE", "CREATE OR REPLACE CUBE"))
+    acc.query("CREATE OR REPLACE INDEX i ON d.f USING BLOOM (k)")
+    assert shown(acc)["status"] == "complete"
+    acc.query("ALTER CUBE c SET REFRESH = ON COMMIT")
+    append(acc, 100)
+    assert [(one.artifact, one.error) for one in refreshed(acc)] == [("c", None)]
 
 
 def test_a_table_that_cant_be_read_slows_no_others(
