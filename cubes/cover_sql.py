@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cubes.plan import Final, Match, Slot
-from cubes.raising import may_raise
+from cubes.raising import may_overflow, may_raise
 from cubes.states import STATES, may_leave, size_of, sum_that_fits
 from rewrite.block import Block
 from rewrite.expr import (
@@ -473,17 +473,19 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
     if dialect == "duckdb":
         shown = zip((*named, *hidden), items, strict=True)
         computed = [item.rpartition(" AS ")[0] for expr, item in shown if may_raise([expr])]
-        having = _passes(block, condition, computed)
-    else:
-        having = "" if block.having is None else condition(block.having)
+    else:  # its outputs are computed as the statement's are, but for sums, which are cast at last
+        computed = [condition(call) for call in block.aggregates if may_overflow(call)]
+    having = _passes(block, condition, computed, dialect)
     text = _grouped(block, dialect, cells, items, having)
     if block.order:
         text = _ordered(block, text, hidden, dialect)
     return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
 
 
-def _passes(block: Block, condition: Callable[[Expr], str], computed: Sequence[str]) -> str:
-    """HAVING in DuckDB's text, after which no error of a group is missing; empty without one.
+def _passes(
+    block: Block, condition: Callable[[Expr], str], computed: Sequence[str], dialect: Dialect
+) -> str:
+    """HAVING's text, under which no error of a group that it or LIMIT drops is missing.
 
     Spark may compute the outputs of a group before it tests or limits the groups, so DuckDB has to:
     `computed` are the texts that may raise. An error makes the plain statement run. Conditions on
@@ -491,15 +493,22 @@ def _passes(block: Block, condition: Callable[[Expr], str], computed: Sequence[s
     """
     terms = conjuncts(block.having)
     drops = block.having is not None or (block.grouped and bool(block.limit))
-    if not drops or not (computed or may_raise(terms)):
+    tested = dialect == "duckdb" and may_raise(terms)
+    if not drops or not (computed or tested):
         return "" if block.having is None else condition(block.having)
     of_keys = [condition(term) for term in terms if not has_aggregate(term)]
-    passing = _in_turn([condition(term) for term in terms if has_aggregate(term)])
-    if computed:  # the remainder doesn't depend on the hash, which DuckDB can't know before
+    of_groups = [condition(term) for term in terms if has_aggregate(term)]
+    if dialect == "duckdb":
+        passing = _in_turn(of_groups)
+    else:
+        passing = f"(CASE WHEN {' AND '.join(of_groups) or 'TRUE'} THEN 1 ELSE 0 END)"
+    if computed:  # the remainder doesn't depend on the hash, which no engine can know before
         forced = f"CASE WHEN hash({', '.join(computed)}) = 7 THEN 2 ELSE 0 END"
-        passing = f"({passing} + ({forced})) % 2"
+        passing = f"(({forced}) + {passing}) % 2"
     if not of_keys:
         return f"{passing} = 1"
+    if dialect == "spark":
+        return " AND ".join([*of_keys, f"{passing} = 1"])
     return f"CASE WHEN {_in_turn(of_keys)} = 1 THEN {passing} = 1 ELSE FALSE END"
 
 

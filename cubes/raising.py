@@ -42,14 +42,19 @@ def may_raise(exprs: Iterable[Expr], sure: Sure = lambda _: False) -> bool:
     """Whether an expression can raise on some row, or on some group of them."""
     raises = _raises(sure)
     return any(
-        raises(node) if isinstance(node, Call) else _overflows(node)
+        raises(node) if isinstance(node, Call) else may_overflow(node)
         for expr in exprs
         for node in walk(expr)
     )
 
 
-def _overflows(node: Expr) -> bool:
-    """Whether it's a sum or an average whose sum may leave its type."""
+def computes_errors(exprs: Iterable[Expr]) -> bool:
+    """Whether an operator in the expressions, aggregates aside, can raise on some values."""
+    return any(map(_raises(lambda _: False), _calls(exprs)))
+
+
+def may_overflow(node: Expr) -> bool:
+    """Whether the expression is a sum, or an average, whose sum may leave its type."""
     if not isinstance(node, Aggregate) or node.function not in ("sum", "avg"):
         return False
     return may_leave(node.args[0].type)

@@ -91,7 +91,9 @@ def test_random_groups(r: Random, data: st.DataObject) -> None:
 def connection() -> duckdb.DuckDBPyConnection:
     made = duckdb.connect()
     load(made, Random(0), missing=False)
-    made.execute("UPDATE f SET i = CASE WHEN g = 'a' THEN 0 ELSE 1 END, v = 1, g = coalesce(g, 'b')")
+    made.execute(
+        "UPDATE f SET i = CASE WHEN g = 'a' THEN 0 ELSE 1 END, v = 1, g = coalesce(g, 'b')"
+    )
     return made
 
 
