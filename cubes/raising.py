@@ -39,7 +39,7 @@ def unknown(exprs: Sequence[Expr]) -> Declined | None:
 
 
 def may_raise(exprs: Iterable[Expr], sure: Sure = lambda _: False) -> bool:
-    """Whether an expression can raise on some row, or on some group of them."""
+    """Returns whether an expression can raise on some row or group."""
     raises = _raises(sure)
     return any(
         raises(node) if isinstance(node, Call) else may_overflow(node)
@@ -49,12 +49,12 @@ def may_raise(exprs: Iterable[Expr], sure: Sure = lambda _: False) -> bool:
 
 
 def computes_errors(exprs: Iterable[Expr]) -> bool:
-    """Whether an operator in the expressions, aggregates aside, can raise on some values."""
+    """Returns whether an operator of the expressions can raise; sums that overflow don't count."""
     return any(map(_raises(lambda _: False), _calls(exprs)))
 
 
 def may_overflow(node: Expr) -> bool:
-    """Whether the expression is a sum, or an average, whose sum may leave its type."""
+    """Returns whether the expression is a sum or an average whose sum may leave its type."""
     if not isinstance(node, Aggregate) or node.function not in ("sum", "avg"):
         return False
     return may_leave(node.args[0].type)

@@ -139,9 +139,9 @@ class _Told:
         return any(self._of(leaf))
 
     def compares_condition(self, case: Call) -> bool:
-        """Whether Spark may make `c <=> TRUE` of CASE WHEN c, in which the condition is a value.
+        """Returns whether Spark may make `c <=> TRUE` of CASE WHEN c: its condition is a value then.
 
-        It does so if one branch is TRUE and the other FALSE. It drops branches before.
+        Spark does so if one branch is TRUE and the other FALSE, once it has dropped needless ones.
         """
         if case.type != "boolean":
             return False
@@ -149,7 +149,7 @@ class _Told:
         return sum(map(self._may_be_constant, given)) > 1
 
     def _may_be_constant(self, value: Expr) -> bool:
-        """Whether a boolean may be TRUE on all rows, or FALSE, once Spark has simplified it."""
+        """Returns whether Spark may simplify a boolean to TRUE or to FALSE."""
         stack = [value]
         while stack:
             one = stack.pop()

@@ -73,13 +73,13 @@ def _is_beside(node: exp.Expr) -> bool:
 
 
 def _names_twice(node: exp.Expr) -> bool:
-    """Whether a column is tested twice in it, as in `a < 5 AND a >= 5`, which is FALSE or NULL."""
+    """Returns whether a column is tested twice: `a < 5 AND a >= 5` is FALSE or NULL."""
     names = [one.name.lower() for one in node.find_all(exp.Column)]
     return len(set(names)) < len(names)
 
 
 def _is_test(node: exp.Expr) -> bool:
-    """Whether several branches may be TRUE or FALSE alone: Spark compares the condition then."""
+    """Returns whether several branches may be TRUE or FALSE: Spark compares the condition then."""
     ifs = node.args.get("ifs") or [node]
     given = [*(one.args.get("true") for one in ifs), *map(node.args.get, ("default", "false"))]
     tests = (exp.Boolean, exp.Predicate, exp.Not, *_LOGICAL)

@@ -1,4 +1,4 @@
-"""A group that HAVING or LIMIT drops raises its error, in whatever order DuckDB computes.
+"""Errors of groups that HAVING or LIMIT drops: the statement raises them.
 
 Strategy: random rows, outputs and conditions on groups. The same SELECT without its filter, whose
 conditions are outputs, computes all of them: if it answers, the filter's rows are those for which
