@@ -139,7 +139,7 @@ class _Told:
         return any(self._of(leaf))
 
     def compares_condition(self, case: Call) -> bool:
-        """Returns whether Spark may make `c <=> TRUE` of CASE WHEN c: its condition is a value then.
+        """Returns whether Spark may make `c <=> TRUE` of CASE WHEN c: c is a value then.
 
         Spark does so if one branch is TRUE and the other FALSE, once it has dropped needless ones.
         """

@@ -140,6 +140,13 @@ def test_conditions_in_their_turn(
     assert (found is None) is raises
 
 
+def test_a_sum_that_leaves_its_type(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("UPDATE f SET w = 4611686018427387904 WHERE g = 'a'")
+    for rest, raises in (("count(*) < 0", True), ("g = 'b'", False)):
+        found = _rows(connection, f"SELECT g, sum(w) AS s FROM f GROUP BY g HAVING {rest}")
+        assert (found is None) is raises, rest
+
+
 def test_outputs_that_raise_nothing_keep_their_text() -> None:
     for sql in (
         "SELECT g, count(*) FROM f GROUP BY g HAVING count(*) > 1",

@@ -88,7 +88,7 @@ def test_conditions_of_case() -> None:
 
 
 def test_a_condition_that_spark_compares_with_true() -> None:
-    """Spark makes `NOT (c <=> TRUE)` of `if(c, FALSE, TRUE)`, maybe after it simplified branches."""
+    """Spark makes `NOT (c <=> TRUE)` of `if(c, FALSE, TRUE)`, even if it simplifies first."""
     test = call("=", column("int"), Literal("2147483648", "bigint"))
     b, s = column("boolean"), column("string")
     true, false = Literal("true", "boolean"), Literal("false", "boolean")
