@@ -49,6 +49,7 @@ from cubes.freshness import Coverage, Holds, Segment, cover
 from cubes.manifest import Manifested, manifested
 from cubes.match import hides, match
 from cubes.plan import Match
+from cubes.raising import computes_errors
 from rewrite.bind import bind_block
 from rewrite.bind_joined import bind_joined, joins_rows
 from rewrite.bind_rows import bind_rows, selects_rows
@@ -74,6 +75,9 @@ if TYPE_CHECKING:
 Names = tuple[tuple[tuple[str, ...], At], ...]
 """Tables as a statement names them."""
 
+
+_GATHERED = frozenset({"set", "bitmap", "m2"})
+"""States that merge as lists of values in Spark, though the functions themselves need no list."""
 
 Unique = Callable[[tuple[str, ...], At, frozenset[int]], bool]
 """What `Facts.unique` asks: of a table's state, by its name, and the field ids of columns."""
@@ -611,7 +615,7 @@ class CubeSearch:
         if engine == "spark" and best.cover.own is not None and tested_parts(block, pinned):
             return PlainPlan(declined or Declined("may_raise"), tried)
         if engine == "spark" or scene.by_spark:
-            changed = _type_changed(block, best)
+            changed = _type_changed(block, best) or _raises_early(block, best)
             if changed is not None:
                 return PlainPlan(changed, tried)
         return CoverPlan(
@@ -656,6 +660,18 @@ def _type_changed(block: Block, best: Candidate) -> Declined | None:
     if has_one_schema(best.cover.cube, types_now(block, best.cover.match)):
         return None
     return Declined("schema_changed", "A dimension is computed of a column of another type.")
+
+
+def _raises_early(block: Block, best: Candidate) -> Declined | None:
+    """Why Spark may raise for a group of cells that it drops as a group of rows; None if it won't.
+
+    A measure that gathers values into lists makes Spark compute all outputs of each group, where
+    generated code computes those of the groups that HAVING and LIMIT leave.
+    """
+    drops = block.having is not None or (block.grouped and block.limit)
+    finals = (final.measure for final in best.cover.match.finals)
+    gathers = any(one is not None and not _GATHERED.isdisjoint(one.states) for one in finals)
+    return Declined("may_raise") if drops and gathers and computes_errors(block.results) else None
 
 
 def _pinned(pin: Pin, parts: tuple[str, ...], at: At) -> PinnedTable:

@@ -8,10 +8,11 @@ their UNION ALL, so partial coverage is no case of its own. One writer for both 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cubes.plan import Final, Match, Slot
+from cubes.raising import may_overflow, may_raise
 from cubes.states import STATES, may_leave, size_of, sum_that_fits
 from rewrite.block import Block
 from rewrite.expr import (
@@ -21,7 +22,9 @@ from rewrite.expr import (
     Column,
     Expr,
     Literal,
+    conjuncts,
     exact_digits,
+    has_aggregate,
     occurrences,
     transform,
 )
@@ -463,11 +466,62 @@ def _final(block: Block, match: Match, dialect: Dialect, cells: _Cells) -> str:
     named = [o.expr for o in block.outputs]
     hidden = [k.expr for k in block.order if k.expr not in named]
     items += [f"{render.text(over_keys(e))} AS o{i}" for i, e in enumerate(hidden)]
-    having = "" if block.having is None else render.text(over_keys(block.having))
+
+    def condition(expr: Expr) -> str:
+        return render.text(over_keys(expr))
+
+    if dialect == "duckdb":
+        shown = zip((*named, *hidden), items, strict=True)
+        computed = [item.rpartition(" AS ")[0] for expr, item in shown if may_raise([expr])]
+    else:  # its outputs are computed as the statement's are, but for sums, which are cast at last
+        computed = [condition(call) for call in block.aggregates if may_overflow(call)]
+    having = _passes(block, condition, computed, dialect)
     text = _grouped(block, dialect, cells, items, having)
     if block.order:
         text = _ordered(block, text, hidden, dialect)
     return text + (f" LIMIT {block.limit}" if block.limit is not None else "")
+
+
+def _passes(
+    block: Block, condition: Callable[[Expr], str], computed: Sequence[str], dialect: Dialect
+) -> str:
+    """HAVING's text, under which no error of a group that it or LIMIT drops is missing.
+
+    Spark may compute the outputs of a group before it tests or limits the groups, so DuckDB has to:
+    `computed` are the texts that may raise. An error makes the plain statement run. Conditions on
+    keys come first, because Spark tests them before it groups the rows.
+    """
+    terms = conjuncts(block.having)
+    drops = block.having is not None or (block.grouped and bool(block.limit))
+    tested = dialect == "duckdb" and may_raise(terms)
+    if not drops or not (computed or tested):
+        return "" if block.having is None else condition(block.having)
+    of_keys = [condition(term) for term in terms if not has_aggregate(term)]
+    of_groups = [condition(term) for term in terms if has_aggregate(term)]
+    if dialect == "duckdb":
+        passing = _in_turn(of_groups)
+    else:
+        passing = f"(CASE WHEN {' AND '.join(of_groups) or 'TRUE'} THEN 1 ELSE 0 END)"
+    if computed:  # the remainder doesn't depend on the hash, which no engine can know before
+        forced = f"CASE WHEN hash({', '.join(computed)}) = 7 THEN 2 ELSE 0 END"
+        passing = f"(({forced}) + {passing}) % 2"
+    if not of_keys:
+        return f"{passing} = 1"
+    if dialect == "spark":
+        return " AND ".join([*of_keys, f"{passing} = 1"])
+    return f"CASE WHEN {_in_turn(of_keys)} = 1 THEN {passing} = 1 ELSE FALSE END"
+
+
+def _in_turn(conditions: Sequence[str]) -> str:
+    """1 if all conditions are TRUE, else 0; an earlier one that is FALSE skips those behind it.
+
+    Spark tests them so. DuckDB may test the operands of AND in another order.
+    """
+    text = "1"
+    for one in reversed(conditions):
+        known = f"CASE WHEN {one} THEN 1 WHEN {one} IS NULL THEN 2 ELSE 0 END"
+        text = f"(CASE WHEN ({known}) = 0 THEN 0 ELSE (({known}) % 2) * {text} END)"
+    return text
 
 
 def _grouped(block: Block, dialect: Dialect, cells: _Cells, items: list[str], having: str) -> str:

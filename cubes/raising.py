@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from cubes.express import CAST_LIKE, RAISING, compares_by_cast
-from rewrite.expr import Call, Expr, occurrences, walk
+from cubes.states import may_leave
+from rewrite.expr import Aggregate, Call, Expr, occurrences, walk
 from rewrite.reason import Declined, DeclinedError
 from rewrite.render import check_duckdb
 
@@ -38,8 +39,25 @@ def unknown(exprs: Sequence[Expr]) -> Declined | None:
 
 
 def may_raise(exprs: Iterable[Expr], sure: Sure = lambda _: False) -> bool:
-    """Whether an expression can raise on some row."""
-    return any(map(_raises(sure), _calls(exprs)))
+    """Returns whether an expression can raise on some row or group."""
+    raises = _raises(sure)
+    return any(
+        raises(node) if isinstance(node, Call) else may_overflow(node)
+        for expr in exprs
+        for node in walk(expr)
+    )
+
+
+def computes_errors(exprs: Iterable[Expr]) -> bool:
+    """Returns whether an operator of the expressions can raise; sums that overflow don't count."""
+    return any(map(_raises(lambda _: False), _calls(exprs)))
+
+
+def may_overflow(node: Expr) -> bool:
+    """Returns whether the expression is a sum or an average whose sum may leave its type."""
+    if not isinstance(node, Aggregate) or node.function not in ("sum", "avg"):
+        return False
+    return may_leave(node.args[0].type)
 
 
 def proving_parts(

@@ -59,7 +59,7 @@ def check_folded(conditions: Iterable[Expr], computed: Iterable[Expr]) -> None:
         if place is _Place.CONDITION or expr.op not in _TREE:
             if place is not _Place.CONDITION and told.may_hold_null(expr):
                 raise DeclinedError("folded_null")
-            stack += _operands(expr, place)
+            stack += _operands(expr, place, told)
             continue
         leaves = _leaves(expr)
         several = expr.op != "not" or len(leaves) > 1
@@ -68,14 +68,12 @@ def check_folded(conditions: Iterable[Expr], computed: Iterable[Expr]) -> None:
         stack += [(leaf, place) for leaf in leaves]
 
 
-def _operands(call: Call, place: _Place) -> list[tuple[Expr, _Place]]:
+def _operands(call: Call, place: _Place, told: _Told) -> list[tuple[Expr, _Place]]:
     if call.op == "case" and place is not _Place.VALUE:
         last = len(call.args) - 1
         given = _Place.VALUE if place is _Place.CONDITION else place
-        return [
-            (arg, given if i % 2 or i == last else _Place.CONDITION)
-            for i, arg in enumerate(call.args)
-        ]
+        tested = _Place.VALUE if told.compares_condition(call) else _Place.CONDITION
+        return [(arg, given if i % 2 or i == last else tested) for i, arg in enumerate(call.args)]
     if place is _Place.CONDITION:
         place = _Place.CONDITION if call.op in _TREE else _Place.VALUE
     elif call.op in types.BOOLEAN_OPERATORS or call.op == "coalesce":
@@ -139,6 +137,35 @@ class _Told:
         if isinstance(leaf, Literal):
             return leaf.type != "boolean"
         return any(self._of(leaf))
+
+    def compares_condition(self, case: Call) -> bool:
+        """Returns whether Spark may make `c <=> TRUE` of CASE WHEN c: c is a value then.
+
+        Spark does so if one branch is TRUE and the other FALSE, once it has dropped needless ones.
+        """
+        if case.type != "boolean":
+            return False
+        given = (*case.args[1:-1:2], case.args[-1])
+        return sum(map(self._may_be_constant, given)) > 1
+
+    def _may_be_constant(self, value: Expr) -> bool:
+        """Returns whether Spark may simplify a boolean to TRUE or to FALSE."""
+        stack = [value]
+        while stack:
+            one = stack.pop()
+            if self._of(one)[0]:
+                return True
+            if not isinstance(one, Call):
+                continue
+            if one.op in _TREE or one.op in ("case", "coalesce"):
+                if one.op != "not" and self.repeats(_leaves(one)):
+                    return True
+                stack += one.args
+            elif one.op not in _COMPARED:
+                return True  # IS NULL of a required column, `LIKE '%'`
+            elif len(set(one.args)) == 1 or self.may_hold_null(one):
+                return True
+        return False
 
     def may_hold_null(self, call: Call) -> bool:
         """Whether Spark may make of a comparison an AND or OR that has a bare NULL below it."""

@@ -37,6 +37,8 @@ def has_null_in_test(tree: exp.Expr) -> bool:
         if place == _PUSHED:
             if isinstance(node, _COMPARED) and _is_beside(node):
                 return True
+            if isinstance(node, _LOGICAL) and (_is_beside(node) or _names_twice(node)):
+                return True
         elif place != _CONDITION and isinstance(node, (*_LOGICAL, *_COMPARED)):
             return True
         stack += _below(node, place)
@@ -70,6 +72,20 @@ def _is_beside(node: exp.Expr) -> bool:
     )
 
 
+def _names_twice(node: exp.Expr) -> bool:
+    """Returns whether a column is tested twice: `a < 5 AND a >= 5` is FALSE or NULL."""
+    names = [one.name.lower() for one in node.find_all(exp.Column)]
+    return len(set(names)) < len(names)
+
+
+def _is_test(node: exp.Expr) -> bool:
+    """Returns whether several branches may be TRUE or FALSE: Spark compares the condition then."""
+    ifs = node.args.get("ifs") or [node]
+    given = [*(one.args.get("true") for one in ifs), *map(node.args.get, ("default", "false"))]
+    tests = (exp.Boolean, exp.Predicate, exp.Not, *_LOGICAL)
+    return sum(one is not None and isinstance(one.unnest(), tests) for one in given) > 1
+
+
 def _below(node: exp.Expr, place: int) -> Iterator[tuple[exp.Expr, int]]:
     if isinstance(node, (exp.Paren, exp.Alias)) or (
         place in (_CONDITION, _PUSHED) and isinstance(node, (*_LOGICAL, exp.Not))
@@ -80,8 +96,12 @@ def _below(node: exp.Expr, place: int) -> Iterator[tuple[exp.Expr, int]]:
         yield node.this, _CONDITION
         return
     if isinstance(node, exp.Case) and node.this is None:
-        yield from ((one, place) for one in node.iter_expressions())
+        compared = place in (_CONDITION, _COMPUTED) and _is_test(node)
+        for one in node.iter_expressions():
+            yield one, _PUSHED if compared and isinstance(one, exp.If) else place
         return
+    if isinstance(node, exp.If) and place in (_CONDITION, _COMPUTED) and _is_test(node):
+        place = _PUSHED
     if isinstance(node, exp.If) and place in (_VALUE, _PUSHED):
         yield node.this, _PUSHED
         yield from ((one, _VALUE) for one in node.iter_expressions() if one is not node.this)

@@ -87,6 +87,37 @@ def test_conditions_of_case() -> None:
     assert declines(computed=(Call("case", (column("boolean"), test, NULL), "boolean"),))
 
 
+def test_a_condition_that_spark_compares_with_true() -> None:
+    """Spark makes `NOT (c <=> TRUE)` of `if(c, FALSE, TRUE)`, even if it simplifies first."""
+    test = call("=", column("int"), Literal("2147483648", "bigint"))
+    b, s = column("boolean"), column("string")
+    true, false = Literal("true", "boolean"), Literal("false", "boolean")
+    present = call("not", call("is_null", s))
+    for given in (
+        (false, true),
+        (true, false),
+        (false, b, true, true),
+        (present, false),
+        (call("or", b, true), call("and", b, false)),
+        (call("=", s, s), false),
+        (call("or", present, true), call("case", b, true, true)),
+    ):
+        conditions = (test, b)[: len(given) // 2]
+        pairs = zip(conditions, given[::2] if len(given) > 2 else given[:1], strict=True)
+        args = [one for pair in pairs for one in pair]
+        case = call("case", *args, given[-1])
+        assert declines(case), given
+        assert declines(call("not", case)) and declines(call("or", b, case))
+        assert declines(computed=(case,)), given
+        assert declines(computed=(Aggregate("bool_or", (case,), False, None, "boolean"),))
+    for branches in ((b, true), (true, b), (b, b), (false, call("=", s, Literal("a", "string")))):
+        assert not declines(call("case", test, *branches)), branches
+    in_range = call("=", column("int"), Literal("5", "int"))
+    assert not declines(call("case", in_range, false, true))
+    assert declines(call("case", call("and", b, NULL), false, true))
+    assert declines(call("case", call("case", test, false, true), b, true))
+
+
 def test_arguments_of_aggregates() -> None:
     test = call("or", column("boolean"), NULL)
     assert declines(computed=(Aggregate("max", (test,), False, None, "boolean"),))
