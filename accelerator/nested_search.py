@@ -16,6 +16,7 @@ from sqlglot import exp
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
 from accelerator.covers.duckdb_text import check_deletes
+from accelerator.doubts import averages_by_order
 from accelerator.iceberg import Pin
 from accelerator.plain_pruning import may_be_doubtful, pruning_doubt_above
 from accelerator.plans import (
@@ -175,9 +176,12 @@ def is_inexact(plan: Input) -> bool:
             continue
         seen[id(one)] = one
         nodes = (node for output in one.block.outputs for node in walk(output.expr))
-        if any(isinstance(node, Aggregate) and _goes_by_order(node) for node in nodes):
+        calls = [node for node in nodes if isinstance(node, Aggregate)]
+        inputs = one.inputs if isinstance(one, NestedPlan) else ()
+        tables = [table for below in inputs or (one,) for table in below.tables()]
+        if any(_goes_by_order(call) or averages_by_order(call, tables) for call in calls):
             return True
-        waiting += one.inputs if isinstance(one, NestedPlan) else ()
+        waiting += inputs
     return False
 
 

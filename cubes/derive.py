@@ -23,6 +23,7 @@ from rewrite.expr import (
     canonical,
     columns,
     exact_digits,
+    walk,
 )
 from rewrite.reason import Declined, DeclinedError
 from rewrite.words import words
@@ -47,7 +48,24 @@ class Deriver:
 
     def finals(self) -> tuple[Final, ...]:
         """One `Final` per distinct aggregate call of outputs, HAVING and ORDER BY."""
-        return tuple(self._final(aggregate) for aggregate in self._block.aggregates)
+        finals = tuple(self._final(aggregate) for aggregate in self._block.aggregates)
+        unsigned = frozenset(final.aggregate for final in finals if self._is_unsigned(final))
+        if unsigned:
+            for expr in self._block.results:
+                _check_signs(expr, unsigned)
+        return finals
+
+    def _is_unsigned(self, final: Final) -> bool:
+        """Whether it's a floating dimension's value, whose zeros have lost their sign."""
+        if final.aggregate.function not in ("min", "max"):
+            return False
+        dimensions = {
+            self._cube.dimension_column(i)
+            for i, dimension in enumerate(self._cube.dimensions)
+            if dimension.expr.type in types.FLOATING
+        }
+        cells = (self.slots[place].cube for place in final.slots)
+        return any(not dimensions.isdisjoint(walk(cell)) for cell in cells)
 
     def _key(self, expr: Expr | None) -> Expr | None:
         return None if expr is None else canonical(expr, self._find)
@@ -250,6 +268,25 @@ class Deriver:
                 wide = "decimal(38,0)"
                 return Call("widened", (left, right, Literal(op, "operator")), wide)
         return None
+
+
+def _check_signs(expr: Expr, unsigned: frozenset[Aggregate]) -> bool:
+    """Whether the value is such an aggregate's; DeclinedError if it shows the sign of its zero.
+
+    A comparison can't tell -0.0 from 0.0, arithmetic gives zeros again, a text has the sign.
+    """
+    if not isinstance(expr, Call):
+        return expr in unsigned
+    given = [_check_signs(arg, unsigned) for arg in expr.args]
+    if not any(given) or expr.op in types.COMPARISONS or expr.op in ("in", "is_null"):
+        return False
+    if expr.op == "case":
+        given = [*given[1:-1:2], given[-1]]
+    if any(given) and expr.type not in types.FLOATING:
+        if types.is_numeric(expr.type):
+            return False
+        raise DeclinedError("expression_not_proven", "The sign of a floating dimension's zero.")
+    return any(given)
 
 
 def _wide_sum(argument: str | None) -> str | None:

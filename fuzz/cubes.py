@@ -135,7 +135,10 @@ def aggregate(dice: Dice, argument: Expr) -> Aggregate:
     if type_ not in values.FLOATS:
         forms += ["count(DISTINCT ?)"] * 2
     if values.is_number(type_):
-        forms += ["sum(?)", "sum(?)", "avg(?)", "avg(?)", r.choice(_SPREADS) + "(?)"]
+        forms += ["sum(?)", "sum(?)", "avg(?)", "avg(?)"]
+    if values.is_number(type_) and (not values.is_decimal(type_) or type_ in values.DECIMALS):
+        # The spread of one large value, repeated, is 0 or the square of a last digit.
+        forms.append(r.choice(_SPREADS) + "(?)")
     if type_ in values.INTEGERS:
         forms += [f"approx_percentile(?, {r.choice((0.25, 0.5, 1.0))})"]
     if type_ in (*values.INTEGERS, "STRING"):
@@ -152,7 +155,7 @@ def related(dice: Dice, cube: Cube) -> Aggregate:
     if of_dimension:
         argument = r.choice(cube.dimensions)
         forms = ["min(?)", "max(?)", "count(?)", "count(DISTINCT ?)"]
-        if argument.type in values.INTEGERS:
+        if argument.type in values.INTEGERS or values.is_decimal(argument.type):
             forms += ["sum(?)", "avg(?)"]
         return Aggregate(r.choice(forms), argument)
     own = r.choice((ROWS, *cube.aggregates, *cube.aggregates))

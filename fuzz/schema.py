@@ -128,7 +128,8 @@ def random_star(r: Random, prefix: str) -> Star:
         edges.append(_edge(r, tables, "a", "o"))
     fact = tables["f"]
     groups = _new_columns(r, fact, r.sample(_GROUPS, r.choice((3, 4, 5))), 5)
-    for type_ in r.sample(_MEASURES, r.choice((3, 4, 5))):
+    measures = [*_MEASURES, values.decimal_type(r), values.decimal_type(r)]
+    for type_ in r.sample(measures, r.choice((3, 4, 5))):
         _new_columns(r, fact, [type_], 30)
     if r.random() < 0.3:
         fact.partitioned = r.choice([c for c in groups if c.type not in values.FLOATS])

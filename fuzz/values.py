@@ -16,6 +16,8 @@ INTEGERS = ("INT", "BIGINT")
 FLOATS = ("FLOAT", "DOUBLE")
 TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ")
 DECIMALS = ("DECIMAL(9,2)", "DECIMAL(18,4)", "DECIMAL(30,6)")
+_DIGITS_MAX = 28
+"""Digits of a decimal's values at most: a sum of them stays below 38 digits."""
 TEXTS = (
     *("", " ", "a", "A", "b", "ab", "a b", "a%", "a_b", "zz", "0"),
     *("é", "e\u0301", "ß", "žluť", "日本", "😀"),
@@ -27,6 +29,12 @@ _NOON = datetime(2020, 2, 28, 12, 30)
 def is_decimal(type_: str) -> bool:
     """Whether it's a decimal of any precision."""
     return type_.startswith("DECIMAL")
+
+
+def decimal_type(r: Random) -> str:
+    """A decimal of any precision and scale; every second one Spark averages in DOUBLE."""
+    digits = r.choice((r.randint(1, 11), r.randint(12, 38)))
+    return f"DECIMAL({digits},{r.randint(0, digits)})"
 
 
 def is_number(type_: str) -> bool:
@@ -62,6 +70,11 @@ def _some(r: Random, values: Sequence[Any], size: int) -> list[Any]:
 def _whole(r: Random, type_: str) -> list[int]:
     wide = {"INT": 2**31 - 1, "BIGINT": 2**62}.get(type_, 9_999_999)
     near = [*range(-4, 30), 100, -100, 999]
+    if is_decimal(type_) and type_ not in DECIMALS:
+        digits = int(type_[len("DECIMAL(") :].split(",", maxsplit=1)[0])
+        most: int = 10 ** min(digits, _DIGITS_MAX) - 1
+        near += [r.randint(-most, most) for _ in range(12)]
+        near, wide = [n for n in near if abs(n) <= most], min(wide, most)
     # Of one sign: whether sums of these overflow doesn't depend on their order.
     return [abs(n) for n in near] + [wide] * 4 if r.random() < 0.06 else near
 
