@@ -293,7 +293,7 @@ def _unusual(read: Callable[[str, str], str]) -> str:
 
 
 def _keeps_rules(excluded: str) -> bool:
-    """Whether the session has all rules of Spark's optimizer that answers and errors rest on.
+    """Decides whether the session has every optimizer rule that answers and errors rest on.
 
     >>> _keeps_rules(""), _keeps_rules(f"{_RULES}LimitPushDown, {_RULES}OptimizeIn")
     (True, True)

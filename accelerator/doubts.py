@@ -29,7 +29,7 @@ def inexact(plan: Plan) -> Doubt:
 
 
 def averages_by_order(call: Aggregate, tables: Iterable[PinnedTable]) -> bool:
-    """Whether Spark's average of short decimals may depend on the order of the tables' rows.
+    """Decides whether Spark's average of short decimals may depend on the order of rows.
 
     Spark adds their digits in DOUBLE, which is exact if the sum of their sizes is at most 2^53.
     """

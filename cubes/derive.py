@@ -56,7 +56,7 @@ class Deriver:
         return finals
 
     def _is_unsigned(self, final: Final) -> bool:
-        """Whether it's a floating dimension's value, whose zeros have lost their sign."""
+        """Decides whether the aggregate reads a floating dimension, whose zeros have no sign."""
         if final.aggregate.function not in ("min", "max"):
             return False
         dimensions = {
@@ -271,7 +271,7 @@ class Deriver:
 
 
 def _check_signs(expr: Expr, unsigned: frozenset[Aggregate]) -> bool:
-    """Whether the value is such an aggregate's; DeclinedError if it shows the sign of its zero.
+    """Returns whether the value is an `unsigned` aggregate's; DeclinedError if it shows the sign.
 
     A comparison can't tell -0.0 from 0.0, arithmetic gives zeros again, a text has the sign.
     """

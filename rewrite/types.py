@@ -224,7 +224,7 @@ def avg_type(type_: str | None) -> str | None:
 
 
 def averages_as_double(type_: str | None) -> bool:
-    """Whether Spark computes avg(x) of the decimal type in DOUBLE (its rule DecimalAggregates).
+    """Decides whether Spark computes avg(x) of the type in DOUBLE (its rule DecimalAggregates).
 
     >>> averages_as_double("decimal(11,2)"), averages_as_double("decimal(12,2)")
     (True, False)

@@ -2,8 +2,8 @@
 
 Strategy: plain Spark plans the fuzz's statements, and those of `optimizer_rules.slt`, without each
 rule that can be excluded. Where the plan differs, both are run. Invariant: answers and errors stay,
-but for the rules listed here, each of which some statement shows. `docs/rewriting.md`, 9, says what
-is done about each; a session that excludes one is left to Spark (`context.SPARED_RULES`).
+except for the rules below, and some statement shows each of them. `docs/rewriting.md`, 9, has what
+we do about each. Sessions may exclude the rules of `context.SPARED_RULES` alone.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _listed(found: Any) -> list[Any]:
 
 
 def _statements(world: World, r: Random, count: int) -> list[str]:
-    """Of the fuzz, without those whose rows may be others each time."""
+    """Statements of the fuzz, without those whose rows may be others each time."""
     found = []
     while len(found) < count:
         made = Asker(world.star, world.cubes, Dice(r, r)).statement()
