@@ -31,6 +31,7 @@ from accelerator.plans import (
     Tried,
 )
 from cubes.cover_sql import RawSource, answer_sql
+from cubes.derive import unsigned_calls
 from cubes.itself import itself
 from cubes.raising import may_raise, unsafe
 from rewrite.bind_joined import bind_above
@@ -183,6 +184,30 @@ def is_inexact(plan: Input) -> bool:
             return True
         waiting += inputs
     return False
+
+
+def unsigned_outputs(plan: Input) -> list[str]:
+    """Returns the outputs in which zeros may have lost their sign: a cube has grouped by them."""
+    seen: dict[int, Input] = {}
+    waiting, calls = [plan], set[Aggregate]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        if isinstance(one, CoverPlan):
+            match = one.cover.match
+            calls |= unsigned_calls(one.cover.cube, match.finals, match.slots)
+        elif not isinstance(one, RowsPlan):
+            waiting += one.inputs
+    if not calls:
+        return []
+    own = isinstance(plan, NestedPlan)
+    return [
+        output.name or ""
+        for output in plan.block.outputs
+        if output.expr.type in FLOATING and (own or not calls.isdisjoint(walk(output.expr)))
+    ]
 
 
 def _goes_by_order(call: Aggregate) -> bool:

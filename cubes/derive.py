@@ -5,6 +5,8 @@ Each derivation says in its comment why the states give the answer; each has a p
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from cubes import kll
 from cubes.definition import CubeDefinition, effective_filter, stored_measure
 from cubes.measures import ROWS, sketch_size
@@ -49,23 +51,11 @@ class Deriver:
     def finals(self) -> tuple[Final, ...]:
         """One `Final` per distinct aggregate call of outputs, HAVING and ORDER BY."""
         finals = tuple(self._final(aggregate) for aggregate in self._block.aggregates)
-        unsigned = frozenset(final.aggregate for final in finals if self._is_unsigned(final))
+        unsigned = unsigned_calls(self._cube, finals, self.slots)
         if unsigned:
             for expr in self._block.results:
                 _check_signs(expr, unsigned)
         return finals
-
-    def _is_unsigned(self, final: Final) -> bool:
-        """Decides whether the aggregate reads a floating dimension, whose zeros have no sign."""
-        if final.aggregate.function not in ("min", "max"):
-            return False
-        dimensions = {
-            self._cube.dimension_column(i)
-            for i, dimension in enumerate(self._cube.dimensions)
-            if dimension.expr.type in types.FLOATING
-        }
-        cells = (self.slots[place].cube for place in final.slots)
-        return any(not dimensions.isdisjoint(walk(cell)) for cell in cells)
 
     def _key(self, expr: Expr | None) -> Expr | None:
         return None if expr is None else canonical(expr, self._find)
@@ -268,6 +258,25 @@ class Deriver:
                 wide = "decimal(38,0)"
                 return Call("widened", (left, right, Literal(op, "operator")), wide)
         return None
+
+
+def unsigned_calls(
+    cube: CubeDefinition, finals: Iterable[Final], slots: Sequence[Slot]
+) -> frozenset[Aggregate]:
+    """Returns min and max that read a floating dimension, whose zeros have lost their sign."""
+    dimensions = {
+        cube.dimension_column(i)
+        for i, dimension in enumerate(cube.dimensions)
+        if dimension.expr.type in types.FLOATING
+    }
+    if not dimensions:
+        return frozenset()
+    return frozenset(
+        final.aggregate
+        for final in finals
+        if final.aggregate.function in ("min", "max")
+        and any(not dimensions.isdisjoint(walk(slots[place].cube)) for place in final.slots)
+    )
 
 
 def _check_signs(expr: Expr, unsigned: frozenset[Aggregate]) -> bool:
