@@ -50,6 +50,29 @@ JUDGED_APART = frozenset(
     }
 )
 """Settings that planning asks for by name."""
+_EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
+_RULES = "org.apache.spark.sql.catalyst.optimizer."
+SPARED_RULES = frozenset(
+    {
+        "CollapseProject",
+        "CollapseRepartition",
+        "CollapseWindow",
+        "CombineConcats",
+        "EliminateLimits",
+        "EliminateOuterJoin",
+        "InferFiltersFromConstraints",
+        "LikeSimplification",
+        "LimitPushDown",
+        "OptimizeCsvJsonExprs",
+        "OptimizeIn",
+        "OptimizeWindowFunctions",
+        "UnwrapCastInBinaryComparison",
+    }
+)
+"""Spark's optimizer rules without which each answer and each error stays the same.
+
+`tests/spark/test_optimizer_rules.py` excludes each of them; `docs/rewriting.md` lists all rules.
+"""
 HARMLESS = (
     "spark.sql.adaptive.",
     "spark.sql.artifact.",
@@ -276,8 +299,25 @@ def _settings(state: SessionState, trusted: Sequence[str]) -> Mapping[str, str]:
 
 
 def _unusual(read: Callable[[str, str], str]) -> str:
-    """The first setting that isn't as `_USUAL` has it."""
-    return next((n for n, usual in _USUAL.items() if read(n, usual).lower() != usual), "")
+    """The first setting that isn't as `_USUAL` has it, or that excludes a rule that matters."""
+    found = next((n for n, usual in _USUAL.items() if read(n, usual).lower() != usual), "")
+    return found or ("" if _keeps_rules(read(_EXCLUDED_RULES, "")) else _EXCLUDED_RULES)
+
+
+def _keeps_rules(excluded: str) -> bool:
+    """Decides whether the session has every optimizer rule that answers and errors rest on.
+
+    >>> _keeps_rules(""), _keeps_rules(f"{_RULES}LimitPushDown, {_RULES}OptimizeIn")
+    (True, True)
+    >>> _keeps_rules(f"{_RULES}LimitPushDown,{_RULES}DecimalAggregates")
+    False
+    """
+    names = (name.strip() for name in excluded.split(","))
+    return all(
+        name.startswith(_RULES) and name.removeprefix(_RULES) in SPARED_RULES
+        for name in names
+        if name
+    )
 
 
 def is_judged(name: str) -> bool:

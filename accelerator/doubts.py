@@ -6,11 +6,16 @@ told by the places of outputs; where such values decide which rows there are, al
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from accelerator.iceberg import PinnedTable
 from accelerator.plans import Doubt, Leaf, Plan
 from rewrite.expr import Aggregate, Column, Expr, walk
-from rewrite.types import FLOATING
+from rewrite.types import FLOATING, averages_as_double, decimal_parts
 
 _EXACT = frozenset({"min", "max", "count", "count_if", "bool_and", "bool_or"})
+_EXACT_IN_DOUBLE = 2**53
+"""Whole numbers up to it are added in DOUBLE without rounding, in whatever order."""
 
 
 def estimated(plan: Plan) -> Doubt:
@@ -23,10 +28,37 @@ def inexact(plan: Plan) -> Doubt:
     return plan.doubt(_rests_on_digits)
 
 
-def _rests_on_digits(_leaf: Leaf, expr: Expr) -> bool:
+def averages_by_order(call: Aggregate, tables: Iterable[PinnedTable]) -> bool:
+    """Decides whether Spark's average of short decimals may depend on the order of rows.
+
+    Spark adds their digits in DOUBLE, which is exact if the sum of their sizes is at most 2^53.
+    """
+    argument = call.args[0].type if call.args else None
+    parts = decimal_parts(argument)
+    if call.function != "avg" or parts is None or not averages_as_double(argument):
+        return False
+    size: int = 10 ** parts[0]
+    for table in tables:
+        rows = _rows_at_most(table)
+        if rows is None:
+            return True
+        size *= max(rows, 1)
+    return size > _EXACT_IN_DOUBLE
+
+
+def _rows_at_most(table: PinnedTable) -> int | None:
+    """The table's rows, deleted ones too; None if neither its snapshot nor a manifest has them."""
+    if table.rows_told:
+        return table.rows_told
+    rows = table.statistics().rows
+    return None if (rows < 0).any() else int(rows.sum())
+
+
+def _rests_on_digits(leaf: Leaf, expr: Expr) -> bool:
     """Sums of floating values, and what is computed of any that aren't integers or decimals."""
     nodes = list(walk(expr))
-    if any(isinstance(node, Aggregate) and _adds_floats(node) for node in nodes):
+    calls = [node for node in nodes if isinstance(node, Aggregate)]
+    if any(_adds_floats(call) or averages_by_order(call, leaf.pinned) for call in calls):
         return True
     alone = isinstance(expr, (Aggregate, Column))
     return not alone and any(getattr(node, "type", None) in FLOATING for node in nodes)

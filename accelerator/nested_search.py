@@ -16,6 +16,7 @@ from sqlglot import exp
 from accelerator.arrow_types import is_known
 from accelerator.config import Config
 from accelerator.covers.duckdb_text import check_deletes
+from accelerator.doubts import averages_by_order
 from accelerator.iceberg import Pin
 from accelerator.plain_pruning import may_be_doubtful, pruning_doubt_above
 from accelerator.plans import (
@@ -30,6 +31,7 @@ from accelerator.plans import (
     Tried,
 )
 from cubes.cover_sql import RawSource, answer_sql
+from cubes.derive import unsigned_calls
 from cubes.itself import itself
 from cubes.raising import may_raise, unsafe
 from rewrite.bind_joined import bind_above
@@ -175,10 +177,37 @@ def is_inexact(plan: Input) -> bool:
             continue
         seen[id(one)] = one
         nodes = (node for output in one.block.outputs for node in walk(output.expr))
-        if any(isinstance(node, Aggregate) and _goes_by_order(node) for node in nodes):
+        calls = [node for node in nodes if isinstance(node, Aggregate)]
+        inputs = one.inputs if isinstance(one, NestedPlan) else ()
+        tables = [table for below in inputs or (one,) for table in below.tables()]
+        if any(_goes_by_order(call) or averages_by_order(call, tables) for call in calls):
             return True
-        waiting += one.inputs if isinstance(one, NestedPlan) else ()
+        waiting += inputs
     return False
+
+
+def unsigned_outputs(plan: Input) -> list[str]:
+    """Returns the outputs in which zeros may have lost their sign: a cube has grouped by them."""
+    seen: dict[int, Input] = {}
+    waiting, calls = [plan], set[Aggregate]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        if isinstance(one, CoverPlan):
+            match = one.cover.match
+            calls |= unsigned_calls(one.cover.cube, match.finals, match.slots)
+        elif not isinstance(one, RowsPlan):
+            waiting += one.inputs
+    if not calls:
+        return []
+    own = isinstance(plan, NestedPlan)
+    return [
+        output.name or ""
+        for output in plan.block.outputs
+        if output.expr.type in FLOATING and (own or not calls.isdisjoint(walk(output.expr)))
+    ]
 
 
 def _goes_by_order(call: Aggregate) -> bool:

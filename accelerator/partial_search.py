@@ -9,13 +9,19 @@ compared with what someone else has summed: it's answered only where Spark reads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import islice
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from accelerator.nested_search import answer_of, is_inexact, may_be_doubted, refused_input
+from accelerator.nested_search import (
+    answer_of,
+    is_inexact,
+    may_be_doubted,
+    refused_input,
+    unsigned_outputs,
+)
 from accelerator.plans import Input, PartialPlan, PlainPlan, Plan
 from rewrite.dialects import SPARK
 from rewrite.embedded import Place, Text, replaced
@@ -33,6 +39,8 @@ _TRAVEL = ("version", "when")
 _PARSED_TIMES, _PARSED_AT_LEAST = 3, 20_000
 """Of a statement's characters so many times as many are parsed to look for SELECTs in it."""
 _TESTS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between)
+_SIGN_KEEPING = (exp.AggFunc, exp.Case, exp.Coalesce, exp.Connector, exp.Exists, exp.If)
+"""Functions whose value shows no sign of a zero but as a zero of that sign."""
 
 
 def plan_partial(
@@ -94,12 +102,25 @@ def plan_partial(
             return plain
         if any(map(is_inexact, found.values())) and not (alone and len(found) == 1):
             return plain
+        if _shows_signs(tree, found.values()):
+            return plain
     except (DeclinedError, SqlglotError):
         return plain
     selects = tuple(place.sql for place in places)
     inputs = tuple(found[select] for select in selects)
     return PartialPlan(
         inputs=inputs, tried=plain.tried, pieces=pieces, selects=selects, declined=plain.declined
+    )
+
+
+def _shows_signs(tree: exp.Expression, inputs: Iterable[Input]) -> bool:
+    """Decides whether a function above an input may show a zero's sign that a cube has lost."""
+    names = {name.lower() for plan in inputs for name in unsigned_outputs(plan)}
+    return bool(names) and any(
+        column.name.lower() in names
+        for call in tree.find_all(exp.Func, exp.DPipe)
+        if not isinstance(call, _SIGN_KEEPING)
+        for column in call.find_all(exp.Column)
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from cubes.definition import CubeDefinition, Edge, State, state_key
-from cubes.states import STATES
+from cubes.states import STATES, as_rows_have_it
 from rewrite.expr import Column, Expr, Literal, columns, transform
 from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, Renderer, duckdb_type, quote, spark_type
@@ -268,6 +268,8 @@ def _merged(cube: CubeDefinition, index: int, state: State) -> str:
     column = f"s{index}"
     merge = STATES[state.kind].merge
     if merge:
+        if merge in ("MIN", "MAX"):
+            column = as_rows_have_it(column, state.type, "duckdb")
         return f"CAST({merge}({column}) AS {duckdb_type(state.type)})"
     if state.kind == "set":
         return f"COALESCE(list_distinct(flatten(list({column}))), [])"

@@ -5,6 +5,8 @@ Each derivation says in its comment why the states give the answer; each has a p
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from cubes import kll
 from cubes.definition import CubeDefinition, effective_filter, stored_measure
 from cubes.measures import ROWS, sketch_size
@@ -23,6 +25,7 @@ from rewrite.expr import (
     canonical,
     columns,
     exact_digits,
+    walk,
 )
 from rewrite.reason import Declined, DeclinedError
 from rewrite.words import words
@@ -47,7 +50,12 @@ class Deriver:
 
     def finals(self) -> tuple[Final, ...]:
         """One `Final` per distinct aggregate call of outputs, HAVING and ORDER BY."""
-        return tuple(self._final(aggregate) for aggregate in self._block.aggregates)
+        finals = tuple(self._final(aggregate) for aggregate in self._block.aggregates)
+        unsigned = unsigned_calls(self._cube, finals, self.slots)
+        if unsigned:
+            for expr in self._block.results:
+                _check_signs(expr, unsigned)
+        return finals
 
     def _key(self, expr: Expr | None) -> Expr | None:
         return None if expr is None else canonical(expr, self._find)
@@ -250,6 +258,44 @@ class Deriver:
                 wide = "decimal(38,0)"
                 return Call("widened", (left, right, Literal(op, "operator")), wide)
         return None
+
+
+def unsigned_calls(
+    cube: CubeDefinition, finals: Iterable[Final], slots: Sequence[Slot]
+) -> frozenset[Aggregate]:
+    """Returns min and max that read a floating dimension, whose zeros have lost their sign."""
+    dimensions = {
+        cube.dimension_column(i)
+        for i, dimension in enumerate(cube.dimensions)
+        if dimension.expr.type in types.FLOATING
+    }
+    if not dimensions:
+        return frozenset()
+    return frozenset(
+        final.aggregate
+        for final in finals
+        if final.aggregate.function in ("min", "max")
+        and any(not dimensions.isdisjoint(walk(slots[place].cube)) for place in final.slots)
+    )
+
+
+def _check_signs(expr: Expr, unsigned: frozenset[Aggregate]) -> bool:
+    """Returns whether the value is an `unsigned` aggregate's; DeclinedError if it shows the sign.
+
+    A comparison can't tell -0.0 from 0.0, arithmetic gives zeros again, a text has the sign.
+    """
+    if not isinstance(expr, Call):
+        return expr in unsigned
+    given = [_check_signs(arg, unsigned) for arg in expr.args]
+    if not any(given) or expr.op in types.COMPARISONS or expr.op in ("in", "is_null"):
+        return False
+    if expr.op == "case":
+        given = [*given[1:-1:2], given[-1]]
+    if any(given) and expr.type not in types.FLOATING:
+        if types.is_numeric(expr.type):
+            return False
+        raise DeclinedError("expression_not_proven", "The sign of a floating dimension's zero.")
+    return any(given)
 
 
 def _wide_sum(argument: str | None) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cubes import kll
-from cubes.states import STATES
+from cubes.states import STATES, as_rows_have_it
 from rewrite import types
 from rewrite.expr import Aggregate, Literal
 from rewrite.reason import DeclinedError
@@ -58,7 +58,11 @@ def _count(columns: list[str], _aggregate: Aggregate, dialect: Dialect) -> str:
 
 def _merged(merge: str) -> Finish:
     def finish(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
-        return _typed(f"{merge}({columns[0]})", _type(aggregate), dialect)
+        type_ = _type(aggregate)
+        argument = columns[0]
+        if merge in ("MIN", "MAX"):
+            argument = as_rows_have_it(argument, type_, dialect)
+        return _typed(f"{merge}({argument})", type_, dialect)
 
     return finish
 
@@ -78,7 +82,29 @@ def _avg(columns: list[str], aggregate: Aggregate, dialect: Dialect) -> str:
     parts = types.decimal_parts(_argument_type(aggregate))
     if parts is None:
         return f"(CAST({total} AS DOUBLE) / NULLIF({rows}, 0))"
+    if types.averages_as_double(_argument_type(aggregate)):
+        return _avg_in_doubles(total, rows, parts, _type(aggregate), dialect)
     return _avg_decimal(total, rows, parts, _type(aggregate), dialect)
+
+
+def _avg_in_doubles(
+    total: str, rows: str, parts: tuple[int, int], type_: str, dialect: Dialect
+) -> str:
+    """Divides as Spark's rule DecimalAggregates does: unscaled sum, rows, 10^scale, all DOUBLE.
+
+    Spark rounds half up the digits that a DOUBLE is printed with, the fewest that name it. DuckDB
+    prints the same digits, but casts a DOUBLE to a decimal by its bits. So the text is cast, to 38
+    digits, because DuckDB refuses texts like 4.5e-15 for narrower decimals.
+    """
+    precision, scale = parts
+    wide = "HUGEINT" if dialect == "duckdb" else f"DECIMAL({precision + 10},0)"
+    text = "VARCHAR" if dialect == "duckdb" else "STRING"
+    unscaled = f"CAST(REPLACE(CAST({total} AS {text}), '.', '') AS {wide})"
+    count = f"CAST(NULLIF({rows}, 0) AS DOUBLE)"
+    value = f"(CAST({unscaled} AS DOUBLE) / {count} / CAST('1e{scale}' AS DOUBLE))"
+    if dialect == "duckdb":
+        value = f"CAST(CAST({value} AS VARCHAR) AS DECIMAL(38,{scale + 4}))"
+    return _typed(value, type_, dialect)
 
 
 def _avg_decimal(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from rewrite import types
 from rewrite.reason import DeclinedError
-from rewrite.render import Dialect
+from rewrite.render import Dialect, duckdb_type
 
 Build = Callable[[str, str, Dialect, int], str]
 _DIGITS = 38  # of a decimal, at most
@@ -150,6 +150,17 @@ def _numeric(type_: str | None) -> str | None:
 
 def _moment(template: str) -> Build:
     return lambda argument, _type, _dialect, _size: template.format(f"CAST({argument} AS DOUBLE)")
+
+
+def as_rows_have_it(column: str, type_: str | None, dialect: Dialect) -> str:
+    """The column as an argument of MIN or MAX, which DuckDB mustn't take from Parquet's statistics.
+
+    There a smallest 0.0 is written as -0.0, and a largest -0.0 as 0.0; some writers leave out NaN.
+    """
+    if dialect != "duckdb" or type_ not in types.FLOATING:
+        return column
+    nan = f"CAST('nan' AS {duckdb_type(type_)})"
+    return f"CASE WHEN isnan({column}) THEN {nan} ELSE {column} END"
 
 
 _KINDS = (

@@ -135,7 +135,9 @@ def aggregate(dice: Dice, argument: Expr) -> Aggregate:
     if type_ not in values.FLOATS:
         forms += ["count(DISTINCT ?)"] * 2
     if values.is_number(type_):
-        forms += ["sum(?)", "sum(?)", "avg(?)", "avg(?)", r.choice(_SPREADS) + "(?)"]
+        forms += ["sum(?)", "sum(?)", "avg(?)", "avg(?)"]
+    if values.is_number(type_) and values.has_spread(type_):
+        forms.append(r.choice(_SPREADS) + "(?)")
     if type_ in values.INTEGERS:
         forms += [f"approx_percentile(?, {r.choice((0.25, 0.5, 1.0))})"]
     if type_ in (*values.INTEGERS, "STRING"):
@@ -152,7 +154,7 @@ def related(dice: Dice, cube: Cube) -> Aggregate:
     if of_dimension:
         argument = r.choice(cube.dimensions)
         forms = ["min(?)", "max(?)", "count(?)", "count(DISTINCT ?)"]
-        if argument.type in values.INTEGERS:
+        if argument.type in values.INTEGERS or values.is_decimal(argument.type):
             forms += ["sum(?)", "avg(?)"]
         return Aggregate(r.choice(forms), argument)
     own = r.choice((ROWS, *cube.aggregates, *cube.aggregates))

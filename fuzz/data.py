@@ -34,9 +34,8 @@ def dimension_rows(r: Random, table: Table) -> list[list[Any]]:
 def append(r: Random, table: Table) -> str:
     """A data file, whose columns have part of their values mostly, so that bounds differ."""
     part = {c.id: (r.choice((0.3, 1.0, 1.0)), r.random()) for c in table.columns}
-    rows = [
-        [c.value(r, *part[c.id]) for c in table.columns] for _ in range(r.choice((1, 12, 40, 60)))
-    ]
+    many = r.choice((1, 12, 32, 40, 60))
+    rows = [[c.value(r, *part[c.id]) for c in table.columns] for _ in range(many)]
     return insert(table, rows + rows[: r.choice((0, 3))])
 
 

@@ -19,6 +19,7 @@ PRECISION_MAX = 38
 _PRECISIONS = (1, 2, 4, 5, 7, 8, 9, 10, 11, 12, 14, 15, 18, 19, 27, 28, 29, 34, 37, 38)
 """Those at the bounds of Spark's rules: `avg` through DOUBLE up to 11, `sum` through BIGINT up to
 8, 18 digits in a BIGINT, sums of 28 digits, whose type has 38."""
+_SPREAD_DIGITS = 9
 _SURE_DIGITS = 27
 """A sum of values of so many digits can't overflow, whatever their signs and order."""
 TEXTS = (
@@ -45,6 +46,14 @@ def digits_of(type_: str) -> tuple[int, int]:
     """Precision and scale of a decimal type."""
     precision, _, scale = type_[len("DECIMAL(") : -1].partition(",")
     return int(precision), int(scale)
+
+
+def has_spread(type_: str) -> bool:
+    """Whether variances of the type's values can be compared.
+
+    The spread of one large value, repeated, is 0 or the square of a last digit.
+    """
+    return not is_decimal(type_) or digits_of(type_)[0] <= _SPREAD_DIGITS
 
 
 def wider(type_: str) -> str:

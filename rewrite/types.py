@@ -16,6 +16,8 @@ TIMESTAMPS = ("timestamp", "timestamp_ntz")
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _DIGITS = {"int": 10, "bigint": 20}
 _DOUBLE_DIGITS = 15
+_AVERAGE_DIGITS = 4
+"""An average of decimals has so many more than they have, all of them behind the point."""
 _KEPT_SCALE = 6
 """Spark's `DecimalType.MINIMUM_ADJUSTED_SCALE`."""
 _WIDENED = frozenset(
@@ -218,7 +220,17 @@ def avg_type(type_: str | None) -> str | None:
         return "double"
     parts = decimal_parts(type_)
     # With more than 34 digits Spark clips precision and scale together; left to Spark.
-    return decimal_type(parts[0] + 4, parts[1] + 4) if parts else None
+    return decimal_type(parts[0] + _AVERAGE_DIGITS, parts[1] + _AVERAGE_DIGITS) if parts else None
+
+
+def averages_as_double(type_: str | None) -> bool:
+    """Decides whether Spark computes avg(x) of the type in DOUBLE (its rule DecimalAggregates).
+
+    >>> averages_as_double("decimal(11,2)"), averages_as_double("decimal(12,2)")
+    (True, False)
+    """
+    parts = decimal_parts(type_)
+    return parts is not None and parts[0] + _AVERAGE_DIGITS <= _DOUBLE_DIGITS
 
 
 def aggregate_type(function: str, types: list[str | None]) -> str | None:

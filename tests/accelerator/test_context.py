@@ -12,6 +12,9 @@ from accelerator.config import Config
 from accelerator.context import SessionContext, refusal, time_zone
 from accelerator.extensions import KNOWN
 
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_RULES = "org.apache.spark.sql.catalyst.optimizer"
+
 
 class _State:
     """A session's state whose answers the test gives."""
@@ -99,6 +102,8 @@ def test_an_embedded_session_tells_of_its_extensions_before_it_starts() -> None:
         ("spark.sql.timestampType", "TIMESTAMP_NTZ"),
         ("spark.sql.legacy.setopsPrecedence.enabled", "true"),
         ("spark.sql.parser.escapedStringLiterals", "True"),
+        (_EXCLUDED, f"{_RULES}.LimitPushDown,{_RULES}.DecimalAggregates"),
+        (_EXCLUDED, "com.acme.LimitPushDown"),
     ],
 )
 def test_settings_by_which_a_text_means_something_else(name: str, value: str) -> None:
@@ -111,6 +116,7 @@ def test_settings_by_which_a_text_means_something_else(name: str, value: str) ->
 
 def test_settings_that_are_as_usual() -> None:
     usual = {"spark.sql.groupByOrdinal": "TRUE", "spark.sql.shuffle.partitions": "7"}
+    usual[_EXCLUDED] = f" {_RULES}.LimitPushDown, {_RULES}.OptimizeIn,"
     assert SessionContext(Config(spark_conf=usual), lambda: None).settings()["unusual"] == ""
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
 import pytest
 
-from accelerator.doubts import estimated, inexact
+from accelerator.doubts import averages_by_order, estimated, inexact
+from accelerator.iceberg import PinnedTable
+from accelerator.nested_search import is_inexact
 from accelerator.plans import (
     Cover,
     CoverPlan,
@@ -21,7 +28,9 @@ from rewrite.expr import Column
 from rewrite.reason import Declined
 from tests.cubes.star import block, cube
 
-_CUBE = "SELECT g, approx_count_distinct(i), sum(x), count(*) FROM f GROUP BY g"
+_CUBE = (
+    "SELECT g, approx_count_distinct(i), sum(x), count(*), avg(c), avg(c * 10) FROM f GROUP BY g"
+)
 _EVERY = frozenset({0, 1, 2})
 
 
@@ -62,6 +71,29 @@ _FLOATS = "SELECT g, sum(x) AS a, count(*) AS cells FROM f GROUP BY g"
 def test_of_a_cube(sql: str, rough: Doubt, floating: Doubt) -> None:
     plan = _cover(sql)
     assert (estimated(plan), inexact(plan)) == (rough, floating)
+
+
+@pytest.mark.parametrize(
+    ("rows", "doubted"),
+    # c has ten digits: 900,719 rows of them stay below 2^53.
+    [((900_719,), False), ((900_720,), True), ((1_000, 900), False), ((1_000, 901), True)],
+)
+def test_averages_of_short_decimals(rows: tuple[int, ...], doubted: bool) -> None:
+    tables = tuple(cast(PinnedTable, SimpleNamespace(rows_told=n)) for n in rows)
+    plan = replace(_cover("SELECT g, avg(c) AS a, sum(c) AS s FROM f GROUP BY g"), pinned=tables)
+    assert inexact(plan) == (Doubt(frozenset({1})) if doubted else Doubt())
+    assert is_inexact(plan) == doubted
+    wide = replace(_cover("SELECT g, avg(c * 10) AS a FROM f GROUP BY g"), pinned=tables)
+    assert inexact(wide) == Doubt() and not is_inexact(wide)
+
+
+def test_tables_whose_snapshot_names_no_rows() -> None:
+    """Manifests count them; without a manifest's count the average is in doubt."""
+    (average,) = block("SELECT avg(c) AS a FROM f").aggregates
+    for counts, doubted in (((), False), ((5, 900_714), False), ((900_720,), True), ((-1,), True)):
+        statistics = SimpleNamespace(rows=np.array(counts, np.int64))
+        table = SimpleNamespace(rows_told=0, statistics=lambda found=statistics: found)
+        assert averages_by_order(average, [cast(PinnedTable, table)]) == doubted
 
 
 def _nested(inner: str, outer: str, *, branches: bool = False) -> NestedPlan:
