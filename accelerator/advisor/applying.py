@@ -65,7 +65,7 @@ from rewrite.words import bare
 
 if TYPE_CHECKING:
     from accelerator.services import Services
-    from accelerator.store import RegistryVersion
+    from accelerator.store import CubeRecord, IndexRecord, RegistryVersion
 
 Execute = Callable[[Statement], pa.Table]
 """Runs a statement of ours."""
@@ -111,7 +111,11 @@ class Done:
     def _is_there(self, one: Recommendation) -> bool:
         """Whether a cube or index has that meaning, under whatever name."""
         if self._meanings is None:
-            every = (*self._registry.cubes.values(), *self._registry.indexes.values())
+            registry = self._registry
+            every: list[CubeRecord | IndexRecord] = [
+                *registry.cubes.values(),
+                *registry.indexes.values(),
+            ]
             self._meanings = {record_digest(self._services, record) for record in every}
         return one.digest in self._meanings
 

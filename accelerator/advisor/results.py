@@ -319,8 +319,8 @@ class _Seen:
         ledger: Ledger,
         now: datetime,
     ) -> None:
-        first = min(one.ended_ms for one in entries)
-        since = datetime.fromtimestamp(first / 1000, UTC)
+        earliest = min(one.ended_ms for one in entries)
+        since = datetime.fromtimestamp(earliest / 1000, UTC)
         oldest = now - timedelta(days=min(services.config.query_log_days or _DAYS_MAX, _DAYS_MAX))
         found = look(services.store.files, max(since, oldest), None, LIMIT_MAX)
         rows = found.rows.select(list(TIMED_COLUMNS)).to_pylist()
@@ -371,10 +371,10 @@ class _Seen:
         begin, end = max(self._since_ms, one.ended_ms), min(until_ms or self._now_ms, self._now_ms)
         kind = "index" if "INDEX" in one.action else "cube"
         ran: list[_Ran] = []
-        for (name, since), (_, until) in pairwise((*names, ("", end))):
+        for (name, named_ms), (_, renamed_ms) in pairwise((*names, ("", end))):
             every = self._by_name.get((kind, name), [])
-            first = bisect_left(every, max(begin, since), key=_at)
-            ran += every[first : bisect_right(every, min(end, until), key=_at)]
+            low = bisect_left(every, max(begin, named_ms), key=_at)
+            ran += every[low : bisect_right(every, min(end, renamed_ms), key=_at)]
         days = max((end - begin) / _DAY_MS, 0.0)
         shapes: dict[str, list[_Ran]] = defaultdict(list)
         for run in ran:
@@ -387,8 +387,7 @@ class _Seen:
                 continue
             since = median_range(run.ms for run in some if not run.is_first)
             shares = [1 / run.sharers for run in some]
-            one_spared = spared_time(before, since, sum(shares), max(shares))
-            spared.append(one_spared)
+            spared.append(spared_time(before, since, sum(shares), max(shares)))
             if since is not None:
                 times.append((before.middle, since.middle, len(some)))
         a_day, counted = 1 / max(days, _HOUR_DAYS), sum(runs for _, _, runs in times)
@@ -467,7 +466,8 @@ def show(services: Services, table_uuid: str | None) -> Iterator[Mapping[str, An
     for one in results.all():
         if table_uuid in (None, one.applied.table_uuid):
             pays = trial.pays(one, now_ms)
-            yield _row(one, running) | {"verdict": None if pays is None else _VERDICTS[pays]}
+            verdict = None if pays is None else _VERDICTS[pays]
+            yield {**_row(one, running), "verdict": verdict}
 
 
 def _running(services: Services) -> str:

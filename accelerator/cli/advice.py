@@ -120,6 +120,8 @@ def _came_of(row: Mapping[str, Any]) -> str:
     )
     if row["before_ms"] is not None:
         told += f", in {row['now_ms']:,.0f} ms each instead of {row['before_ms']:,.0f}"
+    if row["verdict"] is not None:
+        told += f": it {row['verdict']}"
     if row["bytes"] is not None:
         told += f"; takes {size(row['bytes'])} of {size(row['promised_bytes'])} promised"
     return f"{told}; built in {row['build_s']:.0f} s of {row['promised_build_s']:.0f}"
