@@ -27,7 +27,7 @@ def _average(digits: int, scale: int) -> tuple[str, str]:
     argument = Column(0, 1, "x", f"decimal({digits},{scale})")
     type_ = types.avg_type(argument.type)
     assert type_ is not None
-    aggregate = Aggregate("avg", (argument,), type_)
+    aggregate = Aggregate("avg", (argument,), False, None, type_)
     measure = measure_of(aggregate)
     assert measure is not None
     return measure.finish(["s", "n"], aggregate, "duckdb"), type_
