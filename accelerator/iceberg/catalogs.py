@@ -204,7 +204,7 @@ def _asked(settings: CatalogSettings) -> Iterator[None]:
 
 
 def _is_view(row: Mapping[str, Any]) -> bool:
-    """Whether a row of a SQL catalog is a view's; those of version 0 have tables alone."""
+    """Returns whether a row of a SQL catalog is a view's; version 0 has tables alone."""
     return row.get("iceberg_type") == "VIEW"
 
 
@@ -306,7 +306,7 @@ class PyIcebergCatalog:
         return None if pointer is None else Located(pointer.location, pointer.properties)
 
     def _rows(self, text: str, values: Mapping[str, str]) -> list[Mapping[str, Any]]:
-        """What a SQL catalog's database answers."""
+        """Reads rows of a SQL catalog's database."""
         from pyiceberg.catalog.sql import SqlCatalog
         from sqlalchemy import text as statement
 

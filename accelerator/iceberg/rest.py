@@ -35,7 +35,7 @@ def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
 def located(catalog: Catalog, identifier: tuple[str, ...], *, is_view: bool) -> Located | None:
     """The newest metadata file of a table or view; None if it's gone.
 
-    The answer's JSON says it for those too that PyIceberg refuses.
+    For tables that PyIceberg refuses it's read from the answer's JSON.
     """
     assert isinstance(catalog, RestCatalog)
     try:
