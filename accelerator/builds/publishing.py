@@ -102,7 +102,7 @@ def drop_published(services: Services, record: CubeRecord) -> None:
 
 
 def _is_alone(services: Services, table: PinnedTable) -> bool:
-    """Whether no other table needs a file of the table; what can't be proven is logged."""
+    """Returns whether no other table needs a file of the table; logs why it can't be proven."""
     from accelerator.maintenance.snapshots import shared_files
 
     ids = frozenset(one.snapshot_id for one in table.metadata.snapshots)

@@ -215,7 +215,7 @@ def _asked(settings: CatalogSettings) -> Iterator[None]:
 
 
 def _is_view(row: Mapping[str, Any]) -> bool:
-    """Whether a row of a SQL catalog is a view's; those of version 0 have tables alone."""
+    """Returns whether a row of a SQL catalog is a view's; version 0 has tables alone."""
     return row.get("iceberg_type") == "VIEW"
 
 
@@ -345,7 +345,7 @@ class PyIcebergCatalog:
         return next((row for row in rows if _is_view(row) == is_view), None)
 
     def _rows(self, text: str, values: Mapping[str, str]) -> list[Mapping[str, Any]]:
-        """What a SQL catalog's database answers."""
+        """Reads rows of a SQL catalog's database."""
         from pyiceberg.catalog.sql import SqlCatalog
         from sqlalchemy import text as statement
 

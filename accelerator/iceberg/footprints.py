@@ -1,14 +1,14 @@
-"""Where the files of other tables lie: cheaply by their metadata, else by their manifests.
+"""Folders in which tables' files lie: cheaply by their metadata, else by their manifests.
 
 A table's files lie where its location and its write paths pointed when they were written. These are
-in its metadata files, of which the newest names the earlier ones. If all of them can be read, back
-to the first, the folders in them are all folders that the table ever wrote to. Otherwise (the log
-was cut, a file is gone, files were imported, a class of its own chose the paths) the manifests of
-its snapshots say where the files are that it still needs.
+in its metadata files, and the newest one names the earlier ones. If all of them can be read, back
+to the first, the folders in them are all folders that the table ever wrote to. That proves nothing
+if the log was cut, a file is gone, files were imported, or a class of the table's own chose paths.
+Then the manifests of its snapshots name the files that it still needs.
 
-Promises: `folders` leaves out no folder of a file that a snapshot names; nothing of a snapshot is
-read if the metadata proves enough; what is cached never changes under its name. The metadata is
-read as JSON, so tables that PyIceberg refuses are read too. CatalogError if a file can't be read.
+Promises: `folders` leaves out no folder of a file that a snapshot names. No snapshot is read if the
+metadata proves enough. Cached values never change under their names. The metadata is read as JSON,
+so tables that PyIceberg refuses are read too. CatalogError if a file can't be read.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def _number(location: str) -> int | None:
 
 
 def _is_gapless(locations: Sequence[str]) -> bool:
-    """Whether no commit is missing between these files, as far as their names have numbers.
+    """Returns whether no commit is missing between these files, as far as their names have numbers.
 
     A writer that keeps no log leaves such a gap.
     """
@@ -311,6 +311,6 @@ def _is_gapless(locations: Sequence[str]) -> bool:
 
 
 def _is_start(location: str) -> bool:
-    """Whether a table may begin with the file of that name."""
+    """Returns whether a table may begin with the file of that name."""
     number = _number(location)
     return number is None or number <= 1

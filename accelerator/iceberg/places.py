@@ -77,7 +77,7 @@ class Place:
         return frozenset(one for one in found if one is not None)
 
     def has(self, other: Place) -> bool:
-        """Whether the other is this folder, or may lie inside it."""
+        """Returns whether the other is this folder, or may lie inside it."""
         if self._own & (other._own | other._above):
             return True
         return any(
@@ -87,7 +87,7 @@ class Place:
         )
 
     def meets(self, other: Place) -> bool:
-        """Whether one of both may lie inside the other."""
+        """Returns whether one of both may lie inside the other."""
         return self.has(other) or other.has(self)
 
 
@@ -126,12 +126,12 @@ def _split(location: str) -> tuple[str, str]:
 
 
 def _normal(path: str) -> str:
-    """Without doubled slashes, `.` and `..`."""
+    """Removes doubled slashes, `.` and `..`."""
     return posixpath.normpath(f"/{path.lstrip('/')}")
 
 
 def _inode(path: str) -> Inode | None:
-    """What the file system calls the file, links followed; None if it isn't there."""
+    """Identifies the file, with links followed; None if it isn't there."""
     try:
         status = os.stat(path)  # noqa: PTH116 - a Path costs more
     except (OSError, ValueError):

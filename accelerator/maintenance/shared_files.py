@@ -1,9 +1,9 @@
-"""Which files of a table's folders other tables and views still need.
+"""Decides whether other tables or views still need files that a vacuum would delete.
 
 Promise: a vacuum goes on only if no metadata and no snapshot of another table or view in the
-catalogs names a file that it may delete. `Footprints` proves that for most tables by their metadata
-alone; the snapshots of a table are read if one of its folders ever lay over or under the vacuumed
-one, or if its metadata can't exclude it. If that can't be read, the vacuum is refused.
+catalogs names a file that it may delete. `Footprints` proves that for most tables by their
+metadata alone. A table's snapshots are read if one of its folders ever lay over or under the
+vacuumed one, or if its metadata can't exclude it. If they can't be read, the vacuum is refused.
 
 A table that appears meanwhile, newly made or renamed, is looked at as well. Files that are written
 later are younger than a vacuum's age limit.
@@ -47,7 +47,7 @@ class Catalogs(Protocol):
         ...
 
     def are_one(self, name: Name, other: Name) -> bool:
-        """Whether both names surely mean one entry of one catalog."""
+        """Returns whether both names surely mean one entry of one catalog."""
         ...
 
 
@@ -121,7 +121,7 @@ class SharedFiles:
         self._inspect(inspect)
 
     def _is_inside(self, folder: Place, other: Located) -> bool:
-        """Whether the table writes into the folder, or a file that it needs lies there."""
+        """Returns whether the table writes into the folder, or a file that it needs lies there."""
         newest = self._footprints.newest(other)
         if any(folder.has(Place(one)) for one in newest.written):
             return True
@@ -133,7 +133,7 @@ class SharedFiles:
     def check_snapshots(self, gone: Collection[int]) -> bool:
         """VacuumRefusedError if another table needs a file that goes with these snapshots.
 
-        True if another table's snapshots had to be read, so that the answer holds for these ids
+        True if another table's snapshots had to be read, so that the answer is right for these ids
         alone.
         """
         own = self._located(self._name)

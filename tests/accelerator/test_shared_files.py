@@ -16,6 +16,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import accelerator
+from accelerator.builds.publishing import _is_alone
 from accelerator.errors import CancelledError, VacuumRefusedError
 from accelerator.iceberg.catalogs import CatalogSettings
 from accelerator.iceberg.footprints import Footprints
@@ -257,6 +258,15 @@ def test_a_table_made_twice_from_one_metadata_file(world):
     twin = world.table("twin")
     twin.maintenance.expire_snapshots().by_id(twin.metadata.snapshots[0].snapshot_id).commit()
     assert world.vacuum(full=False) == ["expire"]
+
+
+def test_a_published_table_that_shares_files_is_dropped_without_them(world, caplog):
+    with accelerator.open(world.root) as acc:
+        pinned = acc.services.lake.pin(fresh=True).pinned(PARTS)
+        assert _is_alone(acc.services, pinned) and not caplog.text
+        world.catalog.register_table("d.twin", pinned.metadata_location)
+        assert not _is_alone(acc.services, pinned)
+        assert "dropped without its files: lake.d.twin needs" in caplog.text
 
 
 def test_files_that_were_added_to_another_table(world):
