@@ -22,7 +22,7 @@ from rewrite.facts import ViewFacts
 from rewrite.parse import PARSER_FAILS, parse
 from rewrite.query_form import uses
 from rewrite.reason import DeclinedError
-from rewrite.scan import name_at, scanned
+from rewrite.scan import scanned
 
 _SAID = re.compile(
     r"Spark does not support \w+ fields|Cannot convert unsupported type to Spark"
@@ -32,6 +32,7 @@ _SAID = re.compile(
 )
 """What Spark and Iceberg's library say of tables that they refuse whole."""
 _NAMES_MAX, _VIEWS_MAX = 256, 8
+_NAMED = ("keyword", "plain", "quoted")
 _PARTS = ("catalog", "db", "this")
 _SPARKS: tuple[Reader, ...] = ("Spark", "Iceberg")
 ITSELF: tuple[Reader, ...] = ("Spark",)
@@ -139,11 +140,19 @@ def _view(pin: Pin, parts: tuple[str, ...]) -> ViewFacts | None:
 
 
 def _names(sql: str) -> Iterator[tuple[str, ...]]:
-    """Every name with its dots in a text, whatever it names."""
-    tokens = scanned(sql) or []
-    place = 0
-    while place < len(tokens):
-        parts, behind = name_at(sql, tokens, place)
-        if parts:
-            yield parts
-        place = max(behind, place + 1)
+    """Every name with its dots in a text, whatever it names; a keyword may be a table's name."""
+    tokens = [one for one in scanned(sql) or () if one.kind in _NAMED or one.key == "."]
+    parts: list[str] = []
+    end = -1
+    for token in tokens:
+        text = sql[token.start : token.end]
+        if token.key == ".":
+            end = token.end
+            continue
+        if parts and end < 0:
+            yield tuple(parts)
+            parts = []
+        parts.append(text[1:-1].replace("``", "`") if token.kind == "quoted" else text)
+        end = -1
+    if parts:
+        yield tuple(parts)

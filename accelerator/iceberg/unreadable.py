@@ -108,7 +108,8 @@ class UnreadableTableError(CatalogError):
     def __init__(self, table: str, refusal: Refusal) -> None:
         self.table, self.refusal = table, refusal
         reader = "Iceberg's library for Spark" if refusal.reader == "Iceberg" else refusal.reader
-        super().__init__(f"{reader} can't read the table {table}: {refusal.why}", hint=refusal.hint)
+        message = f"the table {table} can't be read by {reader}: {refusal.why}"
+        super().__init__(message, hint=refusal.hint)
 
     @property
     def by_spark(self) -> bool:

@@ -12,13 +12,20 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import MetaData, create_engine, inspect
+from sqlalchemy.exc import SAWarning
 
 import accelerator
 from accelerator import Accelerator
 from accelerator.errors import EngineError
-from accelerator.iceberg import UnreadableTableError
+from accelerator.iceberg import CatalogSettings, Lake, UnreadableTableError
+from accelerator.iceberg.appending import appending
+from accelerator.iceberg.catalogs import PyIcebergCatalog
+from accelerator.iceberg.loaded import loaded_from
 from accelerator.iceberg.unreadable import unparsed
+from accelerator.maintenance.vacuuming import Scope, vacuum_stored
 from tests.support import unreadable_lake as lake
+from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
 _SPARKS = (*lake.BY_SPARK, *lake.BY_ICEBERG)
 _QUERIES = (
@@ -249,6 +256,79 @@ def test_listings_go_on_and_name_the_tables_that_were_left_out(acc: Accelerator)
     assert all(row["name"] is None for row in rows if row["problem"] is not None)
     relates = acc.execute("SHOW RELATE COLUMNS").to_pylist()
     assert {row["table"] for row in relates} == refused
-    assert all("can't read" in row["status"] for row in relates)
+    assert all("can't be read by" in row["status"] for row in relates)
     for text in ("SHOW CUBES", "SHOW INDEXES", "SHOW RECYCLE BIN", "SHOW RECOMMENDATIONS"):
         assert acc.execute(text).num_rows == 0
+
+
+def test_other_catalogs_give_the_metadata_of_a_refused_table_too(tmp_path: Path) -> None:
+    catalog = lake.catalog_of(tmp_path / "warehouse")
+    change = lake.BY_PYICEBERG["variant"][0]
+    metadata = lake.add_table(catalog, "variant", change)
+    uri = f"sqlite:///{tmp_path / 'warehouse' / 'catalog.db'}"
+    by_sql = PyIcebergCatalog(CatalogSettings("lake", "sql", {"uri": uri}))
+    found = by_sql.pointer(("d", "variant"))
+    assert found is not None
+    assert loaded_from(found).uuid == metadata["table-uuid"]
+    with RestCatalogServer(catalog).running() as server:
+        server.raw["d", "refused"] = metadata
+        properties = {"uri": f"{server.uri}/", "credential": CREDENTIAL}
+        rest = Lake([CatalogSettings("lake", "rest", properties)], "lake", lambda: ("d",))
+        with pytest.raises(UnreadableTableError, match="column t is variant"):
+            rest.pin().pinned(("lake", "d", "refused"))
+        raw = rest.pin().raw(("lake", "d", "refused"))
+        assert raw is not None
+        assert (raw.table_uuid, raw.location) == (metadata["table-uuid"], metadata["location"])
+        assert rest.pin().pinned(("lake", "d", "base")) is not None
+    catalog.engine.dispose()
+
+
+@pytest.mark.parametrize("table", ["time", "variant"])
+def test_what_rests_on_a_refused_dimension_stops_no_other_query(tmp_path: Path, table: str) -> None:
+    """A cube and a relate column's index of a fact, whose dimension is refused since."""
+    catalog = lake.catalog_of(tmp_path)
+    lake.add_table(catalog, "fact")
+    lake.add_table(catalog, "dim", _first_commit)
+    with accelerator.open(tmp_path) as acc:
+        acc.execute(
+            "CREATE CUBE c AS SELECT d.v, sum(f.v) AS s FROM lake.d.fact f JOIN lake.d.dim d"
+            " ON f.k = d.k GROUP BY d.v"
+        )
+        change = (lake.BY_SPARK | lake.BY_PYICEBERG)[table][0]  # type: ignore[operator]
+        lake.change_metadata(catalog, "dim", change)
+        assert acc.query("SELECT sum(v), count(*) FROM lake.d.fact").fetchall() == [(120, 6)]
+        assert acc.query("SELECT k, v FROM lake.d.fact LIMIT 0").num_rows == 0
+        shown = acc.execute("SHOW CUBES").to_pylist()
+        assert "lake.d.dim can't be read" in shown[0]["status"]
+        report = acc.vacuum("lake.d.fact", full=True)
+        assert report is not None
+        uuid = acc.services.lake.pin().named(("lake", "d", "dim")).uuid  # type: ignore[union-attr]
+        stored = vacuum_stored(acc.services, uuid, ("lake", "d", "dim"), Scope(full=True))
+        told = [line for line in stored.lines if line.what == "table"]
+        assert bool(told) == (table == "variant")
+        assert acc.services.lake.holds("lake", uuid) is True
+        assert acc.services.lake.holds("lake", "another") is False
+        assert acc.services.failures.counts == {}
+    catalog.engine.dispose()
+
+
+def _first_commit(metadata: lake.Metadata) -> None:
+    """The first commit alone, in which each key is once."""
+    metadata["current-snapshot-id"] = metadata["snapshots"][0]["snapshot-id"]
+    metadata["refs"]["main"]["snapshot-id"] = metadata["current-snapshot-id"]
+
+
+def test_reflecting_all_tables_goes_on(folder: Path, acc: Accelerator) -> None:
+    engine = create_engine("accelerator://", connect_args={"session": acc})
+    found = MetaData()
+    with pytest.warns(SAWarning, match="can't be read by"):
+        found.reflect(engine, schema="d")
+    assert {"d.good", "d.time", "d.pair"} <= set(found.tables)
+    assert "d.variant" not in found.tables
+    assert inspect(engine).has_table("variant", schema="d")
+
+
+def test_an_append_to_one_is_that_error(acc: Accelerator) -> None:
+    for table in ("time", "variant"):
+        with pytest.raises(UnreadableTableError):
+            appending(acc.services.lake, ("lake", "d", table), "key", "digest")

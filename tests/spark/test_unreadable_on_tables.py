@@ -9,6 +9,7 @@ import pytest
 
 from accelerator.errors import AcceleratorError
 from accelerator.iceberg import CatalogSettings, UnreadableTableError
+from accelerator.refused_tables import _SAID
 from accelerator.session import Accelerator
 from tests.support import unreadable_lake as lake
 from tests.support.recording.live import LIVE as SPARK
@@ -51,7 +52,7 @@ def test_what_spark_refuses_is_the_typed_error(acc: Accelerator, table: str) -> 
     ):
         if table.startswith(("pair", "new_pair")) and "VERSION" in text:
             continue  # which Spark reads
-        with pytest.raises(Exception, match="") as sparks:
+        with pytest.raises(Exception, match=_SAID) as sparks:
             spark.sql(text).collect()
         assert not isinstance(sparks.value, AcceleratorError)
         for ask in (acc.query, lambda sql: acc.sql(sql).collect()):

@@ -1,7 +1,8 @@
 """A REST catalog over PyIceberg's SQL catalog, as far as reading and setting properties goes.
 
 It speaks Iceberg's REST specification over HTTP on a port of its own: tokens by client credentials
-that end after so many requests, namespaces, tables, commits of properties and statistics; `lost` is
+that end after so many requests, namespaces, tables, commits of properties and statistics; `raw` has
+metadata of tables that PyIceberg refuses, as it's given; `lost` is
 what is said of a commit that was made, in the place of the answer. Each
 table is given with storage credentials: those that a test hands out, or ones that have a number, so
 that it can tell which ones were used.
@@ -42,6 +43,7 @@ class RestCatalogServer:
         self.vended = 0
         self.refuse_commits = False
         self.lost: tuple[int, Any] | None = None
+        self.raw: dict[tuple[str, ...], Any] = {}
         self.lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"owner": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -96,6 +98,9 @@ class RestCatalogServer:
         return list(self.catalog.list_tables(tuple(namespace.split("\x1f"))))
 
     def _loaded(self, identifier: tuple[str, ...]) -> tuple[int, Any]:
+        if identifier in self.raw:
+            given = {"metadata-location": "file:///raw.metadata.json", "config": self._vend()}
+            return 200, {**given, "metadata": self.raw[identifier]}
         try:
             table = self.catalog.load_table(identifier)
         except (NoSuchTableError, NoSuchNamespaceError):
