@@ -236,7 +236,7 @@ class _Translation:
         self._own: Mapping[type[exp.Expr], Rule] = dialect_trino.RULES if is_trino else {}
         found = Zones(self._kinds, *zones)
         self._context = Context(self._kinds, found, dialect_trino.decimals(tokens))
-        if any(type(node) not in _UNTYPED for node in tree.walk()):
+        if any(map(_needs_columns, tree.walk())):
             Scopes(columns, self._kinds, found, is_trino=is_trino).mark(tree)
         self._rules: Mapping[type[exp.Expr], Callable[[exp.Expression], exp.Expression | None]] = {
             exp.Join: self._join,
@@ -681,6 +681,12 @@ def _outputs(tree: exp.Expr | None) -> Iterator[exp.Expression]:
         yield from _outputs(tree.expression)
     elif isinstance(tree, exp.Select):
         yield from tree.expressions
+
+
+def _needs_columns(node: exp.Expr) -> bool:
+    """Whether what the columns of tables are decides the node's meaning."""
+    is_of_session = isinstance(node, exp.Column) and node.name.lower() in _OF_SESSIONS
+    return is_of_session or type(node) not in _UNTYPED
 
 
 def _clause(node: exp.Expr) -> str:
