@@ -44,7 +44,7 @@ _INTERVALS = _DATED | {"HOUR", "MINUTE", "SECOND"}
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """What a node's operands may be: all of `parts` together are of one group."""
+    """The kinds that a node's operands may have: all of `parts` together are of one group."""
 
     groups: tuple[Group, ...]
     parts: tuple[str, ...] = ("this",)
@@ -248,7 +248,7 @@ def _check_interval(node: exp.Expr, _: Context) -> None:
     if unit is not None and unit.name.upper().removesuffix("S") not in _INTERVALS:
         raise UnsureMeaningError("Trino has no intervals of that unit", "write it in days")
     if not isinstance(node.parent, (exp.Add, exp.Sub)):
-        raise UnsureMeaningError("intervals are known beside + and - alone")
+        raise UnsureMeaningError("an interval is translated beside + and - alone")
 
 
 def _check_ntile(node: exp.Expr, _: Context) -> None:

@@ -13,8 +13,21 @@ from typing import Literal
 from sqlglot import exp
 
 Kind = Literal[
-    *("whole", "decimal", "double", "real", "string", "date", "local", "moment"),
-    *("boolean", "bytes", "array", "map", "row", "other", "nothing"),
+    "whole",
+    "decimal",
+    "double",
+    "real",
+    "string",
+    "date",
+    "local",
+    "moment",
+    "boolean",
+    "bytes",
+    "array",
+    "map",
+    "row",
+    "other",
+    "nothing",
 ]
 """`local` is a time without a zone, `nothing` the kind of NULL, which becomes any other."""
 Columns = Callable[[tuple[str, ...]], Mapping[str, str] | None]
@@ -348,10 +361,11 @@ class Kinds:
 
 
 def _widest(found: set[Kind | None]) -> Kind:
-    for kind in ("double", "real", "decimal"):
-        if kind in found:
-            return kind  # type: ignore[return-value]
-    return "whole"
+    if "double" in found:
+        return "double"
+    if "real" in found:
+        return "real"
+    return "decimal" if "decimal" in found else "whole"
 
 
 def _mean(kind: Kind | None) -> Kind | None:
