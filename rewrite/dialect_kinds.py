@@ -172,7 +172,7 @@ def meaning_of_type(type_: str, *, has_reals: bool = True) -> Meaning:
 def _nested(type_: exp.DataType, has_reals: bool) -> Meaning:
     def inner(one: exp.Expr) -> Meaning:
         found = one.args["kind"] if isinstance(one, exp.ColumnDef) else one
-        if found.expressions and found.args.get("nested"):
+        if isinstance(found, exp.DataType) and found.expressions and found.args.get("nested"):
             return _nested(found, has_reals)
         return meaning_of_type(found.sql("spark").lower(), has_reals=has_reals)
 
