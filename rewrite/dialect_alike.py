@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from rewrite.dialect_kinds import Kind
 from rewrite.dialect_rule import Context, UnsureMeaningError
-from rewrite.dialect_scopes import UNLIKE
+from rewrite.dialect_scopes import ALIAS, BOTH, RESOLVED, UNLIKE
+from rewrite.errors import UnknownColumnError
 
 Group = frozenset[Kind | None]
 """Kinds that operands of one call may have together."""
@@ -43,7 +44,7 @@ _INTERVALS = _DATED | {"HOUR", "MINUTE", "SECOND"}
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """What a node's operands may be: all of `parts` together are of one group."""
+    """The kinds that a node's operands may have: all of `parts` together are of one group."""
 
     groups: tuple[Group, ...]
     parts: tuple[str, ...] = ("this",)
@@ -247,7 +248,7 @@ def _check_interval(node: exp.Expr, _: Context) -> None:
     if unit is not None and unit.name.upper().removesuffix("S") not in _INTERVALS:
         raise UnsureMeaningError("Trino has no intervals of that unit", "write it in days")
     if not isinstance(node.parent, (exp.Add, exp.Sub)):
-        raise UnsureMeaningError("intervals are known beside + and - alone")
+        raise UnsureMeaningError("an interval is translated beside + and - alone")
 
 
 def _check_ntile(node: exp.Expr, _: Context) -> None:
@@ -318,7 +319,34 @@ def _check_frame(node: exp.Expr, context: Context) -> None:
             raise UnsureMeaningError("only constant numbers of rows are")
 
 
+def _check_name(node: exp.Expr, _: Context) -> None:
+    """Trino takes a name for an output's in ORDER BY alone, Spark in other clauses too."""
+    found, clause = node.meta_get(RESOLVED), _clause(node)
+    if found == ALIAS and clause != "order":
+        raise UnknownColumnError(
+            f"Column `{node.name}` can't be resolved: it is the alias of an output, which only"
+            " ORDER BY may name.",
+            hint="repeat the expression, or give its place: GROUP BY 1",
+            unknown=node.name,
+        )
+    inside = node.find_ancestor(exp.AggFunc, exp.Query)
+    if found == BOTH and clause == "having" and not isinstance(inside, exp.AggFunc):
+        raise UnsureMeaningError(
+            "it's a column's name and an output's alias, and Spark takes the output",
+            "qualify it by its table",
+        )
+
+
+def _clause(node: exp.Expr) -> str:
+    """The part of the nearest SELECT in which the node is, such as `having`."""
+    below = node
+    while below.parent is not None and not isinstance(below.parent, exp.Query):
+        below = below.parent
+    return str(below.arg_key or "")
+
+
 _CHECKS: Mapping[type[exp.Expr], Callable[[exp.Expr, Context], None]] = {
+    exp.Column: _check_name,
     exp.Case: _check_case,
     exp.If: _check_if,
     exp.Is: _check_is,

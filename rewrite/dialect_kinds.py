@@ -13,8 +13,21 @@ from typing import Literal
 from sqlglot import exp
 
 Kind = Literal[
-    *("whole", "decimal", "double", "real", "string", "date", "local", "moment"),
-    *("boolean", "bytes", "array", "map", "row", "other", "nothing"),
+    "whole",
+    "decimal",
+    "double",
+    "real",
+    "string",
+    "date",
+    "local",
+    "moment",
+    "boolean",
+    "bytes",
+    "array",
+    "map",
+    "row",
+    "other",
+    "nothing",
 ]
 """`local` is a time without a zone, `nothing` the kind of NULL, which becomes any other."""
 Columns = Callable[[tuple[str, ...]], Mapping[str, str] | None]
@@ -159,7 +172,7 @@ def meaning_of_type(type_: str, *, has_reals: bool = True) -> Meaning:
 def _nested(type_: exp.DataType, has_reals: bool) -> Meaning:
     def inner(one: exp.Expr) -> Meaning:
         found = one.args["kind"] if isinstance(one, exp.ColumnDef) else one
-        if found.expressions and found.args.get("nested"):
+        if isinstance(found, exp.DataType) and found.expressions and found.args.get("nested"):
             return _nested(found, has_reals)
         return meaning_of_type(found.sql("spark").lower(), has_reals=has_reals)
 
@@ -348,10 +361,11 @@ class Kinds:
 
 
 def _widest(found: set[Kind | None]) -> Kind:
-    for kind in ("double", "real", "decimal"):
-        if kind in found:
-            return kind  # type: ignore[return-value]
-    return "whole"
+    if "double" in found:
+        return "double"
+    if "real" in found:
+        return "real"
+    return "decimal" if "decimal" in found else "whole"
 
 
 def _mean(kind: Kind | None) -> Kind | None:

@@ -1,8 +1,8 @@
 """Scopes of a statement: the meaning of each column, which follows names through every renaming.
 
 One pass over the whole tree, before anything is translated. It resolves each column against the
-tables, derived tables, WITH names and column lists that are visible there, and writes its meaning
-into the node's `meta`; expressions over columns get their kinds in the same pass. A column whose
+tables, queries, WITH names and column lists that are visible there. It writes the column's meaning
+into the node's `meta`, and the kinds of expressions over columns. A column whose
 table isn't known has no kind, and rules refuse what depends on it.
 """
 

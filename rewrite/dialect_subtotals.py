@@ -43,7 +43,7 @@ def totalled(select: exp.Select) -> exp.Expression | None:
 
 
 def _has_empty_set(group: exp.Group) -> bool:
-    """Whether one of the grouping sets is empty and others aren't."""
+    """Decides whether a grouping set of several may be empty."""
     if group.expressions and any(not _is_empty(one) for one in group.expressions if _is_plain(one)):
         return False
     several = _sets(group)
@@ -131,7 +131,7 @@ def _placed(select: exp.Select) -> exp.Order | None:
     if order is None:
         return None
     if select.is_star:
-        raise UnsureMeaningError("the order of subtotals by an output is known alone")
+        raise UnsureMeaningError("subtotals of * can't be ordered")
     texts = [
         (one.this if isinstance(one, exp.Alias) else one).sql("spark") for one in select.expressions
     ]

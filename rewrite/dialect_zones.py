@@ -69,6 +69,9 @@ class Zones:
             element = self._kinds.element(node.this)
             return None if element is None else element.zone
         if isinstance(node, exp.Cast) and node.to.this is exp.DataType.Type.TIMESTAMPTZ:
+            if isinstance(node.this, exp.Literal) and node.this.is_string:
+                found = _CONSTANT.fullmatch(f"TIMESTAMP '{node.this.name}'")
+                return None if found is None else known_zone(found[1]) if found[1] else self.session
             of_local = self._kinds.of(node.this) in ("date", "local")
             return self.session if of_local else None
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):

@@ -12,11 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import cast
 
-from sqlglot import Token, TokenType, exp
-from sqlglot.dialects import Dialect
+from sqlglot import Token, exp
 from sqlglot.errors import SqlglotError
 
 from rewrite import dialect_alike, dialect_subtotals, dialect_trino
@@ -24,9 +22,10 @@ from rewrite.client import Client
 from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
 from rewrite.dialect_rule import Context, Rule, UnsureMeaningError
-from rewrite.dialect_scopes import ABSENT, ALIAS, BOTH, RESOLVED, Scopes
+from rewrite.dialect_scopes import ABSENT, BOTH, RESOLVED, Scopes
+from rewrite.dialect_tokens import HINT, checked_tokens
 from rewrite.dialect_zones import Zones
-from rewrite.errors import UnknownColumnError, UntranslatedError
+from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
 from rewrite.spark_words import words
 from rewrite.unnamed import Names, output_names
@@ -134,17 +133,17 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
         if _QUERY_BEGINS.match(sql) is None:
             return sql
         raise UntranslatedError(
-            f"the statement isn't translated from {dialect}: {error}", hint=_HINT
+            f"the statement isn't translated from {dialect}: {error}", hint=HINT
         ) from error
     except SqlglotError:
         return sql
     if not isinstance(tree, (exp.Query, exp.Values)):
         return sql
     try:
-        return _Translation(tree, dialect, columns, _checked(sql, dialect)).text()
+        return _Translation(tree, dialect, columns, checked_tokens(sql, dialect)).text()
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise UntranslatedError(
-            f"the statement isn't translated from {dialect}: {error}", hint=_HINT
+            f"the statement isn't translated from {dialect}: {error}", hint=HINT
         ) from error
 
 
@@ -179,7 +178,7 @@ def translated_for(
     """
     refused = f"the statement isn't translated from {dialect} for a client"
     if dialect == SPARK:
-        raise UntranslatedError(f"{refused}: names in Spark's SQL aren't completed", hint=_HINT)
+        raise UntranslatedError(f"{refused}: names in Spark's SQL aren't completed", hint=HINT)
     try:
         tree = parse(sql, dialect)
         if not isinstance(tree, (exp.Query, exp.Values)):
@@ -189,33 +188,11 @@ def translated_for(
         tree = told(tree, client)
         names = output_names(tree, columns)
         zones = client.time_zone, engine_zone
-        made = _Translation(tree, dialect, columns, _checked(sql, dialect), zones)
+        made = _Translation(tree, dialect, columns, checked_tokens(sql, dialect), zones)
         made.check_names()
         return Translated(made.text(), tables, names, timed)
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
-        raise UntranslatedError(f"{refused}: {error}", hint=_HINT) from error
-
-
-def _checked(sql: str, dialect: str) -> list[Token]:
-    """The text's tokens; UntranslatedError where the parser reads it otherwise than a server."""
-    if dialect == "mysql" and "/*!" in sql:
-        raise UntranslatedError("a comment that is run isn't translated from mysql", hint=_HINT)
-    tokens: list[Token] = Dialect.get_or_raise(dialect).tokenize(sql)
-    for one in tokens:
-        is_hex = one.token_type == TokenType.HEX_STRING and dialect == TRINO
-        if is_hex and sql[one.start] == "0":
-            raise UntranslatedError(
-                f"`0x{one.text}` isn't translated from {dialect}: it's a number there",
-                hint="write it in decimal digits; X'…' is one of bytes",
-            )
-    for one, other in pairwise(tokens):
-        number = one.token_type == TokenType.NUMBER and other.token_type == TokenType.VAR
-        if number and one.end + 1 == other.start:  # 1_000 and 0b11, to the parser with an alias
-            raise UntranslatedError(
-                f"`{one.text}{other.text}` isn't translated from {dialect}: it may be a number",
-                hint="write its digits alone",
-            )
-    return tokens
+        raise UntranslatedError(f"{refused}: {error}", hint=HINT) from error
 
 
 class _Translation:
@@ -236,7 +213,7 @@ class _Translation:
         self._own: Mapping[type[exp.Expr], Rule] = dialect_trino.RULES if is_trino else {}
         found = Zones(self._kinds, *zones)
         self._context = Context(self._kinds, found, dialect_trino.decimals(tokens))
-        if any(type(node) not in _UNTYPED for node in tree.walk()):
+        if any(map(_needs_columns, tree.walk())):
             Scopes(columns, self._kinds, found, is_trino=is_trino).mark(tree)
         self._rules: Mapping[type[exp.Expr], Callable[[exp.Expression], exp.Expression | None]] = {
             exp.Join: self._join,
@@ -329,30 +306,10 @@ class _Translation:
 
     def _check_alike(self, node: exp.Expression) -> None:
         """The operands' kinds are ones for which the node means the same in Spark."""
-        if isinstance(node, exp.Column):
-            self._check_name(node)
         try:
             dialect_alike.check(node, self._context)
         except UnsureMeaningError as error:
             raise self._refused(node, str(error), error.hint) from error
-
-    def _check_name(self, node: exp.Column) -> None:
-        """Trino takes a name for an output's in ORDER BY alone, Spark in other clauses too."""
-        found = node.meta_get(RESOLVED)
-        if found == ALIAS and _clause(node) != "order":
-            raise UnknownColumnError(
-                f"Column `{node.name}` can't be resolved: it is the alias of an output, which"
-                " only ORDER BY may name.",
-                hint="repeat the expression, or give its place: GROUP BY 1",
-                unknown=node.name,
-            )
-        inside = node.find_ancestor(exp.AggFunc, exp.Query)
-        if found == BOTH and _clause(node) == "having" and not isinstance(inside, exp.AggFunc):
-            raise self._refused(
-                node,
-                "it's a column's name and an output's alias, and Spark takes the output",
-                "qualify it by its table",
-            )
 
     def _check_shown(self, written: Sequence[exp.Expression]) -> None:
         """Moments of the answer are shown in UTC."""
@@ -378,7 +335,7 @@ class _Translation:
         shown = node.sql(dialect=self._dialect)
         shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
         return UntranslatedError(
-            f"`{shown}` isn't translated from {self._dialect}: {why}", hint=hint or _HINT
+            f"`{shown}` isn't translated from {self._dialect}: {why}", hint=hint or HINT
         )
 
     def _check_parts(self, node: exp.Expr) -> None:
@@ -683,12 +640,10 @@ def _outputs(tree: exp.Expr | None) -> Iterator[exp.Expression]:
         yield from tree.expressions
 
 
-def _clause(node: exp.Expr) -> str:
-    """The part of the nearest SELECT in which the node is, such as `having`."""
-    below = node
-    while below.parent is not None and not isinstance(below.parent, exp.Query):
-        below = below.parent
-    return str(below.arg_key or "")
+def _needs_columns(node: exp.Expr) -> bool:
+    """Whether what the columns of tables are decides the node's meaning."""
+    is_of_session = isinstance(node, exp.Column) and node.name.lower() in _OF_SESSIONS
+    return is_of_session or type(node) not in _UNTYPED
 
 
 def _typed(word: str, literal: exp.Expression) -> exp.Expression:
@@ -739,6 +694,3 @@ _ZONED = (exp.AtTimeZone, exp.UnixToTime, exp.Anonymous)
 """What may show a moment in another zone."""
 _SHOWN = 80
 _UNZONED = "CAST it AS TIMESTAMP to show that zone's clock"
-_HINT = (
-    "write it in another way, or in Spark's own SQL: set the dialect of the statement to 'spark'"
-)

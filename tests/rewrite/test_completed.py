@@ -199,10 +199,11 @@ def test_an_output_may_have_such_a_name(sql: str) -> None:
 
 
 def test_a_column_may_have_such_a_name() -> None:
-    for columns in ({"User": "string"}, None):
-        sql, made = "SELECT user FROM t WHERE user = 'a'", columns
-        found = translated_for(_CLIENT, sql, "trino", lambda _, made=made: made, _CATALOGS)
-        assert found.text == "SELECT user FROM `lake`.`d`.`t` WHERE user = 'a'"
+    sql = "SELECT user FROM t WHERE user = 'a'"
+    known = translated_for(_CLIENT, sql, "trino", lambda _: {"User": "string"}, _CATALOGS)
+    assert known.text == "SELECT user FROM `lake`.`d`.`t` WHERE user = 'a'"
+    unknown = translated_for(_CLIENT, "SELECT user FROM t", "trino", lambda _: None, _CATALOGS)
+    assert unknown.text == "SELECT user FROM `lake`.`d`.`t`"
 
 
 def test_what_isnt_set_is_null() -> None:

@@ -217,7 +217,7 @@ def test_what_is_written_out(dialect: str, sql: str, wanted: str) -> None:
     [
         ("trino", "SELECT day_of_week(s) FROM t", "of VARCHAR"),
         ("postgres", "SELECT extract(dow FROM d) FROM t", "that part"),
-        ("trino", "SELECT extract(second FROM d) FROM t", "without a zone"),
+        ("trino", "SELECT extract(second FROM d) FROM t", "of DATE"),
         ("trino", "SELECT my_function(a) FROM t", "Anonymous"),
         ("trino", "SELECT x[1] FROM t", "arrays whose elements"),
         ("trino", "SELECT CAST(x AS BIGINT) FROM t", "rounded"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from accelerator.gateway.trino.values import encode
@@ -40,7 +41,7 @@ def _columns(session: Any, texts: Sequence[str]) -> list[list[Any]] | None:
     sql = texts[0] if len(texts) == 1 else f"SELECT {', '.join(outputs)} FROM {rest}"
     try:
         rows = orjson.loads(encode(session.sql(sql).toArrow()))
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):
         return None
     return [[row[at] for row in rows] for at in range(len(texts))]
 

@@ -200,7 +200,7 @@ def renamed(step: Step, form: str) -> tuple[str, tuple[str, ...]]:
         columns=", ".join(columns),
         names=", ".join(names),
         aliased=", ".join(f"{c} AS {n}" for c, n in zip(columns, names, strict=True)),
-        values=", ".join(f"CAST(NULL AS {KINDS[kind][0]})" for kind in step.kinds),
+        values=", ".join(_CONSTANTS[kind] for kind in step.kinds),
         all=", ".join(listed),
     )
     if form == "with":
@@ -307,6 +307,19 @@ def _asked(url: str, some: Sequence[Step]) -> Iterator[tuple[str, dict[str, Any]
 
 
 _BATCH = 64
+_CONSTANTS: Mapping[str, str] = {
+    "whole": "1",
+    "long": "BIGINT '7'",
+    "decimal": "1.50",
+    "double": "2.675e0",
+    "real": "REAL '1.1'",
+    "string": "'AIR'",
+    "date": "DATE '2024-01-31'",
+    "local": "TIMESTAMP '2024-01-31 12:34:56.789123'",
+    "moment": "TIMESTAMP '2024-01-31 12:34:56.789123 UTC'",
+    "boolean": "true",
+    "bytes": "X'41'",
+}
 
 if __name__ == "__main__":
     record(sys.argv[1])

@@ -1,0 +1,36 @@
+"""The tokens of another dialect's statement, and those that its parser reads otherwise."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from sqlglot import Token, TokenType
+from sqlglot.dialects import Dialect
+
+from rewrite.errors import UntranslatedError
+
+HINT = "write it in another way, or in Spark's own SQL: set the dialect of the statement to 'spark'"
+"""The hint of a refusal that has none of its own."""
+_TRINO = "trino"
+
+
+def checked_tokens(sql: str, dialect: str) -> list[Token]:
+    """The text's tokens; UntranslatedError where the parser reads it otherwise than a server."""
+    if dialect == "mysql" and "/*!" in sql:
+        raise UntranslatedError("a comment that is run isn't translated from mysql", hint=HINT)
+    tokens: list[Token] = Dialect.get_or_raise(dialect).tokenize(sql)
+    for one in tokens:
+        is_hex = one.token_type == TokenType.HEX_STRING and dialect == _TRINO
+        if is_hex and sql[one.start] == "0":
+            raise UntranslatedError(
+                f"`0x{one.text}` isn't translated from {dialect}: it's a number there",
+                hint="write it in decimal digits; X'…' is one of bytes",
+            )
+    for one, other in pairwise(tokens):
+        number = one.token_type == TokenType.NUMBER and other.token_type == TokenType.VAR
+        if number and one.end + 1 == other.start:  # 1_000 and 0b11, to the parser with an alias
+            raise UntranslatedError(
+                f"`{one.text}{other.text}` isn't translated from {dialect}: it may be a number",
+                hint="write its digits alone",
+            )
+    return tokens
