@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import importlib
 import json
 import sys
 import tomllib
@@ -141,6 +142,11 @@ def _code(line: str) -> str:
 # --- tests/statements
 
 
+def _support(name: str) -> Any:
+    """A module of `tests.support`; nobody checks the types of these."""
+    return importlib.import_module(f"tests.support.{name}")
+
+
 def suite_files(places: Places) -> Iterator[tuple[Path, bool]]:
     """Lists the base tree's suites, then this tree's suites that differ from them, as `own`."""
     if not places.wants("statements"):
@@ -158,8 +164,7 @@ def suite_files(places: Places) -> Iterator[tuple[Path, bool]]:
 
 def _unchanged(path: Path, places: Places) -> bool:
     """Decides whether the base tree has the same suite over the same world."""
-    from tests.support.statements import read
-
+    read = _support("statements").read
     world = f"tests/worlds/{read(path).world}.sql"
     pairs = [(path, places.base / path.relative_to(places.tree))]
     pairs.append((places.tree / world, places.base / world))
@@ -175,8 +180,7 @@ def _blocks(suite: Any, states: Iterable[str]) -> Iterator[tuple[str, Any]]:
 
 def _suite_outcomes(path: Path, own: bool) -> Iterator[Outcome]:
     """Asks each statement of a suite at each state; all are errors if the world fails."""
-    from tests.support import statements, worlds
-
+    statements, worlds = _support("statements"), _support("worlds")
     worlds.FOLDER = path.parents[1] / "worlds"
     suite = statements.read(path)
     every = suite.states or tuple(worlds.statements(worlds.FOLDER / f"{suite.world}.sql"))
@@ -199,8 +203,7 @@ def _suite_outcomes(path: Path, own: bool) -> Iterator[Outcome]:
 
 
 def _suite_count(path: Path) -> int:
-    from tests.support import statements, worlds
-
+    statements, worlds = _support("statements"), _support("worlds")
     suite = statements.read(path)
     world = path.parents[1] / "worlds" / f"{suite.world}.sql"
     return sum(1 for _ in _blocks(suite, suite.states or tuple(worlds.statements(world))))

@@ -282,9 +282,9 @@ def _show(console: Console, found: Comparison, allowed: Sequence[Allowance]) -> 
             console.print(f"  its answer was wrong: {why}", markup=False, highlight=False)
     if len(found.lost) > _SHOWN:
         console.print(f"… and {len(found.lost) - _SHOWN} more, in the file")
-    counts = found.counts()
+    figures = found.counts()
     console.print(
-        f"{counts['lost']} lost, {counts['lost_unexplained']} of them without a counter-example"
-        f" ({len(allowed)} are listed); {counts['gained']} gained, {counts['changed']} answered"
-        f" otherwise, {counts['missing']} asked no longer, {counts['new']} new"
+        f"{figures['lost']} lost, {figures['lost_unexplained']} of them without a counter-example"
+        f" ({len(allowed)} are listed); {figures['gained']} gained, {figures['changed']} answered"
+        f" otherwise, {figures['missing']} asked no longer, {figures['new']} new"
     )
