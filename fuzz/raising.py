@@ -13,6 +13,7 @@ from fuzz import values
 from fuzz.expressions import Dice, Expr
 from fuzz.select import Output
 
+GENERATOR = "raising"
 _OF_GROUPS = (
     "sum({x}) / sum({x} - {x})",
     "sum({x}) / sum({y})",

@@ -23,7 +23,7 @@ from typing import Any
 import accelerator
 from accelerator.session import Accelerator
 from bench.steps import noise_into
-from fuzz import door, unreadable
+from fuzz import door, raising, unreadable
 from fuzz.changes import change
 from fuzz.door import Door, random_pair
 from fuzz.expressions import Dice
@@ -63,9 +63,9 @@ _SETTINGS = (
 )
 """Of Spark: some change what a statement means, some only how it runs."""
 
-_APART = frozenset((door.GENERATOR, unreadable.GENERATOR))
-"""Generators whose statements have no part in `rewritten_share`: nothing is rewritten of them, or
-the door asks."""
+_APART = frozenset((door.GENERATOR, raising.GENERATOR, unreadable.GENERATOR))
+"""Generators without a part in `queries` and `rewritten_share`, which so stay comparable with runs
+from before them: most of their statements have to be left to Spark or refused."""
 
 Tell = Callable[[str], None]
 
@@ -86,7 +86,7 @@ class Outcome:
     """By the generator that made them: statements, those rewritten, and differences."""
 
     def count(self, generator: str, *, rewritten: bool, differs: bool) -> None:
-        """Counts one statement; the share is that of Spark's statements over readable tables."""
+        """Counts one statement; those of `_APART` have no part in the share."""
         own = self.generators.setdefault(generator, Counter(queries=0, rewritten=0, differences=0))
         own.update(queries=1, rewritten=rewritten, differences=differs)
         if generator not in _APART:

@@ -19,6 +19,7 @@ from fuzz.cubes import (
 )
 from fuzz.decimals import decimal_aggregate, decimal_having, decimal_window, decimals_of
 from fuzz.expressions import Dice, Expr, derived, leaf, predicate
+from fuzz.raising import GENERATOR as RAISING
 from fuzz.raising import around, dropping_condition, folding_condition, raising_output
 from fuzz.schema import Star
 from fuzz.select import Output, Select, Sort
@@ -80,7 +81,7 @@ class Asker:
         elif kind < 0.28:
             made = replace(self._of_decimals(), generator="decimals")
         elif kind < 0.35:
-            return replace(self._raising(), generator="raising")
+            return replace(self._raising(), generator=RAISING)
         else:
             made = replace(self._of_cube(r.choice(self.cubes)), generator="cubes")
             made = self._derived(made) if r.random() < 0.1 else made
