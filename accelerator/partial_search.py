@@ -102,7 +102,7 @@ def plan_partial(
             return plain
         if any(map(is_inexact, found.values())) and not (alone and len(found) == 1):
             return plain
-        if _shows_signs(tree, found.values()):
+        if shows_signs(tree, found.values()):
             return plain
     except (DeclinedError, SqlglotError):
         return plain
@@ -113,7 +113,7 @@ def plan_partial(
     )
 
 
-def _shows_signs(tree: exp.Expression, inputs: Iterable[Input]) -> bool:
+def shows_signs(tree: exp.Expression, inputs: Iterable[Input]) -> bool:
     """Decides whether a function above an input may show a zero's sign that a cube has lost."""
     names = {name.lower() for plan in inputs for name in unsigned_outputs(plan)}
     return bool(names) and any(
