@@ -486,8 +486,9 @@ def _aggregate(node: exp.Expression, scope: Scope) -> Expr:
 
 def _is_coarse(error: exp.Expression | None) -> bool:
     """Whether a sketch of any cube is as fine as the standard error asks, which Spark allows."""
-    known = isinstance(error, exp.Literal) and not error.is_string
-    return known and _SKETCH_ERROR <= float(error.name) <= _ERROR_MAX
+    if not isinstance(error, exp.Literal) or error.is_string:
+        return False
+    return _SKETCH_ERROR <= float(error.name) <= _ERROR_MAX
 
 
 def _by_word(node: exp.Expression, scope: Scope) -> Expr:
