@@ -16,6 +16,7 @@ import pytest
 
 from accelerator.errors import VacuumRefusedError
 from tests.spark.conftest import SparkWarehouse
+from tests.support.pristine import catalog_of
 from tests.support.table_histories import FOLDERS, PATHS, STEPS, canonical, is_under
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -29,6 +30,7 @@ class History:
 
     def __init__(self, warehouse: SparkWarehouse, seed: int) -> None:
         self.warehouse, self.chance = warehouse, random.Random(seed)
+        self.catalog = catalog_of(warehouse.root)
         self.prefix = f"h{seed}_"
         self.base = f"{warehouse.root}/histories/{seed}"
         self.ever: dict[str, set[str]] = {}
@@ -117,19 +119,21 @@ class History:
             self.ever[free[0]] = set(self.ever[name])
 
     def files(self, name: str) -> list[str]:
-        rows = self.warehouse.sql(f"SELECT file_path FROM {self.name(name)}.files")
-        return [str(row[0]).removeprefix("file:") for row in rows]
+        """The data files of the newest snapshot."""
+        table = self.catalog.load_table(f"d.{self.prefix}{name}")
+        found = [one.file.file_path for one in table.scan().plan_files()]
+        return [one.removeprefix("file:") for one in found]
 
     def needed(self, name: str) -> set[str]:
-        """All that the table's snapshots name, by Iceberg itself, and its newest metadata file."""
-        table = self.name(name)
-        queries = (
-            f"SELECT file_path FROM {table}.all_files",
-            f"SELECT path FROM {table}.all_manifests",
-            f"SELECT manifest_list FROM {table}.snapshots",
-        )
-        found = {str(row[0]) for text in queries for row in self.warehouse.sql(text)}
-        found.add(self.warehouse.pinned(f"{self.prefix}{name}").metadata_location)
+        """All that the table's snapshots name, by PyIceberg, and its newest metadata file."""
+        table = self.catalog.load_table(f"d.{self.prefix}{name}")
+        found = {table.metadata_location}
+        for snapshot in table.metadata.snapshots:
+            found.add(snapshot.manifest_list)
+            for manifest in snapshot.manifests(table.io):
+                found.add(manifest.manifest_path)
+                entries = manifest.fetch_manifest_entry(table.io)
+                found |= {one.data_file.file_path for one in entries}
         return set(map(canonical, found))
 
 
