@@ -186,6 +186,21 @@ def test_a_path_in_an_old_metadata_file_is_found_when_the_log_is_cut(world):
     world.refused("lake.d.u has files inside")
 
 
+def test_metadata_without_a_log_is_no_beginning(world):
+    """Some writers keep none, and name their files without numbers."""
+    world.path("u", "write.data.path", f"{world.location('t')}/data")
+    world.table("u").append(ROWS)
+    world.path("u", "write.data.path", None)
+    old = Path(local_path(world.table("u").metadata_location))
+    new = old.with_name("newest.metadata.json")
+    new.write_text(json.dumps({**json.loads(old.read_text()), "metadata-log": []}))
+    with sqlite3.connect(world.root / "catalog.db") as database:
+        update = "UPDATE iceberg_tables SET metadata_location = ? WHERE table_name = 'u'"
+        database.execute(update, (f"file://{new}",))
+    database.close()
+    world.refused("lake.d.u has files inside")
+
+
 def test_a_log_with_a_gap_proves_nothing(world):
     """A writer that keeps no log leaves one out."""
     world.path("u", "write.data.path", f"{world.location('t')}/data")
