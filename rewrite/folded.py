@@ -38,10 +38,15 @@ class _Place(Enum):
 
     CONDITION = auto()
     """It's as good as FALSE."""
+    DENIED = auto()
+    """As a condition, but below NOT: there Spark takes the conditions of CASE for values."""
     COMPUTED = auto()
     """A value, but that conditions of CASE in it are conditions."""
     VALUE = auto()
     """A value throughout: Spark may push what is around a CASE into it."""
+
+
+_TESTED = (_Place.CONDITION, _Place.DENIED)
 
 
 def check_folded(conditions: Iterable[Expr], computed: Iterable[Expr]) -> None:
@@ -56,8 +61,8 @@ def check_folded(conditions: Iterable[Expr], computed: Iterable[Expr]) -> None:
             stack += [(arg, _Place.COMPUTED) for arg in expr.args]
         if not isinstance(expr, Call):
             continue
-        if place is _Place.CONDITION or expr.op not in _TREE:
-            if place is not _Place.CONDITION and told.may_hold_null(expr):
+        if place in _TESTED or expr.op not in _TREE:
+            if place not in _TESTED and told.may_hold_null(expr):
                 raise DeclinedError("folded_null")
             stack += _operands(expr, place, told)
             continue
@@ -71,14 +76,27 @@ def check_folded(conditions: Iterable[Expr], computed: Iterable[Expr]) -> None:
 def _operands(call: Call, place: _Place, told: _Told) -> list[tuple[Expr, _Place]]:
     if call.op == "case" and place is not _Place.VALUE:
         last = len(call.args) - 1
-        given = _Place.VALUE if place is _Place.CONDITION else place
-        tested = _Place.VALUE if told.compares_condition(call) else _Place.CONDITION
-        return [(arg, given if i % 2 or i == last else tested) for i, arg in enumerate(call.args)]
-    if place is _Place.CONDITION:
-        place = _Place.CONDITION if call.op in _TREE else _Place.VALUE
+        given = _Place.VALUE if place in _TESTED else place
+        compared = place is _Place.DENIED or (
+            place is _Place.CONDITION and told.compares_condition(call)
+        )
+        tested = _Place.VALUE if compared else _Place.CONDITION
+        return [
+            (arg, given if i % 2 or i == last else _tested(arg, place, tested))
+            for i, arg in enumerate(call.args)
+        ]
+    if place in _TESTED:
+        denied = _Place.DENIED if call.op == "not" else place
+        place = denied if call.op in _TREE else _Place.VALUE
     elif call.op in types.BOOLEAN_OPERATORS or call.op == "coalesce":
         place = _Place.VALUE
     return [(arg, place) for arg in call.args if isinstance(arg, (Call, Aggregate))]
+
+
+def _tested(condition: Expr, place: _Place, tested: _Place) -> _Place:
+    """Returns the place of a CASE's condition; a CASE inside one that is computed is computed."""
+    nested = isinstance(condition, Call) and condition.op == "case"
+    return place if nested and place is _Place.COMPUTED else tested
 
 
 def _leaves(expr: Call) -> list[Expr]:
@@ -141,9 +159,10 @@ class _Told:
     def compares_condition(self, case: Call) -> bool:
         """Returns whether Spark may make `c <=> TRUE` of CASE WHEN c: c is a value then.
 
-        Spark does so if one branch is TRUE and the other FALSE, once it has dropped needless ones.
+        Spark does so if of two branches one is TRUE and the other FALSE.
         """
-        if case.type != "boolean":
+        open_ = [one for one in case.args[:-1:2] if not self._of(one)[0]]
+        if case.type != "boolean" or len(open_) > 1:
             return False
         given = (*case.args[1:-1:2], case.args[-1])
         return sum(map(self._may_be_constant, given)) > 1
@@ -161,9 +180,11 @@ class _Told:
                 if one.op != "not" and self.repeats(_leaves(one)):
                     return True
                 stack += one.args
-            elif one.op not in _COMPARED:
-                return True  # IS NULL of a required column, `LIKE '%'`
-            elif len(set(one.args)) == 1 or self.may_hold_null(one):
+            elif (
+                one.op == "is_null"
+                or (one.op in types.COMPARISONS and len(set(one.args)) == 1)
+                or self.may_hold_null(one)
+            ):  # a required column
                 return True
         return False
 

@@ -15,8 +15,8 @@ from rewrite.types import literal_number_type
 
 _LOGICAL = (exp.And, exp.Or)
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
-_CONDITION, _COMPUTED, _VALUE, _PUSHED = range(4)
-"""As `rewrite.folded` tells places apart; the last are conditions of a CASE that is compared."""
+_CONDITION, _DENIED, _COMPUTED, _VALUE, _PUSHED = range(5)
+"""The places of `rewrite.folded`, and the conditions of a CASE that is compared."""
 
 
 def has_null_in_test(tree: exp.Expr) -> bool:
@@ -39,7 +39,7 @@ def has_null_in_test(tree: exp.Expr) -> bool:
                 return True
             if isinstance(node, _LOGICAL) and (_is_beside(node) or _names_twice(node)):
                 return True
-        elif place != _CONDITION and isinstance(node, (*_LOGICAL, *_COMPARED)):
+        elif place not in (_CONDITION, _DENIED) and isinstance(node, (*_LOGICAL, *_COMPARED)):
             return True
         stack += _below(node, place)
     return False
@@ -81,14 +81,18 @@ def _names_twice(node: exp.Expr) -> bool:
 def _is_test(node: exp.Expr) -> bool:
     """Returns whether several branches may be TRUE or FALSE: Spark compares the condition then."""
     ifs = node.args.get("ifs") or [node]
+    if len(ifs) > 1:
+        return False
     given = [*(one.args.get("true") for one in ifs), *map(node.args.get, ("default", "false"))]
     tests = (exp.Boolean, exp.Predicate, exp.Not, *_LOGICAL)
     return sum(one is not None and isinstance(one.unnest(), tests) for one in given) > 1
 
 
 def _below(node: exp.Expr, place: int) -> Iterator[tuple[exp.Expr, int]]:
+    if isinstance(node, exp.Not) and place == _CONDITION:
+        place = _DENIED
     if isinstance(node, (exp.Paren, exp.Alias)) or (
-        place in (_CONDITION, _PUSHED) and isinstance(node, (*_LOGICAL, exp.Not))
+        place in (_CONDITION, _DENIED, _PUSHED) and isinstance(node, (*_LOGICAL, exp.Not))
     ):
         yield from ((one, place) for one in node.iter_expressions())
         return
@@ -96,13 +100,13 @@ def _below(node: exp.Expr, place: int) -> Iterator[tuple[exp.Expr, int]]:
         yield node.this, _CONDITION
         return
     if isinstance(node, exp.Case) and node.this is None:
-        compared = place in (_CONDITION, _COMPUTED) and _is_test(node)
+        compared = place == _CONDITION and _is_test(node)
         for one in node.iter_expressions():
             yield one, _PUSHED if compared and isinstance(one, exp.If) else place
         return
-    if isinstance(node, exp.If) and place in (_CONDITION, _COMPUTED) and _is_test(node):
+    if isinstance(node, exp.If) and place == _CONDITION and _is_test(node):
         place = _PUSHED
-    if isinstance(node, exp.If) and place in (_VALUE, _PUSHED):
+    if isinstance(node, exp.If) and place in (_DENIED, _VALUE, _PUSHED):
         yield node.this, _PUSHED
         yield from ((one, _VALUE) for one in node.iter_expressions() if one is not node.this)
         return

@@ -96,23 +96,22 @@ def test_a_condition_that_spark_compares_with_true() -> None:
     for given in (
         (false, true),
         (true, false),
-        (false, b, true, true),
         (present, false),
         (call("or", b, true), call("and", b, false)),
         (call("=", s, s), false),
         (call("or", present, true), call("case", b, true, true)),
     ):
-        conditions = (test, b)[: len(given) // 2]
-        pairs = zip(conditions, given[::2] if len(given) > 2 else given[:1], strict=True)
-        args = [one for pair in pairs for one in pair]
-        case = call("case", *args, given[-1])
+        case = call("case", test, *given)
+        assert not declines(call("case", b, true, test, *given)), given
         assert declines(case), given
         assert declines(call("not", case)) and declines(call("or", b, case))
-        assert declines(computed=(case,)), given
-        assert declines(computed=(Aggregate("bool_or", (case,), False, None, "boolean"),))
+        assert not declines(computed=(case, call("case", case, b, b))), given
     for branches in ((b, true), (true, b), (b, b), (false, call("=", s, Literal("a", "string")))):
         assert not declines(call("case", test, *branches)), branches
+        denied = call("not", call("case", test, *branches))  # its conditions are values
+        assert declines(denied) and declines(call("and", call("not", call("or", b, denied)), b))
     in_range = call("=", column("int"), Literal("5", "int"))
+    assert not declines(call("not", call("case", in_range, b, true)))
     assert not declines(call("case", in_range, false, true))
     assert declines(call("case", call("and", b, NULL), false, true))
     assert declines(call("case", call("case", test, false, true), b, true))
