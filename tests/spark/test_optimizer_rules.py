@@ -30,7 +30,7 @@ from fuzz.run import QUICK
 from fuzz.statements import Asker
 from fuzz.world import World
 from tests.spark.conftest import SparkWarehouse
-from tests.support.suites import FOLDER
+from tests.support.statements import FOLDER
 from tests.support.worlds import statements
 
 pytestmark = pytest.mark.spark
