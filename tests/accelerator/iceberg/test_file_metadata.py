@@ -64,7 +64,7 @@ def _append(table: Table, k: int) -> None:
 
 
 def _files(acc: Accelerator) -> pa.Table:
-    table = acc.services.lake.pin().pinned(("d", "t"))
+    table = acc.services.lake.pin().described(("d", "t"))
     assert table is not None
     files = table.file_table()
     paths = [path for name in PLAIN for path in files.paths(name)]
