@@ -20,7 +20,7 @@ class Lake:
         )
 
     def pin(self, **_):
-        return SimpleNamespace(pinned=lambda _: self._pinned)
+        return SimpleNamespace(described=lambda _: self._pinned)
 
 
 @pytest.mark.parametrize(
