@@ -9,7 +9,7 @@ that memory doesn't grow with it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -85,7 +85,9 @@ class Stream:
         if message.metadata.size > _SCHEMA_MAX:
             raise _invalid("its schema is too long")
         try:
-            return pa.ipc.read_schema(message)
+            schema = pa.ipc.read_schema(message)
+            _check_texts(schema)
+            return schema
         except (pa.ArrowException, OSError, ValueError) as error:
             raise _invalid(f"its schema can't be read: {error}") from error
 
@@ -96,6 +98,15 @@ class Stream:
             return None
         except (pa.ArrowException, OSError, ValueError) as error:
             raise _invalid(f"it can't be read: {error}") from error
+
+
+def _check_texts(fields: Iterable[pa.Field]) -> None:
+    """UnicodeDecodeError if a name or time zone, at any depth, isn't UTF-8; Arrow checks none."""
+    waiting = list(fields)
+    while waiting:
+        one = waiting.pop()
+        _ = one.name, getattr(one.type, "tz", None)
+        waiting += (one.type.field(place) for place in range(one.type.num_fields))
 
 
 def _weightless(array: pa.Array) -> int:

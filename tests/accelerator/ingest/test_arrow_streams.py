@@ -128,6 +128,15 @@ def test_damaged_bytes_are_read_or_refused_and_nothing_else(tmp_path_factory, da
         found.validate(full=True)
 
 
+@pytest.mark.parametrize("name", ["n1234567", "inner123"])
+def test_names_that_are_no_text_are_refused(tmp_path, name):
+    inner = pa.struct([("inner123", pa.int32())])
+    good = written(pa.table({"n1234567": pa.array([{"inner123": 1}], inner)}))
+    assert good.count(name.encode()) == 1
+    with pytest.raises(IngestError, match="schema can't be read"):
+        read(tmp_path / "names", good.replace(name.encode(), b"\x80" * 8))
+
+
 @settings(deadline=None, max_examples=100)
 @given(st.integers(0, len(GOOD) // 8 - 2))
 def test_a_part_of_a_stream_is_never_taken_for_the_whole(tmp_path_factory, cut):
