@@ -74,7 +74,10 @@ class Lake:
     def pin(self):
         return self
 
-    def table(self, parts):
+    def listing(self):
+        return self
+
+    def table(self, parts, at):
         if parts not in COLUMNS:
             return None
         columns = [SimpleNamespace(name=name, type="int") for name in COLUMNS[parts]]
