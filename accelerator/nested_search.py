@@ -44,7 +44,7 @@ from rewrite.row_block import RowBlock
 from rewrite.types import FLOATING
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.lake import PinnedTable
+    from accelerator.iceberg.pinned import PinnedTable
 
 _FIRST_MAX = 100_000
 """First rows that are kept as an answer to go on with."""

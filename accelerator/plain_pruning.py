@@ -28,7 +28,7 @@ from rewrite.expr import Call, Column, Expr, Literal, Parameter, uncast, walk
 from rewrite.reason import Declined
 
 if TYPE_CHECKING:
-    from accelerator.iceberg.lake import PinnedTable
+    from accelerator.iceberg.pinned import PinnedTable
     from accelerator.iceberg.statistics import FileStatistics
     from indexes.bounds import ColumnBounds, Flags
 

@@ -11,10 +11,11 @@ from accelerator.iceberg.errors import (
 )
 from accelerator.iceberg.files import DeleteRef, LiveFile
 from accelerator.iceberg.identity import PartitionField
-from accelerator.iceberg.lake import Lake, PinnedTable
+from accelerator.iceberg.lake import Lake
 from accelerator.iceberg.listings import ManifestCacheSettings
 from accelerator.iceberg.loaded import NamedTable
 from accelerator.iceberg.pin import Pin
+from accelerator.iceberg.pinned import PinnedTable
 from accelerator.iceberg.sketches import Sketched, TableSizes
 from accelerator.iceberg.unreadable import RawMetadata, UnreadableTableError
 

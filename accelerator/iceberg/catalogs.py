@@ -268,7 +268,11 @@ class PyIcebergCatalog:
         if self._settings.type == "rest":
             from accelerator.iceberg.rest import raw_table
 
-            return raw_table(catalog, identifier, self._settings.properties)
+            found = raw_table(catalog, identifier, self._settings.properties)
+            if found is None:
+                return None
+            table, content = found
+            return Pointer(table.location, table.properties, content=content)
         if self._settings.type == "sql":
             row = self._row(identifier, is_view=False)
             location = None if row is None else row["metadata_location"]

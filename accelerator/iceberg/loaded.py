@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from pyiceberg.table.metadata import TableMetadata
 
@@ -12,8 +12,7 @@ from accelerator.iceberg.catalogs import Pointer
 from accelerator.iceberg.unreadable import RawMetadata, Unparsed, UnparsedError
 from rewrite.facts import At
 
-if TYPE_CHECKING:
-    from accelerator.iceberg.lake import PinnedTable
+State = TypeVar("State")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +25,12 @@ class NamedTable:
 
 
 @dataclass(slots=True)
-class Loaded:
+class Loaded(Generic[State]):
     """One metadata file, and the states of the table that were pinned."""
 
     pointer: Pointer
     parsed: TableMetadata | Unparsed
-    states: dict[At, PinnedTable] = field(default_factory=dict)
+    states: dict[At, State] = field(default_factory=dict)
 
     @property
     def uuid(self) -> str:
@@ -61,7 +60,7 @@ class Loaded:
         )
 
 
-def loaded_from(pointer: Pointer) -> Loaded:
+def loaded_from(pointer: Pointer) -> Loaded[State]:
     """The metadata that the pointer names, parsed or refused by PyIceberg.
 
     CatalogError if the file can't be read, or is damaged.

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from accelerator.iceberg.loaded import Loaded, NamedTable
+from accelerator.iceberg.pinned import PinnedTable
 from accelerator.iceberg.unreadable import RawMetadata
 from accelerator.stages import staged
 from rewrite.facts import At, Facts, TableFacts, ViewFacts
 
-if TYPE_CHECKING:
-    from accelerator.iceberg.lake import Lake, PinnedTable
-
 _NEWEST = At()
+
+
+class States(Protocol):
+    """The catalogs of a session, which find tables, their states and views."""
+
+    def resolve(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """The name with its catalog and namespace."""
+        ...
+
+    def state(self, full: tuple[str, ...], loaded: Loaded[PinnedTable], at: At) -> PinnedTable:
+        """The table in that state."""
+        ...
+
+    def view(self, full: tuple[str, ...], moment: object) -> ViewFacts | None:
+        """The view of that name; None if it isn't one in Spark's dialect."""
+        ...
 
 
 class Pin(Facts):
     """What one statement sees: each table's metadata is read once, at its first use."""
 
     def __init__(
-        self, lake: Lake, newest: Callable[[tuple[str, ...], object], Loaded | None]
+        self, lake: States, newest: Callable[[tuple[str, ...], object], Loaded[PinnedTable] | None]
     ) -> None:
         self._lake, self._newest = lake, newest
         self._moment = object()
-        self._metadata: dict[tuple[str, ...], Loaded | None] = {}
+        self._metadata: dict[tuple[str, ...], Loaded[PinnedTable] | None] = {}
         self._full: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._views: dict[tuple[str, ...], ViewFacts | None] = {}
 
@@ -62,7 +76,9 @@ class Pin(Facts):
         return None if loaded is None else loaded.raw()
 
     @staged("metadata")
-    def _newest_of(self, parts: tuple[str, ...]) -> tuple[tuple[str, ...], Loaded | None]:
+    def _newest_of(
+        self, parts: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], Loaded[PinnedTable] | None]:
         full = self._full.get(parts) or self._full.setdefault(parts, self._lake.resolve(parts))
         if full not in self._metadata:
             self._metadata[full] = self._newest(full, self._moment)

@@ -15,7 +15,6 @@ from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.utils.config import Config, merge_config
 from requests.adapters import BaseAdapter
 
-from accelerator.iceberg.catalogs import Pointer
 from accelerator.iceberg.footprints import Located
 from accelerator.iceberg.request_times import request_times
 
@@ -35,8 +34,8 @@ def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
 
 def raw_table(
     catalog: Catalog, identifier: tuple[str, ...], properties: Mapping[str, str]
-) -> Pointer | None:
-    """A table as the catalog's own JSON has it; None if the catalog doesn't give it.
+) -> tuple[Located, bytes] | None:
+    """A table's metadata as the catalog's own JSON has it; None if the catalog doesn't give it.
 
     For a table whose metadata PyIceberg refuses, so that its client has no table to give.
     """
@@ -44,8 +43,8 @@ def raw_table(
     metadata = None if found is None else found.get("metadata")
     if found is None or not isinstance(metadata, dict):
         return None
-    content = json.dumps(metadata).encode()
-    return Pointer(_location(found), {**properties, **_config(found)}, content=content)
+    table = Located(_location(found), {**properties, **_config(found)})
+    return table, json.dumps(metadata).encode()
 
 
 def located_view(catalog: Catalog, identifier: tuple[str, ...]) -> Located | None:

@@ -15,7 +15,7 @@ from accelerator.errors import StoreError
 from accelerator.iceberg import CatalogError, CatalogSettings
 from accelerator.iceberg.catalogs import PyIcebergCatalog
 from accelerator.iceberg.io import local_path
-from accelerator.iceberg.lake import PinnedTable
+from accelerator.iceberg.pinned import PinnedTable
 from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.store import CoveredFile
 from accelerator.store.cube_state import CubeState

@@ -228,7 +228,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     told = ["reach", "--json", str(tmp_path / "f.json"), "--before"]
     assert main([*told, "HEAD", "--only", "nonsense"]) == 2
     assert main([*told, "nonsense"]) == 2
-    assert "there is no such commit" in capsys.readouterr().out.replace("\n", " ")
+    assert "there is no such commit" in " ".join(capsys.readouterr().out.split())
 
 
 _SLEEPS = """

@@ -146,12 +146,12 @@ def test_words_that_spark_does_not_know(written: str) -> None:
 @pytest.mark.parametrize(
     ("name", "at"),
     [
-        ("s.f.branch_a b", At(branch="a")),
+        ("s.f.branch_a b", At(branch="a", selected=True)),
         ("lake.s.f.x.tag_v", None),
-        ("lake.s.f.tag_x", At(ref="x")),
-        ("lake.s.f.`branch_tag_x`", At(branch="tag_x")),
-        ("s.f.snapshot_id_17", At(snapshot_id=17)),
-        ("s.f.at_timestamp_1700000000000", At(timestamp_ms=1_700_000_000_000)),
+        ("lake.s.f.tag_x", At(ref="x", selected=True)),
+        ("lake.s.f.`branch_tag_x`", At(branch="tag_x", selected=True)),
+        ("s.f.snapshot_id_17", At(snapshot_id=17, selected=True)),
+        ("s.f.at_timestamp_1700000000000", At(timestamp_ms=1_700_000_000_000, selected=True)),
         ("s.f.snapshot_id_x", None),
         ("s.f.BRANCH_a", None),
         ("f.branch_a", None),

@@ -266,7 +266,7 @@ def test_what_is_asked_is_the_state_and_all_key_columns() -> None:
     ):
         bind_block(parse(f"SELECT count(*) FROM f {sql}"), Asked())
     assert asked == [
-        (("s", "t"), At(branch="b"), frozenset({1, 2})),
+        (("s", "t"), At(branch="b", selected=True), frozenset({1, 2})),
         (("lake", "s", "t"), At(snapshot_id=7), frozenset({1})),
         (("t",), At(), frozenset({1, 2})),
     ]
