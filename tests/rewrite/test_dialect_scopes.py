@@ -289,11 +289,11 @@ def test_queries_inside_subtotals_keep_their_columns() -> None:
     assert translated(sql, "trino", _columns).count("WHERE a = 'x'") == 2
 
 
-@pytest.mark.parametrize("call", ["round({}, 1)", "ceil({})", "log10({})"])
-def test_nested_calls_have_a_bound(call: str) -> None:
+@pytest.mark.parametrize(("call", "depth"), [("round({}, 1)", 5), ("ceil({})", 5)])
+def test_nested_calls_have_a_bound(call: str, depth: int) -> None:
     """Each repeats its operand; without a bound six of them are megabytes."""
     nested = "x"
-    for _ in range(30):
+    for _ in range(depth):
         nested = call.format(nested)
     with pytest.raises(UntranslatedError, match="too long"):
         translated(f"SELECT {nested} FROM t", "trino", _columns)
@@ -301,7 +301,7 @@ def test_nested_calls_have_a_bound(call: str) -> None:
 
 def test_nested_subtotals_have_a_bound() -> None:
     nested = "t"
-    for at in range(30):
+    for at in range(9):
         nested = f"(SELECT a, sum(x) AS x FROM {nested} GROUP BY ROLLUP (a)) AS q{at}"
     with pytest.raises(UntranslatedError, match="too long"):
         translated(f"SELECT * FROM {nested}", "trino", _columns)
