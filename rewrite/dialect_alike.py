@@ -333,10 +333,11 @@ def _check_timed_frame(node: exp.Expr, ends: Iterable[object], context: Context)
         if not isinstance(one, exp.Expr):
             continue
         unit = one.args.get("unit") if isinstance(one, exp.Interval) else None
+        name = "" if unit is None else str(unit.name).upper()
         units = {"DAY"} if kinds == {"date"} else {"DAY", "HOUR", "MINUTE", "SECOND"}
         number = one.this if unit is not None else None
         is_plain = isinstance(number, exp.Literal) and number.name.isdigit()
-        if not kinds <= {"date", "local"} or not is_plain or unit.name.upper() not in units:
+        if not kinds <= {"date", "local"} or not is_plain or name not in units:
             raise UnsureMeaningError(
                 "only frames of constant days beside a date, or of days to seconds beside a"
                 " TIMESTAMP, are"

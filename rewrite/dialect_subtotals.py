@@ -180,9 +180,9 @@ def _placed(
                 item.set("this", exp.column(place.alias_or_name, quoted=True))
                 continue
             for column in item.find_all(exp.Column):
-                name = renamed.get(column.name.lower())
-                if name is not None:
-                    column.set("this", exp.to_identifier(name, quoted=True))
+                other = renamed.get(column.name.lower())
+                if other is not None:
+                    column.set("this", exp.to_identifier(other, quoted=True))
     return found, hidden
 
 
