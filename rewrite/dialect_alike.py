@@ -26,6 +26,8 @@ def _groups(*texts: str) -> tuple[Group, ...]:
 
 
 _EXACT = "whole decimal"
+_INEXACT_BESIDE = frozenset({"whole", "decimal"})
+"""Beside a REAL these are REALs in Trino, doubles in Spark."""
 _NUMBERS = _groups("whole decimal double", "real double")
 _EACH_NUMBER = _groups("whole", "decimal", "double", "real")
 _SIMPLE = _groups("string", "date local", "moment", "boolean", "bytes")
@@ -132,11 +134,12 @@ _FREE = (
 
 def check(node: exp.Expr, context: Context) -> None:
     """UnsureMeaningError unless the node is known to be alike for the kinds of its operands."""
+    if isinstance(node, exp.In) and node.args.get("query") is not None:
+        _check_in(node, context)
+        return
     alike = ALIKE.get(type(node))
     if alike is not None:
         _check_group(_operands(node, alike.parts), alike.groups, context)
-        if isinstance(node, exp.In):
-            _check_in(node, context)
         return
     if not isinstance(node, _FREE):
         raise UnsureMeaningError(f"{type(node).__name__} isn't known to be the same in Spark")
@@ -173,9 +176,7 @@ def _why(kinds: Iterable[Kind | None]) -> str:
 
 def _check_in(node: exp.In, context: Context) -> None:
     """The columns of the query that values are looked for in are alike the values."""
-    query = node.args.get("query")
-    if query is None:
-        return
+    query = node.args["query"]
     left = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     inner = query.this if isinstance(query, exp.Subquery) else query
     if len(left) == 1:
@@ -185,6 +186,8 @@ def _check_in(node: exp.In, context: Context) -> None:
     if len(shown) != len(left):
         raise UnsureMeaningError("the columns of the query aren't known", _HINT)
     for one, other in zip(left, shown, strict=True):
+        if "real" in (kinds := {context.of(one), context.of(other)}) and kinds & _INEXACT_BESIDE:
+            raise UnsureMeaningError(_why(kinds), _HINT)
         _check_group([one, other], COMPARED, context)
 
 
@@ -247,7 +250,7 @@ def _check_interval(node: exp.Expr, _: Context) -> None:
     unit = node.args.get("unit")
     if unit is not None and unit.name.upper().removesuffix("S") not in _INTERVALS:
         raise UnsureMeaningError("Trino has no intervals of that unit", "write it in days")
-    if not isinstance(node.parent, (exp.Add, exp.Sub)):
+    if not isinstance(node.parent, (exp.Add, exp.Sub, exp.WindowSpec)):
         raise UnsureMeaningError("an interval is translated beside + and - alone")
 
 
@@ -311,12 +314,34 @@ def _check_frame(node: exp.Expr, context: Context) -> None:
     """Frames by values are of the keys' own arithmetic."""
     ends = (node.args.get("start"), node.args.get("end"))
     by_values = str(node.args.get("kind") or "ROWS").upper() == "RANGE"
+    if by_values and any(isinstance(one, exp.Interval) for one in ends):
+        _check_timed_frame(node, ends, context)
+        return
     if by_values and any(isinstance(one, exp.Expr) for one in ends):
         order = node.parent.args.get("order") if node.parent is not None else None
         _check_group([one.this for one in order.expressions] if order else [], _WHOLE, context)
     for one in ends:
         if isinstance(one, exp.Expr) and not (isinstance(one, exp.Literal) and one.name.isdigit()):
             raise UnsureMeaningError("only constant numbers of rows are")
+
+
+def _check_timed_frame(node: exp.Expr, ends: Iterable[object], context: Context) -> None:
+    """Days of dates, and days to seconds of times without a zone, have one length in both."""
+    order = node.parent.args.get("order") if node.parent is not None else None
+    kinds = {context.of(one.this) for one in order.expressions} if order else {None}
+    for one in ends:
+        if not isinstance(one, exp.Expr):
+            continue
+        unit = one.args.get("unit") if isinstance(one, exp.Interval) else None
+        name = "" if unit is None else str(unit.name).upper()
+        units = {"DAY"} if kinds == {"date"} else {"DAY", "HOUR", "MINUTE", "SECOND"}
+        number = one.this if unit is not None else None
+        is_plain = isinstance(number, exp.Literal) and number.name.isdigit()
+        if not kinds <= {"date", "local"} or not is_plain or name not in units:
+            raise UnsureMeaningError(
+                "only frames of constant days beside a date, or of days to seconds beside a"
+                " TIMESTAMP, are"
+            )
 
 
 def _check_name(node: exp.Expr, _: Context) -> None:

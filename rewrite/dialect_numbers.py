@@ -162,7 +162,7 @@ def beside_real(node: exp.Expr, context: Context) -> exp.Expression | None:
     parts = [one for one in _SIDES if node.args.get(one) is not None]
     kinds = {context.of(node.args[part]) for part in parts}
     listed = node.expressions if isinstance(node, exp.In) else []
-    kinds |= {context.of(one) for one in listed}
+    kinds |= {context.of(one) for one in listed} | {context.of(node.args.get("query"))}
     if "real" not in kinds or not kinds & set(_EXACT):
         return None
     if node.args.get("query") is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import cast
 
 from sqlglot import TokenType, exp
@@ -84,6 +84,21 @@ def told(node: exp.Expression, kind: Kind, zone: str | None = None) -> exp.Expre
     return node
 
 
+def checked_growth(found: exp.Expression | None) -> exp.Expression | None:
+    """The same; UnsureMeaningError if it is too long.
+
+    Many rules repeat their operand, so that nested calls grow by a power of their depth. Lists of
+    IN may be long, but aren't repeated.
+    """
+    if found is not None and not isinstance(found, exp.In):
+        nodes = sum(1 for _ in islice(found.walk(), _NODES_MAX + 1))
+        if nodes > _NODES_MAX:
+            raise UnsureMeaningError(
+                "nested calls make the translation too long", "compute the inner ones in a subquery"
+            )
+    return found
+
+
 def constant_text(node: exp.Expr | None, what: str) -> str:
     """The text that a constant is; UnsureMeaningError names `what` must be one."""
     if isinstance(node, exp.Literal) and node.is_string:
@@ -107,6 +122,7 @@ def _parsed(template: str) -> exp.Expr:
     return cast(exp.Expr, found)
 
 
+_NODES_MAX = 10_000
 _MARK = "acc_call_"
 """Before the name of a function, so that the parser writes it as it stands."""
 _READ = frozenset({"CAST", "EXTRACT", "WHEN", "THEN", "ELSE", "AND", "OR", "NOT", "IN", "DECIMAL"})

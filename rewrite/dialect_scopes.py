@@ -24,6 +24,8 @@ ABSENT = "absent"
 """Nothing visible has the name."""
 UNLIKE = "unlike"
 """The key in the `meta` of a set operation, or a join, whose columns have unlike kinds."""
+OUTER = "outer"
+"""Only a query around this one has the name."""
 BOTH = "both"
 """An output of the same SELECT has the name, and a column of FROM has it, or may have it."""
 
@@ -202,7 +204,7 @@ class Scopes:
             if not isinstance(node, exp.Query):
                 waiting += node.iter_expressions()
         for node in reversed(nodes):  # operands before what is made of them
-            if isinstance(node, exp.Query):
+            if isinstance(node, (exp.Query, exp.Values)):
                 found = self._query(node, scope.visible, scope)
                 if found is not None and len(found) == 1:
                     found[0][1].mark(node)
@@ -235,7 +237,8 @@ class Scopes:
     def _united_at(self, node: exp.Expr, meanings: Sequence[Meaning]) -> Meaning:
         """The same for the columns of several queries, which `node` brings together."""
         found = self._united(meanings)
-        if found.kind is None:
+        is_rounded = found.kind == "real" and any(one.kind in _EXACT for one in meanings)
+        if found.kind is None or (is_rounded and self._is_trino):
             node.meta[UNLIKE] = True
         return found
 
@@ -258,6 +261,8 @@ class Scopes:
         while found is None and above is not None:
             found = _found(parts, above)
             above = above.outer
+            if found is not None:
+                node.meta[RESOLVED] = OUTER
         if found is None:
             node.meta[RESOLVED] = ABSENT
         (found or _UNKNOWN).mark(node)
@@ -313,6 +318,8 @@ def _is_column(output: exp.Expr, name: str) -> bool:
 
 
 _SIDES = ("this", "expression")
+_EXACT = frozenset({"whole", "decimal"})
+"""Kinds that are doubles to Spark beside a REAL, and REALs to Trino."""
 _CLAUSES = ("where", "group", "having", "qualify", "windows", "distinct")
 _SHAPED = frozenset({"array", "map", "row", "other"})
 """Kinds that alone don't say what the values are."""

@@ -21,7 +21,7 @@ from rewrite import dialect_alike, dialect_subtotals, dialect_trino
 from rewrite.client import Client
 from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
-from rewrite.dialect_rule import Context, Rule, UnsureMeaningError
+from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, checked_growth
 from rewrite.dialect_scopes import ABSENT, BOTH, RESOLVED, Scopes
 from rewrite.dialect_tokens import HINT, checked_tokens
 from rewrite.dialect_zones import Zones
@@ -189,6 +189,7 @@ def translated_for(
         names = output_names(tree, columns)
         zones = client.time_zone, engine_zone
         made = _Translation(tree, dialect, columns, checked_tokens(sql, dialect), zones)
+        made.is_renamable = names is not None
         made.check_names()
         return Translated(made.text(), tables, names, timed)
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
@@ -204,7 +205,7 @@ class _Translation:
         tokens: Sequence[Token],
         zones: tuple[str | None, str | None] = (None, None),
     ) -> None:
-        self._tree, self._dialect = tree, dialect
+        self._tree, self._dialect, self.is_renamable = tree, dialect, False
         is_trino = dialect == TRINO
         self._kinds = Kinds(
             exact=dialect not in _INEXACT, numeric=dialect in _NUMERIC, is_trino=is_trino
@@ -291,7 +292,8 @@ class _Translation:
         found = False
         for node in reversed([one for one in nodes if isinstance(one, exp.Select)]):
             try:
-                united = dialect_subtotals.totalled(node)
+                free = self.is_renamable and node is self._tree
+                united = checked_growth(dialect_subtotals.totalled(node, is_renamable=free))
             except UnsureMeaningError as error:
                 raise self._refused(node, str(error), error.hint) from error
             if united is None:
@@ -326,7 +328,7 @@ class _Translation:
         """What stands in its place, by a rule of the dialect's own or the one of all."""
         own, rule = self._own.get(type(node)), self._rules.get(type(node))
         try:
-            found = None if own is None else own(node, self._context)
+            found = None if own is None else checked_growth(own(node, self._context))
         except UnsureMeaningError as error:
             raise self._refused(node, str(error), error.hint) from error
         return rule(node) if found is None and rule is not None else found

@@ -156,7 +156,7 @@ class _Tries:
         """
         backoff = min(_WAIT_S * 2**self._made, _WAIT_MAX_S) * random.uniform(0.5, 1)
         told = "" if response is None else response.headers.get("Retry-After", "")
-        wait = backoff + (float(told) if told.isdigit() and len(told) < _DIGITS else 0.0)
+        wait = backoff + (float(told) if told.isdecimal() and len(told) < _DIGITS else 0.0)
         if isinstance(error, ApiError) and error.code in _NOT_BEGUN:
             is_over = time.monotonic() + wait > self._until
         else:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from accelerator.errors import AcceleratorError, CancelledError, VacuumRefusedError
+from accelerator.errors import UNFIT, AcceleratorError, CancelledError, VacuumRefusedError
 from accelerator.iceberg.catalogs import CatalogReader, CatalogSettings
 from accelerator.iceberg.footprints import Footprints, Located
 from accelerator.iceberg.places import Place, file_keys, folder_of
@@ -216,8 +216,9 @@ def _readable(name: Name) -> Iterator[None]:
         yield
     except (CancelledError, VacuumRefusedError):
         raise
-    except AcceleratorError as error:
+    except (AcceleratorError, *UNFIT) as error:  # of paths that no file system takes, too
+        why = error.message if isinstance(error, AcceleratorError) else str(error)
         raise VacuumRefusedError(
-            f"the files that {_title(name)} needs can't be read: {error.message}",
+            f"the files that {_title(name)} needs can't be read: {why}",
             hint="a vacuum might delete some of them; mend or drop it, or leave SNAPSHOTS out",
         ) from error

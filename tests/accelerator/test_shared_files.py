@@ -485,6 +485,8 @@ def test_rest_catalogs_say_where_metadata_is(tmp_path):
 @pytest.mark.parametrize("damage", [
     lambda m: m.pop("location"),
     lambda m: m.update(location=7),
+    lambda m: m.update(location="/a\0b"),
+    lambda m: m.update(location="/\ud800"),
     lambda m: m.update(snapshots=[{}]),
     lambda m: m.update(snapshots={"snapshot-id": 1}),
     lambda m: m.update({"metadata-log": [1]}),

@@ -183,7 +183,20 @@ def test_having_does_not_take_an_alias_for_a_column() -> None:
         "SELECT a FROM t UNION SELECT s FROM t",
         "SELECT * FROM t UNION SELECT * FROM u",
         "VALUES (1), ('x')",
-        "SELECT a, max(x) FROM t GROUP BY ROLLUP (a) ORDER BY min(x)",
+        "SELECT count(*) FROM t GROUP BY GROUPING SETS ((a), (), ())",
+        "SELECT DISTINCT a FROM t GROUP BY ROLLUP (a) ORDER BY max(x)",
+        "SELECT a, (SELECT max(k) FROM u WHERE u.id = t.a) FROM t GROUP BY ROLLUP (a)",
+        "SELECT r FROM t UNION ALL SELECT 0.1",
+        "SELECT r FROM t EXCEPT SELECT a FROM t",
+        "SELECT x FROM t WHERE r IN (SELECT c FROM t)",
+        "SELECT x FROM t WHERE (a, r) IN (SELECT a, c FROM t)",
+        "SELECT x FROM t WHERE (a, d) IN (SELECT a, s FROM t)",
+        "SELECT x FROM t WHERE (a, d) IN (SELECT a FROM t)",
+        "SELECT x FROM t WHERE s IN (VALUES 1, 2)",
+        "SELECT max(x) OVER (ORDER BY d RANGE INTERVAL '1' HOUR PRECEDING) FROM t",
+        "SELECT max(x) OVER (ORDER BY m RANGE INTERVAL '1' DAY PRECEDING) FROM t",
+        "SELECT max(x) OVER (ORDER BY z RANGE INTERVAL '1' MONTH PRECEDING) FROM t",
+        "SELECT max(x) OVER (ORDER BY z ROWS INTERVAL '1' DAY PRECEDING) FROM t",
     ],
 )
 def test_statements_that_are_refused(sql: str) -> None:
@@ -227,6 +240,71 @@ def test_subtotals_over_no_rows() -> None:
         )
     for group in ("CUBE (a)", "GROUPING SETS (())", "GROUPING SETS ((a), ())", "(), ROLLUP (a)"):
         assert "UNION" in translated(f"SELECT count(*) FROM t GROUP BY {group}", "trino", _columns)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x FROM t WHERE (a, c) IN (SELECT id, a FROM t)",
+        "SELECT x FROM t WHERE NOT (a, d) IN (SELECT id, k FROM u)",
+        "SELECT x FROM t WHERE a IN (VALUES (1), (2))",
+        "SELECT MAX(x) OVER (ORDER BY d NULLS LAST RANGE BETWEEN INTERVAL '7' DAY PRECEDING AND"
+        " CURRENT ROW) FROM t",
+        "SELECT MAX(x) OVER (ORDER BY z DESC RANGE BETWEEN INTERVAL '2' HOUR PRECEDING AND"
+        " INTERVAL '1' DAY FOLLOWING) FROM t",
+    ],
+)
+def test_statements_that_mean_the_same(sql: str) -> None:
+    assert translated(sql, "trino", _columns) == sql
+
+
+def test_subtotals_are_ordered_by_more_than_outputs() -> None:
+    of_outputs = translated(
+        "SELECT a, sum(x), grouping(a) AS g FROM t GROUP BY ROLLUP (a)"
+        " ORDER BY CASE WHEN g = 0 THEN a END",
+        "trino",
+        _columns,
+    )
+    assert of_outputs.endswith(" ORDER BY CASE WHEN `g` = 0 THEN `a` END NULLS LAST")
+    more = "SELECT a, sum(id) AS n FROM t GROUP BY ROLLUP (a) ORDER BY n / count(*), a LIMIT 2"
+    assert translated(more, "trino", _columns) == (
+        "SELECT `a`, `n` FROM (SELECT a, SUM(id) AS n, ((SUM(id)) DIV COUNT(*)) AS `__key0` FROM t"
+        " GROUP BY ROLLUP (a) UNION ALL SELECT MAX(a) AS `a`, SUM(id) AS n,"
+        " ((SUM(id)) DIV COUNT(*)) AS `__key0` FROM t HAVING COUNT(*) = 0) AS `subtotals`"
+        " ORDER BY `__key0` NULLS LAST, `a` NULLS LAST LIMIT 2"
+    )
+    unnamed = "SELECT a, sum(x) FROM t GROUP BY ROLLUP (a) ORDER BY min(x), abs(a)"
+    assert _client(unnamed).endswith(
+        " AS `subtotals` ORDER BY `__key0` NULLS LAST, ABS(`__output0`) NULLS LAST"
+    )
+    with pytest.raises(UntranslatedError):  # Spark's own name of the sum would be lost
+        translated(unnamed, "trino", _columns)
+
+
+def test_queries_inside_subtotals_keep_their_columns() -> None:
+    sql = (
+        "SELECT a FROM t GROUP BY ROLLUP (a)"
+        " HAVING count(*) > (SELECT max(id) FROM u WHERE a = 'x')"
+    )
+    assert translated(sql, "trino", _columns).count("WHERE a = 'x'") == 2
+
+
+@pytest.mark.parametrize(("call", "depth"), [("round({}, 1)", 5), ("ceil({})", 5)])
+def test_nested_calls_have_a_bound(call: str, depth: int) -> None:
+    """Each repeats its operand; without a bound six of them are megabytes."""
+    nested = "x"
+    for _ in range(depth):
+        nested = call.format(nested)
+    with pytest.raises(UntranslatedError, match="too long"):
+        translated(f"SELECT {nested} FROM t", "trino", _columns)
+
+
+def test_nested_subtotals_have_a_bound() -> None:
+    nested = "t"
+    for at in range(9):
+        nested = f"(SELECT a, sum(x) AS x FROM {nested} GROUP BY ROLLUP (a)) AS q{at}"
+    with pytest.raises(UntranslatedError, match="too long"):
+        translated(f"SELECT * FROM {nested}", "trino", _columns)
 
 
 def test_a_client_may_be_in_another_zone_than_spark() -> None:

@@ -91,7 +91,7 @@ def test_the_wait_has_an_end(monkeypatch):
     assert gateway.waits == []
 
 
-@pytest.mark.parametrize("after", ["", "soon", "-1", "9" * 400])
+@pytest.mark.parametrize("after", ["", "soon", "-1", "1e9", "\u00b2", "9" * 400])
 def test_what_is_no_number_of_seconds_is_passed_over(monkeypatch, after):
     gateway = Gateway(monkeypatch, busy(after=after), (200, GOOD, {}))
     assert append().rows == 1 and gateway.now < 1
