@@ -37,7 +37,7 @@ def has_null_in_test(tree: exp.Expr) -> bool:
         if place == _PUSHED:
             if isinstance(node, _COMPARED) and _is_beside(node):
                 return True
-            if isinstance(node, _LOGICAL) and (_is_beside(node) or _names_twice(node)):
+            if isinstance(node, _LOGICAL) and (_is_beside(node) or _tests_twice(node)):
                 return True
         elif place not in (_CONDITION, _DENIED) and isinstance(node, (*_LOGICAL, *_COMPARED)):
             return True
@@ -72,10 +72,51 @@ def _is_beside(node: exp.Expr) -> bool:
     )
 
 
-def _names_twice(node: exp.Expr) -> bool:
-    """Returns whether a column is tested twice: `a < 5 AND a >= 5` is FALSE or NULL."""
-    names = [one.name.lower() for one in node.find_all(exp.Column)]
-    return len(set(names)) < len(names)
+def _tests_twice(node: exp.Expr) -> bool:
+    """Returns whether a test may stand there twice: `a < 5 AND a >= 5` is FALSE or NULL.
+
+    Comparisons with different whole numbers are different tests: `a >= 5 AND a < 9`.
+
+    >>> from sqlglot import condition
+    >>> [_tests_twice(condition(c)) for c in ("a < 5 AND NOT a < 5", "a > 4 AND a < 9", "a OR b")]
+    [True, False, False]
+    """
+    numbers: dict[str, set[int] | None] = {}
+    for leaf in _leaves(node):
+        given = _whole_numbers(leaf)
+        for column in leaf.find_all(exp.Column):
+            name = column.name.lower()
+            if name not in numbers:
+                numbers[name] = given
+                continue
+            before = numbers[name]
+            if given is None or before is None or not before.isdisjoint(given):
+                return True
+            numbers[name] = before | given
+    return False
+
+
+def _leaves(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What stands below its AND, OR and NOT."""
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, (*_LOGICAL, exp.Not, exp.Paren)):
+            stack += one.iter_expressions()
+        else:
+            yield one
+
+
+def _whole_numbers(leaf: exp.Expr) -> set[int] | None:
+    """The sizes of the whole numbers that a column is compared with; None of any other test."""
+    if not isinstance(leaf, _COMPARED):
+        return None
+    sides = [one.this if isinstance(one, exp.Neg) else one for one in leaf.iter_expressions()]
+    columns = [one for one in sides if isinstance(one, exp.Column)]
+    numbers = [one for one in sides if isinstance(one, exp.Literal) and one.is_int]
+    if len(columns) != 1 or len(columns) + len(numbers) != len(sides):
+        return None
+    return {int(one.this) for one in numbers}
 
 
 def _is_test(node: exp.Expr) -> bool:
