@@ -21,6 +21,7 @@ def totalled(select: exp.Select, *, is_renamable: bool = False) -> exp.Expressio
     If `is_renamable` the outputs' names don't matter. UnsureMeaningError if its order can't be
     written over both.
     """
+    _leave_out_empty(select)
     group = select.args.get("group")
     count = 0 if group is None else _empty_sets(group)
     if group is None or not count:
@@ -54,6 +55,26 @@ def totalled(select: exp.Select, *, is_renamable: bool = False) -> exp.Expressio
         united.set(part, value)
     united.set("order", order)
     return united
+
+
+def _leave_out_empty(select: exp.Select) -> None:
+    """Leaves `()` out of GROUP BY, which Spark can't read: it changes no other key or set.
+
+    Alone it makes one group of all rows, as aggregates without GROUP BY do.
+    """
+    group = select.args.get("group")
+    if group is None or not any(map(_is_empty, group.expressions)):
+        return
+    others = [one for one in group.expressions if not _is_empty(one)]
+    if others or _sets(group):
+        group.set("expressions", others)
+    elif any(map(_has_aggregate, select.expressions)):
+        select.set("group", None)
+
+
+def _has_aggregate(output: exp.Expr) -> bool:
+    found = output.find_all(exp.AggFunc)
+    return any(not isinstance(one.parent, exp.Window) for one in found)
 
 
 def _empty_sets(group: exp.Group) -> int:
