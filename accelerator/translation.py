@@ -12,7 +12,7 @@ from typing import Any
 
 from accelerator.context import SessionContext
 from accelerator.errors import AcceleratorError, ConfigError, UnknownTableError, UntranslatedError
-from accelerator.iceberg import Lake
+from accelerator.iceberg import Lake, UnreadableTableError
 from accelerator.iceberg.schema import columns_of_states
 from accelerator.log_sql import table as log_table
 from accelerator.recent import Recent, by_text
@@ -221,16 +221,21 @@ class Translation:
                 return log_table.TYPES
             if self._context.is_temporary(parts):
                 return self._context.columns(parts)
+            named = parts[:-1] if parts[-1] == ANY_STATE else parts
             try:
-                if parts[-1] == ANY_STATE:
-                    pinned = pin.pinned(parts[:-1])
+                if named != parts:
+                    pinned = pin.described(named)
                     return (
                         None
                         if pinned is None
                         else columns_of_states(pinned.facts.name, pinned.metadata)
                     )
-                table = pin.table(parts, At())
+                table = pin.listing().table(parts, At())
                 view = pin.view(parts) if table is None else None
+            except UnreadableTableError:
+                # Spark may read it. Whether it's refused is said once rights have been checked.
+                raw = pin.raw(named)
+                return None if raw is None else raw.columns
             except AcceleratorError:
                 return None
             if table is not None:

@@ -19,9 +19,10 @@ from pyiceberg import exceptions
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import Transform, UnknownTransform
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from accelerator.iceberg.errors import CatalogError
+from accelerator.iceberg.schema import spark_type
 from rewrite.dotted import joined
 from rewrite.facts import At
 from rewrite.printable import one_line
@@ -45,7 +46,8 @@ class RawMetadata:
     """A metadata file as plain JSON: readable although PyIceberg refuses the table.
 
     `file` is the metadata file, `location` the table's folder, `earlier` the metadata files of the
-    metadata log, `manifest_lists` those of all snapshots.
+    metadata log, `manifest_lists` those of all snapshots, `columns` the newest state's columns with
+    Spark's types as far as PyIceberg knows them, else with Iceberg's text or none.
     """
 
     file: str
@@ -54,6 +56,7 @@ class RawMetadata:
     properties: Mapping[str, str] = field(repr=False)
     earlier: tuple[str, ...] = field(repr=False)
     manifest_lists: tuple[str, ...] = field(repr=False)
+    columns: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +269,26 @@ def _raw(file: str, metadata: Mapping[str, Any]) -> RawMetadata | None:
         {key: value for key, value in given.items() if isinstance(value, str)},
         tuple(_texts(metadata.get("metadata-log"), "metadata-file")),
         tuple(_texts(metadata.get("snapshots"), "manifest-list")),
+        dict(_columns(metadata)),
     )
+
+
+def _columns(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The top-level columns of the newest state."""
+    fields = next(iter(_schemas(metadata)), {}).get("fields")
+    for one in fields if isinstance(fields, list) else ():
+        name, type_ = (one.get("name"), one.get("type")) if isinstance(one, dict) else (None, None)
+        if isinstance(name, str):
+            yield name, _spark_text(type_)
+
+
+def _spark_text(type_: object) -> str:
+    """Spark's text of a type; Iceberg's own, or none, of one that PyIceberg lacks."""
+    try:
+        field = {"id": 1, "name": "x", "required": False, "type": type_}
+        return spark_type(NestedField.model_validate(field).field_type)
+    except (*REFUSALS, ValueError, TypeError, RecursionError):
+        return _shown(type_) if isinstance(type_, str) else "unknown"
 
 
 def _texts(entries: object, key: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ from accelerator.iceberg.catalogs import PyIcebergCatalog
 from accelerator.iceberg.loaded import loaded_from
 from accelerator.iceberg.unreadable import unparsed
 from accelerator.maintenance.vacuuming import Scope, vacuum_stored
+from accelerator.translation import Translation
 from tests.support import unreadable_lake as lake
 from tests.support.rest_catalog import CREDENTIAL, RestCatalogServer
 
@@ -332,3 +333,16 @@ def test_an_append_to_one_is_that_error(acc: Accelerator) -> None:
     for table in ("time", "variant"):
         with pytest.raises(UnreadableTableError):
             appending(acc.services.lake, ("lake", "d", table), "key", "digest")
+
+
+@pytest.mark.parametrize("table", ["time", "pair", "variant", "geometry", "version_4"])
+def test_a_trino_statement_over_it_is_translated_by_its_columns(
+    acc: Accelerator, table: str
+) -> None:
+    raw = acc.services.lake.pin().raw(("lake", "d", table))
+    if raw is not None and raw.columns:
+        assert {"k": "bigint", "v": "bigint"}.items() <= raw.columns.items()
+    found = Translation(acc.services.lake, acc.services.context).statement(
+        f"SELECT sum(v) AS s, v + 1 AS n FROM lake.d.{table} GROUP BY v", "trino"
+    )
+    assert "SUM(v)" in found.bare
