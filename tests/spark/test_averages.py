@@ -82,4 +82,6 @@ def test_averages_are_sparks(spark_warehouse: SparkWarehouse, acc: Accelerator, 
     for name in names:
         cube = f"averages_{next(_numbers)}"
         acc.query(f"CREATE CUBE {cube} AS SELECT g, k, avg(c) FROM lake.d.{name} GROUP BY g, k")
-    both.check([*by_group, *more], spark=by_group, where=f"seed {seed}, cubes")
+    both.check(by_group, spark=by_group, where=f"seed {seed}, cubes")
+    # `c ELSE 0` of a decimal(11,11) has 21 digits, whose average isn't proven in DuckDB.
+    both.check(more, rewritten=None, where=f"seed {seed}, cubes")
