@@ -131,6 +131,8 @@ def test_a_large_answer_comes_in_pages_and_each_may_be_asked_again(warehouse):
             first, again = client.request("GET", path), client.request("GET", path)
             assert first[0] == again[0] == 200
             found = json.loads(first[2])
+            if "data" not in found and client.path(found.get("nextUri", "")) == path:
+                continue  # the page wasn't there within the poll
             assert found.get("data") == json.loads(again[2]).get("data")
             rows += found.get("data", [])
             pages += 1
