@@ -21,6 +21,7 @@ from accelerator import metadata_table
 from accelerator.arrow_types import arrow_type, is_known
 from accelerator.at_once.embedded import is_known as is_known_spark
 from accelerator.at_once.embedded import is_release_known
+from accelerator.at_once.refused_tables import ITSELF, check_tables, typed
 from accelerator.cancellation import Budget, new_tag
 from accelerator.errors import (
     AcceleratorError,
@@ -41,7 +42,6 @@ from accelerator.metrics import Metrics
 from accelerator.open_streams import BatchReader
 from accelerator.planned import tell
 from accelerator.plans import PlainPlan, Plan
-from accelerator.refused_tables import ITSELF, check_tables, typed
 from accelerator.result import Result
 from accelerator.statements.kinds import ExplainAnalyze, Other, Query, Statement
 from accelerator.statements.text import first_word

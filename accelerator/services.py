@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from accelerator.at_once.refused_tables import typed
 from accelerator.cancellation import Cancellation
 from accelerator.config import Config
 from accelerator.context import SessionContext
@@ -24,7 +25,6 @@ from accelerator.iceberg.manifest_jobs import ManifestJobs, Rule
 from accelerator.open_streams import OpenStreams
 from accelerator.planner import Planner
 from accelerator.query_log.session_log import SessionLog
-from accelerator.refused_tables import typed
 from accelerator.scene import Parts
 from accelerator.stages import staged
 from accelerator.store import Store, local_folders

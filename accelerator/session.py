@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from accelerator.at_once.placed import placed
+from accelerator.at_once.refused_tables import typed
 from accelerator.config import Config
 from accelerator.context import SessionContext
 from accelerator.engines.source import SparkSource
@@ -27,7 +28,6 @@ from accelerator.parameters import Parameters, with_parameters
 from accelerator.plans import Plan
 from accelerator.queries import Queries
 from accelerator.redaction import redacted
-from accelerator.refused_tables import typed
 from accelerator.result import Result
 from accelerator.sampling import Sampling
 from accelerator.services import Services

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from accelerator.at_once.refused_tables import typed
 from accelerator.builds.checksums import CHECKSUM, altered
 from accelerator.config import Config
 from accelerator.iceberg import PinnedTable, UnreadableTableError
@@ -21,7 +22,6 @@ from accelerator.maintenance.lake_garbage import LakeGarbage
 from accelerator.maintenance.recycle_bin import recycle_of_gone_table
 from accelerator.maintenance.snapshots import Served, vacuum_lake
 from accelerator.refresh.artifacts import COMPACT
-from accelerator.refused_tables import typed
 from accelerator.runner.claims import Claims
 from accelerator.runner.runs import REFRESH
 from accelerator.store import Report, Retention, SegmentRecord
