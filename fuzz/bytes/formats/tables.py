@@ -25,9 +25,11 @@ from accelerator.iceberg.identity import (
     partition_fields,
     unpartitioned,
 )
+from accelerator.iceberg.loaded import loaded_from
 from accelerator.iceberg.schema import resolve_state, table_facts
 from accelerator.iceberg.sketches import THETA, sketched
 from accelerator.iceberg.transforms import transforms_of
+from accelerator.iceberg.unreadable import Unparsed, state_refusal
 from fuzz.bytes.kinds import Format, Input, Step, WrongError
 from rewrite.facts import At
 
@@ -88,7 +90,10 @@ def _steps(given: Input) -> Iterable[Step]:
 def _pinned(data: bytes) -> Any:
     path = _folder() / "v1.metadata.json"
     path.write_bytes(data)
-    metadata = Pointer(f"file://{path}", {}).parse()
+    loaded = loaded_from(Pointer(f"file://{path}", {}))
+    raw, metadata = repr(loaded.raw()), loaded.parsed
+    if isinstance(metadata, Unparsed):
+        raise metadata.refusal(At()).error("t")
     snapshot, schema = resolve_state("t", metadata, At())
     facts = table_facts("t", metadata, (snapshot.snapshot_id if snapshot else None, schema))
     figures = sketched(metadata, snapshot)
@@ -96,7 +101,8 @@ def _pinned(data: bytes) -> Any:
         raise WrongError("fewer values than none")
     asked = (transforms_of, identity_of, ordered_fields, unpartitioned)
     told = [repr(one(metadata)) for one in asked]
-    return repr((facts, figures, told, partition_fields(metadata, schema)))
+    refusal = state_refusal(metadata, schema, At())
+    return repr((facts, figures, told, partition_fields(metadata, schema), raw, refusal))
 
 
 FORMATS = (Format("table metadata", _samples, _steps, (AcceleratorError,), text=True),)
