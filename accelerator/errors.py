@@ -39,7 +39,7 @@ def no_column(table: str, name: str, columns: Sequence[str], otherwise: str) -> 
 
 
 def stops_listing(error: AcceleratorError) -> bool:
-    """Whether a list of tables ends with the error; else it goes on without the table.
+    """Returns whether a list of tables ends with the error; else it goes on without the table.
 
     Nothing else can be read either if the statement was cancelled, or the catalog doesn't answer.
     """

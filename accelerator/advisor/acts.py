@@ -1,6 +1,6 @@
 """Notes what people do to cubes and indexes, so that the advisor never undoes it.
 
-A name says little: a cube comes back under another one, and another cube takes its own. So an act
+A name proves little: a cube comes back under another one, and another cube takes its own. So an act
 is of an id and of a definition. Promise: an act that can't be noted fails no statement.
 """
 

@@ -89,7 +89,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What a person did to the cube or index of that id, by a statement of their own, and when.
+    """A person's act on the cube or index of that id, by a statement of their own, and its time.
 
     `digest` is that of its definition, empty if that couldn't be read; `name` is the one that it
     had from then on.
@@ -142,13 +142,13 @@ class Ledger:
         raw_ms: Mapping[str, float],
         raw_runs: Mapping[str, tuple[int, float, float]] = MappingProxyType({}),
     ) -> Ledger:
-        """With these times, beside as many of those before as there may be."""
+        """Returns the ledger with these times, beside as many earlier ones as it may have."""
         times = _newest_of(raw_ms, self.raw_ms)
         runs = _newest_of(raw_runs, {k: v for k, v in self.raw_runs.items() if k not in raw_ms})
         return replace(self, raw_ms=times, raw_runs={k: v for k, v in runs.items() if k in times})
 
     def before(self, shape: str) -> MedianRange | None:
-        """What a statement of that shape took without cubes and indexes; None if it's unknown."""
+        """Returns the time of a shape's statement without cubes and indexes; None if unknown."""
         middle = self.raw_ms.get(shape)
         if middle is None:
             return None
@@ -156,7 +156,7 @@ class Ledger:
         return MedianRange(runs, min(low, middle), middle, max(high, middle))
 
     def with_acts(self, acts: Iterable[Act]) -> Ledger:
-        """With these acts, in the place of those of the same id and kind; too old ones go."""
+        """Returns the ledger with these acts, which replace those of the same id and kind."""
         found = {(one.id, one.kind): one for one in self.acts}
         for one in acts:
             found.pop((one.id, one.kind), None)

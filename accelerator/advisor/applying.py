@@ -109,7 +109,7 @@ class Done:
         return column is None or str(column.id) != one.object_id
 
     def _is_there(self, one: Recommendation) -> bool:
-        """Whether a cube or index has that meaning, under whatever name."""
+        """Returns whether a cube or index has that meaning, under any name."""
         if self._meanings is None:
             registry = self._registry
             every: list[CubeRecord | IndexRecord] = [

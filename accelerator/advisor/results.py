@@ -171,7 +171,7 @@ class Results:
     def brought_back(self) -> frozenset[str]:
         """The ids of cubes and indexes that were dropped, by advice or a person, and are there.
 
-        A definition that the advisor dropped and somebody made anew counts too.
+        A definition that the advisor dropped and a person made anew counts too.
         """
         return self._brought_back
 
@@ -187,7 +187,7 @@ class Results:
         return frozenset(found)
 
     def own(self) -> frozenset[str]:
-        """The ids of cubes and indexes that the advisor made by itself and nobody altered."""
+        """The ids of cubes and indexes that the advisor made by itself and no person altered."""
         return (self._made_by_itself & self._live.keys()) - self.ledger.acted("altered").keys()
 
     @cached_property
@@ -265,7 +265,7 @@ class Results:
         return replace(told, bytes=None if live is None else self._bytes(live))
 
     def _dropped_ms(self, one: Applied) -> int | None:
-        """When it went, as far as that is known; None: it isn't."""
+        """The time of its drop; None if it is there, or if no time is recorded."""
         id = one.artifact_id
         times = [d.ended_ms for d in self.ledger.entries if d.drops and d.artifact_id == id]
         times += [b.dropped_ms for b in self.registry.bin if b.cube.id == id]

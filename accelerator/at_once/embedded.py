@@ -51,7 +51,7 @@ def is_known(config: Config, environment: Mapping[str, str] = os.environ) -> boo
 
 
 def is_release_known() -> bool:
-    """Whether the PySpark that is installed is of a release whose words and types are known."""
+    """Returns whether the installed PySpark has the words and types that are listed here."""
     return _is_version_known(_pyspark_home())
 
 

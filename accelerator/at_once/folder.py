@@ -96,7 +96,7 @@ def _known(location: str) -> Known | None:
 
 
 def _is_refused(kind: Any) -> bool:
-    """Whether Spark refuses a schema with that type, so that no name in it is the error."""
+    """Returns whether Spark refuses a schema with that type, so that no name in it is the error."""
     if not isinstance(kind, dict):
         return kind in LACKED_TYPES
     fields = kind.get("fields", ())

@@ -1,8 +1,8 @@
 """Spark's error for a table that Spark refuses whole, as the typed error with the column.
 
-Spark says neither which table it is nor, of a type, which column: "Spark does not support time
-fields". The tables are those that the statement's text and its views name. Promise: an error stays
-Spark's own unless Spark has just refused, and the lake proves why.
+Spark names neither the table nor, of a type, the column: "Spark does not support time fields". The
+tables are those that the statement's text and its views name. Promise: an error stays Spark's own
+unless Spark has just refused, and the lake proves why.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _view(pin: Pin, parts: tuple[str, ...]) -> ViewFacts | None:
 
 
 def _names(sql: str) -> Iterator[tuple[str, ...]]:
-    """Every name with its dots in a text, whatever it names; a keyword may be a table's name."""
+    """Every dotted name in a text, a table's or not; a keyword may be a table's name."""
     tokens = [one for one in scanned(sql) or () if one.kind in _NAMED or one.key == "."]
     parts: list[str] = []
     end = -1

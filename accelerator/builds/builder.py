@@ -154,7 +154,7 @@ class Builder:
                 )
             if found is None:
                 raise UnknownTableError(
-                    f"cube {record.name} is over {table.name}, which is gone or was made anew",
+                    f"cube {record.name} is over {table.name}, which is gone",
                     hint=f"DROP CUBE {record.name} and create it again",
                 )
             pinned.append(found)

@@ -98,7 +98,7 @@ class Procedures:
 
 
 def _quoted(part: str) -> str:
-    """A part of a name for Spark, whatever is in it."""
+    """Quotes a part of a name for Spark; any character may be in it."""
     return f"`{part.replace('`', '``')}`"
 
 

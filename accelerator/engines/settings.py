@@ -41,7 +41,7 @@ class SparkSettings:
 
 
 def caches_deletes(conf: Mapping[str, str]) -> bool:
-    """Whether a session of these settings may show rows that equality deletes delete."""
+    """Returns whether a session of these settings may show rows that equality deletes delete."""
     return not any(is_off(conf.get(one, "true")) for one in (EXECUTOR_CACHE, CACHED_DELETES))
 
 

@@ -423,7 +423,7 @@ class SparkEngine:
             return self._selections
 
     def caches_deletes(self) -> bool:
-        """Whether the session caches equality deletes, of which some don't hold any more."""
+        """Returns whether the session caches equality deletes, also after a column was widened."""
         return caches_deletes(self._conf())
 
     def _conf(self) -> dict[str, str]:

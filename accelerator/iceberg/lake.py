@@ -140,7 +140,7 @@ class Lake:
     def state(self, full: tuple[str, ...], loaded: Loaded[PinnedTable], at: At) -> PinnedTable:
         """The table pinned to the state that `at` means; raises where there is none.
 
-        UnreadableTableError if PyIceberg refuses the table. `refusal` says whether Spark does.
+        UnreadableTableError if PyIceberg refuses the table. `refusal` is there if Spark does.
         """
         return loaded.states.get(at) or loaded.states.setdefault(at, self._state(full, loaded, at))
 

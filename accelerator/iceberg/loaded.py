@@ -17,7 +17,7 @@ State = TypeVar("State")
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A table by its full name, with what its metadata has whoever reads it."""
+    """A table by its full name, with its uuid and properties, though a reader refuses it."""
 
     parts: tuple[str, ...]
     uuid: str

@@ -57,7 +57,7 @@ class Pin(Facts):
         return found
 
     def described(self, parts: tuple[str, ...], at: At = _NEWEST) -> PinnedTable | None:
-        """As `pinned`, though Spark refuses the state: for who lists tables and reads no row."""
+        """Returns `pinned`'s table though Spark refuses the state: to list it, not to read rows."""
         full, loaded = self._newest_of(parts)
         return None if loaded is None else self._lake.state(full, loaded, at)
 

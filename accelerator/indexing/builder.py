@@ -215,7 +215,7 @@ class IndexBuilder:
             )
         if pinned is None:
             raise UnknownTableError(
-                f"index {record.name} is on {record.table}, which is gone or was made anew",
+                f"index {record.name} is on {record.table}, which is gone",
                 hint=f"DROP INDEX {record.name} and create it again",
             )
         if record.field_id < 0:
