@@ -196,10 +196,13 @@ class _Told:
         values = [arg for arg in call.args if not self._of(arg)[0]]
         if constants and any(self._gives_null(uncast(value)) for value in values):
             return True
-        bare = [one for one in map(uncast, values) if isinstance(one, Column)]
-        constants += [self._equalled[one] for one in bare if one in self._equalled]
         own = {one.type for value in values for one in below_casts(value)}
-        return any(_is_beside(call.op, type_, one) for one in set(constants) for type_ in own)
+        beside = [any(_is_beside(call.op, type_, one) for type_ in own) for one in constants]
+        if all(beside) if call.op == "in" and constants else any(beside):
+            return True  # Spark takes out of IN what no value is, and leaves the others
+        bare = [one for one in map(uncast, values) if isinstance(one, Column)]
+        equalled = [self._equalled[one] for one in bare if one in self._equalled]
+        return any(_is_beside(call.op, type_, one) for one in equalled for type_ in own)
 
     def _gives_null(self, value: Expr) -> bool:
         """Whether it's a CASE of constants, NULL among them, in whose branches Spark compares."""
@@ -226,8 +229,12 @@ def _test_of(leaf: Expr) -> Expr:
     """The test in a form that its denial has as well, and whatever Spark takes for the same."""
     if not isinstance(leaf, Call):
         return leaf
-    args = tuple(_plain(arg) for arg in leaf.args)
-    op = leaf.op
+    op, args = leaf.op, leaf.args
+    if op == "in":
+        own = {one.type for one in below_casts(args[0])}
+        inside = [one for one in args[1:] if not any(_is_beside(op, type_, one) for type_ in own)]
+        args = (args[0], *inside)
+    args = tuple(_plain(arg) for arg in args)
     if op == "in" and len(args) == 2:
         op = "="
     if op == "like" and isinstance(args[1], Literal):

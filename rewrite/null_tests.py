@@ -6,6 +6,7 @@ AND, OR or comparison that stands as a value, where Spark hands it to a scan.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sqlglot import exp
@@ -15,6 +16,13 @@ from rewrite.types import literal_number_type
 
 _LOGICAL = (exp.And, exp.Or)
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
+_WORD = re.compile("[a-z][a-z _-]*")
+_WORDS_WITH_VALUES = frozenset(
+    (
+        *("t", "true", "y", "yes", "f", "false", "n", "no", "nan", "inf", "infinity"),
+        *("epoch", "now", "today", "tomorrow", "yesterday"),
+    )
+)
 _CONDITION, _DENIED, _COMPUTED, _VALUE, _PUSHED = range(5)
 """The places of `rewrite.folded`, and the conditions of a CASE that is compared."""
 
@@ -75,24 +83,24 @@ def _is_beside(node: exp.Expr) -> bool:
 def _tests_twice(node: exp.Expr) -> bool:
     """Returns whether a test may stand there twice: `a < 5 AND a >= 5` is FALSE or NULL.
 
-    Comparisons with different whole numbers are different tests: `a >= 5 AND a < 9`.
+    Comparisons with different constants are different tests: `a >= 5 AND a < 9`.
 
     >>> from sqlglot import condition
     >>> [_tests_twice(condition(c)) for c in ("a < 5 AND NOT a < 5", "a > 4 AND a < 9", "a OR b")]
     [True, False, False]
     """
-    numbers: dict[str, set[int] | None] = {}
+    constants: dict[str, set[int | str] | None] = {}
     for leaf in _leaves(node):
-        given = _whole_numbers(leaf)
+        given = _constants(leaf)
         for column in leaf.find_all(exp.Column):
             name = column.name.lower()
-            if name not in numbers:
-                numbers[name] = given
+            if name not in constants:
+                constants[name] = given
                 continue
-            before = numbers[name]
+            before = constants[name]
             if given is None or before is None or not before.isdisjoint(given):
                 return True
-            numbers[name] = before | given
+            constants[name] = before | given
     return False
 
 
@@ -107,16 +115,26 @@ def _leaves(node: exp.Expr) -> Iterator[exp.Expr]:
             yield one
 
 
-def _whole_numbers(leaf: exp.Expr) -> set[int] | None:
-    """The sizes of the whole numbers that a column is compared with; None of any other test."""
+def _constants(leaf: exp.Expr) -> set[int | str] | None:
+    """What a column is compared with: sizes of whole numbers, or words; None of any other test."""
     if not isinstance(leaf, _COMPARED):
         return None
     sides = [one.this if isinstance(one, exp.Neg) else one for one in leaf.iter_expressions()]
     columns = [one for one in sides if isinstance(one, exp.Column)]
-    numbers = [one for one in sides if isinstance(one, exp.Literal) and one.is_int]
-    if len(columns) != 1 or len(columns) + len(numbers) != len(sides):
+    literals = [one for one in sides if isinstance(one, exp.Literal)]
+    if len(columns) != 1 or len(columns) + len(literals) != len(sides):
         return None
-    return {int(one.this) for one in numbers}
+    if all(one.is_int for one in literals):
+        return {int(one.this) for one in literals}
+    words = {one.this.strip().lower() for one in literals if one.is_string}
+    if len(words) == len(literals) and all(map(_is_word, words)):
+        return set(words)
+    return None
+
+
+def _is_word(text: str) -> bool:
+    """Returns whether no cast makes another word's value of the text, as of `t` and `true`."""
+    return _WORD.fullmatch(text) is not None and text not in _WORDS_WITH_VALUES
 
 
 def _is_test(node: exp.Expr) -> bool:

@@ -70,6 +70,24 @@ def test_a_constant_beside_what_the_type_holds(
             assert declines(computed=(test,)) is fails
 
 
+def test_lists_of_which_a_part_is_beside() -> None:
+    """Spark takes out of IN what no value of the type is: `i IN (1, 3000000000)` is `i = 1`."""
+    c, one, two = column("int"), Literal("1", "int"), Literal("2", "bigint")
+    beside = [Literal("3000000000", "bigint"), Literal("1.5", "decimal(2,1)")]
+    for constants in ((one, *beside), (beside[0], one), (one, two, beside[1]), (one, NULL)):
+        test = call("in", c, *constants)
+        assert not declines(call("is_null", test)) and not declines(computed=(test,))
+        flag = call("case", test, Literal("true", "boolean"), Literal("false", "boolean"))
+        assert not declines(flag) and not declines(call("not", flag))
+    assert declines(call("is_null", call("in", c, *beside)))
+    assert declines(call("is_null", call("in", c, Parameter(0, "bigint"))))
+    for other in (call("<>", c, one), call("not", call("in", c, one))):
+        assert declines(call("is_null", call("and", call("in", c, beside[0], one), other)))
+    pair = call("and", call("in", c, one, two, beside[0]), call("not", call("in", c, one, two)))
+    assert declines(call("is_null", pair))
+    assert declines(call("=", c, beside[0]), call("is_null", call("in", c, one, beside[1])))
+
+
 def test_below_casts() -> None:
     wide = Call("cast", (column("int"), Literal("bigint", "type")), "bigint")
     assert declines(call("is_null", call("=", wide, Literal("3000000000", "bigint"))))
