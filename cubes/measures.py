@@ -193,7 +193,9 @@ def _variance(sample: bool, root: bool) -> Finish:
             between = f"aggregate({parts}, 0D, (acc, s) -> acc + s.n * pow(s.m - {common}, 2))"
         else:
             parts = f"list(struct_pack(n := {n}, m := {mean})) FILTER (WHERE {n} > 0)"
-            between = f"list_sum(list_transform({parts}, lambda s: s.n * pow(s.m - {common}, 2)))"
+            # In HAVING DuckDB takes `s.n` for a column.
+            of_part = f"struct_extract(s, 'n') * pow(struct_extract(s, 'm') - {common}, 2)"
+            between = f"list_sum(list_transform({parts}, lambda s: {of_part}))"
         spread = f"(SUM({m2}) + {between})"
         divisor = f"NULLIF({rows} - 1, 0)" if sample else f"NULLIF({rows}, 0)"
         value = f"(CAST({spread} AS DOUBLE) / {divisor})"

@@ -29,6 +29,8 @@ _OUTPUTS = (
     "max(v) / (max(v) - 5)",
     "count(*)",
     "CASE WHEN sum(i) > 0 THEN 10 / sum(i) END",
+    "stddev_samp(v) / max(i)",
+    "var_pop(v) / count(DISTINCT h)",
 )
 _CONDITIONS = (
     "count(*) > 2",
@@ -38,6 +40,7 @@ _CONDITIONS = (
     "(sum(i) = 0 OR 10 / sum(i) > 2)",
     "max(v) IS NULL",
     "10 div min(i) > 3",
+    "stddev(v) > 1",
 )
 _OF_KEYS = ("g = 'a'", "g IS NOT NULL", "g <> 'A' AND g <> 'b'")
 _GROUPS = ("", "GROUP BY g", "GROUP BY g, h", "GROUP BY ROLLUP(g, h)")
