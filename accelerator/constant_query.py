@@ -5,12 +5,13 @@ Only expressions that are proven for DuckDB are computed here. What raises there
 
 from __future__ import annotations
 
+import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
 from accelerator.arrow_types import conform, is_known
-from accelerator.engines.duckdb import DuckDBEngine, raised_by_a_value
-from accelerator.errors import EngineError, RaisesError
+from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.errors import EngineError, RaisesError, RowRaisedError
 from accelerator.plans import ConstantsPlan
 from cubes.raising import may_raise
 from rewrite.bind import bind_output
@@ -95,7 +96,9 @@ def run_constants(plan: ConstantsPlan, engine: DuckDBEngine, tag: str) -> pa.Tab
     try:
         row = engine.run(plan.sql, {}, tag=tag)
     except EngineError as error:
-        if raised_by_a_value(error):
+        if isinstance(error, RowRaisedError) or isinstance(
+            error.__cause__, duckdb.InvalidInputException
+        ):  # no file is read
             raise RaisesError(error.message) from error
         raise
     return conform(row, list(plan.names), list(plan.types))

@@ -193,6 +193,12 @@ class RaisesError(EngineError):
     code = "may_raise"
 
 
+class RowRaisedError(RaisesError):
+    """An expression raised while a plan ran; the plain statement may not compute it."""
+
+    code = "row_raised"
+
+
 class MemoryExceededError(EngineError):
     """A statement in process needs more memory, or spills more, than it may."""
 

@@ -30,6 +30,7 @@ from accelerator.errors import (
     MemoryExceededError,
     RaisesError,
     RefusedError,
+    RowRaisedError,
     SparkElsewhereError,
 )
 from accelerator.execution import Execution
@@ -351,9 +352,12 @@ class Queries:
             raise error.__cause__ from None
         if isinstance(error, NeedsSparkError):
             return self._planner.leave_rows(plan, str(error).splitlines()[0])
+        if _is_raised(error):
+            error = RowRaisedError(str(error))
         if isinstance(error, MemoryExceededError | RaisesError):
             declined = Declined(error.code, str(error).splitlines()[0])
-            if isinstance(error, MemoryExceededError):  # the other one is of these constants alone
+            if isinstance(error, MemoryExceededError | RowRaisedError):  # else constants alone
+                whole = whole and isinstance(error, MemoryExceededError)
                 self._planner.leave_statement(statement.bare, plan, declined, whole=whole)
             return declined
         if given:
@@ -484,6 +488,12 @@ class Queries:
             given = True
             yield from found[0].to_batches()
             del found  # the next piece is read while nobody holds this one
+
+
+def _is_raised(error: Exception) -> bool:
+    """Returns whether Spark raised for a value: SQLSTATE 22, "data exception"."""
+    state = getattr(error, "getSqlState", None)
+    return callable(state) and str(state()).startswith("22")
 
 
 def _always() -> bool:

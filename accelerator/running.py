@@ -30,12 +30,11 @@ from accelerator.engines.duckdb import (
     NO_MAX,
     DuckDBEngine,
     NoSuchTableError,
-    raised_by_a_value,
 )
 from accelerator.engines.hot_segments import Copy
 from accelerator.engines.kept_rows import name_of
 from accelerator.engines.table_scan import table_scan, with_scans
-from accelerator.errors import EngineError, RaisesError
+from accelerator.errors import EngineError, RaisesError, RowRaisedError
 from accelerator.plans import (
     CELLS,
     CoverPlan,
@@ -182,10 +181,8 @@ def _raised(engine: DuckDBEngine, text: str, tables: dict[str, pa.Table], tag: s
     """What a value makes the text raise; empty where none does."""
     try:
         engine.run(text, tables, tag=tag)
-    except EngineError as error:
-        if raised_by_a_value(error):
-            return error.message
-        raise
+    except RowRaisedError as error:
+        return error.message
     return ""
 
 

@@ -15,6 +15,8 @@ from rewrite.reason import DeclinedError
 from rewrite.render import Dialect, duckdb_type
 
 Build = Callable[[str, str, Dialect, int], str]
+SUM_LEAVES = "a sum may leave its type"
+"""What a text for DuckDB raises then, so that the plain statement decides."""
 _DIGITS = 38  # of a decimal, at most
 _SUMMED_DIGITS = 28  # a sum has ten more, if these are there
 
@@ -74,7 +76,7 @@ def sum_that_fits(type_: str, size: str, total: str) -> str:
     parts = types.decimal_parts(type_)
     most = 10.0 ** (_DIGITS - parts[1]) if parts is not None else 2.0**63
     limit = f"CAST('{most * _NEARLY!r}' AS DOUBLE)"
-    return f"(CASE WHEN {size} > {limit} THEN error('a sum may leave its type') ELSE {total} END)"
+    return f"(CASE WHEN {size} > {limit} THEN error('{SUM_LEAVES}') ELSE {total} END)"
 
 
 def rows_that_fit(type_: str) -> int | None:

@@ -25,7 +25,7 @@ _KINDS = {
     "case": ("BIGINT", {"name": "V"}),
     "time": ("BIGINT", {"type": "time"}),
     "timestamp_ns": ("BIGINT", {"type": "timestamp_ns"}),
-    "geometry": ("BINARY", {"type": "geometry"}),
+    "geometry": ("BINARY", {"type": "geometry(EPSG:3857)"}),
     "variant": ("VARIANT", {}),
 }
 """The type by which Spark makes the last column, and the fields that its copy has in place."""

@@ -59,6 +59,7 @@ REASONS: dict[str, str] = {
     "plain_pruning": "What plain Spark answers depends on how Iceberg leaves out its files.",
     "planning_failed": "The layer failed while planning; the plain query answered.",
     "predicate_not_implied": "The cube keeps only some rows, and the statement may need others.",
+    "row_raised": "An expression raised while the accelerated plan ran; the plain query decides.",
     "rows_need_spark": "A data file's rows can't be read in process as Spark reads them.",
     "schema_changed": "A column's type or nullability changed after the segment was built.",
     "segment_unreadable": "A segment is missing, or of a format that this release doesn't know.",

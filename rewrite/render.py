@@ -23,6 +23,8 @@ _PLAIN_TYPES = frozenset({"string", "date", "timestamp", "timestamp_ntz", "boole
 _NUL, _NUL_ESCAPED, _NUL_JOINED = "\0", "\\u0000", "' || chr(0) || '"
 """What marks a parameter in a text stands in no text otherwise."""
 _WORD = re.compile("[a-z_]+", re.ASCII)
+_INFINITE, _BY_ZERO = RAISED = ("infinite", "division by zero")
+"""What texts for DuckDB raise themselves for a row, so that the plain statement decides."""
 _DUCKDB_TYPES = {
     "string": "VARCHAR",
     "tinyint": "TINYINT",
@@ -162,7 +164,7 @@ class Renderer:
         text = self.text(expr)
         if self.dialect == "spark" or not isinstance(expr, Column):
             return text
-        return f"CASE WHEN isinf({text}) THEN error('infinite') ELSE {text} END"
+        return f"CASE WHEN isinf({text}) THEN error('{_INFINITE}') ELSE {text} END"
 
     def _truncated(self, call: Call) -> str:
         unit = f"'{UNITS[getattr(call.args[0], 'value', '')]}'"
@@ -186,7 +188,7 @@ class Renderer:
             # Spark divides integers as doubles and refuses x/0, but NULL/0 is NULL.
             # An error here makes the plain statement run, which raises Spark's own.
             zero = f"{args[1]} = 0 AND {args[0]} IS NOT NULL"
-            checked = f"CASE WHEN {zero} THEN error('division by zero') ELSE {args[1]} END"
+            checked = f"CASE WHEN {zero} THEN error('{_BY_ZERO}') ELSE {args[1]} END"
             return f"(CAST({args[0]} AS DOUBLE) / CAST({checked} AS DOUBLE))"
         if op == "concat" and self.dialect == "duckdb":  # its own concat passes over NULLs
             return f"({' || '.join(args)})"

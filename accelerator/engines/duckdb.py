@@ -30,10 +30,12 @@ from accelerator.engines.hot_segments import HotSegments
 from accelerator.engines.kept_rows import KeptRows
 from accelerator.engines.sketches import FUNCTIONS, Function
 from accelerator.engines.spill import Spill
-from accelerator.errors import CancelledError, EngineError, MemoryExceededError
+from accelerator.errors import CancelledError, EngineError, MemoryExceededError, RowRaisedError
 from accelerator.iceberg.errors import NeedsSparkError
 from accelerator.recent import Recent
+from cubes.states import SUM_LEAVES
 from rewrite.functions import OURS
+from rewrite.render import RAISED
 
 # It advises against what costs least for small answers.
 warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)
@@ -53,6 +55,11 @@ _OPTIMIZERS_OFF = (
 
 _NOT_UTF8, _INTERRUPTED = "Invalid string encoding found in Parquet file", "INTERRUPT"
 _NO_MEMORY = "Out of Memory"
+_OF_A_VALUE = (
+    *("Conversion Error: ", "Out of Range Error: ", "Invalid Input Error: Division by zero"),
+    *(f"Invalid Input Error: {text}" for text in (*RAISED, SUM_LEAVES)),
+)
+"""How errors of an expression over some row begin; those of files, for one, are others."""
 _BATCH_ROWS = 1 << 17
 NO_MAX = sys.maxsize
 FEW_ROWS = 100_000
@@ -394,13 +401,8 @@ def _errors() -> Iterator[None]:
                 f"DuckDB: {error}",
                 hint="Spark reads them; the statement takes that way by itself",
             ) from error
-        raise EngineError(f"DuckDB: {error}") from error
-
-
-def raised_by_a_value(error: EngineError) -> bool:
-    """Whether it's an error of an expression over some row, not of files, memory or the engine."""
-    by_values = (duckdb.ConversionException, duckdb.OutOfRangeException)
-    return isinstance(error.__cause__, (*by_values, duckdb.InvalidInputException))
+        failed = RowRaisedError if text.startswith(_OF_A_VALUE) else EngineError
+        raise failed(f"DuckDB: {error}") from error
 
 
 class NoSuchTableError(EngineError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 import accelerator
 from accelerator import Accelerator, joined_search
 from accelerator.engines.duckdb import DuckDBEngine
+from accelerator.errors import EngineError, RowRaisedError
 from accelerator.services import Services
+from cubes.states import SUM_LEAVES
+from rewrite.render import RAISED
 from tests.support.pristine import Pristine, catalog_of
 
 
@@ -72,6 +76,36 @@ def test_it_is_tested_once_for_a_state_of_the_table(
     catalog.load_table("d.x").append(raising)
     catalog.engine.dispose()
     assert _asked(acc, 100) == ("spark", "may_raise")
+
+
+def test_what_raises_while_a_plan_runs_is_left_to_spark(acc: Accelerator) -> None:
+    """Spark may never compute it, so it's no failure; the shape isn't tried again."""
+    inner = "SELECT count(*) AS n, 1 / (count(*) - 3) AS q, sum(k) div 0 AS r FROM d.x"
+    for _ in range(2):
+        found = acc.query(f"SELECT a.n FROM ({inner}) a JOIN d.y b ON a.n = b.k")
+        assert found.metrics.fallback is not None
+        assert found.metrics.fallback.startswith("row_raised: An expression raised")
+        assert "ivision by zero" in found.metrics.fallback
+    assert acc.fallbacks == {}
+
+
+@pytest.mark.parametrize(
+    ("sql", "raised"),
+    [
+        ("SELECT CAST('x' AS INT)", True),
+        ("SELECT 2147483647::INT + i::INT FROM range(3) t(i)", True),
+        ("SELECT 1 // (i - 1) FROM range(3) t(i)", True),
+        *((f"SELECT error('{text}')", True) for text in (*RAISED, SUM_LEAVES)),
+        ("SELECT nothing", False),
+        ("FROM read_parquet('{folder}/text.parquet')", False),
+    ],
+)
+def test_errors_of_a_value(sql: str, raised: bool, tmp_path: Path) -> None:
+    (tmp_path / "text.parquet").write_text("no Parquet")
+    engine = DuckDBEngine(threads=1, folders=[str(tmp_path)])
+    with closing(engine), pytest.raises(EngineError) as found:
+        engine.run(sql.format(folder=tmp_path), {}, tag="t")
+    assert isinstance(found.value, RowRaisedError) is raised
 
 
 def test_a_large_table_is_not_tested(acc: Accelerator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -256,7 +256,17 @@ def test_a_recorder_ends_with_its_children(tmp_path: Path, monkeypatch: pytest.M
         finally:
             side.stop()
     child = Path(f"/proc/{(tmp_path / 'now' / 'child').read_text()}/stat")
-    assert not child.exists() or child.read_text().rsplit(")")[1].split()[0] == "Z"
+    while _runs(child) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not _runs(child)
+
+
+def _runs(stat: Path) -> bool:
+    """Whether the process is there and no zombie."""
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @pytest.mark.served
