@@ -29,8 +29,9 @@ def serve_command(
 ) -> None:
     """Serve Trino's protocol, for BI tools: they connect to it as to Trino.
 
-    The table [gateway] of the configuration file has its settings. SIGTERM or Ctrl-C ends it: what
-    runs has half a minute to come to its end; a second one doesn't wait.
+    The table [gateway] of the configuration file has its settings. Clients that ask by a name of
+    the gateway, or through a proxy, need its settings hosts and trusted_proxies. SIGTERM or Ctrl-C
+    ends it: what runs has half a minute to come to its end; a second one doesn't wait.
     """
     try:
         # Without the packages of the extra there is nothing to serve with.
