@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from aiohttp import HttpVersion11, web
+from aiohttp.typedefs import Middleware
 
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.hosts import (
@@ -73,7 +74,7 @@ class Origins:
         self._warned = False
 
     @property
-    def middleware(self) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
+    def middleware(self) -> Middleware:
         """The middleware, for the place next to the routes."""
 
         @web.middleware

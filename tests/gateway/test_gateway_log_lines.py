@@ -1,4 +1,4 @@
-"""What a gateway logs is one line a record, whatever text of a client is in it."""
+"""Each log record of a gateway is one line, whatever text of a client is in it."""
 
 from __future__ import annotations
 

@@ -63,12 +63,12 @@ def test_other_names_give_no_other_rate(gateway):
         found = await gateway._read(statement(gateway, principal, name))
         return not isinstance(found, RateLimitedError)
 
-    async def tried():
+    async def ask():
         names = ("bob", "ann", "x", "y", "z")
         as_bob = [await passed("bob", name) for name in names]
         return as_bob, [await passed("ann", name) for name in names]
 
-    as_bob, as_ann = asyncio.run(tried())
+    as_bob, as_ann = asyncio.run(ask())
     assert as_bob == [True, True, True, False, False]
     assert all(as_ann), "the limit is of groups that ann isn't in"
 
