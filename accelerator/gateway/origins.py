@@ -35,6 +35,8 @@ _log = logging.getLogger("accelerator.gateway")
 _PORTS = {"http": 80, "https": 443}
 _OF_PROGRAMS = "/v1/"
 """Under it nothing is for people, so no link of another site leads there."""
+_HOPS_MAX = 16
+"""So many proxies in a row are looked at."""
 _OWN_PAGES = ("none", "same-origin")
 _FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Proto")
 
@@ -108,7 +110,7 @@ class Origins:
         if given and request.host != given[0]:  # the request line has a whole URL
             self._own(bracketed(request.host or ""), local)
             is_plain = False
-        sender = self._forwarded(request, local)
+        sender = self._forwarded(request, host, local)
         self._check_sender(request, sender or _Sender("", request.scheme, host), local)
         if sender is not None:
             return request.clone(
@@ -136,7 +138,7 @@ class Origins:
     def _is_own(self, name: str, local: Host) -> bool:
         return name in self._names or name == local.name or is_loopback(name)
 
-    def _forwarded(self, request: web.Request, local: Host) -> _Sender | None:
+    def _forwarded(self, request: web.Request, host: Host, local: Host) -> _Sender | None:
         """Returns what a trusted proxy reports of the request; None for other senders."""
         headers = request.headers
         if not any(name in headers for name in _FORWARDED):
@@ -151,7 +153,8 @@ class Origins:
                     peer,
                 )
             return None
-        host = self._own(_last(request, "X-Forwarded-Host") or headers.get("Host", ""), local)
+        called = _last(request, "X-Forwarded-Host")
+        host = self._own(called, local) if called else host
         scheme = _last(request, "X-Forwarded-Proto").lower()
         scheme = scheme if scheme in _PORTS else request.scheme
         port = _last(request, "X-Forwarded-Port")
@@ -162,10 +165,10 @@ class Origins:
     def _client(self, request: web.Request, peer: str) -> str:
         """Returns the client's address: the last of `X-Forwarded-For` that is no trusted proxy."""
         client = peer
-        hops = ",".join(request.headers.getall("X-Forwarded-For", [])).split(",")
-        for hop in reversed(hops):
+        hops = ",".join(request.headers.getall("X-Forwarded-For", [])).rsplit(",", _HOPS_MAX)
+        for hop in reversed(hops[-_HOPS_MAX:]):
             host = parsed_host(hop.strip()) or parsed_host(bracketed(hop.strip()))
-            if host is None or not self._is_proxy(client):
+            if host is None or not plain_address(host.name) or not self._is_proxy(client):
                 break
             client = host.name
         return client
@@ -203,8 +206,8 @@ class Origins:
         if called.scheme == "https" and scheme != "https":
             return False
         host = called.host
-        if page.name != host.name and page.name in self._hosts:
-            return True  # a proxy has replaced the Host header, so nothing is left to compare
+        if page.name != host.name and page.name in self._hosts and page.port is None:
+            return True  # a proxy at the usual port has replaced the Host header
         if is_loopback(page.name) and not is_loopback(host.name):
             return False  # another server, on the visitor's machine
         default = _PORTS[scheme]

@@ -132,6 +132,9 @@ def test_a_request_has_one_host_or_is_too_old_for_one():
     old = request(version=HttpVersion10)
     assert Origins(LOCAL).checked(old).host == "127.0.0.1:8080"
     assert outcome(LOCAL, ("Host", "evil.example"), version=HttpVersion10) == "host_unknown"
+    old = request(("X-Forwarded-Proto", "https"), peer="10.0.0.7", version=HttpVersion10)
+    found = Origins(PROXIED).checked(old)
+    assert (found.scheme, found.host) == ("https", "127.0.0.1:8080")
 
 
 def test_a_whole_url_in_the_request_line_is_checked_as_well():
@@ -169,6 +172,7 @@ def test_an_origin_is_the_gateway_itself(origin, served):
         ("gw.example.com:443", "https://gw.example.com", {}, True),
         ("127.0.0.1:8080", "https://gw.example.com", {}, True),
         ("127.0.0.1:8080", "https://other.example.com", {}, False),
+        ("10.0.0.9:8080", "http://gw.example.com:3000", {}, False),
         # Another port of the same machine is another site.
         ("gw.example.com:8080", "http://gw.example.com:9000", {}, False),
         ("gw.example.com:8080", "http://gw.example.com", {}, False),
@@ -262,6 +266,8 @@ def forwarded(peer, *headers, host="10.0.0.9:8080", settings=PROXIED):
         ([("For", "2001:DB8::1")], "http://10.0.0.9:8080", "2001:db8::1"),
         ([("For", "[2001:db8::1]:9"), ("For", "10.1.1.1")], "http://10.0.0.9:8080", "2001:db8::1"),
         ([("For", "203.0.113.5, x y")], "http://10.0.0.9:8080", "10.0.0.7"),
+        ([("For", "localhost")], "http://10.0.0.9:8080", "10.0.0.7"),
+        ([("For", ",".join(["10.1.0.1"] * 20_000))], "http://10.0.0.9:8080", "10.1.0.1"),
         ([("For", "")], "http://10.0.0.9:8080", "10.0.0.7"),
     ],
 )
