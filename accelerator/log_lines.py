@@ -21,7 +21,7 @@ class LineFormatter(logging.Formatter):
 def in_one_line(record: logging.LogRecord) -> bool:
     """Makes the record's message one line, and its traceback a part of it; a filter for loggers.
 
-    So the records of a gateway within another program are lines, whatever formats them there.
+    The records of a gateway within another program are lines, too, for any formatter there.
     """
     text = record.getMessage()
     if record.exc_info:

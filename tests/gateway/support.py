@@ -42,7 +42,7 @@ def sales(rows: int = ROWS) -> pa.Table:
 
 
 def filled_cache(folder: Path) -> AnswerCache:
-    """A cache of answers, one of which is on disk in the folder."""
+    """A cache with two answers: the first is on disk in the folder."""
     cache = AnswerCache(6_000, 100_000, str(folder), 5_000)
     for words in ("a", "b"):
         key = Key(words, None, None, None, "", Access.all())

@@ -1,4 +1,4 @@
-"""Each log record of a gateway is one line, whatever text of a client is in it."""
+"""Each log record of a gateway is one line, even with a client's text in it."""
 
 from __future__ import annotations
 

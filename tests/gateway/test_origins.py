@@ -1,4 +1,4 @@
-"""Which requests are served: by their host, their origin and the headers of proxies."""
+"""The check of single requests: their host, their origin and the headers of proxies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of other sites, sent to running gateways: no route serves them, whoever is logged in.
+"""Requests of other sites, sent to running gateways: no route serves them, with or without a login.
 
 The routes are those of the gateway's own table, so that a new one is checked as well.
 """
@@ -189,7 +189,7 @@ def test_paths_without_a_route_and_preflights_are_checked_too(gateway):
 
 
 def test_a_login_is_not_looked_at_for_another_site(guarded):
-    """So a page can't guess passwords either."""
+    """Another site can't guess passwords through a visitor's browser."""
     guess = {"Authorization": "Basic " + base64.b64encode(b"ann:guess").decode(), "Origin": EVIL}
     for _ in range(30):
         assert ask(guarded, "POST", "/v1/statement", b"SELECT 1", guess)[0] == 403
