@@ -11,6 +11,7 @@ import click
 from accelerator.cli.options import Options, common
 from accelerator.cli.session import exit_code, say_json, say_plainly, settings_of
 from accelerator.cli.terminal import say
+from accelerator.log_lines import log_to_stderr
 
 
 @click.command("serve")
@@ -29,8 +30,9 @@ def serve_command(
 ) -> None:
     """Serve Trino's protocol, for BI tools: they connect to it as to Trino.
 
-    The table [gateway] of the configuration file has its settings. SIGTERM or Ctrl-C ends it: what
-    runs has half a minute to come to its end; a second one doesn't wait.
+    The table [gateway] of the configuration file has its settings. Clients that ask by a name of
+    the gateway, or through a proxy, need its settings hosts and trusted_proxies. SIGTERM or Ctrl-C
+    ends it: what runs has half a minute to come to its end; a second one doesn't wait.
     """
     try:
         # Without the packages of the extra there is nothing to serve with.
@@ -48,7 +50,7 @@ def serve_command(
         file = named_file(options.config)
         if file is not None:
             check_place(file, config)
-        _log_to_stderr()
+        log_to_stderr(logging.INFO)
         serve(config, settings, ready=lambda url: _ready(url, as_json=options.json))
     except BaseException as error:
         found = _missing(error) if isinstance(error, ImportError) else error
@@ -76,12 +78,3 @@ def _ready(url: str, *, as_json: bool) -> None:
         if as_json
         else f"Listening at {url}; clients of Trino connect there."
     )
-
-
-def _log_to_stderr() -> None:
-    """What a server has to say, with the time."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    log = logging.getLogger("accelerator")
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)

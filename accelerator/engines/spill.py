@@ -35,10 +35,7 @@ class Spill:
         parent = Path(folder or tempfile.gettempdir()).absolute()  # the process may go elsewhere
         self.path = tempfile.mkdtemp(prefix=prefix, dir=parent)
         self._lock = _locked(Path(self.path) / _OWNER, os.O_CREAT | os.O_EXCL)
-        for found in parent.glob(f"{prefix}*"):
-            if str(found) != self.path:
-                with suppress(OSError):  # another process may just be ending it
-                    _end_left(found)
+        delete_left(parent, prefix)
 
     def close(self) -> None:
         """Deletes the folder and what is in it."""
@@ -46,6 +43,13 @@ class Spill:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def delete_left(folder: str | Path | None, prefix: str = _PREFIX) -> None:
+    """Deletes the folders that killed processes left; those of processes that live are locked."""
+    for found in Path(folder or tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError):  # another process may just be ending it
+            _end_left(found)
 
 
 def _locked(path: Path, flags: int = 0) -> int | None:

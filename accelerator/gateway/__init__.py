@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
+
+from accelerator.log_lines import in_one_line
 
 if TYPE_CHECKING:
     from accelerator.config import Config
     from accelerator.gateway.serving import Running
     from accelerator.gateway.settings import GatewaySettings
+
+logging.getLogger(__name__).addFilter(in_one_line)
 
 
 def start(config: Config, settings: GatewaySettings | None = None, **given: Any) -> Running:

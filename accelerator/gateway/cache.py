@@ -11,8 +11,6 @@ import contextlib
 import hashlib
 import logging
 import os
-import shutil
-import tempfile
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from accelerator.engines.spill import Spill, delete_left
 from accelerator.gateway.access.access import Access
 from accelerator.gateway.pointers import Name
 
@@ -29,6 +28,7 @@ _OVERHEAD = 2048
 """Bytes of an entry beside its rows: keys, names, Python's objects."""
 _FORMAT = 1
 _SUFFIX = ".answer"
+_PREFIX = "accelerator-answers-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Entry:
 
 
 class AnswerCache:
-    """Belongs to one thread. Its folder lives as long as it does."""
+    """Belongs to one thread. Its folder lives as long as it does, or as its process."""
 
     def __init__(self, memory: int, disk: int, folder: str | None, answer_max: int) -> None:
         self._memory, self._disk, self.answer_max = memory, disk, min(answer_max, memory)
@@ -91,7 +91,7 @@ class AnswerCache:
         self.memory_bytes = self.disk_bytes = 0
         self.hits = self.misses = self.stale = 0
         self._parent = folder
-        self._folder: Path | None = None
+        self._folder: Spill | None = None
 
     @property
     def is_on(self) -> bool:
@@ -152,16 +152,20 @@ class AnswerCache:
     def close(self) -> None:
         """Leaves nothing on the disk."""
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.close()
             self._folder = None
+
+    def delete_left(self) -> None:
+        """Deletes the answers that processes left which were killed."""
+        with contextlib.suppress(OSError):  # there is no such folder yet
+            delete_left(self._parent, _PREFIX)
 
     def _path(self, key: Key) -> Path:
         if self._folder is None:
             if self._parent is not None:
                 Path(self._parent).mkdir(parents=True, exist_ok=True)
-            made = tempfile.mkdtemp(prefix="accelerator-answers-", dir=self._parent)
-            self._folder = Path(made)  # nobody else's may be in it: 0700
-        return self._folder / f"{key.name()}{_SUFFIX}"
+            self._folder = Spill(self._parent, _PREFIX)
+        return Path(self._folder.path) / f"{key.name()}{_SUFFIX}"
 
     def _write(self, key: Key, entry: Entry) -> None:
         size = sum(map(len, entry.bodies)) + _OVERHEAD

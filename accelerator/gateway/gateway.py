@@ -135,6 +135,7 @@ class Gateway:
 
     async def start(self) -> None:
         """Starts the workers; NoWorkerError where none can open its session."""
+        await asyncio.to_thread(self.answering.cache.delete_left)
         await self.pool.start()
         self._tasks = [asyncio.create_task(self._sweep())]
         if self.maintenance is not None:
@@ -302,7 +303,10 @@ class Gateway:
         return Page(known.data, entry.rows, is_last=True)
 
     def _who(self, statement: Statement) -> Who:
+        """Returns whom limits count: who logged in, in whosever name the statement is asked."""
         user, client = statement.user, statement.client
+        if self.users is not None and statement.principal != user.name:
+            user = self.users.named(statement.principal) or User(statement.principal)
         return Who(user.name, user.roles, user.groups, client.source, frozenset(client.client_tags))
 
     def found(self, id: str, slug: str, principal: str | None) -> Statement | None:

@@ -91,6 +91,11 @@ class Monitoring:
         self._api = counter(
             "api_requests", "Requests of the API, by operation and status.", "operation", "status"
         )
+        self._refused = counter(
+            "requests_refused", "Requests of other hosts and of other sites' pages.", "reason"
+        )
+        for reason in ("host", "origin"):
+            self._refused.labels(reason)
         self._lag = Histogram(
             f"{_PREFIX}_event_loop_lag_seconds",
             "How much later than asked the event loop came to its work.",
@@ -157,6 +162,10 @@ class Monitoring:
     def api_answered(self, operation: str, status: int) -> None:
         """A request of the API was answered."""
         self._api.labels(operation, str(status)).inc()
+
+    def request_refused(self, reason: str) -> None:
+        """Counts a request that named another `host`, or whose `origin` is another site."""
+        self._refused.labels(reason).inc()
 
     def text(self, accept: str) -> tuple[bytes, str]:
         """All figures as text, and its content type, in the format that is asked for."""

@@ -1,8 +1,9 @@
 """Trino's protocol over HTTP: the paths, who asks, what a response says.
 
 What is wrong with a statement is an answer of the protocol; other statuses are for what is no
-statement of anybody: 400 and 413 what can't be read, 401 and 429 who isn't known, 404 and 410 what
-isn't there any more, 503 a gateway that ends, which clients ask again.
+statement of anybody: 400 and 413 what can't be read, 401 and 429 who isn't known, 403 pages of
+other sites, 421 hosts that aren't the gateway, 404 and 410 what isn't there any more, 503 a gateway
+that ends, which clients ask again.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from accelerator.gateway.access.users import User
 from accelerator.gateway.api.api import Api, problem_middleware
 from accelerator.gateway.gateway import VERSION as TRINO_VERSION
 from accelerator.gateway.gateway import Gateway
+from accelerator.gateway.origins import HostError, OriginError, Origins
 from accelerator.gateway.statements import NoSuchPageError, Page, Statement
 from accelerator.gateway.trino.errors import failure
 from accelerator.gateway.trino.headers import HeaderError, client_session
 from accelerator.gateway.trino.results import Stats, document
-from accelerator.gateway.web import Web
+from accelerator.gateway.web import HEADERS, Web
 from accelerator.version import VERSION
 
 _log = logging.getLogger("accelerator.gateway")
-_HOST = re.compile(r"[A-Za-z0-9.\-_:\[\]]{1,255}")
 _NUMBER = re.compile(r"[0-9]{1,12}")
 _STATEMENT = "/v1/statement"
 _PAGE = _STATEMENT + "/executing/{id}/{slug}/{token}"
@@ -45,6 +46,10 @@ _IDLE_S = 75.0
 _READS_FIRST = re.compile(r"Trino (?:Python Client|JDBC Driver)/|trino-cli\b")
 """Clients that read rows, and errors, of the response to a POST; those for Go and JavaScript would
 lose them, since Trino has none there."""
+_HEADERS = {
+    name: HEADERS[name]
+    for name in ("Cache-Control", "Cross-Origin-Resource-Policy", "X-Content-Type-Options")
+}
 _WORTH_BYTES = 2048
 """Larger responses are compressed, for who asks for it."""
 
@@ -57,9 +62,10 @@ class Server:
 
     def __init__(self, gateway: Gateway, *, tls: ssl.SSLContext | None = None) -> None:
         self._gateway, self._tls = gateway, tls
+        self._origins = Origins(gateway.settings, gateway.monitoring.request_refused)
         self._app = web.Application(
             client_max_size=gateway.settings.statement_bytes_max,
-            middlewares=[problem_middleware, _told],
+            middlewares=[_told, problem_middleware, self._origins.middleware],
         )
         self._app.add_routes(
             [
@@ -76,6 +82,7 @@ class Server:
         self._app.add_routes(Web(gateway, self.principal).routes())
         self._api = Api(gateway, self.principal)
         self._app.add_routes(self._api.routes())
+        self._app.on_response_prepare.append(_add_headers)
         self._runner: web.AppRunner | None = None
         self._ending = False
 
@@ -91,6 +98,7 @@ class Server:
         self._runner = web.AppRunner(
             self._app,
             access_log=None,
+            logger=_log,
             handle_signals=False,
             max_line_size=limit,
             max_field_size=limit,
@@ -254,7 +262,9 @@ async def _told(request: web.Request, handler: Handler) -> web.StreamResponse:
     except TooManyAttemptsError as error:
         wait = {"Retry-After": str(max(1, round(error.retry_after_s)))}
         raise web.HTTPTooManyRequests(text=_line(error), headers=wait) from error
-    except AccessDeniedError as error:
+    except HostError as error:
+        raise web.HTTPMisdirectedRequest(text=_line(error)) from error
+    except (AccessDeniedError, OriginError) as error:
         raise web.HTTPForbidden(text=_line(error)) from error
     except NoSuchPageError as error:
         raise _gone(_line(error)) from error
@@ -299,9 +309,14 @@ def _basic(header: str) -> tuple[str, str] | None:
 
 
 def _base(asked: web.Request) -> str:
-    """Where the client finds this server: by the name by which it came."""
-    host = asked.headers.get("Host", "")
-    return f"{asked.scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"
+    """Returns the gateway's address as the client called it; `Origins` has checked the host."""
+    return f"{asked.scheme}://{asked.host}"
+
+
+async def _add_headers(_asked: web.Request, response: web.StreamResponse) -> None:
+    """Adds the headers of every response, so that nobody stores, sniffs or embeds it."""
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
 
 
 def _json(value: object) -> web.Response:

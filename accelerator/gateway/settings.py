@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 from accelerator.config import ENV_FILE, FILE_NAME, GATEWAY, GATEWAY_PREFIX, Config
 from accelerator.errors import ConfigError
+from accelerator.gateway.hosts import configured_host
 from accelerator.setting_fields import check_all, from_file, parsed, setting
 
 _PAGE = "gateway.md"
@@ -60,6 +62,16 @@ class GatewaySettings:
         None, "Certificate of the server, with its chain, as PEM.", kind="text or none"
     )
     tls_key: str | None = setting(None, "Its private key, as PEM.", kind="text or none")
+    hosts: tuple[str, ...] = setting(
+        (),
+        "Names and addresses of the gateway beside this machine's own: clients may ask by them.",
+        kind="texts",
+    )
+    trusted_proxies: tuple[str, ...] = setting(
+        (),
+        "Addresses or networks of proxies whose X-Forwarded headers count.",
+        kind="texts",
+    )
     insecure: bool = setting(
         False,
         "Listen beyond this machine though there are no users, or passwords without TLS.",
@@ -159,6 +171,10 @@ class GatewaySettings:
                 "a certificate needs its key, and a key its certificate",
                 hint="set both tls_certificate and tls_key",
             )
+        for host in self.hosts:
+            _check("hosts", configured_host, host, "name hosts without scheme, port and path")
+        for proxy in self.trusted_proxies:
+            _check("trusted_proxies", ip_network, proxy, "write it as 10.0.0.7 or 10.0.0.0/8")
 
     @property
     def workers_started(self) -> int:
@@ -212,6 +228,13 @@ class GatewaySettings:
         given = {key: value for key, value in arguments.items() if value is not None}
         values |= dict(parsed(cls, given, "the arguments", _PAGE))
         return cls(**values)
+
+
+def _check(key: str, parse: Callable[[str], object], text: str, hint: str) -> None:
+    try:
+        parse(text)
+    except ValueError as error:
+        raise ConfigError(f"setting {key!r} can't have {text!r}: {error}", hint=hint) from error
 
 
 def named_file(

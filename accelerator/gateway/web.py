@@ -10,7 +10,6 @@ the paths.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -58,8 +57,6 @@ HEADERS = {
 _SPANS = (300, 900, 3600)
 _TEXT_MAX = 200
 _WORTH_BYTES = 2048
-_LOCAL = ("localhost", "localhost.")
-_LEFT_OUT = ("cross-site", "same-site")
 
 
 class Web:
@@ -85,7 +82,6 @@ class Web:
         self, handler: Callable[[web.Request], Awaitable[web.Response]]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(asked: web.Request) -> web.StreamResponse:
-            check_origin(self._gateway, asked)
             try:
                 response = await handler(asked)
             except web.HTTPException as error:
@@ -200,20 +196,6 @@ class Web:
         return web.Response(body=body, headers={"Content-Type": content_type})
 
 
-def check_origin(gateway: Gateway, asked: web.Request) -> None:
-    """Refuses what a page of elsewhere has asked, by an HTTPForbidden.
-
-    A site may have its name lead to this machine. Where nobody logs in, the name by which the
-    gateway is called has to be the machine's own.
-    """
-    if asked.headers.get("Sec-Fetch-Site") in _LEFT_OUT and not _is_visit(asked):
-        raise web.HTTPForbidden(text="this isn't for pages of other sites", headers=HEADERS)
-    settings = gateway.settings
-    is_open = gateway.users is None and settings.is_local and not settings.insecure
-    if is_open and not _is_local(asked.url.host or ""):
-        raise web.HTTPForbidden(text="ask by the name of this machine", headers=HEADERS)
-
-
 def _selected(select: Callable[[Wanted], list[Record]], wanted: Wanted) -> list[dict[str, Any]]:
     return [one.to_dict() for one in select(wanted)]
 
@@ -262,17 +244,3 @@ def _state(text: str) -> str:
     if text not in ("", "running", "cached") and text.upper() not in STATES:
         raise web.HTTPBadRequest(text="there is no such state")
     return text
-
-
-def _is_visit(asked: web.Request) -> bool:
-    """Whether somebody follows a link to the page: the other site doesn't get to see it."""
-    return asked.method == "GET" and asked.headers.get("Sec-Fetch-Mode") == "navigate"
-
-
-def _is_local(host: str) -> bool:
-    if host in _LOCAL:
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

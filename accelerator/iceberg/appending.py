@@ -7,7 +7,9 @@ that dies meanwhile nothing stays but files that no snapshot holds.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import logging
 import random
 import time
@@ -46,7 +48,9 @@ if TYPE_CHECKING:
     from accelerator.iceberg.lake import Lake
 
 KEY, DIGEST = "accelerator.append-key", "accelerator.append-digest"
-"""Properties of the snapshot that an append makes."""
+OWNER = "accelerator.append-owner"
+"""Properties of the snapshot that an append makes; version 1 has no owner."""
+_OWNER_BYTES = 16
 PARTITIONS_MAX = 1_000
 """Partitions that the rows of one portion may be of."""
 _TRIES = 8
@@ -83,12 +87,14 @@ class Appended:
 
 
 class Appending:
-    """One append. `load` gives the table anew; `key` names the append, `digest` its rows."""
+    """One append. `load` reads the table anew; `key` is of the user, `digest` of the rows."""
 
-    def __init__(self, load: Callable[[], Table], name: str, key: str, digest: str) -> None:
+    def __init__(
+        self, load: Callable[[], Table], name: str, key: str, digest: str, user: str
+    ) -> None:
         """AppendUnsupportedError where the table is of a kind that isn't written here."""
         self._load, self._name = load, name
-        self._key, self._digest = key, digest
+        self._key, self._digest, self._owner = key, digest, owner_of(user, key)
         self._table = load()
         self._check_kind(self._table)
         self._files: list[DataFile] = []
@@ -194,7 +200,7 @@ class Appending:
         table = self._table
         # It retries by itself, without looking for the key: not here.
         table.metadata.properties[TableProperties.COMMIT_NUM_RETRIES] = "0"
-        properties = {KEY: self._key, DIGEST: self._digest}
+        properties = {KEY: self._key, DIGEST: self._digest, OWNER: self._owner}
         transaction = table.transaction()
         with self._writing(), transaction.update_snapshot(properties).fast_append() as snapshot:
             for file in self._files:
@@ -239,7 +245,8 @@ class Appending:
             seen.add(current)
             one = by_id[current]
             told = {} if one.summary is None else one.summary.additional_properties
-            if told.get(KEY) == self._key:
+            # Keys of version 1 belong to nobody, so they're everybody's.
+            if told.get(KEY) == self._key and told.get(OWNER, self._owner) == self._owner:
                 if told.get(DIGEST) != self._digest:
                     raise AppendKeyError(
                         f"other rows were appended to {self._name} under that key",
@@ -330,7 +337,15 @@ class _Recording(FileIO):
         self._io.delete(location)
 
 
-def appending(lake: Lake, parts: tuple[str, ...], key: str, digest: str) -> Appending:
+def owner_of(user: str, key: str) -> str:
+    """Returns what stands for a user beside a key, without their name: snapshots are shown."""
+    text = json.dumps([user, key]).encode()
+    return hashlib.blake2b(text, digest_size=_OWNER_BYTES).hexdigest()
+
+
+def appending(
+    lake: Lake, parts: tuple[str, ...], key: str, digest: str, user: str = ""
+) -> Appending:
     """An append to the table of that full name, which nothing has been written of yet.
 
     Raises:
@@ -348,7 +363,7 @@ def appending(lake: Lake, parts: tuple[str, ...], key: str, digest: str) -> Appe
             raise UnknownTableError(f"there is no Iceberg table {name}", hint="check the name")
         return table
 
-    return Appending(load, name, key, digest)
+    return Appending(load, name, key, digest, user)
 
 
 def _is_count(properties: Mapping[str, str], name: str) -> bool:

@@ -31,10 +31,11 @@ def append(
     key: str,
     digest: str,
     *,
+    user: str = "",
     check: Callable[[], None] = lambda: None,
     portion_bytes: int = PORTION_BYTES,
 ) -> Appended:
-    """Appends the rows of the file to the table of that full name, once for the key.
+    """Appends the rows of the file to the table of that full name, once for the user's key.
 
     `digest` stands for the file's bytes. `check` raises where it's to stop, and is asked between
     portions and before the commit.
@@ -47,7 +48,7 @@ def append(
         CatalogError: the catalog, or the warehouse, can't be read or written.
     """
     with Stream(file) as stream:
-        begun = appending(lake, parts, key, digest)
+        begun = appending(lake, parts, key, digest, user)
         known = begun.done()
         if known is not None:
             return known

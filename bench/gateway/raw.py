@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 HEADERS = {
-    "Host": "bench",
+    "Host": "localhost",
     "Content-Type": "text/plain; charset=utf-8",
     "User-Agent": "Trino Python Client/bench",  # reads rows of the first response, as that one
     "X-Trino-User": "bench",

@@ -8,6 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
+from accelerator.gateway.access.access import Access
+from accelerator.gateway.cache import AnswerCache, Entry, Key
+
 ROWS = 1000
 CITIES = ("Köln", "Paris", 'Wien "x"', "Rom")
 
@@ -36,6 +39,15 @@ def sales(rows: int = ROWS) -> pa.Table:
             "at": pa.array(at, pa.timestamp("us", "UTC")),
         }
     )
+
+
+def filled_cache(folder: Path) -> AnswerCache:
+    """A cache with two answers: the first is on disk in the folder."""
+    cache = AnswerCache(6_000, 100_000, str(folder), 5_000)
+    for words in ("a", "b"):
+        key = Key(words, None, None, None, "", Access.all())
+        cache.put(key, Entry((b"x" * 2_000,), {}, {}, {}, 1))
+    return cache
 
 
 def made_warehouse(folder: Path) -> Path:

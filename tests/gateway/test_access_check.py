@@ -462,6 +462,36 @@ def test_a_published_cube_needs_the_tables_under_it(tmp_path):
             _checked(session, "SELECT * FROM lake.d.lost_cube", _access("lake.*.*"))
 
 
+def test_what_ends_a_published_table_needs_its_own_rule(tmp_path):
+    with accelerator.open(Pristine(tmp_path).lake(_fill)) as session:
+        for name in ("shown", "plain"):
+            session.query(f"CREATE CUBE {name} AS SELECT v, count(*) AS n FROM d.ok GROUP BY v")
+        registry = session.services.store.registry()
+        id = registry.cubes["shown"].id
+        session.services.store.change_cube("shown", id, published="lake.pub.shown_cube")
+        select = "AS SELECT v, count(*) AS n FROM lake.d.ok GROUP BY v"
+        ends = (
+            "DROP CUBE {cube}",
+            "DROP CUBE IF EXISTS {cube} FORCE",
+            f"CREATE OR REPLACE CUBE {{cube}} {select}",
+            "PUBLISH CUBE {cube} AS lake.d.elsewhere",
+        )
+        reader = _access("lake.*.*", change=["lake.d.*"])
+        owner = _access("lake.*.*", change=["lake.d.*", "lake.pub.*"])
+        for sql in ends:
+            with pytest.raises(AccessDeniedError, match="cube shown that you may change") as found:
+                _checked(session, sql.format(cube="shown"), reader)
+            assert "pub" not in str(found.value)
+            _checked(session, sql.format(cube="shown"), owner)
+            _checked(session, sql.format(cube="plain"), reader)
+        for sql in (
+            "BUILD CUBE shown",
+            "COMPACT CUBE shown",
+            f"CREATE CUBE IF NOT EXISTS shown {select}",
+        ):
+            _checked(session, sql, reader)
+
+
 def test_a_relate_column_needs_its_dimensions(tmp_path):
     def fill(catalog):
         catalog.create_namespace("d")

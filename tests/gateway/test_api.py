@@ -179,6 +179,16 @@ def test_a_table_is_told_of_as_it_is(boss, warehouse):
     catalog.engine.dispose()
 
 
+def test_a_key_of_one_user_is_not_anothers(gateway, boss):
+    with of(gateway, "feed") as feed:
+        first, other = (one.table("lake.shop.target") for one in (feed, boss))
+        assert not first.append(sales(2), key="key-of-two-users").repeated
+        assert not other.append(sales(3), key="key-of-two-users").repeated
+        assert first.append(sales(2), key="key-of-two-users").repeated
+        assert other.append(sales(3), key="key-of-two-users").repeated
+        assert refused(first.append, sales(3), key="key-of-two-users") == (409, "append_key_used")
+
+
 def test_secrets_are_hidden(boss):
     assert boss.table("lake.shop.secret").info()["properties"] == {
         "my.password": "***",

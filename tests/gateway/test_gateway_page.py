@@ -282,7 +282,7 @@ def test_the_way_to_the_page(gateway, path):
 @pytest.mark.parametrize("path", ["/ui/", "/ui/api/statements", "/metrics"])
 def test_a_site_whose_name_leads_here_gets_nothing(gateway, path):
     port = gateway.url.rpartition(":")[2]
-    assert ask(gateway, path, Host=f"evil.example:{port}")[0] == 403
+    assert ask(gateway, path, Host=f"evil.example:{port}")[0] == 421
     assert ask(gateway, path, Host=f"localhost:{port}")[0] == 200
     assert (
         ask(gateway, path, **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"})[0] == 403

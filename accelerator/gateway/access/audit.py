@@ -21,7 +21,7 @@ from typing import Any
 
 from accelerator.errors import ConfigError
 
-_log = logging.getLogger("accelerator")
+_log = logging.getLogger("accelerator.gateway")
 _TEXT_MAX = 512
 _WAITING_MAX = 10_000
 _RETRY_S = 5.0

@@ -132,12 +132,16 @@ class _Asking:
             case kinds.Query():
                 self._query(statement.bare)
             case kinds.CreateCube():
-                self._manage_cube(statement.name, may_lack=True)
+                record = self._manage_cube(statement.name, may_lack=True)
+                if statement.replace:
+                    self._unpublish(record)
                 self._query(statement.select_sql)
             case kinds.EstimateCube():
                 self._query(statement.cube.select_sql)
-            case kinds.BuildCube() | kinds.CompactCube() | kinds.DropCube() | kinds.RefreshCube():
+            case kinds.BuildCube() | kinds.CompactCube() | kinds.RefreshCube():
                 self._manage_cube(statement.name)
+            case kinds.DropCube():
+                self._unpublish(self._manage_cube(statement.name))
             case kinds.PublishCube():
                 self._publish(statement)
             case kinds.UndropCube():
@@ -349,6 +353,13 @@ class _Asking:
         if target is not None:
             asked = Object.table(self._lake.resolve(target))
             self._need("change", asked, asked)
+        self._unpublish(record)  # under another name, it drops the table that was there
+
+    def _unpublish(self, record: CubeRecord | None) -> None:
+        """Needs the right to change the cube's published table, which goes with the cube."""
+        if record is not None and record.published is not None:
+            published = Object.table(tuple(record.published.split(".")))
+            self._need("change", published, Object("cube", (record.name,)))
 
     def _undrop(self, statement: kinds.UndropCube) -> None:
         asked = Object("cube", (statement.name,))

@@ -1,8 +1,7 @@
 """The API over HTTP: who asks, what they give, what a worker answers, and what errors look like.
 
 Everything is checked by the models of `routes.ROUTES`. Promises: each answer is of the document,
-errors too; nothing here reads a catalog or a store; what changes something isn't done for a page of
-another site.
+errors too; nothing here reads a catalog or a store.
 """
 
 from __future__ import annotations
@@ -33,9 +32,10 @@ from accelerator.gateway.api.started import Started
 from accelerator.gateway.api.uploads import Uploads
 from accelerator.gateway.gateway import Gateway
 from accelerator.gateway.limits import RateLimitedError, Who
+from accelerator.gateway.origins import HostError, OriginError
 from accelerator.gateway.statements import WorkerError
 from accelerator.gateway.trino.errors import Told, told
-from accelerator.gateway.web import HEADERS, Principal, check_origin
+from accelerator.gateway.web import HEADERS, Principal
 from accelerator.gateway.workers.messages import Header
 
 _log = logging.getLogger("accelerator.gateway")
@@ -83,7 +83,6 @@ class Api:
         await self._started.close()
 
     async def _describe(self, asked: web.Request) -> web.StreamResponse:
-        check_origin(self._gateway, asked)
         return _response(asked, self._document)
 
     def _handler(self, route: Route) -> Handler:
@@ -95,7 +94,6 @@ class Api:
         async def answer(asked: web.Request) -> web.StreamResponse:
             user = None
             try:
-                check_origin(self._gateway, asked)
                 if self._ending:
                     raise web.HTTPServiceUnavailable(text="the gateway ends")
                 user = await self._principal(asked)
@@ -215,13 +213,13 @@ class Api:
 
 @web.middleware
 async def problem_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Paths that no route has are told as problems, too."""
+    """Answers paths without a route, and requests of other sites, by problems, too."""
     if not request.path.startswith(f"{BASE}/"):
         return await handler(request)
     try:
         return await handler(request)
-    except web.HTTPException as error:
-        if error.status < 400:
+    except (web.HTTPException, HostError, OriginError) as error:
+        if isinstance(error, web.HTTPException) and error.status < 400:
             raise
         found, headers = _error(error)
         return _problem(found, headers)

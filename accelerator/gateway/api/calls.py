@@ -107,7 +107,13 @@ def _append(call: Call, services: Services, check: Callable[[], None]) -> m.Appe
         raise denied("write", asked)
     body = call.body
     found = append(
-        services.lake, full, Path(body["file"]), body["key"], body["digest"], check=check
+        services.lake,
+        full,
+        Path(body["file"]),
+        body["key"],
+        body["digest"],
+        user=call.user,
+        check=check,
     )
     return m.Append(
         snapshot_id=found.snapshot_id,

@@ -17,7 +17,7 @@ from accelerator.gateway.api.routes import ARROW, BASE, ROUTES, Route
 Json = dict[str, Any]
 _REF = "#/components/schemas/{model}"
 _BINARY: Json = {"type": "string", "format": "binary"}
-_ANY = (400, 401, 403, 429, 500, 503)
+_ANY = (400, 401, 403, 421, 429, 500, 503)
 """Statuses that every operation may have."""
 
 

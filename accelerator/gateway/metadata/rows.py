@@ -29,7 +29,7 @@ from accelerator.interrupts import look_up
 from rewrite.dotted import joined
 from rewrite.printable import one_line
 
-_log = logging.getLogger("accelerator")
+_log = logging.getLogger("accelerator.gateway")
 _NULLABLE, _NULLABLE_UNKNOWN, _SEARCHABLE, _NOT_COMPARED = 1, 2, 3, 0
 _CONNECTOR = "iceberg"
 _PROBED_MAX = 16

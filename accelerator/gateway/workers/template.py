@@ -8,11 +8,14 @@ the second or two that its imports would take, and shares their memory. Run by
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import signal
 import socket
 import sys
 from contextlib import suppress
+
+from accelerator.log_lines import log_to_stderr
 
 PRELOADED = (
     "accelerator.commands",
@@ -37,6 +40,7 @@ def main(orders: socket.socket) -> None:
     """Forks a worker for each order, whose socket comes with it; until the orders end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the gateway, which ends this one
     signal.signal(signal.SIGCHLD, _reap)
+    log_to_stderr(logging.WARNING)
     for name in PRELOADED:
         importlib.import_module(name)
     orders.sendall(b"\n")  # ready

@@ -7,6 +7,7 @@ import decimal
 import sys
 import threading
 import uuid
+from hashlib import blake2b
 from pathlib import Path
 
 import pyarrow as pa
@@ -416,6 +417,45 @@ def target():
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     return schema_to_pyarrow(SCHEMA, include_field_ids=False)
+
+
+def test_a_key_belongs_to_its_user(world):
+    world.table()
+    assert not world.append(rows(3), "one", "a", user="ann").repeated
+    assert world.append(rows(3), "one", "a", user="ann").repeated
+    # Neither a repetition nor other rows: another user's key is another key.
+    assert not world.append(rows(3, 10), "one", "a", user="bob").repeated
+    assert not world.append(rows(3, 20), "one", "b", user="").repeated
+    for user, digest in (("ann", "a"), ("bob", "a"), ("", "b")):
+        assert world.append(rows(3), "one", digest, user=user).repeated
+        with pytest.raises(AppendKeyError):
+            world.append(rows(3), "one", "other", user=user)
+    assert len(world.held()) == 9
+    told = [one.summary.additional_properties for one in world.snapshots()]
+    assert len({one[appending.OWNER] for one in told}) == 3
+    assert not [one for one in told if "ann" in str(one) or "bob" in str(one)]
+
+
+def test_keys_of_version_1_are_everybodys(world, monkeypatch):
+    world.table()
+    first = Transaction.update_snapshot
+
+    def without_owner(self, properties):
+        return first(self, {k: v for k, v in properties.items() if k != appending.OWNER})
+
+    with monkeypatch.context() as before:
+        before.setattr(Transaction, "update_snapshot", without_owner)
+        world.append(rows(3), "one", "a")
+    for user in ("ann", "bob", ""):
+        assert world.append(rows(3), "one", "a", user=user).repeated
+        with pytest.raises(AppendKeyError):
+            world.append(rows(3), "one", "b", user=user)
+    assert len(world.held()) == 3
+
+
+def test_the_owner_is_as_the_format_says():
+    text = b'["\\u00e4nn", "key-0001"]'
+    assert appending.owner_of("\u00e4nn", "key-0001") == blake2b(text, digest_size=16).hexdigest()
 
 
 def test_the_same_append_by_another_process_counts_once(world, monkeypatch):
