@@ -20,7 +20,8 @@ from accelerator.config import Config
 from accelerator.gateway.access.access import Access
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.workers import messages
-from accelerator.gateway.workers.pool import _ONE_THREAD, NoWorkerError, Pool, PoolSettings
+from accelerator.gateway.workers.forks import ONE_THREAD, NoWorkerError
+from accelerator.gateway.workers.pool import Pool, PoolSettings
 from tests.gateway.support import made_warehouse
 
 pytestmark = pytest.mark.served
@@ -75,7 +76,7 @@ def test_the_template_has_one_thread():
     process = subprocess.Popen(
         [sys.executable, "-m", "accelerator.gateway.workers.template", str(theirs.fileno())],
         pass_fds=[theirs.fileno()],
-        env=os.environ | _ONE_THREAD,
+        env=os.environ | ONE_THREAD,
     )
     theirs.close()
     try:

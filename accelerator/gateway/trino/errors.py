@@ -154,6 +154,7 @@ NAMES: Mapping[str, str] = {
     "session_property_invalid": "INVALID_SESSION_PROPERTY",
     "spark_elsewhere": _INTERNAL,
     "statement_ended": "NOT_SUPPORTED",
+    "statement_ended_worker": _INTERNAL,
     "statement_invalid": "SYNTAX_ERROR",
     "statement_not_found": "NOT_FOUND",
     "statement_timeout": "EXCEEDED_TIME_LIMIT",
