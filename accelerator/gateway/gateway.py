@@ -98,7 +98,14 @@ class Gateway:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
         self._policy = _policy(settings.policy)
         started = PoolSettings(
-            settings.workers_started, settings.threads, settings.time_zones, {"version": VERSION}
+            settings.workers_started,
+            settings.threads,
+            settings.time_zones,
+            {"version": VERSION},
+            settings.worker_silence_s,
+            settings.worker_memory_bytes,
+            settings.jvm_memory_bytes,
+            settings.worker_cgroup,
         )
         self.pool = Pool(config, started)
         self._accesses_of: Policy | None = None

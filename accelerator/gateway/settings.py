@@ -27,6 +27,7 @@ _PATHS = (
     "tls_key",
     "cache_folder",
     "upload_folder",
+    "worker_cgroup",
 )
 
 
@@ -42,6 +43,28 @@ class GatewaySettings:
         kind="whole number",
     )
     threads: int = setting(4, "Statements that a worker runs at once.", kind="threads")
+    worker_silence_s: float = setting(
+        10.0,
+        "A worker is killed and replaced if it doesn't answer a ping for so long, and replaced if a"
+        " statement goes on for so long after its stop or its time limit.",
+        kind="seconds",
+    )
+    worker_memory_bytes: int = setting(
+        0,
+        "Memory that the system lets a worker have; 0: its part of nine tenths of the machine's.",
+        kind="whole number",
+    )
+    jvm_memory_bytes: int = setting(
+        0,
+        "The same for the JVM of the worker that has Spark; 0: twice its heap, and 2 GiB.",
+        kind="whole number",
+    )
+    worker_cgroup: str | None = setting(
+        None,
+        "Folder of a control group (v2) that workers get groups in; by default one that systemd"
+        " has delegated. Without one each process is limited by RLIMIT_DATA.",
+        kind="text or none",
+    )
     time_zones: int = setting(
         3, "Sessions that a worker keeps for clients of different time zones.", kind="count"
     )

@@ -26,6 +26,13 @@ from accelerator.gateway.workers import blame, messages
 from accelerator.gateway.workers.blame import Fate
 from accelerator.gateway.workers.forks import NoWorkerError, Template
 from accelerator.gateway.workers.ledger import Ledger
+from accelerator.gateway.workers.memory_limits import (
+    ControlGroups,
+    jvm_bytes,
+    remove,
+    was_killed_for_memory,
+    worker_bytes,
+)
 from accelerator.gateway.workers.messages import Header
 from accelerator.gateway.workers.worker import Frame, Worker, WorkerLostError
 from accelerator.maintenance.daemon import Schedule
@@ -95,6 +102,9 @@ class PoolSettings:
     gateway: Mapping[str, Any] = field(default_factory=dict)
     silence_s: float = 10.0
     """A worker that answers no ping, or no stop, for so long is given up."""
+    memory_bytes: int = 0
+    jvm_bytes: int = 0
+    cgroup: str | None = None
 
 
 class _Isolation:
@@ -193,6 +203,7 @@ class Pool:
         self._suspects = _Isolation(_SUSPECTS_AT_ONCE, lambda: self._made(spark=False))
         self._dangerous = _Isolation(1, lambda: self._made(spark=False))
         self._with_spark = _Isolation(1, lambda: self._made(spark=True))
+        self._groups = ControlGroups.found(settings.cgroup)
         self._kills, self._killed_at = blame.system_kills(), float("-inf")
         self.restarts = 0
         self.retries = 0
@@ -330,6 +341,8 @@ class Pool:
             async with asyncio.timeout(_CLOSE_S):
                 await asyncio.gather(*(worker.dead.wait() for worker in every))
         await self._template.close()
+        for worker in every:
+            _forget(worker)
 
     async def _next(self) -> Worker:
         """The one that runs the fewest statements, once one runs fewer than it may.
@@ -378,6 +391,7 @@ class Pool:
             for worker in list(self._every):
                 if worker.dead.is_set():
                     self._every.discard(worker)
+                    _forget(worker)
                 elif worker.is_retired and not worker.running:
                     worker.kill()
                 else:
@@ -392,8 +406,10 @@ class Pool:
         for worker in retired[: -self.settings.workers]:
             worker.kill()
 
-    def _killed_for_memory(self) -> bool:
-        """Whether the system has killed a process for its memory just now."""
+    def _killed_for_memory(self, worker: Worker) -> bool:
+        """Whether the system has killed it, or some process, for its memory just now."""
+        if worker.group is not None:
+            return was_killed_for_memory(worker.group)
         is_new = blame.system_kills() != self._kills
         return is_new or time.monotonic() - self._killed_at < _MEMORY_KILL_S
 
@@ -450,11 +466,15 @@ class Pool:
             spark=spark,
             silence_s=self.settings.silence_s,
             changed=self._changed,
-            killed_for_memory=self._killed_for_memory,
+            killed_for_memory=lambda: self._killed_for_memory(worker),
         )
         self._every.add(worker)
+        own, jvm = self._limits(spark)
+        if self._groups is not None:
+            worker.group = self._groups.made(pid, own + jvm)
         await asyncio.get_running_loop().create_connection(lambda: worker.link, sock=ours)
-        worker.send(self._order(spark))
+        limits = {"data_bytes": 0 if worker.group is not None else own, "jvm_bytes": jvm}
+        worker.send(self._order(spark) | limits)
         try:
             async with asyncio.timeout(_OPEN_S):
                 await worker.ready
@@ -469,10 +489,20 @@ class Pool:
             raise
         return worker
 
+    @property
+    def _share(self) -> int:
+        """What a worker's sessions plan with: a part of the budget; one part is Spark's."""
+        return budget(self._config.memory_bytes_max) // (self.settings.workers + 1)
+
+    def _limits(self, spark: bool) -> tuple[int, int]:
+        """Bytes that the system lets a worker have, and its JVM."""
+        settings = self.settings
+        own = worker_bytes(settings.memory_bytes, self._share, settings.workers)
+        return own, jvm_bytes(settings.jvm_bytes, self._config) if spark else 0
+
     def _order(self, spark: bool) -> Header:
         """The first message: what it is to be."""
-        config, settings = self._config, self.settings
-        share = budget(config.memory_bytes_max) // (settings.workers + 1)  # one is Spark's
+        config, settings, share = self._config, self.settings, self._share
         return {
             "op": "open",
             "version": messages.VERSION,
@@ -482,6 +512,11 @@ class Pool:
             "zones": settings.zones,
             "gateway": dict(settings.gateway),
         }
+
+
+def _forget(worker: Worker) -> None:
+    if worker.group is not None:
+        remove(worker.group)
 
 
 _BLAMED = (Fate.SUSPECT, Fate.CULPRIT)

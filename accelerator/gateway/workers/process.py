@@ -21,6 +21,7 @@ import pyarrow as pa
 from accelerator.advisor.told import Advised
 from accelerator.config import Config
 from accelerator.engines.starting import scratch
+from accelerator.engines.starting.data_limit import limit_data
 from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError
 from accelerator.gateway.trino.errors import told
 from accelerator.gateway.workers import messages
@@ -151,6 +152,8 @@ class _Worker:
 
     def open(self, order: Header) -> bool:
         """Opens the first session; whether that worked."""
+        if order["data_bytes"] and not limit_data(order["data_bytes"], order["jvm_bytes"]):
+            _log.warning("the system doesn't limit this worker's memory")
         try:
             config = Config(**order["config"])
             self._sessions = Sessions(config, spark=order["spark"], zones_max=order["zones"])

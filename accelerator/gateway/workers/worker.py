@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from accelerator.errors import AcceleratorError
 from accelerator.gateway.trino.errors import Told
@@ -112,6 +113,8 @@ class Worker:
         self.is_retired = False
         """It ends with the last statement that it runs."""
         self.crash_report = ""
+        self.group: Path | None = None
+        """Its control group, if it has one."""
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.link = Link(self._take, self._lost)
         self._ledger, self._template = ledger, template
