@@ -52,6 +52,7 @@ from accelerator.gateway.trino.kinds import ClientSession, Request
 from accelerator.gateway.trino.requests import request
 from accelerator.gateway.trino.types import columns
 from accelerator.gateway.trino.values import encode, pages
+from accelerator.gateway.unread import Unread
 from accelerator.gateway.workers.messages import Header, rows_of
 from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
@@ -62,7 +63,7 @@ _INLINE_CELLS = 2000
 """So few values are written as JSON at once; more in a thread, so that others don't wait."""
 _AT_HAND_BYTES = 128 * 1024
 """Answers of fewer bytes that are kept are kept as JSON, too."""
-_SWEEP_S = 2.0
+_SWEEP_S, _UNREAD_S = 2.0, 0.25
 _ACCESSES_MAX = 4096
 _NO_POLICY = Policy.none()
 _EXPLAINED_MS = 100.0
@@ -136,6 +137,7 @@ class Gateway:
         self._explaining: set[asyncio.Task[Record]] = set()
         self.statements: dict[str, Statement] = {}
         self._ending = Ending(self.statements, self.history)
+        self.unread = Unread(self.statements, settings.unread_bytes_max, settings.unread_max)
         self._numbers = itertools.count()
         self._encoders = ThreadPoolExecutor(2, thread_name_prefix="encoder")
         self._tasks: list[asyncio.Task[None]] = []
@@ -143,7 +145,10 @@ class Gateway:
     async def start(self) -> None:
         """Starts the workers; NoWorkerError where none can open its session."""
         await self.pool.start()
-        self._tasks = [asyncio.create_task(self._sweep())]
+        self._tasks = [
+            asyncio.create_task(self._sweep()),
+            asyncio.create_task(self._bound_unread()),
+        ]
         if self.maintenance is not None:
             self._tasks.append(asyncio.create_task(self.maintenance.run()))
         self.monitoring.start()
@@ -382,6 +387,12 @@ class Gateway:
                 if not statement.waiting and now - statement.asked > limit:
                     self.forget(statement)
             self._reload()
+
+    async def _bound_unread(self) -> None:
+        """Gives up what waits for clients that don't come, if it's too much."""
+        while True:
+            await asyncio.sleep(_UNREAD_S)
+            self.unread.bound()
 
     def _reload(self) -> None:
         """A file that has changed counts; a broken one is told, and the one before stays."""

@@ -98,6 +98,15 @@ class GatewaySettings:
     client_timeout_s: float = setting(
         300.0, "A statement whose client hasn't asked for so long is given up.", kind="seconds"
     )
+    unread_bytes_max: int = setting(
+        512 * _MIB,
+        "Bytes of rows that wait for clients, half of them for one; of more the oldest are given"
+        " up.",
+        kind="bytes",
+    )
+    unread_max: int = setting(
+        2000, "The same for statements that have ended, and whose rows wait.", kind="count"
+    )
     statement_bytes_max: int = setting(
         _MIB, "The longest statement that is read, in bytes.", kind="bytes"
     )

@@ -141,6 +141,7 @@ NAMES: Mapping[str, str] = {
     "request_invalid": "INVALID_ARGUMENTS",
     "request_media": "INVALID_ARGUMENTS",
     "request_timeout": "GENERIC_USER_ERROR",
+    "results_unread": "GENERIC_INSUFFICIENT_RESOURCES",
     "role_not_found": "ROLE_NOT_FOUND",
     "rows_need_spark": _INTERNAL,
     "run_busy": "TRANSACTION_CONFLICT",

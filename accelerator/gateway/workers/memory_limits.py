@@ -21,7 +21,7 @@ _GIB = 1024**3
 _SHARE = 0.9
 """Of the machine's memory, for all workers together."""
 _BESIDE = 2 * _GIB
-"""A worker needs so much beside its budget: stacks, and what allocators set aside, mostly unused."""
+"""A worker needs so much beside its budget: stacks, and what allocators reserve."""
 _HEAP = "spark.driver.memory"
 _OFF_HEAP = "spark.memory.offHeap.size"
 _UNITS = {"b": 1, "k": 1024, "m": 1024**2, "g": _GIB, "t": 1024 * _GIB}
