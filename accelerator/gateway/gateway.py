@@ -11,6 +11,7 @@ import asyncio
 import itertools
 import json
 import logging
+import math
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -64,6 +65,8 @@ _INLINE_CELLS = 2000
 _AT_HAND_BYTES = 128 * 1024
 """Answers of fewer bytes that are kept are kept as JSON, too."""
 _SWEEP_S, _UNREAD_S = 2.0, 0.25
+_OF_ONE = 3 / 4
+"""What one user may have of all statements, if no policy says more."""
 _ACCESSES_MAX = 4096
 _NO_POLICY = Policy.none()
 _EXPLAINED_MS = 100.0
@@ -411,7 +414,11 @@ class Gateway:
         if given is not None:
             return given
         most, waiting = self.settings.statements_max, self.settings.queue_max
-        return (Limit(name="all statements", concurrent=most, queued=waiting),)
+        share = [math.ceil(_OF_ONE * count) for count in (most, waiting)]
+        return (
+            Limit(name="all statements", concurrent=most, queued=waiting),
+            Limit(name="each user", per="user", concurrent=share[0], queued=share[1]),
+        )
 
     async def _pages(self, statement: Statement, read: Read | AcceleratorError) -> Pages:
         """All pages of a statement."""
