@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,14 +67,25 @@ async def _sent(at: Served, request: bytes) -> str:
                 path = uri[uri.index(b"/v1/") :]
                 request = _bare("GET", path)
     except TimeoutError:
-        if not path:
-            return "no answer"
-        writer.write(_bare("DELETE", path))
-        return "cancelled"
+        if path:
+            await _cancelled(at, path)
+        return "cancelled" if path else "no answer"
     except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return "closed"
     finally:
         writer.close()
+
+
+async def _cancelled(at: Served, path: bytes) -> None:
+    """Cancels a statement, on a connection that isn't taken by its poll."""
+    with suppress(OSError, ValueError, asyncio.IncompleteReadError):
+        reader, writer = await asyncio.open_connection(at.host, at.port)
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                writer.write(_bare("DELETE", path))
+                await reader.readuntil(b"\r\n\r\n")
+        finally:
+            writer.close()
 
 
 async def _response(reader: asyncio.StreamReader) -> tuple[str, bytes]:

@@ -122,10 +122,12 @@ def busy_seconds(pid: int, running: Mapping[int, Note]) -> dict[int, float]:
     return found
 
 
-def busy(before: Mapping[int, float], now: Mapping[int, float]) -> set[int]:
-    """The statements whose threads used a processor most of the time between the two readings."""
+def busy(
+    before: Mapping[int, float], now: Mapping[int, float], least_s: float = _BUSY_S
+) -> set[int]:
+    """The statements whose threads used a processor most between the two readings."""
     used = {number: spent - before.get(number, spent) for number, spent in now.items()}
-    least = max(_BUSY_S, max(used.values(), default=0.0) / 2)
+    least = max(least_s, max(used.values(), default=0.0) / 2)
     return {number for number, spent in used.items() if spent >= least}
 
 

@@ -49,8 +49,8 @@ __all__ = [
 ]
 
 _log = logging.getLogger("accelerator.gateway")
-_RETRIES = 3
-"""So often a statement is asked again of another worker, when it died with it."""
+_RETRIES = 8
+"""So often a statement is asked again of another worker, if it can't be why one died or is late."""
 _QUICK_S = 5.0
 """A worker that dies sooner was never well: the next one waits, longer each time."""
 _WAIT_MAX_S, _WAIT_BLAMED_MAX_S = 30.0, 1.0
@@ -128,7 +128,7 @@ class _Isolation:
                 yield worker
             finally:
                 if worker.gone.is_set() or worker.is_late or worker.load:
-                    worker.kill()
+                    worker.abandon()
                 else:
                     self._idle.append((worker, time.monotonic()))
 
@@ -149,9 +149,10 @@ class _Deadly:
         self._of_users: OrderedDict[str, deque[float]] = OrderedDict()
 
     def add(self, job: Header, how: str) -> None:
-        """A worker has died of it."""
+        """A worker has died of it; without `how` it has only made one silent."""
         now = time.monotonic()
-        self._ends[_digest(job)] = now, how
+        if how:
+            self._ends[_digest(job)] = now, how
         times = self._of_users.setdefault(_user(job), deque(maxlen=_DEATHS_MAX))
         times.append(now)
         for held in (self._ends, self._of_users):
@@ -261,12 +262,18 @@ class Pool:
             finally:
                 await self._notify()
 
+    def _suspected(self, order: Header, how: str) -> None:
+        """A worker has died of the order, or has given no sign while a thread worked on it."""
+        if "job" in order:
+            self.deadly += bool(how)
+            self._deadly.add(order["job"], how)
+
     def _check_fate(self, job: Header, error: WorkerLostError, *, alone: bool) -> None:
         """DeadlyStatementError if nothing else can have ended the worker."""
         is_sure = error.fate is Fate.CULPRIT or (alone and error.fate is Fate.SUSPECT)
         if is_sure:
-            self.deadly += 1
-            self._deadly.add(job, error.death.words)
+            if error.fate is not Fate.CULPRIT:
+                self._suspected({"job": job}, error.death.words)
             raise DeadlyStatementError(error.death.words) from error
 
     @asynccontextmanager
@@ -393,7 +400,7 @@ class Pool:
                     self._every.discard(worker)
                     _forget(worker)
                 elif worker.is_retired and not worker.running:
-                    worker.kill()
+                    worker.abandon()
                 else:
                     worker.look(late_s)
             self._kill_retired()
@@ -404,7 +411,7 @@ class Pool:
         """Of workers that end with their last statement there are only so many."""
         retired = sorted((w for w in self._every if w.is_retired), key=lambda w: w.began)
         for worker in retired[: -self.settings.workers]:
-            worker.kill()
+            worker.abandon()
 
     def _killed_for_memory(self, worker: Worker) -> bool:
         """Whether the system has killed it, or some process, for its memory just now."""
@@ -449,8 +456,8 @@ class Pool:
 
     def _replaced(self, worker: Worker) -> None:
         self.restarts += 1
-        silent = "silent" if worker.was_silent else "died"
-        self.ends["overdue" if worker.is_retired else silent] += 1
+        overdue = "overdue" if worker.is_retired else "died"
+        self.ends["silent" if worker.was_silent else overdue] += 1
 
     async def _made(self, *, spark: bool) -> Worker:
         ledger = Ledger(self.settings.threads)
@@ -466,6 +473,7 @@ class Pool:
             spark=spark,
             silence_s=self.settings.silence_s,
             changed=self._changed,
+            suspected=self._suspected,
             killed_for_memory=lambda: self._killed_for_memory(worker),
         )
         self._every.add(worker)

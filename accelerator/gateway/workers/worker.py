@@ -32,6 +32,8 @@ _EXPLAIN_S = 5.0
 """How long it's waited for what a worker says of a statement's plan."""
 LATE_S = 0.5
 """A worker that hasn't answered a ping for so long gets no statement."""
+_REPLACE_S = 1.0
+"""One whose thread has used a processor for so long, while it's late, is replaced at once."""
 _DUMP_S = 0.05
 _REPORT_MAX = 4_000
 _OUTLIVES = 6
@@ -94,9 +96,13 @@ class Worker:
         spark: bool,
         silence_s: float,
         changed: Callable[[], None] = lambda: None,
+        suspected: Callable[[Header, str], None] = lambda _order, _how: None,
         killed_for_memory: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`changed` hears that it may take statements again, or never will."""
+        """`changed` hears that it may take statements again, or never will.
+
+        `suspected` hears of each order that may have made it silent, or alone ended it.
+        """
         self.pid, self.spark = pid, spark
         self.since = time.time()
         self.began = time.monotonic()
@@ -118,12 +124,14 @@ class Worker:
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.link = Link(self._take, self._lost)
         self._ledger, self._template = ledger, template
-        self._silence_s, self._changed = silence_s, changed
+        self._silence_s, self._changed, self._suspected = silence_s, changed, suspected
+        self._orders: dict[int, Header] = {}
         self._killed_for_memory = killed_for_memory
         self._stopping: dict[int, float] = {}
         self._pinged: float | None = None
         self._pings = itertools.count()
         self._before: dict[int, float] = {}
+        self._busy: set[int] = set()
         self._hung: set[int] | None = None
         self._stopped = False
         self._judging: asyncio.Task[None] | None = None
@@ -151,6 +159,7 @@ class Worker:
         Leaving the iterator stops the statement.
         """
         waiting = self.running[number] = _Waiting(movable)
+        self._orders[number] = order
         last, left_s = False, limit_s + self._silence_s if limit_s else None
         try:
             self.send({"id": number, **order})
@@ -166,6 +175,8 @@ class Worker:
             if not last and not self.dead.is_set():
                 self._stopping[number] = time.monotonic()
                 self.send({"op": "stop", "id": number})
+            else:
+                self._orders.pop(number, None)
 
     async def _next(
         self, number: int, waiting: _Waiting, left_s: float | None, limit_s: float
@@ -216,6 +227,7 @@ class Worker:
         if waiting is not None:  # else it was stopped meanwhile
             waiting.frames.put_nowait(frame)
         if frame.is_last and self._stopping.pop(number, None) is not None:
+            self._orders.pop(number, None)
             self._changed()
         self.is_worn = self.is_worn or bool(frame.header.get("worn"))
 
@@ -272,31 +284,48 @@ class Worker:
         if not self._before and not stopped:
             self._before = spent
             return
-        busy = set() if stopped else blame.busy(self._before, spent)
-        if busy or stopped:
-            death = Death(None, hung=busy, stopped=stopped, ran=self._ledger.running())
-            for number, waiting in self.running.items():
-                if waiting.movable and number not in busy:
-                    waiting.movable = False
-                    began = number in death.ran
-                    fate = Fate.INNOCENT if began else Fate.UNTOUCHED
-                    waiting.frames.put_nowait(WorkerLostError(fate, death, began=began))
+        self._busy = set() if stopped else blame.busy(self._before, spent)
+        self._stopped = stopped
+        if self._busy or stopped:
+            self._move(Death(None, hung=self._busy, stopped=stopped, ran=self._ledger.running()))
+        hogs = set() if stopped else blame.busy(self._before, spent, _REPLACE_S)
+        if (hogs or stopped) and not self.is_retired:
+            for number in hogs & self._orders.keys():
+                self._suspected(self._orders[number], "")
+            self.retire()
         if silent_s > self._silence_s:
             _log.error("worker %d has given no sign for %.1f s; it's killed", self.pid, silent_s)
-            self._hung, self._stopped = busy, stopped
-            self._judging = asyncio.create_task(self._give_up())
+            self.abandon()
+
+    def _move(self, death: Death) -> None:
+        """Has others asked for what can't be the reason."""
+        for number, waiting in self.running.items():
+            if waiting.movable and number not in self._busy:
+                waiting.movable = False
+                began = number in death.ran
+                fate = Fate.INNOCENT if began else Fate.UNTOUCHED
+                waiting.frames.put_nowait(WorkerLostError(fate, death, began=began))
+
+    def abandon(self) -> None:
+        """Kills it now; if it gives no sign, that is why."""
+        if self.dead.is_set() or self._judging is not None:
+            return
+        if self.is_late:
+            self._hung = self._busy
+        self._judging = asyncio.create_task(self._give_up())
 
     async def _give_up(self) -> None:
-        with suppress(OSError):
-            os.kill(self.pid, DUMP_SIGNAL)
-        await asyncio.sleep(_DUMP_S)
+        if self._hung is not None:
+            with suppress(OSError):
+                os.kill(self.pid, DUMP_SIGNAL)
+            await asyncio.sleep(_DUMP_S)
         self._judging = None
         self.kill()
 
     @property
     def was_silent(self) -> bool:
-        """Whether it was killed since it gave no sign."""
-        return self._hung is not None
+        """Whether it's replaced since it gave no sign."""
+        return self._hung is not None or self.is_late
 
     def retire(self) -> None:
         """It gets no statement any more, and ends with the last of those that it runs."""
@@ -325,7 +354,7 @@ class Worker:
         self.death = Death(
             status,
             ledger.report(),
-            tuple(self.running),
+            tuple(self._orders),
             ledger.running(),
             self._hung,
             self._stopped,
@@ -336,7 +365,11 @@ class Worker:
             self.crash_report = "\n" + self.death.report[:_REPORT_MAX]
         ledger.close()
         self._kill_group()  # its JVM may outlive it
+        for number, fate in self.fates.items():
+            if fate is Fate.CULPRIT:  # also if nobody waits for it any more
+                self._suspected(self._orders[number], self.death.words)
         self._stopping.clear()
+        self._orders.clear()
         self.dead.set()
         for number, waiting in self.running.items():
             waiting.frames.put_nowait(self._lost_with(number))
