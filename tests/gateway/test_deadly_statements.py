@@ -16,9 +16,17 @@ import pytest
 from accelerator.config import Config
 from accelerator.gateway import serving
 from accelerator.gateway.settings import GatewaySettings
-from tests.gateway import planted
+from tests.gateway import planted_in_workers as planted
+from tests.gateway.ordinary_clients import (
+    Clients,
+    asked,
+    count,
+    documents,
+    path_of,
+    sent,
+    until,
+)
 from tests.gateway.support import ROWS, made_warehouse
-from tests.gateway.test_server import Client
 
 pytestmark = pytest.mark.served
 _SILENCE_S = 3.0
@@ -54,56 +62,6 @@ def pool(running):
     return pool
 
 
-def until(true, seconds=120):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)
-
-
-def asked(running, sql, user="me"):
-    """The first row, or the error's message."""
-    *_, last = rows = [one for one, _ in Client(running.url, User=user).documents(sql)]
-    if "error" in last:
-        return last["error"]["message"]
-    return next(row for one in rows for row in one.get("data", ()))
-
-
-def count(running, number, user="other"):
-    return asked(running, f"SELECT count(*) + {number} FROM sales", user)
-
-
-class Clients:
-    """Ordinary clients, who ask without an end."""
-
-    def __init__(self, running, count=4):
-        self._over, self.wrong, self.answers = threading.Event(), [], 0
-        self._threads = [
-            threading.Thread(target=self._ask, args=(running, n)) for n in range(count)
-        ]
-
-    def _ask(self, running, number):
-        while not self._over.is_set():
-            number += 100
-            try:
-                found = count(running, number, f"client {number % 100}")
-            except (AssertionError, OSError) as error:
-                found = repr(error)
-            self.answers += 1
-            if found != [ROWS + number]:
-                self.wrong.append(found)
-
-    def __enter__(self):
-        for one in self._threads:
-            one.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        for one in self._threads:
-            one.join()
-
-
 @pytest.mark.parametrize("word", ["planted_crash", "planted_overflow", "planted_abort"])
 def test_a_statement_that_crashes_its_worker_fails_alone_and_is_never_run_again(
     running, pool, word
@@ -135,9 +93,8 @@ def test_a_statement_that_hangs_is_killed_and_others_are_answered_meanwhile(runn
 
 def test_a_client_that_goes_away_is_blamed_for_what_hangs(running, pool):
     deadly = pool.deadly
-    client = Client(running.url, User="gone")
-    found, _ = client.post("SELECT planted_hang + 2 FROM sales")
-    client.request("DELETE", client.path(found["nextUri"]))
+    found = sent(running, "POST", "/v1/statement", "SELECT planted_hang + 2 FROM sales")
+    sent(running, "DELETE", path_of(found))
     until(lambda: pool.deadly == deadly + 1)
     assert "no sign" in asked(running, "SELECT planted_hang + 2 FROM sales")
     assert count(running, 1) == [ROWS + 1] and pool.deadly == deadly + 1
@@ -152,7 +109,7 @@ def test_a_worker_that_looks_idle_and_hangs_is_not_chosen(running, pool):
         for number in range(8):
             assert count(running, number) == [ROWS + number]
             loads.add(late.load)
-        assert loads == {1}
+        assert loads <= {0, 1}, "0: it was killed meanwhile"
         assert "no sign" in hanging.result(120)
 
 
@@ -165,10 +122,10 @@ def test_work_that_leaves_the_lock_alone_is_no_hang(running, pool):
 
 def test_a_statement_that_ignores_its_stop_has_its_worker_replaced(running, pool):
     before, restarts = pool.ends["overdue"], pool.restarts
-    client = Client(running.url, Session="query_max_run_time=1s")
-    documents = [one for one, _ in client.documents("SELECT planted_busy FROM sales")]
-    assert "took longer than 1 s" in documents[-1]["error"]["message"]
-    assert documents[-1]["error"]["errorName"] == "EXCEEDED_TIME_LIMIT"
+    limit = "query_max_run_time=1s"
+    *_, last = documents(running, "SELECT planted_busy FROM sales", session=limit)
+    assert "took longer than 1 s" in last["error"]["message"]
+    assert last["error"]["errorName"] == "EXCEEDED_TIME_LIMIT"
     until(lambda: pool.ends["overdue"] == before + 1)
     assert pool.restarts == restarts + 1
 
@@ -221,7 +178,8 @@ def test_nothing_is_left_behind(warehouse, tmp_path):
             first = pool.states()[0]
             os.kill(first.pid, signal.SIGSTOP)
             hanging = threading.Thread(
-                target=Client(gateway.url).post, args=("SELECT planted_hang FROM sales",)
+                target=sent,
+                args=(gateway, "POST", "/v1/statement", "SELECT planted_hang FROM sales"),
             )
             hanging.start()
             until(lambda: any(worker.is_late for worker in pool._workers))

@@ -17,9 +17,9 @@ from accelerator.gateway.settings import GatewaySettings
 from accelerator.gateway.workers import memory_limits
 from accelerator.gateway.workers.memory_limits import ControlGroups, jvm_bytes, worker_bytes
 from accelerator.memory import machine_bytes
-from tests.gateway import planted
+from tests.gateway import planted_in_workers as planted
+from tests.gateway.ordinary_clients import Clients, asked, count, until
 from tests.gateway.support import ROWS, made_warehouse
-from tests.gateway.test_deadly_statements import Clients, asked, count, until
 
 _GIB = 1024**3
 
@@ -68,10 +68,10 @@ def folder(tmp_path):
 
 def test_a_worker_gets_a_control_group(folder):
     (folder / "accelerator-worker-1").mkdir()
-    groups = ControlGroups.found(str(folder))
+    groups = ControlGroups.opened(str(folder))
     assert (folder / "cgroup.subtree_control").read_text() == "+memory"
     assert not (folder / "accelerator-worker-1").exists(), "left by a gateway that was killed"
-    group = groups.made(77, 5 * _GIB)
+    group = groups.add(77, 5 * _GIB)
     assert (group / "memory.max").read_text() == str(5 * _GIB)
     assert (group / "cgroup.procs").read_text() == "77"
     assert not memory_limits.was_killed_for_memory(group)
@@ -82,9 +82,9 @@ def test_a_worker_gets_a_control_group(folder):
 
 
 def test_without_a_folder_to_divide_there_are_no_groups(tmp_path, folder, monkeypatch):
-    assert ControlGroups.found(str(tmp_path / "nowhere")) is None
+    assert ControlGroups.opened(str(tmp_path / "nowhere")) is None
     (folder / "cgroup.controllers").write_text("cpu\n")
-    assert ControlGroups.found(str(folder)) is None
+    assert ControlGroups.opened(str(folder)) is None
     own = tmp_path / "own"
     own.write_text("4:memory:/x\n0::/system.slice/a.service/gateway\n")
     assert memory_limits._delegated(tmp_path, own) is None, "nobody has delegated it"

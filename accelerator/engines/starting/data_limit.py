@@ -6,14 +6,13 @@ addresses that are only reserved too, of which an engine and a JVM have tens of 
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-try:
+if sys.platform != "win32":  # which has no such limits
     import resource
-except ImportError:  # Windows has no such limits
-    resource = None  # type: ignore[assignment]
 
 _lock = threading.Lock()
 _of_children: list[int] = []
@@ -25,7 +24,7 @@ def limit_data(own: int, of_children: int) -> bool:
 
     Returns False if the system doesn't.
     """
-    if resource is None:
+    if sys.platform == "win32":
         return False
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     try:
@@ -39,7 +38,7 @@ def limit_data(own: int, of_children: int) -> bool:
 @contextmanager
 def limit_of_children() -> Iterator[None]:
     """A process that is started inside gets the limit of children, not this process's own."""
-    if resource is None or not _of_children:
+    if sys.platform == "win32" or not _of_children:
         yield
         return
     with _lock:
@@ -52,4 +51,4 @@ def limit_of_children() -> Iterator[None]:
 
 
 def _within(wanted: int, hard: int) -> int:
-    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    return wanted if hard < 0 else min(wanted, hard)  # -1: no limit

@@ -1,7 +1,7 @@
-"""Which statements may have ended a worker, from what is left of it.
+"""Finds the statements that may have ended a worker, from its ledger and its status.
 
-Promises: a statement that may have caused a death isn't asked again beside others, and never again
-once it was the only one that may have; a statement that can't have caused it is asked again.
+Promises: a suspect isn't run again beside others, and a culprit never is. A statement that can't
+have caused the death runs again.
 `docs/decisions/0052-a-statement-that-ends-a-worker.md` argues each case.
 """
 
@@ -28,7 +28,7 @@ _BUSY_S = 0.1
 
 
 class Fate(Enum):
-    """What a worker's death means for a statement that was sent to it."""
+    """A worker's death, as it concerns one statement that was sent to it."""
 
     UNTOUCHED = auto()
     """It hadn't begun."""
@@ -42,7 +42,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """What is left of a worker."""
+    """A worker's status, ledger and statements at its end."""
 
     status: int | None
     """As `os.waitpid` gives it; None if nobody knows."""
@@ -59,7 +59,7 @@ class Death:
 
     @property
     def words(self) -> str:
-        """How it died, for messages and the log."""
+        """Describes the death, for messages and the log."""
         if self.stopped:
             return "it was stopped from outside, and killed as it gave no sign"
         if self.hung is not None:
@@ -78,7 +78,7 @@ class Death:
 
 
 def fates(death: Death) -> dict[int, Fate]:
-    """What the death means for each statement that was sent."""
+    """Returns the fate of each statement that was sent."""
     began = {number for number in death.sent if number in death.ran}
     found = {n: Fate.INNOCENT if n in began else Fate.UNTOUCHED for n in death.sent}
     suspects = _suspects(death, began)
@@ -88,7 +88,7 @@ def fates(death: Death) -> dict[int, Fate]:
 
 
 def _suspects(death: Death, began: set[int]) -> set[int]:
-    """The statements that may have caused it; empty if somebody outside did."""
+    """The statements that may have caused the death; empty if another process did."""
     if death.stopped:
         return set()
     if death.hung is not None:
@@ -106,7 +106,7 @@ def _suspects(death: Death, began: set[int]) -> set[int]:
 
 
 def _is_for_memory(report: str) -> bool:
-    """Whether whoever needed memory next died, which needn't be who took it."""
+    """Reports an abort: a failed allocation ends any thread, not only the one that filled it."""
     return report.startswith("Fatal Python error: Aborted")
 
 
@@ -132,7 +132,7 @@ def busy(
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether somebody stopped the process by a signal, or a debugger holds it."""
+    """Reports whether a signal or a debugger has stopped the process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -141,7 +141,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def system_kills() -> int | None:
-    """How many processes the system has killed for their memory; None if it doesn't count them."""
+    """Counts the processes that the system killed for their memory; None if it doesn't count."""
     try:
         text = Path("/proc/vmstat").read_text(encoding="ascii")
     except OSError:

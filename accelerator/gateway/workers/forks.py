@@ -59,7 +59,7 @@ class Template:
         raise AssertionError
 
     async def ending(self, pid: int) -> int | None:
-        """How the worker has ended, as `os.waitpid` gives it; None if nobody knows. Asked once."""
+        """Returns a worker's status, as `os.waitpid` gives it, once; None if it's unknown."""
         ending = self._endings.get(pid)
         if ending is None:
             return None

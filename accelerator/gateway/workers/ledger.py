@@ -62,7 +62,7 @@ class Ledger:
         return found
 
     def report(self) -> str:
-        """What the interpreter wrote at its death; empty if it wrote nothing."""
+        """Returns the interpreter's report of the death; empty if there is none."""
         if self._notes.closed:
             return ""
         return os.pread(self.fd, _REPORT_MAX, self._size).decode(errors="replace")
@@ -88,7 +88,7 @@ class Notes:
     """The worker's end."""
 
     def __init__(self, fd: int) -> None:
-        """From now on fatal signals are reported in the ledger too."""
+        """Opens the ledger, and has fatal signals reported in it."""
         self._fd = fd
         self._size = os.fstat(fd).st_size
         self._memory = mmap.mmap(fd, self._size)

@@ -1,4 +1,4 @@
-"""How much memory a worker may have, and the system's means to enforce it.
+"""Limits of workers' memory, and the system's means to enforce them.
 
 A control group (cgroup v2) counts a worker and its JVM together, and the system ends both at the
 limit. Without one RLIMIT_DATA bounds each process: an allocation beyond it fails, which mostly
@@ -75,8 +75,8 @@ class ControlGroups:
                 left.rmdir()
 
     @classmethod
-    def found(cls, setting: str | None) -> ControlGroups | None:
-        """In the folder of the setting, else in the one that systemd has delegated; or None."""
+    def opened(cls, setting: str | None) -> ControlGroups | None:
+        """Opens the setting's folder, else the one that systemd delegated, if there is one."""
         try:
             folder = Path(setting) if setting else _delegated()
             return None if folder is None else cls(folder)
@@ -84,8 +84,8 @@ class ControlGroups:
             _log.warning("workers get no control groups, but limits of their own: %s", error)
             return None
 
-    def made(self, pid: int, limit: int) -> Path | None:
-        """The group of that worker, which is in it; None if that fails."""
+    def add(self, pid: int, limit: int) -> Path | None:
+        """Makes a group and moves the worker into it; None if that fails."""
         group = self._folder / f"{_PREFIX}{pid}"
         try:
             group.mkdir(exist_ok=True)
@@ -103,7 +103,7 @@ class ControlGroups:
 
 
 def was_killed_for_memory(group: Path) -> bool:
-    """Whether the system has ended processes of the group for their memory."""
+    """Reports whether the system has ended processes of the group for their memory."""
     with suppress(OSError):
         for line in (group / "memory.events").read_text().splitlines():
             name, _, value = line.partition(" ")

@@ -1,9 +1,9 @@
 """The gateway's side of its workers: starts and watches them, gives each statement to one.
 
 Promises: a worker that dies, hangs or ignores a stop is replaced, and never takes the gateway
-along. A statement that may have caused a death runs once more at most, alone; all others that had
-no answer yet are asked of another worker, a few times at most. A statement that needs Spark is
-asked of the one worker that may start it.
+along. A statement that may have caused a death runs once more at most, alone. Other statements
+without an answer go to another worker, a few times at most. A statement that needs Spark goes to
+the one worker that may start it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class _Isolation:
                     self._idle.append((worker, time.monotonic()))
 
     def trim(self) -> None:
-        """Ends those that nobody has needed for a while."""
+        """Ends workers that were idle for a minute."""
         now = time.monotonic()
         for worker, since in self._idle:
             if now - since > _IDLE_S:
@@ -160,7 +160,7 @@ class _Deadly:
                 held.popitem(last=False)
 
     def check(self, job: Header) -> None:
-        """DeadlyStatementError for a statement of which a worker has died lately."""
+        """Raises DeadlyStatementError for a statement that ended a worker lately."""
         if not self._ends:
             return
         known = self._ends.get(_digest(job))
@@ -168,14 +168,14 @@ class _Deadly:
             raise DeadlyStatementError(known[1])
 
     def is_dangerous(self, job: Header) -> bool:
-        """Whether it's of a user whose statements end one worker after the other."""
+        """Reports whether the job's user has ended one worker after the other."""
         times = self._of_users.get(_user(job), ())
         recent = sum(time.monotonic() - one < _REMEMBERED_S for one in times)
         return recent >= _DEATHS_MAX
 
 
 def _digest(job: Header) -> bytes:
-    """What names the statement, whoever asks it."""
+    """Hashes the statement, independent of its user."""
     parts = ("kind", "request", "call", "path", "query", "body")
     client = job.get("client", {})
     place = [client.get(key) for key in ("catalog", "schema", "time_zone")]
@@ -204,7 +204,7 @@ class Pool:
         self._suspects = _Isolation(_SUSPECTS_AT_ONCE, lambda: self._made(spark=False))
         self._dangerous = _Isolation(1, lambda: self._made(spark=False))
         self._with_spark = _Isolation(1, lambda: self._made(spark=True))
-        self._groups = ControlGroups.found(settings.cgroup)
+        self._groups = ControlGroups.opened(settings.cgroup)
         self._kills, self._killed_at = blame.system_kills(), float("-inf")
         self.restarts = 0
         self.retries = 0
@@ -381,7 +381,7 @@ class Pool:
             self._free.notify_all()
 
     def _changed(self) -> None:
-        """Whoever waits for a worker looks again."""
+        """Wakes the statements that wait for a worker."""
         task = asyncio.create_task(self._notify())
         self._notifying.add(task)
         task.add_done_callback(self._notifying.discard)
@@ -408,13 +408,13 @@ class Pool:
                 isolation.trim()
 
     def _kill_retired(self) -> None:
-        """Of workers that end with their last statement there are only so many."""
+        """Ends the oldest retired workers, if there are more of them than of others."""
         retired = sorted((w for w in self._every if w.is_retired), key=lambda w: w.began)
         for worker in retired[: -self.settings.workers]:
             worker.abandon()
 
     def _killed_for_memory(self, worker: Worker) -> bool:
-        """Whether the system has killed it, or some process, for its memory just now."""
+        """Reports whether the system has just killed it, or another process, for its memory."""
         if worker.group is not None:
             return was_killed_for_memory(worker.group)
         is_new = blame.system_kills() != self._kills
@@ -479,7 +479,7 @@ class Pool:
         self._every.add(worker)
         own, jvm = self._limits(spark)
         if self._groups is not None:
-            worker.group = self._groups.made(pid, own + jvm)
+            worker.group = self._groups.add(pid, own + jvm)
         await asyncio.get_running_loop().create_connection(lambda: worker.link, sock=ours)
         limits = {"data_bytes": 0 if worker.group is not None else own, "jvm_bytes": jvm}
         worker.send(self._order(spark) | limits)
@@ -499,7 +499,7 @@ class Pool:
 
     @property
     def _share(self) -> int:
-        """What a worker's sessions plan with: a part of the budget; one part is Spark's."""
+        """A worker's part of the budget, with which its sessions plan; one part is Spark's."""
         return budget(self._config.memory_bytes_max) // (self.settings.workers + 1)
 
     def _limits(self, spark: bool) -> tuple[int, int]:

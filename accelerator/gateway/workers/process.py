@@ -62,7 +62,7 @@ def serve(connection: socket.socket, ledger: int) -> None:
 
 
 class _GoneError(OSError):
-    """The gateway is gone: nobody reads what the worker says."""
+    """The gateway has closed the socket."""
 
 
 class _Statement:

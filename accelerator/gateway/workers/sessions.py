@@ -66,7 +66,7 @@ class Sessions:
                 kept.close()
 
     def _taken(self, zone: str) -> tuple[_Kept, bool, list[_Kept]]:
-        """The zone's session, whether it's to be opened, and sessions that nobody needs now."""
+        """Returns the zone's session, whether it must be opened, and sessions to close."""
         left: list[_Kept] = []
         with self._lock:
             kept = self._kept.get(zone)

@@ -78,7 +78,7 @@ def _fork(orders: socket.socket, fd: int, ledger: int) -> None:
 
 
 def _reap(orders: socket.socket, _number: int, _frame: object) -> None:
-    """Reports how workers have ended, which the kernel tells their parent alone."""
+    """Reports workers' statuses, which the kernel gives to their parent alone."""
     with suppress(ChildProcessError, OSError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)

@@ -1,7 +1,7 @@
 """The gateway's end of one worker: what it runs, whether it gives signs, what its death means.
 
-Promises: a worker that answers no ping, or no stop, for `silence_s` is given up; whoever waits for
-something of a dead worker hears what the death means for it.
+Promises: a worker that answers no ping, or no stop, for `silence_s` is replaced. Each statement of
+a dead worker learns its fate.
 """
 
 from __future__ import annotations

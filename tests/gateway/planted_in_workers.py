@@ -75,7 +75,9 @@ FAULTS: Mapping[str, Callable[[], None]] = {
 def environment(folder: Path) -> dict[str, str]:
     """The variables of a process whose children get the faults; writes into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "sitecustomize.py").write_text("from tests.gateway import planted\nplanted.plant()\n")
+    (folder / "sitecustomize.py").write_text(
+        "from tests.gateway import planted_in_workers\nplanted_in_workers.plant()\n"
+    )
     root = str(Path(__file__).parents[2])
     return {"PYTHONPATH": os.pathsep.join((str(folder), root))}
 
