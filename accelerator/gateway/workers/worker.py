@@ -210,7 +210,8 @@ class Worker:
         elif kind == "ready":
             if header.get("version") != messages.VERSION:
                 raise MessageError(f"a worker speaks version {header.get('version')}")
-            self.ready.set_result(None)
+            if not self.ready.done():  # whoever waited may be gone
+                self.ready.set_result(None)
         elif kind == "failed":
             error = Told.from_dict(header.get("error"))
             self.ready.set_exception(NoWorkerError(error.message, hint=error.hint or ""))
