@@ -137,6 +137,27 @@ def test_a_template_that_died_is_made_anew(warehouse):
     assert with_pool(warehouse, work) == [{"n": 1000}]
 
 
+def test_whoever_stops_waiting_for_a_worker_mixes_up_no_others(warehouse):
+    """Each worker's process id is its own, though others were given up while they were forked."""
+
+    async def work(pool):
+        for turns in range(12):
+            making = asyncio.create_task(pool._made(spark=False))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            making.cancel()
+            await asyncio.gather(making, return_exceptions=True)
+        made = await pool._made(spark=False)
+        made.kill()
+        async with asyncio.timeout(30):
+            await made.dead.wait()
+        assert os.WTERMSIG(made.death.status) == signal.SIGKILL
+        assert made.pid not in {state.pid for state in pool.states()}
+        return await rows(pool, "SELECT count(*) AS n FROM sales")
+
+    assert with_pool(warehouse, work, workers=1) == [{"n": 1000}]
+
+
 def test_what_stops_reading_stops_the_statement(warehouse):
     async def work(pool):
         source = pool.run(job("SELECT a.id FROM sales a, sales b, sales c"), again=True)

@@ -37,7 +37,19 @@ class Template:
         self._endings: dict[int, asyncio.Future[int]] = {}
 
     async def fork(self, ledger: Ledger) -> tuple[int, socket.socket]:
-        """A new worker's process id, and our end of its socket. NoWorkerError."""
+        """A new worker's process id, and our end of its socket. NoWorkerError.
+
+        Whoever is cancelled leaves nothing behind: an answer that stayed unread would give the next
+        worker this one's process id. A ledger of no worker is closed.
+        """
+        forking = asyncio.create_task(self._forked(ledger))
+        try:
+            return await asyncio.shield(forking)
+        except BaseException:
+            forking.add_done_callback(lambda done: _forget(done, ledger))
+            raise
+
+    async def _forked(self, ledger: Ledger) -> tuple[int, socket.socket]:
         async with self._lock:
             for attempt in range(2):
                 orders = await self._alive()
@@ -143,3 +155,10 @@ class Template:
                 self._process.kill()
             await self._process.wait()
             self._process = None
+
+
+def _forget(forking: asyncio.Task[tuple[int, socket.socket]], ledger: Ledger) -> None:
+    """Ends the worker, if there is one: nobody waits for it any more."""
+    ledger.close()
+    if not forking.cancelled() and forking.exception() is None:
+        forking.result()[1].close()

@@ -461,11 +461,7 @@ class Pool:
 
     async def _made(self, *, spark: bool) -> Worker:
         ledger = Ledger(self.settings.threads)
-        try:
-            pid, ours = await self._template.fork(ledger)
-        except BaseException:
-            ledger.close()
-            raise
+        pid, ours = await self._template.fork(ledger)
         worker = Worker(
             pid,
             ledger,
@@ -480,10 +476,10 @@ class Pool:
         own, jvm = self._limits(spark)
         if self._groups is not None:
             worker.group = self._groups.add(pid, own + jvm)
-        await asyncio.get_running_loop().create_connection(lambda: worker.link, sock=ours)
-        limits = {"data_bytes": 0 if worker.group is not None else own, "jvm_bytes": jvm}
-        worker.send(self._order(spark) | limits)
         try:
+            await asyncio.get_running_loop().create_connection(lambda: worker.link, sock=ours)
+            limits = {"data_bytes": 0 if worker.group is not None else own, "jvm_bytes": jvm}
+            worker.send(self._order(spark) | limits)
             async with asyncio.timeout(_OPEN_S):
                 await worker.ready
         except TimeoutError as error:
