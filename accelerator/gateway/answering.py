@@ -165,7 +165,7 @@ class Answering:
         ahead = self._flights.get(key)
         if ahead is None or ahead.done():
             self._flights[key] = flight
-        fetching = _Fetching(self, key, flight, statement.id)
+        fetching = _Fetching(self, key, flight, statement)
         fetching.begin(self._asked(statement, asked, job))
         try:
             async for frame in fetching.frames():
@@ -182,10 +182,10 @@ class _Fetching:
     """An answer that is fetched without a wait for its client, as long as it may be kept."""
 
     def __init__(
-        self, answering: Answering, key: Key, flight: asyncio.Future[bool], made_by: str
+        self, answering: Answering, key: Key, flight: asyncio.Future[bool], statement: Statement
     ) -> None:
         self._answering, self._key, self._flight = answering, key, flight
-        self._made_by = made_by
+        self._statement = statement
         self._given: asyncio.Queue[tuple[Frame, bool] | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_AHEAD)
         self._task: asyncio.Task[None] | None = None
@@ -197,6 +197,7 @@ class _Fetching:
 
     def end(self) -> None:
         """Fetches no more."""
+        self._statement.ahead_bytes = 0
         if self._task is not None:
             self._task.cancel()
 
@@ -213,6 +214,7 @@ class _Fetching:
                     await self._room.acquire()
                 else:
                     gathered.append(frame)
+                self._statement.ahead_bytes += len(frame.body)
                 self._given.put_nowait((frame, bounded))
                 if frame.is_last:
                     self._landed(kept=bool(gathered) and self._keep(gathered))
@@ -227,6 +229,7 @@ class _Fetching:
                 return
             frame, bounded = found
             yield frame
+            self._statement.ahead_bytes -= len(frame.body)
             if bounded:
                 self._room.release()
 
@@ -242,7 +245,7 @@ class _Fetching:
         found = {tuple(name): str(version) for name, version in told}
         about = {k: v for k, v in frames[0].header.items() if k in ("names", "update_type")}
         bodies = tuple(frame.body for frame in frames)
-        metrics = last["metrics"] | {"made_by": self._made_by}
+        metrics = last["metrics"] | {"made_by": self._statement.id}
         entry = Entry(bodies, found, about, metrics, sum(f.header.get("rows", 0) for f in frames))
         self._answering.cache.put(self._key, entry)
         return True

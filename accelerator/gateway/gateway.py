@@ -11,6 +11,7 @@ import asyncio
 import itertools
 import json
 import logging
+import math
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -52,6 +53,7 @@ from accelerator.gateway.trino.kinds import ClientSession, Request
 from accelerator.gateway.trino.requests import request
 from accelerator.gateway.trino.types import columns
 from accelerator.gateway.trino.values import encode, pages
+from accelerator.gateway.unread import Unread
 from accelerator.gateway.workers.messages import Header, rows_of
 from accelerator.gateway.workers.pool import Frame, Pool, PoolSettings
 from accelerator.maintenance.daemon import Schedule
@@ -62,7 +64,9 @@ _INLINE_CELLS = 2000
 """So few values are written as JSON at once; more in a thread, so that others don't wait."""
 _AT_HAND_BYTES = 128 * 1024
 """Answers of fewer bytes that are kept are kept as JSON, too."""
-_SWEEP_S = 2.0
+_SWEEP_S, _UNREAD_S = 2.0, 0.25
+_OF_ONE = 3 / 4
+"""What one user may have of all statements, if no policy says more."""
 _ACCESSES_MAX = 4096
 _NO_POLICY = Policy.none()
 _EXPLAINED_MS = 100.0
@@ -98,7 +102,14 @@ class Gateway:
             self.tls = Tls(settings.tls_certificate, settings.tls_key)
         self._policy = _policy(settings.policy)
         started = PoolSettings(
-            settings.workers_started, settings.threads, settings.time_zones, {"version": VERSION}
+            settings.workers_started,
+            settings.threads,
+            settings.time_zones,
+            {"version": VERSION},
+            settings.worker_silence_s,
+            settings.worker_memory_bytes,
+            settings.jvm_memory_bytes,
+            settings.worker_cgroup,
         )
         self.pool = Pool(config, started)
         self._accesses_of: Policy | None = None
@@ -129,6 +140,7 @@ class Gateway:
         self._explaining: set[asyncio.Task[Record]] = set()
         self.statements: dict[str, Statement] = {}
         self._ending = Ending(self.statements, self.history)
+        self.unread = Unread(self.statements, settings.unread_bytes_max, settings.unread_max)
         self._numbers = itertools.count()
         self._encoders = ThreadPoolExecutor(2, thread_name_prefix="encoder")
         self._tasks: list[asyncio.Task[None]] = []
@@ -137,7 +149,10 @@ class Gateway:
         """Starts the workers; NoWorkerError where none can open its session."""
         await asyncio.to_thread(self.answering.cache.delete_left)
         await self.pool.start()
-        self._tasks = [asyncio.create_task(self._sweep())]
+        self._tasks = [
+            asyncio.create_task(self._sweep()),
+            asyncio.create_task(self._bound_unread()),
+        ]
         if self.maintenance is not None:
             self._tasks.append(asyncio.create_task(self.maintenance.run()))
         self.monitoring.start()
@@ -380,6 +395,12 @@ class Gateway:
                     self.forget(statement)
             self._reload()
 
+    async def _bound_unread(self) -> None:
+        """Gives up what waits for clients that don't come, if it's too much."""
+        while True:
+            await asyncio.sleep(_UNREAD_S)
+            self.unread.bound()
+
     def _reload(self) -> None:
         """A file that has changed counts; a broken one is told, and the one before stays."""
         files = (("users", self.users), ("policy", self._policy), ("certificate", self.tls))
@@ -397,7 +418,11 @@ class Gateway:
         if given is not None:
             return given
         most, waiting = self.settings.statements_max, self.settings.queue_max
-        return (Limit(name="all statements", concurrent=most, queued=waiting),)
+        share = [math.ceil(_OF_ONE * count) for count in (most, waiting)]
+        return (
+            Limit(name="all statements", concurrent=most, queued=waiting),
+            Limit(name="each user", per="user", concurrent=share[0], queued=share[1]),
+        )
 
     async def _pages(self, statement: Statement, read: Read | AcceleratorError) -> Pages:
         """All pages of a statement."""

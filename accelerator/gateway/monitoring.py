@@ -231,6 +231,10 @@ class _OfOthers(Collector):
         yield _gauges("worker_memory_bytes", "Their resident memory.", "kind", memory)
         yield _gauge("memory_bytes", "The gateway's own.", resident(os.getpid()))
         yield _counter("worker_restarts", "Workers that died and were replaced.", pool.restarts)
+        why = "Workers that were replaced, by why: overdue with a stop, silent, or dead."
+        yield _counters("worker_ends", why, "why", pool.ends)
+        what = "Statements that ended a worker, and aren't run again."
+        yield _counter("deadly_statements", what, pool.deadly)
         yield _counter("retries", "Statements asked again, as a worker had died.", pool.retries)
 
     def _files(self) -> Iterator[Metric]:

@@ -29,6 +29,7 @@ _PATHS = (
     "tls_key",
     "cache_folder",
     "upload_folder",
+    "worker_cgroup",
 )
 
 
@@ -44,6 +45,28 @@ class GatewaySettings:
         kind="whole number",
     )
     threads: int = setting(4, "Statements that a worker runs at once.", kind="threads")
+    worker_silence_s: float = setting(
+        10.0,
+        "A worker is killed and replaced if it doesn't answer a ping for so long, and replaced if a"
+        " statement goes on for so long after its stop or its time limit.",
+        kind="seconds",
+    )
+    worker_memory_bytes: int = setting(
+        0,
+        "Memory that the system lets a worker have; 0: its part of nine tenths of the machine's.",
+        kind="whole number",
+    )
+    jvm_memory_bytes: int = setting(
+        0,
+        "The same for the JVM of the worker that has Spark; 0: twice its heap, and 2 GiB.",
+        kind="whole number",
+    )
+    worker_cgroup: str | None = setting(
+        None,
+        "Folder of a control group (v2) that workers get groups in; by default one that systemd"
+        " has delegated. Without one each process is limited by RLIMIT_DATA.",
+        kind="text or none",
+    )
     time_zones: int = setting(
         3, "Sessions that a worker keeps for clients of different time zones.", kind="count"
     )
@@ -86,6 +109,15 @@ class GatewaySettings:
     page_bytes: int = setting(_MIB, "About so many bytes of rows are in a response.", kind="bytes")
     client_timeout_s: float = setting(
         300.0, "A statement whose client hasn't asked for so long is given up.", kind="seconds"
+    )
+    unread_bytes_max: int = setting(
+        512 * _MIB,
+        "Bytes of rows that wait for clients, half of them for one; of more the oldest are given"
+        " up.",
+        kind="bytes",
+    )
+    unread_max: int = setting(
+        2000, "The same for statements that have ended, and whose rows wait.", kind="count"
     )
     statement_bytes_max: int = setting(
         _MIB, "The longest statement that is read, in bytes.", kind="bytes"

@@ -38,6 +38,11 @@ class Page:
     rows: int = 0
     is_last: bool = False
 
+    @property
+    def size(self) -> int:
+        """Bytes of its rows."""
+        return len(self.data or b"")
+
 
 @dataclass(slots=True)
 class Figures:
@@ -118,7 +123,11 @@ class Statement:
         self._reading = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._finished: list[Callable[[Statement], None]] = []
-        self._killed: KilledError | None = None
+        self._killed: AcceleratorError | None = None
+        self._held = 0
+        self.ahead_bytes = 0
+        """Rows that were fetched from a worker before a page was made of them."""
+        self.is_given_up = False
 
     def begin(self, pages: Pages, finished: Callable[[Statement], None]) -> None:
         """Starts making its pages; `finished` is told once, when it's over in whatever way."""
@@ -129,7 +138,8 @@ class Statement:
     def end(self, page: Page, finished: Callable[[Statement], None]) -> None:
         """It has this one page, which is the last."""
         self._finished.append(finished)
-        self.figures.rows, self.figures.bytes = page.rows, len(page.data or b"")
+        self.figures.rows, self.figures.bytes = page.rows, page.size
+        self._held += page.size
         self._pages.put_nowait(page)
         self._end("FINISHED")
 
@@ -137,7 +147,8 @@ class Statement:
         async with aclosing(pages):
             async for page in pages:
                 self.figures.rows += page.rows
-                self.figures.bytes += len(page.data or b"")
+                self.figures.bytes += page.size
+                self._held += page.size
                 if page.is_last:
                     self._end("FINISHED")
                 await self._pages.put(page)
@@ -160,6 +171,7 @@ class Statement:
         self._end("FAILED")
         while not self._pages.empty():
             self._pages.get_nowait()
+        self._held = self._given.size
         self._pages.put_nowait(Page(is_last=True))
 
     def _end(self, state: State) -> None:
@@ -203,6 +215,21 @@ class Statement:
         self._task.cancel()
         return True
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of rows that are here for its client, which may ask for the last page again."""
+        return self._held + self.ahead_bytes
+
+    def give_up(self, error: AcceleratorError) -> None:
+        """Ends it, whether or not all of its pages are made: its client gets the error."""
+        self.is_given_up = True
+        self._given = Page(is_last=self._given.is_last)  # whoever asks again hears of it
+        if self._task is not None and not self._task.done():
+            self._killed = error
+            self._task.cancel()
+        else:
+            self._failed(error)
+
     async def page(self, token: int, wait_s: float) -> tuple[Page | None, int]:
         """The page of that number, and the next one's; None where there is none after that wait.
 
@@ -219,6 +246,7 @@ class Statement:
                     )
                 page = await self._next(wait_s)
                 if page is not None:
+                    self._held -= self._given.size
                     self._token, self._given = token, page
                 return page, self._token
         finally:

@@ -25,6 +25,7 @@ from rich.console import Console
 
 import accelerator
 from bench.gateway import rows
+from bench.gateway.hostile import attacked
 from bench.gateway.raw import Counted, asked, connected
 from bench.gateway.served import Served, served
 from bench.report import Report
@@ -46,7 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=20, help="of the 13 queries (default 20)")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each rate (default 10)")
     parser.add_argument("--statements", type=int, default=10_000, help="while workers are killed")
-    parser.add_argument("--only", help="parts, with commas: latency,rates,idle,stream,tools,killed")
+    parser.add_argument(
+        "--hostile-seconds", type=float, default=120.0, help="of the attack (default 120)"
+    )
+    parser.add_argument(
+        "--only", help="parts, with commas: latency,rates,idle,stream,tools,killed,hostile"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,9 @@ def run(options: argparse.Namespace) -> int:
     report.save()
     for name, value in report.figures.items():
         print(f"{name}\t{value:g}")
-    return 1 if report.figures.get("failed") or report.details.get("differ") else 0
+    wrong = ("failed", "hostile_failed")
+    is_wrong = any(report.figures.get(name) for name in wrong) or report.details.get("differ")
+    return 1 if is_wrong else 0
 
 
 def _make_calendar(workspace: Workspace) -> None:
@@ -302,6 +310,16 @@ def _killed(bench: _Bench) -> None:
     bench.report.details["killed"] = _told(found)
 
 
+def _hostile(bench: _Bench) -> None:
+    """One client without rights attacks while eight ask."""
+    seconds = bench.options.hostile_seconds
+    found = attacked(
+        bench.warehouse, bench.log.parent, _drawn(3, 8), _drawn(15, 400), seconds=seconds
+    )
+    bench.report.figures.update(found.figures())
+    bench.report.details["hostile"] = dict(found.details())
+
+
 _PARTS: dict[str, Callable[[_Bench], None]] = {
     "latency": _latency,
     "rates": _rates,
@@ -309,4 +327,5 @@ _PARTS: dict[str, Callable[[_Bench], None]] = {
     "stream": _stream,
     "tools": _tools,
     "killed": _killed,
+    "hostile": _hostile,
 }

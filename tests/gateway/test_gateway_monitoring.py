@@ -34,7 +34,9 @@ def a_gateway(**more):
         "history": History(100),
         "admission": Admission(),
         "cache": AnswerCache(10**6, 0, None, 10**6),
-        "pool": SimpleNamespace(states=lambda: states, restarts=3, retries=1),
+        "pool": SimpleNamespace(
+            states=lambda: states, restarts=3, retries=1, ends={"died": 3}, deadly=2
+        ),
         "broken_files": lambda: {"users": False, "policy": True},
         "tls": SimpleNamespace(days_left=2.0),
         "maintenance": None,
@@ -95,6 +97,8 @@ def test_what_others_know():
     prefix = "accelerator_gateway"
     assert found[f"{prefix}_workers", "in_process"] == found[f"{prefix}_workers", "spark"] == 1
     assert found[f"{prefix}_worker_restarts_total",] == 3 and found[f"{prefix}_retries_total",] == 1
+    assert found[f"{prefix}_worker_ends_total", "died"] == 3
+    assert found[f"{prefix}_deadly_statements_total",] == 2
     assert found[f"{prefix}_cache_lookups_total", "hit"] == 6
     assert found[f"{prefix}_file_broken", "policy"] == 1
     assert found[f"{prefix}_file_broken", "users"] == 0

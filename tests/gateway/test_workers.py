@@ -20,7 +20,8 @@ from accelerator.config import Config
 from accelerator.gateway.access.access import Access
 from accelerator.gateway.trino import kinds
 from accelerator.gateway.workers import messages
-from accelerator.gateway.workers.pool import _ONE_THREAD, NoWorkerError, Pool, PoolSettings
+from accelerator.gateway.workers.forks import ONE_THREAD, NoWorkerError
+from accelerator.gateway.workers.pool import Pool, PoolSettings
 from tests.gateway.support import made_warehouse
 
 pytestmark = pytest.mark.served
@@ -75,7 +76,7 @@ def test_the_template_has_one_thread():
     process = subprocess.Popen(
         [sys.executable, "-m", "accelerator.gateway.workers.template", str(theirs.fileno())],
         pass_fds=[theirs.fileno()],
-        env=os.environ | _ONE_THREAD,
+        env=os.environ | ONE_THREAD,
     )
     theirs.close()
     try:
@@ -134,6 +135,27 @@ def test_a_template_that_died_is_made_anew(warehouse):
         return await rows(pool, "SELECT count(*) AS n FROM sales")
 
     assert with_pool(warehouse, work) == [{"n": 1000}]
+
+
+def test_whoever_stops_waiting_for_a_worker_mixes_up_no_others(warehouse):
+    """Each worker's process id is its own, though others were given up while they were forked."""
+
+    async def work(pool):
+        for turns in range(12):
+            making = asyncio.create_task(pool._made(spark=False))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            making.cancel()
+            await asyncio.gather(making, return_exceptions=True)
+        made = await pool._made(spark=False)
+        made.kill()
+        async with asyncio.timeout(30):
+            await made.dead.wait()
+        assert os.WTERMSIG(made.death.status) == signal.SIGKILL
+        assert made.pid not in {state.pid for state in pool.states()}
+        return await rows(pool, "SELECT count(*) AS n FROM sales")
+
+    assert with_pool(warehouse, work, workers=1) == [{"n": 1000}]
 
 
 def test_what_stops_reading_stops_the_statement(warehouse):

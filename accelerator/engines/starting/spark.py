@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from accelerator.engines.java import check_java
 from accelerator.engines.starting import scratch
+from accelerator.engines.starting.data_limit import limit_of_children
 from accelerator.errors import EngineError
 from accelerator.redaction import is_secret, redacted
 
@@ -34,7 +35,8 @@ def start(master: str, conf: Mapping[str, str], *, shown: bool) -> SparkSession:
 
     EngineError where there is no Java for it, or it can't be started.
     """
-    check_java()
+    with limit_of_children():
+        check_java()
     # Workers of a local cluster are started from Spark's folder, with this Python.
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -87,12 +89,13 @@ def _launch(given: Mapping[str, str], *, shown: bool) -> None:
     conf = SparkConf(loadDefaults=False)
     for key, value in given.items():
         conf.set(key, value)
-    if shown:
-        SparkContext._ensure_initialized(conf=conf)
-        return
-    with scratch.log_file().open("ab") as file:
-        streams: dict[str, Any] = {"stdout": file, "stderr": file}
-        SparkContext._ensure_initialized(gateway=launch_gateway(conf, streams))
+    with limit_of_children():
+        if shown:
+            SparkContext._ensure_initialized(conf=conf)
+            return
+        with scratch.log_file().open("ab") as file:
+            streams: dict[str, Any] = {"stdout": file, "stderr": file}
+            SparkContext._ensure_initialized(gateway=launch_gateway(conf, streams))
 
 
 def _places() -> dict[str, str]:

@@ -161,7 +161,7 @@ class Api:
         if not self._gateway.access(user).may("write", table):  # before anything is read
             raise denied("write", table)
         _check_media(asked, ARROW)
-        async with self._uploads.taken(asked) as upload:
+        async with self._uploads.taken(asked, user.name) as upload:
             given = {"file": str(upload.file), "digest": upload.digest}
             return await self._told(job | {"body": job["body"] | given}, who, None)
 

@@ -1,7 +1,8 @@
 """Runs that this gateway has started for its clients: each in a worker process of its own.
 
-Promises: so many at once, and no more; a run goes on whether or not its client does; one that needs
-Spark is begun anew in a worker that has it, and is found under its first id too.
+Promises: so many at once, and no more, with a share for each user; a run goes on whether or not its
+client does; one that needs Spark is begun anew in a worker that has it, and is found under its
+first id too.
 """
 
 from __future__ import annotations
@@ -9,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.api.errors import BusyError
+from accelerator.gateway.api.slots import Slots
 from accelerator.gateway.statements import WorkerError
 from accelerator.gateway.trino.errors import Told
 from accelerator.gateway.workers.messages import Header
 from accelerator.gateway.workers.pool import Pool
 
 _log = logging.getLogger("accelerator.gateway")
-_AT_ONCE = 2
+_AT_ONCE, _OF_ONE = 3, 2
 _MOVED_MAX = 1_000
 
 
@@ -28,17 +29,17 @@ class Started:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self._slots = Slots("runs that were started here", _AT_ONCE, _OF_ONE)
         self._running: set[asyncio.Task[None]] = set()
         self._moved: OrderedDict[str, str] = OrderedDict()
 
     async def start(self, job: Header) -> str:
         """Starts the work; the id of its run. What a worker refuses is raised, as WorkerError."""
-        if len(self._running) >= _AT_ONCE:
-            raise BusyError(
-                f"{_AT_ONCE} runs that were started here go on", hint="start it again, later"
-            )
+        slot = ExitStack()
+        slot.enter_context(self._slots.taken(str(job["user"])))
         first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._run(job, first))
+        task.add_done_callback(lambda _done: slot.close())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(first)

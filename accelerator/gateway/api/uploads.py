@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,14 +18,17 @@ from pathlib import Path
 from aiohttp import web
 
 from accelerator.engines.spill import Spill
-from accelerator.gateway.api.errors import BusyError, RequestTimeoutError, UploadStorageError
+from accelerator.gateway.api.errors import RequestTimeoutError, UploadStorageError
+from accelerator.gateway.api.slots import Slots
 from accelerator.ingest.errors import IngestError, IngestTooLargeError
 
 _PREFIX = "accelerator-upload-"
-_AT_ONCE = 8
+_AT_ONCE, _OF_ONE = 16, 8
 _PIECE_BYTES = 1024**2
 _WAIT_S = 30.0
 """A client may let so long go by without a byte."""
+_PACE = 8 * 1024
+"""Bytes a second that come at least, on average, after that time."""
 _DIGEST_BYTES = 16
 
 
@@ -41,27 +45,24 @@ class Uploads:
 
     def __init__(self, bytes_max: int, folder: str | None) -> None:
         self._max, self._folder = bytes_max, folder
-        self._running = 0
+        self._slots = Slots("uploads", _AT_ONCE, _OF_ONE)
         with suppress(OSError):  # who uploads is told
             Spill(folder, _PREFIX).close()
 
     @asynccontextmanager
-    async def taken(self, asked: web.Request) -> AsyncIterator[Upload]:
+    async def taken(self, asked: web.Request, user: str) -> AsyncIterator[Upload]:
         """The request's body, as long as it's inside.
 
         Raises:
-            BusyError: as many are on their way as are taken at once.
+            BusyError: as many are on their way as are taken at once, or of one user.
             IngestTooLargeError: it's longer than is taken.
             IngestError: it broke off.
-            RequestTimeoutError: nothing came for too long.
+            RequestTimeoutError: nothing came for too long, or too little.
             UploadStorageError: it can't be written here.
         """
-        if self._running >= _AT_ONCE:
-            raise BusyError(f"{_AT_ONCE} uploads are on their way", hint="send it again, later")
         if asked.content_length is not None and asked.content_length > self._max:
             raise self._too_large()
-        self._running += 1
-        try:
+        with self._slots.taken(user):
             with self._storing():
                 own = await asyncio.to_thread(Spill, self._folder, _PREFIX)
             try:
@@ -69,8 +70,6 @@ class Uploads:
                 yield Upload(file, await self._written(asked, file))
             finally:
                 await asyncio.to_thread(own.close)
-        finally:
-            self._running -= 1
 
     async def _written(self, asked: web.Request, file: Path) -> str:
         """Writes the body; the digest of it."""
@@ -84,8 +83,14 @@ class Uploads:
                 while view:
                     view = view[out.write(view) or 0 :]
 
+            began = time.monotonic()
             while data := await self._next(asked):
                 size += len(data)
+                if size < _PACE * (time.monotonic() - began - _WAIT_S):
+                    raise RequestTimeoutError(
+                        f"the body comes at less than {_PACE:,} bytes a second",
+                        hint="send it again, with the same key, in larger pieces",
+                    )
                 if size > self._max:
                     raise self._too_large()
                 held += data

@@ -1,77 +1,85 @@
 """The gateway's side of its workers: starts and watches them, gives each statement to one.
 
-Promises: a worker that dies is replaced, and never takes the gateway along; a query of which
-nothing was given yet is asked of another worker, a few times at most; a statement that needs Spark
-is asked of the one worker that may start it.
+Promises: a worker that dies, hangs or ignores a stop is replaced, and never takes the gateway
+along. A statement that may have caused a death runs once more at most, alone. Other statements
+without an answer go to another worker, a few times at most. A statement that needs Spark goes to
+the one worker that may start it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
-import os
-import signal
-import socket
-import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing, suppress
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import orjson
+
 from accelerator.config import Config
 from accelerator.errors import AcceleratorError
-from accelerator.gateway.trino.errors import Told
-from accelerator.gateway.workers import messages
-from accelerator.gateway.workers.link import Body, Link
-from accelerator.gateway.workers.messages import Header, MessageError
+from accelerator.gateway.workers import blame, messages
+from accelerator.gateway.workers.blame import Fate
+from accelerator.gateway.workers.forks import NoWorkerError, Template
+from accelerator.gateway.workers.ledger import Ledger
+from accelerator.gateway.workers.memory_limits import (
+    ControlGroups,
+    jvm_bytes,
+    remove,
+    was_killed_for_memory,
+    worker_bytes,
+)
+from accelerator.gateway.workers.messages import Header
+from accelerator.gateway.workers.worker import Frame, Worker, WorkerLostError
 from accelerator.maintenance.daemon import Schedule
 from accelerator.memory import LEAST, budget
 
+__all__ = [
+    "DeadlyStatementError",
+    "Frame",
+    "NoWorkerError",
+    "Pool",
+    "PoolSettings",
+    "WorkerLostError",
+    "WorkerState",
+]
+
 _log = logging.getLogger("accelerator.gateway")
-_RETRIES = 3
-"""So often a statement is asked again of another worker, when it died with it."""
+_RETRIES = 8
+"""So often a statement is asked again of another worker, if it can't be why one died or is late."""
 _QUICK_S = 5.0
 """A worker that dies sooner was never well: the next one waits, longer each time."""
-_WAIT_MAX_S = 30.0
-_END_S, _LOOK_S = 3.0, 0.02
-_EXPLAIN_S = 5.0
-"""How long it's waited for what a worker says of a statement's plan."""
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-"""What makes libraries start no thread where they're imported: a fork has one alone."""
-
-
-class WorkerLostError(AcceleratorError):
-    """The process that ran the statement has died; what it has done isn't known."""
-
-    code = "worker_lost"
-
+_WAIT_MAX_S, _WAIT_BLAMED_MAX_S = 30.0, 1.0
+_LOOK_S = 0.25
+_OPEN_S = 180.0
+"""A worker that needs longer to open its session never will."""
+_SUSPECTS_AT_ONCE = 2
+_IDLE_S = 60.0
+_REMEMBERED_S, _REMEMBERED_MAX = 600.0, 1024
+"""How long a statement that ended a worker isn't run again."""
+_DEATHS_MAX = 3
+"""Whose statements have ended so many workers in that time is answered by one worker alone."""
+_MEMORY_KILL_S = 5.0
+_CLOSE_S = 5.0
 
 Taken = Callable[[int, int], None]
 """Is told that the worker of that process id runs a statement, under that number."""
 
 
-class NoWorkerError(AcceleratorError):
-    """No worker can be started, or none is there any more."""
+class DeadlyStatementError(AcceleratorError):
+    """A worker has died of the statement, which isn't run again."""
 
-    code = "no_worker"
+    code = "statement_ended_worker"
 
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What a worker said of a statement: `rows` with a body, `error` or `spark`.
-
-    Of maintenance, and of the API's runs, it's `told`, again and again.
-    """
-
-    kind: str
-    header: Header
-    body: Body = b""
-
-    @property
-    def is_last(self) -> bool:
-        """Whether nothing comes behind it."""
-        return self.kind in ("error", "spark") or "metrics" in self.header
+    def __init__(self, how: str) -> None:
+        super().__init__(
+            f"The statement ended the process that ran it ({how}). It isn't run again.",
+            hint="Change the statement; the gateway's log has more",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,201 +92,6 @@ class WorkerState:
     since: float
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """A statement that a worker runs."""
-
-    frames: asyncio.Queue[Frame | None] = field(default_factory=asyncio.Queue)
-
-
-class _Worker:
-    """One process; `run` gives what it says of a statement."""
-
-    def __init__(self, pid: int, *, spark: bool) -> None:
-        self.pid, self.spark = pid, spark
-        self.since = time.time()
-        self.began = time.monotonic()
-        self.running: dict[int, _Waiting] = {}
-        self.explaining: dict[int, asyncio.Future[Header | None]] = {}
-        self.dead = asyncio.Event()
-        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.link = Link(self._take, self._lost)
-
-    def send(self, header: Header) -> None:
-        """Says something to it; nothing, where it's dead."""
-        self.link.send(header)
-
-    async def run(self, number: int, order: Header) -> AsyncGenerator[Frame, None]:
-        """The frames of an order: to run a statement, or to maintain the store.
-
-        WorkerLostError where it dies before the last one.
-
-        Leaving the iterator stops the statement.
-        """
-        waiting = self.running[number] = _Waiting()
-        last = False
-        try:
-            self.send({"id": number, **order})
-            while not last:
-                frame = None if self.dead.is_set() else await waiting.frames.get()
-                if frame is None:
-                    raise WorkerLostError(
-                        "the process that ran the statement has died",
-                        hint="ask again; the gateway's log says more",
-                    )
-                last = frame.is_last
-                if frame.kind == "rows" and not last:
-                    self.send({"op": "more", "id": number})
-                yield frame
-        finally:
-            del self.running[number]
-            if not last:
-                self.send({"op": "stop", "id": number})
-
-    def _lost(self) -> None:
-        """Tells all that wait for something of it that it has died."""
-        self.dead.set()
-        if not self.ready.done():
-            self.ready.set_exception(NoWorkerError("a worker died before it was ready"))
-            self.ready.exception()  # whoever waits sees it; nobody has to
-        for waiting in self.running.values():
-            waiting.frames.put_nowait(None)
-        for asked in self.explaining.values():
-            if not asked.done():
-                asked.set_result(None)
-
-    def _take(self, header: Header, body: Body) -> None:
-        kind = header.get("kind")
-        if kind == "ready":
-            if header.get("version") != messages.VERSION:
-                raise MessageError(f"a worker speaks version {header.get('version')}")
-            self.ready.set_result(None)
-        elif kind == "failed":
-            error = Told.from_dict(header.get("error"))
-            self.ready.set_exception(NoWorkerError(error.message, hint=error.hint or ""))
-            self.ready.exception()
-        elif kind == "explained":
-            asked, found = self.explaining.get(header.get("id", -1)), header.get("explained")
-            if asked is not None and not asked.done():
-                asked.set_result(found if isinstance(found, dict) else None)
-        elif kind in ("rows", "error", "spark", "told"):
-            waiting = self.running.get(header.get("id", -1))
-            if waiting is not None:  # else it was stopped meanwhile
-                waiting.frames.put_nowait(Frame(kind, header, body))
-
-    async def explained(self, number: int) -> Header | None:
-        """How it answers, or has answered, the statement; None where it doesn't know any more."""
-        asked = self.explaining.get(number)
-        if asked is None:
-            asked = self.explaining[number] = asyncio.get_running_loop().create_future()
-            asked.add_done_callback(lambda _done: self.explaining.pop(number, None))
-            self.send({"op": "explain", "id": number})
-        if self.dead.is_set():
-            return None
-        try:
-            async with asyncio.timeout(_EXPLAIN_S):
-                return await asyncio.shield(asked)
-        except TimeoutError:
-            return None
-
-    async def end(self) -> None:
-        """Lets it go: it ends with its socket, and is killed where that takes too long."""
-        self.link.close()
-        for _ in range(int(_END_S / _LOOK_S)):
-            try:
-                os.kill(self.pid, 0)
-            except ProcessLookupError:
-                return
-            await asyncio.sleep(_LOOK_S)
-        self.kill()
-
-    def kill(self) -> None:
-        """Ends the process now."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        self.link.close()
-
-
-class Template:
-    """The process that workers are forked from; made anew where it has died."""
-
-    def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
-        self._orders: socket.socket | None = None
-        self._lock = asyncio.Lock()
-
-    async def fork(self) -> tuple[int, socket.socket]:
-        """A new worker's process id, and our end of its socket. NoWorkerError."""
-        async with self._lock:
-            for attempt in range(2):
-                orders = await self._alive()
-                ours, theirs = socket.socketpair()
-                try:
-                    socket.send_fds(orders, [b"."], [theirs.fileno()])
-                    pid = int(await _line(orders))
-                except (OSError, ValueError) as error:
-                    ours.close()
-                    await self.close()
-                    if attempt:
-                        raise NoWorkerError(f"no worker can be forked: {error}") from error
-                else:
-                    ours.setblocking(False)
-                    return pid, ours
-                finally:
-                    theirs.close()
-        raise AssertionError
-
-    async def _alive(self) -> socket.socket:
-        process = self._process
-        if self._orders is not None and process is not None and process.returncode is None:
-            return self._orders
-        ours, theirs = socket.socketpair()
-        name = "accelerator.gateway.workers.template"
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", name, str(theirs.fileno())),
-            pass_fds=(theirs.fileno(),),
-            stdin=asyncio.subprocess.DEVNULL,
-            env=os.environ | _ONE_THREAD,
-            start_new_session=True,  # Ctrl-C at a terminal is for the gateway alone
-        )
-        theirs.close()
-        ours.setblocking(False)
-        if not await _byte(ours):
-            ours.close()
-            raise NoWorkerError(
-                "the process that workers are made from can't start",
-                hint="its message stands above: an import has failed",
-            )
-        self._orders = ours
-        return ours
-
-    async def close(self) -> None:
-        """Ends it; its workers go on."""
-        if self._orders is not None:
-            self._orders.close()
-            self._orders = None
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
-            self._process = None
-
-
-async def _byte(orders: socket.socket) -> bytes:
-    return await asyncio.get_running_loop().sock_recv(orders, 1)
-
-
-async def _line(orders: socket.socket) -> str:
-    found = b""
-    while not found.endswith(b"\n"):
-        more = await _byte(orders)
-        if not more:
-            raise OSError("it has died")
-        found += more
-    return found.decode()
-
-
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
     """How many workers there are, and how many statements each of them runs at once."""
@@ -287,6 +100,91 @@ class PoolSettings:
     threads: int = 4
     zones: int = 3
     gateway: Mapping[str, Any] = field(default_factory=dict)
+    silence_s: float = 10.0
+    """A worker that answers no ping, or no stop, for so long is given up."""
+    memory_bytes: int = 0
+    jvm_bytes: int = 0
+    cgroup: str | None = None
+
+
+class _Isolation:
+    """Workers that run one statement at a time, made when one is needed, and kept for a minute."""
+
+    def __init__(self, at_once: int, made: Callable[[], Awaitable[Worker]]) -> None:
+        self._slots, self._made = asyncio.Semaphore(at_once), made
+        self._idle: list[tuple[Worker, float]] = []
+
+    @asynccontextmanager
+    async def worker(self) -> AsyncIterator[Worker]:
+        """One that runs nothing else; if anything of it goes on after that, it's killed."""
+        async with self._slots:
+            worker = None
+            while worker is None and self._idle:
+                idle, _ = self._idle.pop()
+                worker = None if idle.gone.is_set() or idle.is_late else idle
+            if worker is None:
+                worker = await self._made()
+            try:
+                yield worker
+            finally:
+                if worker.gone.is_set() or worker.is_late or worker.load:
+                    worker.abandon()
+                else:
+                    self._idle.append((worker, time.monotonic()))
+
+    def trim(self) -> None:
+        """Ends workers that were idle for a minute."""
+        now = time.monotonic()
+        for worker, since in self._idle:
+            if now - since > _IDLE_S:
+                worker.kill()
+        self._idle = [one for one in self._idle if now - one[1] <= _IDLE_S]
+
+
+class _Deadly:
+    """The statements that have ended workers lately, and whose they were."""
+
+    def __init__(self) -> None:
+        self._ends: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
+        self._of_users: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def add(self, job: Header, how: str) -> None:
+        """A worker has died of it; without `how` it has only made one silent."""
+        now = time.monotonic()
+        if how:
+            self._ends[_digest(job)] = now, how
+        times = self._of_users.setdefault(_user(job), deque(maxlen=_DEATHS_MAX))
+        times.append(now)
+        for held in (self._ends, self._of_users):
+            while len(held) > _REMEMBERED_MAX:
+                held.popitem(last=False)
+
+    def check(self, job: Header) -> None:
+        """Raises DeadlyStatementError for a statement that ended a worker lately."""
+        if not self._ends:
+            return
+        known = self._ends.get(_digest(job))
+        if known is not None and time.monotonic() - known[0] < _REMEMBERED_S:
+            raise DeadlyStatementError(known[1])
+
+    def is_dangerous(self, job: Header) -> bool:
+        """Reports whether the job's user has ended one worker after the other."""
+        times = self._of_users.get(_user(job), ())
+        recent = sum(time.monotonic() - one < _REMEMBERED_S for one in times)
+        return recent >= _DEATHS_MAX
+
+
+def _digest(job: Header) -> bytes:
+    """Hashes the statement, independent of its user."""
+    parts = ("kind", "request", "call", "path", "query", "body")
+    client = job.get("client", {})
+    place = [client.get(key) for key in ("catalog", "schema", "time_zone")]
+    text = orjson.dumps([[job.get(key) for key in parts], place])
+    return hashlib.sha256(text).digest()
+
+
+def _user(job: Header) -> str:
+    return str(job["client"]["user"] if "client" in job else job.get("user", ""))
 
 
 class Pool:
@@ -295,19 +193,31 @@ class Pool:
     def __init__(self, config: Config, settings: PoolSettings) -> None:
         self._config, self.settings = config, settings
         self._template = Template()
-        self._workers: list[_Worker] = []
-        self._spark: asyncio.Task[_Worker] | None = None
+        self._workers: list[Worker] = []
+        self._every: set[Worker] = set()
+        self._spark: asyncio.Task[Worker] | None = None
         self._number = 0
         self._free = asyncio.Condition()
-        self._keepers: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._notifying: set[asyncio.Task[None]] = set()
+        self._deadly = _Deadly()
+        self._suspects = _Isolation(_SUSPECTS_AT_ONCE, lambda: self._made(spark=False))
+        self._dangerous = _Isolation(1, lambda: self._made(spark=False))
+        self._with_spark = _Isolation(1, lambda: self._made(spark=True))
+        self._groups = ControlGroups.opened(settings.cgroup)
+        self._kills, self._killed_at = blame.system_kills(), float("-inf")
         self.restarts = 0
         self.retries = 0
+        self.deadly = 0
+        self.ends: Counter[str] = Counter(dict.fromkeys(("silent", "overdue", "died"), 0))
+        """Workers that were replaced, by why: silent, overdue with a stop, or dead."""
 
     async def start(self) -> None:
         """Starts the workers; NoWorkerError where the first one can't open its session."""
+        self._tasks = [asyncio.create_task(self._watch())]
         first = await self._made(spark=False)
-        self._keepers = [asyncio.create_task(self._keep(first))]
-        self._keepers += [
+        self._tasks.append(asyncio.create_task(self._keep(first)))
+        self._tasks += [
             asyncio.create_task(self._keep(None)) for _ in range(self.settings.workers - 1)
         ]
 
@@ -316,36 +226,65 @@ class Pool:
     ) -> AsyncGenerator[Frame, None]:
         """What a worker says of the statement: `rows`, or an `error`.
 
-        With `again` it may be run once more where a worker dies before the first frame. `taken` is
-        told of each worker that gets it.
+        With `again` it may be run once more where a worker dies before the first frame, and without
+        if it hadn't begun. `taken` is told of each worker that gets it. DeadlyStatementError if a
+        worker died of it, now or lately.
         """
-        spark, tries = False, 0
+        self._deadly.check(job)
+        spark, alone, tries = False, self._deadly.is_dangerous(job), 0
+        order = {"op": "run", "job": job}
+        limit_s = float(job.get("timeout_s") or 0.0)
         while True:
-            worker = await self._spark_worker() if spark else await self._next()
             given = False
-            self._number += 1
-            number = self._number
-            taken(worker.pid, number)
             try:
-                order = {"op": "run", "job": job}
-                async with aclosing(worker.run(number, order)) as frames:
-                    async for frame in frames:
-                        if frame.kind == "spark" and not spark:
-                            spark = True
-                            break
-                        given = True
-                        yield frame
-                        if frame.is_last:
-                            return
+                async with self._chosen(spark=spark, alone=alone, tries=tries) as worker:
+                    self._number += 1
+                    number = self._number
+                    taken(worker.pid, number)
+                    running = worker.run(number, order, limit_s, movable=again)
+                    async with aclosing(running) as frames:
+                        async for frame in frames:
+                            if frame.kind == "spark" and not spark:
+                                spark = True
+                                break
+                            given = True
+                            yield frame
+                            if frame.is_last:
+                                return
             except WorkerLostError as error:
                 tries += 1
-                if given or not again or tries > _RETRIES:
+                self._check_fate(job, error, alone=alone)
+                if given or not (again or not error.began) or tries > _RETRIES:
                     raise
+                alone = alone or error.fate is Fate.SUSPECT
                 self.retries += 1
-                _log.warning("a statement is asked again: %s", error)
+                _log.warning("a statement is asked again: %s", error.message)
             finally:
-                async with self._free:
-                    self._free.notify()
+                await self._notify()
+
+    def _suspected(self, order: Header, how: str) -> None:
+        """A worker has died of the order, or has given no sign while a thread worked on it."""
+        if "job" in order:
+            self.deadly += bool(how)
+            self._deadly.add(order["job"], how)
+
+    def _check_fate(self, job: Header, error: WorkerLostError, *, alone: bool) -> None:
+        """DeadlyStatementError if nothing else can have ended the worker."""
+        is_sure = error.fate is Fate.CULPRIT or (alone and error.fate is Fate.SUSPECT)
+        if is_sure:
+            if error.fate is not Fate.CULPRIT:
+                self._suspected({"job": job}, error.death.words)
+            raise DeadlyStatementError(error.death.words) from error
+
+    @asynccontextmanager
+    async def _chosen(self, *, spark: bool, alone: bool, tries: int) -> AsyncIterator[Worker]:
+        """A worker for a statement; one that runs nothing else if that's needed."""
+        if not alone:
+            yield await self._spark_worker() if spark else await self._next()
+            return
+        isolation = self._with_spark if spark else self._suspects if tries else self._dangerous
+        async with isolation.worker() as worker:
+            yield worker
 
     async def maintained(
         self, schedule: Schedule, *, spark: bool = False
@@ -386,49 +325,102 @@ class Pool:
 
     async def explained(self, pid: int, number: int) -> Header | None:
         """What the worker says of how it answered the statement; None where nobody knows."""
-        for worker in self._every():
+        for worker in self._every:
             if worker.pid == pid:
                 return await worker.explained(number)
         return None
 
     def states(self) -> list[WorkerState]:
-        """The workers that are there."""
-        every = self._every()
-        return [WorkerState(w.pid, w.spark, len(w.running), w.since) for w in every]
-
-    def _every(self) -> list[_Worker]:
+        """The workers that take statements."""
         spark = _made_well(self._spark)
-        return [*self._workers, *([] if spark is None else [spark])]
+        every = [*self._workers, *([] if spark is None else [spark])]
+        return [WorkerState(w.pid, w.spark, len(w.running), w.since) for w in every]
 
     async def close(self) -> None:
         """Ends all of them, whatever they run."""
-        every = list(self._workers)
-        for task in (*self._keepers, *([self._spark] if self._spark else [])):
+        tasks = [*self._tasks, *self._notifying, *([self._spark] if self._spark else [])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._keepers, return_exceptions=True)
-        if self._spark is not None:
-            with suppress(asyncio.CancelledError, AcceleratorError):
-                every.append(await self._spark)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        every = list(self._every)
         await asyncio.gather(*(worker.end() for worker in every))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await asyncio.gather(*(worker.dead.wait() for worker in every))
         await self._template.close()
+        for worker in every:
+            _forget(worker)
 
-    async def _next(self) -> _Worker:
-        """The one that runs the fewest statements, once one runs fewer than it may."""
+    async def _next(self) -> Worker:
+        """The one that runs the fewest statements, once one runs fewer than it may.
+
+        One that is late with a ping gets none: it may hang, though it looks idle.
+        """
         async with self._free:
             while True:
-                free = [w for w in self._workers if len(w.running) < self.settings.threads]
+                free = [
+                    w
+                    for w in self._workers
+                    if w.load < self.settings.threads and not w.is_late and not w.gone.is_set()
+                ]
                 if free:
-                    return min(free, key=lambda one: len(one.running))
+                    return min(free, key=lambda worker: worker.load)
                 await self._free.wait()
 
-    async def _spark_worker(self) -> _Worker:
+    async def _spark_worker(self) -> Worker:
         """The one that may start Spark; made by the first who asks."""
         known = self._spark
         if known is None or (known.done() and _made_well(known) is None):
+            if known is not None and not known.cancelled() and known.exception() is None:
+                self._replaced(known.result())
             known = self._spark = asyncio.create_task(self._made(spark=True))
         return await asyncio.shield(known)
 
-    async def _keep(self, worker: _Worker | None) -> None:
+    async def _notify(self) -> None:
+        async with self._free:
+            self._free.notify_all()
+
+    def _changed(self) -> None:
+        """Wakes the statements that wait for a worker."""
+        task = asyncio.create_task(self._notify())
+        self._notifying.add(task)
+        task.add_done_callback(self._notifying.discard)
+
+    async def _watch(self) -> None:
+        """Looks after every worker, again and again, as long as the gateway runs."""
+        due = time.monotonic() + _LOOK_S
+        while True:
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            late_s, due = max(0.0, time.monotonic() - due), time.monotonic() + _LOOK_S
+            kills = blame.system_kills()
+            if kills != self._kills:
+                self._kills, self._killed_at = kills, time.monotonic()
+            for worker in list(self._every):
+                if worker.dead.is_set():
+                    self._every.discard(worker)
+                    _forget(worker)
+                elif worker.is_retired and not worker.running:
+                    worker.abandon()
+                else:
+                    worker.look(late_s)
+            self._kill_retired()
+            for isolation in (self._suspects, self._dangerous, self._with_spark):
+                isolation.trim()
+
+    def _kill_retired(self) -> None:
+        """Ends the oldest retired workers, if there are more of them than of others."""
+        retired = sorted((w for w in self._every if w.is_retired), key=lambda w: w.began)
+        for worker in retired[: -self.settings.workers]:
+            worker.abandon()
+
+    def _killed_for_memory(self, worker: Worker) -> bool:
+        """Reports whether the system has just killed it, or another process, for its memory."""
+        if worker.group is not None:
+            return was_killed_for_memory(worker.group)
+        is_new = blame.system_kills() != self._kills
+        return is_new or time.monotonic() - self._killed_at < _MEMORY_KILL_S
+
+    async def _keep(self, worker: Worker | None) -> None:
         """Has a worker in this place as long as the gateway runs."""
         failures = 0
         while True:
@@ -441,36 +433,80 @@ class Pool:
                     await asyncio.sleep(min(_WAIT_MAX_S, 0.5 * 2 ** min(failures, 10)))
                     continue
             self._workers.append(worker)
-            async with self._free:
-                self._free.notify_all()
+            await self._notify()
             try:
-                await worker.dead.wait()
+                await worker.gone.wait()
             finally:
                 self._workers.remove(worker)
-            lived = time.monotonic() - worker.began
+            self._replaced(worker)
+            lived, most = time.monotonic() - worker.began, _WAIT_MAX_S
+            if not worker.is_retired:
+                await worker.dead.wait()
+                how = "" if worker.death is None else worker.death.words
+                _log.warning(
+                    "worker %d has died after %.1f s (%s); another one starts%s",
+                    *(worker.pid, lived, how, worker.crash_report),
+                )
+                if any(fate in _BLAMED for fate in worker.fates.values()):
+                    most = _WAIT_BLAMED_MAX_S  # others are answered by the next one
             failures = failures + 1 if lived < _QUICK_S else 0
-            _log.warning("worker %d has died after %.1f s; another one starts", worker.pid, lived)
-            self.restarts += 1
             worker = None
             if failures > 2:
-                await asyncio.sleep(min(_WAIT_MAX_S, 0.1 * 2**failures))
+                await asyncio.sleep(min(most, 0.1 * 2 ** min(failures, 10)))
 
-    async def _made(self, *, spark: bool) -> _Worker:
-        pid, ours = await self._template.fork()
-        worker = _Worker(pid, spark=spark)
-        await asyncio.get_running_loop().create_connection(lambda: worker.link, sock=ours)
-        worker.send(self._order(spark))
+    def _replaced(self, worker: Worker) -> None:
+        self.restarts += 1
+        overdue = "overdue" if worker.is_retired else "died"
+        self.ends["silent" if worker.was_silent else overdue] += 1
+
+    async def _made(self, *, spark: bool) -> Worker:
+        ledger = Ledger(self.settings.threads)
+        pid, ours = await self._template.fork(ledger)
+        worker = Worker(
+            pid,
+            ledger,
+            self._template,
+            spark=spark,
+            silence_s=self.settings.silence_s,
+            changed=self._changed,
+            suspected=self._suspected,
+            killed_for_memory=lambda: self._killed_for_memory(worker),
+        )
+        self._every.add(worker)
+        own, jvm = self._limits(spark)
+        if self._groups is not None:
+            worker.group = self._groups.add(pid, own + jvm)
         try:
-            await worker.ready
+            await asyncio.get_running_loop().create_connection(lambda: worker.link, sock=ours)
+            limits = {"data_bytes": 0 if worker.group is not None else own, "jvm_bytes": jvm}
+            worker.send(self._order(spark) | limits)
+            async with asyncio.timeout(_OPEN_S):
+                await worker.ready
+        except TimeoutError as error:
+            worker.kill()
+            raise NoWorkerError(
+                f"a worker hasn't opened its session in {_OPEN_S:g} s",
+                hint="its catalog or its store may not answer",
+            ) from error
         except BaseException:
             worker.kill()
             raise
         return worker
 
+    @property
+    def _share(self) -> int:
+        """A worker's part of the budget, with which its sessions plan; one part is Spark's."""
+        return budget(self._config.memory_bytes_max) // (self.settings.workers + 1)
+
+    def _limits(self, spark: bool) -> tuple[int, int]:
+        """Bytes that the system lets a worker have, and its JVM."""
+        settings = self.settings
+        own = worker_bytes(settings.memory_bytes, self._share, settings.workers)
+        return own, jvm_bytes(settings.jvm_bytes, self._config) if spark else 0
+
     def _order(self, spark: bool) -> Header:
         """The first message: what it is to be."""
-        config, settings = self._config, self.settings
-        share = budget(config.memory_bytes_max) // (settings.workers + 1)  # one is Spark's
+        config, settings, share = self._config, self.settings, self._share
         return {
             "op": "open",
             "version": messages.VERSION,
@@ -482,8 +518,16 @@ class Pool:
         }
 
 
-def _made_well(made: asyncio.Task[_Worker] | None) -> _Worker | None:
-    """The worker that was made, if it lives."""
+def _forget(worker: Worker) -> None:
+    if worker.group is not None:
+        remove(worker.group)
+
+
+_BLAMED = (Fate.SUSPECT, Fate.CULPRIT)
+
+
+def _made_well(made: asyncio.Task[Worker] | None) -> Worker | None:
+    """The worker that was made, if it takes statements."""
     if made is None or not made.done() or made.cancelled() or made.exception() is not None:
         return None
-    return None if made.result().dead.is_set() else made.result()
+    return None if made.result().gone.is_set() else made.result()

@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 
 import pyarrow as pa
@@ -21,11 +21,13 @@ import pyarrow as pa
 from accelerator.advisor.told import Advised
 from accelerator.config import Config
 from accelerator.engines.starting import scratch
+from accelerator.engines.starting.data_limit import limit_data
 from accelerator.errors import AcceleratorError, CancelledError, SparkElsewhereError
 from accelerator.gateway.trino.errors import told
 from accelerator.gateway.workers import messages
 from accelerator.gateway.workers.asking import Answer, Asking, Job
 from accelerator.gateway.workers.explanations import Explanations
+from accelerator.gateway.workers.ledger import Notes, report_overflows
 from accelerator.gateway.workers.messages import Header
 from accelerator.gateway.workers.sessions import Sessions
 from accelerator.maintenance.daemon import Round, Schedule, Vacuumed
@@ -43,19 +45,24 @@ _PIECE_BYTES = 4 * 1024**2
 _BATCH_ROWS = 65_536
 
 
-def serve(connection: socket.socket) -> None:
-    """Runs the worker until its socket ends."""
+def serve(connection: socket.socket, ledger: int) -> None:
+    """Runs the worker until its socket ends; `ledger` is the descriptor of its `Ledger`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    notes = Notes(ledger)
     first = messages.received(connection)
     if first is None:
         return
-    worker = _Worker(connection)
+    worker = _Worker(connection, notes)
     if worker.open(first[0]):
         worker.run()
         worker.close()
     scratch.forget()
     # Engines may be in the middle of something; nobody waits for them, and leases have an end.
     os._exit(0)
+
+
+class _GoneError(OSError):
+    """The gateway has closed the socket."""
 
 
 class _Statement:
@@ -133,8 +140,9 @@ class _Watch:
 
 
 class _Worker:
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, notes: Notes) -> None:
         self._connection, self._sending = connection, threading.Lock()
+        self._notes = notes
         self._statements: dict[int, _Statement] = {}
         self._sessions: Sessions
         self._asking: Asking
@@ -144,16 +152,20 @@ class _Worker:
 
     def open(self, order: Header) -> bool:
         """Opens the first session; whether that worked."""
+        if order["data_bytes"] and not limit_data(order["data_bytes"], order["jvm_bytes"]):
+            _log.warning("the system doesn't limit this worker's memory")
         try:
             config = Config(**order["config"])
             self._sessions = Sessions(config, spark=order["spark"], zones_max=order["zones"])
             self._asking = Asking(order["gateway"])
             with self._sessions.using():
                 pass
-        except (AcceleratorError, OSError) as error:
+        except (AcceleratorError, MemoryError, OSError) as error:
             self._send({"kind": "failed", "error": told(error).to_dict()})
             return False
-        self._threads = ThreadPoolExecutor(order["threads"], thread_name_prefix="statement")
+        self._threads = ThreadPoolExecutor(
+            order["threads"], thread_name_prefix="statement", initializer=report_overflows
+        )
         self._send({"kind": "ready", "version": messages.VERSION, "pid": os.getpid()})
         return True
 
@@ -172,7 +184,10 @@ class _Worker:
                 return
             if message is None:
                 return
-            self._take(message[0])
+            try:
+                self._take(message[0])
+            except _GoneError:
+                return
 
     def _take(self, header: Header) -> None:
         match header["op"]:
@@ -183,6 +198,9 @@ class _Worker:
                 known = self._statements.get(header["id"])
                 if known is not None:
                     known.more() if op == "more" else known.stop()
+            case "ping":
+                self._notes.end_unless_renewed(header["ends_s"])
+                self._send({"kind": "pong"})
             case "maintain":
                 given = header["id"], Schedule(**header["schedule"])
                 self._threads.submit(self._maintain, *given)
@@ -190,6 +208,15 @@ class _Worker:
                 self._explaining.submit(self._explain, header["id"])
 
     def _answer(self, header: Header, statement: _Statement) -> None:
+        with self._notes.noted(header["id"]):
+            try:
+                self._answer_noted(header, statement)
+            except _GoneError:
+                return
+            except BaseException:  # the gateway would wait for what nobody has told it
+                os._exit(1)
+
+    def _answer_noted(self, header: Header, statement: _Statement) -> None:
         number = header["id"]
         try:
             statement.check()
@@ -209,13 +236,16 @@ class _Worker:
             self._send({"kind": "spark", "id": number, "why": error.hint or ""})
         except CancelledError as error:
             self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
-        except OSError:
-            return  # the gateway is gone
+        except _GoneError:
+            raise
         except BaseException as error:
             # Whatever it is, one statement fails, and the worker goes on.
             if not isinstance(error, AcceleratorError):
                 _log.warning("a statement failed: %s: %s", type(error).__name__, error)
-            self._send({"kind": "error", "id": number, "error": told(error).to_dict()})
+            header = {"kind": "error", "id": number, "error": told(error).to_dict()}
+            if isinstance(error, MemoryError):
+                header["worn"] = True  # what else has failed by it, nobody knows
+            self._send(header)
         finally:
             self._statements.pop(number, None)
 
@@ -289,10 +319,13 @@ class _Worker:
 
     def _send(self, header: Header, body: bytes | pa.Buffer = b"") -> None:
         head, rest = messages.packed(header, body)
-        with self._sending, suppress(BrokenPipeError):
-            self._connection.sendall(head)
-            if len(rest):
-                self._connection.sendall(rest)
+        try:
+            with self._sending:
+                self._connection.sendall(head)
+                if len(rest):
+                    self._connection.sendall(rest)
+        except OSError as error:
+            raise _GoneError from error
 
 
 def _pieces(answer: Answer) -> Iterator[pa.Table]:

@@ -1,6 +1,7 @@
 """The sessions of one worker: one for each time zone in which clients ask, of which few are kept.
 
-A session's time zone is fixed when it's opened, since its plans rest on it.
+A session's time zone is fixed when it's opened, since its plans rest on it. Promise: who asks in a
+zone that has a session doesn't wait while sessions of other zones are opened, one after the other.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 
 from accelerator.config import Config
 from accelerator.context import time_zone
@@ -23,9 +25,14 @@ _ZONE = "spark.sql.session.timeZone"
 
 @dataclass(slots=True)
 class _Kept:
-    session: Accelerator
+    opened: Future[Accelerator] = field(default_factory=Future)
     users: int = 0
     is_left: bool = False
+
+    def close(self) -> None:
+        """Closes the session, if it could be opened."""
+        with suppress(Exception):  # told to who opened it
+            self.opened.result().close()
 
 
 class Sessions:
@@ -37,38 +44,56 @@ class Sessions:
         self._config = replace(config, query_log=False)
         self._spark, self._max = spark, max(1, zones_max)
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         self.zone = time_zone(config)
 
     @contextmanager
     def using(self, zone: str | None = None) -> Iterator[Accelerator]:
         """The session of that time zone, by default the configured one, as long as it's inside."""
-        kept = self._taken(zone or self.zone)
+        zone = zone or self.zone
+        kept, is_new, left = self._taken(zone)
         try:
-            yield kept.session
+            if is_new:
+                self._open(zone, kept)
+            for one in left:
+                one.close()
+            yield kept.opened.result()
         finally:
             with self._lock:
                 kept.users -= 1
                 closing = kept.is_left and not kept.users
             if closing:
-                kept.session.close()
+                kept.close()
 
-    def _taken(self, zone: str) -> _Kept:
+    def _taken(self, zone: str) -> tuple[_Kept, bool, list[_Kept]]:
+        """Returns the zone's session, whether it must be opened, and sessions to close."""
         left: list[_Kept] = []
         with self._lock:
             kept = self._kept.get(zone)
+            is_new = kept is None
             if kept is None:
-                kept = self._kept[zone] = _Kept(self._opened(zone))
+                kept = self._kept[zone] = _Kept()
             self._kept.move_to_end(zone)
             kept.users += 1
-            while len(self._kept) > self._max:
-                _, oldest = self._kept.popitem(last=False)
+            # The configured zone's stays, whatever zones a client makes up.
+            others = [one for one in self._kept if one not in (zone, self.zone)]
+            for name in others[: max(0, len(self._kept) - self._max)]:
+                oldest = self._kept.pop(name)
                 oldest.is_left = True
                 if not oldest.users:
                     left.append(oldest)
-        for one in left:
-            one.session.close()
-        return kept
+        return kept, is_new, left
+
+    def _open(self, zone: str, kept: _Kept) -> None:
+        """Opens the session, for all who wait for it; the next one of the zone tries it again."""
+        try:
+            with self._opening:
+                kept.opened.set_result(self._opened(zone))
+        except BaseException as error:
+            kept.opened.set_exception(error)
+            with self._lock:
+                if self._kept.get(zone) is kept:
+                    del self._kept[zone]
 
     def _opened(self, zone: str) -> Accelerator:
         config = self._config
@@ -84,7 +109,8 @@ class Sessions:
     def spark_started(self) -> bool:
         """Whether one of them has a Spark that runs."""
         with self._lock:
-            return any(one.session.spark_started for one in self._kept.values())
+            opened = [one.opened for one in self._kept.values() if one.opened.done()]
+        return any(not one.exception() and one.result().spark_started for one in opened)
 
     def close(self) -> None:
         """Closes all."""
@@ -92,4 +118,4 @@ class Sessions:
             kept = list(self._kept.values())
             self._kept.clear()
         for one in kept:
-            one.session.close()
+            one.close()

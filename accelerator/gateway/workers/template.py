@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 from contextlib import suppress
+from functools import partial
 
 from accelerator.log_lines import log_to_stderr
 
@@ -39,33 +40,40 @@ PRELOADED = (
 def main(orders: socket.socket) -> None:
     """Forks a worker for each order, whose socket comes with it; until the orders end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the gateway, which ends this one
-    signal.signal(signal.SIGCHLD, _reap)
+    signal.signal(signal.SIGCHLD, partial(_reap, orders))
     log_to_stderr(logging.WARNING)
     for name in PRELOADED:
         importlib.import_module(name)
     orders.sendall(b"\n")  # ready
     while True:
         with suppress(InterruptedError):
-            data, fds, _, _ = socket.recv_fds(orders, 1, 1)
+            data, fds, _, _ = socket.recv_fds(orders, 1, 2)
             if not data:
                 return
-            _fork(orders, fds[0])
+            _fork(orders, *fds)
 
 
-def _fork(orders: socket.socket, fd: int) -> None:
+def _fork(orders: socket.socket, fd: int, ledger: int) -> None:
     """The order itself is read from the worker's own socket, by the worker."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # no end is told before its start
     pid = os.fork()
     if pid:
         os.close(fd)
-        orders.sendall(f"{pid}\n".encode())
+        os.close(ledger)
+        with suppress(OSError):
+            os.setpgid(pid, pid)  # its children end with it
+        orders.sendall(f"forked {pid}\n".encode())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         return
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        os.setpgid(0, 0)
         orders.close()
         from accelerator.gateway.workers.process import serve
 
-        serve(socket.socket(fileno=fd))
+        serve(socket.socket(fileno=fd), ledger)
         status = 0
     finally:
         sys.stdout.flush()
@@ -73,10 +81,14 @@ def _fork(orders: socket.socket, fd: int) -> None:
         os._exit(status)
 
 
-def _reap(_number: int, _frame: object) -> None:
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+def _reap(orders: socket.socket, _number: int, _frame: object) -> None:
+    """Reports workers' statuses, which the kernel gives to their parent alone."""
+    with suppress(ChildProcessError, OSError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            orders.sendall(f"ended {pid} {status}\n".encode())
 
 
 if __name__ == "__main__":
