@@ -18,6 +18,8 @@ from sqlglot import Token, exp
 from sqlglot.errors import SqlglotError
 
 from rewrite import dialect_alike, dialect_subtotals, dialect_trino
+from rewrite.bounds import HINT as LESS_DEEP
+from rewrite.bounds import TooDeepError
 from rewrite.client import Client
 from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
@@ -25,7 +27,7 @@ from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, checked_grow
 from rewrite.dialect_scopes import ABSENT, BOTH, RESOLVED, Scopes
 from rewrite.dialect_tokens import HINT, checked_tokens
 from rewrite.dialect_zones import Zones
-from rewrite.errors import UntranslatedError
+from rewrite.errors import StatementTooDeepError, UntranslatedError
 from rewrite.parse import UnsureError, parse
 from rewrite.spark_words import words
 from rewrite.unnamed import Names, output_names
@@ -123,12 +125,16 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
     """The query as Spark SQL; what is no query, or can't be read, as it stands.
 
     `columns` is asked for tables' columns where these decide. UntranslatedError for what isn't
-    surely the same in Spark.
+    surely the same in Spark, StatementTooDeepError for a query that is beyond a bound.
     """
     if dialect == SPARK:
         return sql
     try:
         tree = parse(sql, dialect)
+    except TooDeepError as error:
+        if _QUERY_BEGINS.match(sql) is None:
+            return sql
+        raise _too_deep(error) from error
     except (UnsureError, RecursionError) as error:
         if _QUERY_BEGINS.match(sql) is None:
             return sql
@@ -192,8 +198,14 @@ def translated_for(
         made.is_renamable = names is not None
         made.check_names()
         return Translated(made.text(), tables, names, timed)
+    except TooDeepError as error:
+        raise _too_deep(error) from error
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise UntranslatedError(f"{refused}: {error}", hint=HINT) from error
+
+
+def _too_deep(error: TooDeepError) -> StatementTooDeepError:
+    return StatementTooDeepError(f"the statement isn't parsed: {error}", hint=LESS_DEEP)
 
 
 class _Translation:
