@@ -21,7 +21,7 @@ from sqlglot.parser import Parser
 CODE = "statement_too_deep"
 HINT = "nest less: name subqueries with WITH, and join a table of values instead of a long list"
 CHARACTERS_MAX = 1_000_000
-TOKENS_MAX = 100_000
+TOKENS_MAX = 50_000
 AGAIN_MAX = 30_000
 """How often tokens may be read again: inside of n types' brackets 2ⁿ times; each costs 20 µs."""
 DEPTH_MAX = 200
@@ -32,6 +32,9 @@ _SIGNS_MAX = 400_000
 """The signs of a text that is cut into tokens: a token takes about 200 bytes."""
 _SIGNS = "()[]{}<>,.;:=+-*/%|&^~!@#$?'`\"\\ \t\r\n"
 _PREFIXES = ("IF", "CONNECT_BY_ROOT", "PRIOR")
+_REFUSED_MAX = 8
+_REFUSED: dict[tuple[str, str], str] = {}
+"""Texts that were refused last, because one statement is parsed in several places."""
 _NODES_MIN, _NODES_PER_TOKEN = 1_000, 4
 """The nodes that the parser may make; sound statements need two for three tokens."""
 
@@ -60,11 +63,19 @@ def measured(sql: str, dialect: str) -> tuple[list[Token], int]:
 
     Raises TooDeepError beyond a bound, TokenError if a quote isn't closed.
     """
-    tokens = tokens_of(sql, dialect)
-    upper = sql.upper()
-    if sum(map(upper.count, _PREFIXES)) > DEPTH_MAX:
-        _check_prefixes(tokens)
-    return tokens, work_of(tokens)
+    refused = _REFUSED.get((sql, dialect))
+    if refused is not None:
+        raise TooDeepError(refused)
+    try:
+        tokens = tokens_of(sql, dialect)
+        if sum(map(sql.upper().count, _PREFIXES)) > DEPTH_MAX:
+            _check_prefixes(tokens)
+        return tokens, work_of(tokens)
+    except TooDeepError as error:
+        if len(_REFUSED) >= _REFUSED_MAX:
+            _REFUSED.clear()
+        _REFUSED[sql, dialect] = str(error)
+        raise
 
 
 def _check_prefixes(tokens: Sequence[Token]) -> None:
