@@ -118,7 +118,7 @@ def _markers(sql: str) -> Iterator[tuple[str | None, int, int]]:
     try:
         check_text(sql)
         # Behind a parenthesis no word begins a command, of which the rest would be one token.
-        tokens = tokens_of(f"({sql}", "spark")[1:]
+        tokens = tokens_of(f"({sql}", "spark", many=True)[1:]
     except SqlglotError as error:
         raise ParameterError(
             f"the statement can't be read: {str(error).splitlines()[0]}",

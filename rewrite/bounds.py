@@ -9,6 +9,7 @@ parser reads again. A budget of tree nodes bounds what this measure doesn't fore
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
@@ -35,6 +36,13 @@ _PREFIXES = ("IF", "CONNECT_BY_ROOT", "PRIOR")
 _REFUSED_MAX = 8
 _REFUSED: dict[tuple[str, str], str] = {}
 """Texts that were refused last, because one statement is parsed in several places."""
+_SURELY_FEW = 2 * TOKENS_MAX
+_QUOTED = re.compile(  # what isn't closed ends with the text, so that nothing is read twice
+    r"'(?:[^'\\]|\\.?)*+(?:'|\Z)|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z)|`[^`]*+(?:`|\Z)"
+    r"|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)",
+    re.DOTALL,
+)
+_BLANKS = re.compile(r"\s++")
 _NODES_MIN, _NODES_PER_TOKEN = 1_000, 4
 """The nodes that the parser may make; sound statements need two for three tokens."""
 
@@ -49,12 +57,15 @@ def dialect_of(name: str) -> Dialect:
     return Dialect.get_or_raise(name)
 
 
-def tokens_of(sql: str, dialect: str) -> list[Token]:
-    """Cuts a text into tokens; measures nothing but its length, because nothing parses it.
+def tokens_of(sql: str, dialect: str, *, many: bool = False) -> list[Token]:
+    """Cuts a text into tokens; how they nest isn't measured, because nothing parses them.
 
-    Raises TooDeepError for a text that is too long, TokenError if a quote isn't closed.
+    `many`: a text may have more tokens than one that is parsed. Raises TooDeepError for a text
+    that is too long, TokenError if a quote isn't closed.
     """
     check_length(sql)
+    if not many:
+        check_tokens(sql)
     return list(dialect_of(dialect).tokenize(sql))
 
 
@@ -121,13 +132,22 @@ def check_length(sql: str) -> None:
     """Raises TooDeepError for a text that is too long to be cut into tokens."""
     if len(sql) > CHARACTERS_MAX:
         raise TooDeepError(f"It has {len(sql)} characters, more than {CHARACTERS_MAX}.")
-    check_signs(sql)
-
-
-def check_signs(sql: str) -> None:
-    """Raises TooDeepError for a text that may have more tokens than fit into memory."""
     if len(sql) > _SIGNS_MAX and sum(map(sql.count, _SIGNS)) > _SIGNS_MAX:
         raise TooDeepError(f"It has more than {_SIGNS_MAX} signs and blanks.")
+
+
+def check_tokens(sql: str) -> None:
+    """Raises TooDeepError for a text that surely has more than TOKENS_MAX tokens.
+
+    Cutting it would take a second. Quoted texts and comments are left out; of the rest each bracket
+    and comma is a token, and so is what stands between blanks.
+    """
+    if len(sql) <= _SURELY_FEW:
+        return
+    bare = _QUOTED.sub(" ", sql)
+    signs = sum(map(bare.count, "()[]{},;"))
+    if max(signs, _BLANKS.sub(" ", bare).count(" ")) > TOKENS_MAX + 2:
+        raise TooDeepError(f"It has more than {TOKENS_MAX} tokens.")
 
 
 def work_of(tokens: Sequence[Token]) -> int:  # noqa: PLR0912 - one loop, for its speed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from rewrite.bounds import (
     DEPTH_MAX,
     TOKENS_MAX,
     TooDeepError,
+    check_length,
+    check_tokens,
     measured,
     type_of,
     work_of,
@@ -155,3 +158,34 @@ def _parses(node: ast.AST) -> bool:
     if isinstance(of, ast.Attribute) and of.attr == "DataType":
         return called.attr in {"build", "from_str"}
     return is_exp and called.attr in {"parse", "select", "from_", "union", "and_", "or_", "not_"}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "'" + "\\'" * 190_000,
+        '"' + '\\"' * 190_000 + "\\",
+        "/* " * 130_000,
+        "*/ /*" * 79_000,
+        "--\n" * 130_000,
+        "a" * 999_999,
+        "'a' " * 99_000,
+        "`" * 390_000,
+    ],
+    ids=range(8),
+)
+def test_counting_the_tokens_of_a_long_text_takes_no_square(sql: str) -> None:
+    began = time.thread_time()
+    with suppress(TooDeepError):
+        check_length(sql)
+        check_tokens(sql)
+    assert time.thread_time() - began < 0.5
+
+
+def test_a_long_text_of_few_tokens_is_cut() -> None:
+    words = "a, (b) ; " * 35_000
+    for few in (f"SELECT '{words}'", f"SELECT 1 /* {words} */", f"SELECT 1 -- {words}"):
+        assert len(measured(few, "spark")[0]) == 2
+    for much in (words, "a " * 60_000, f"'{words}' {words}"):
+        with pytest.raises(TooDeepError, match="more than 50000 tokens"):
+            measured(much, "spark")

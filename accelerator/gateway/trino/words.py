@@ -15,7 +15,7 @@ from sqlglot.dialects.trino import Trino
 from sqlglot.errors import TokenError
 
 from accelerator.errors import StatementError, StatementTooDeepError
-from rewrite.bounds import HINT, TooDeepError, check_signs
+from rewrite.bounds import HINT, TooDeepError, check_tokens
 from rewrite.closest import closest, did_you_mean
 from rewrite.place import place_of
 from rewrite.printable import one_line
@@ -77,7 +77,7 @@ def words_of(sql: str) -> list[Word]:
             f"the statement is longer than {_CHARACTERS_MAX:,} characters", hint=HINT
         )
     try:
-        check_signs(sql)
+        check_tokens(sql)
         tokens = _Tokenizer(dialect="trino").tokenize(sql)
     except TooDeepError as error:
         raise StatementTooDeepError(f"the statement isn't read: {error}", hint=HINT) from error
