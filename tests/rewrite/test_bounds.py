@@ -186,6 +186,6 @@ def test_a_long_text_of_few_tokens_is_cut() -> None:
     words = "a, (b) ; " * 35_000
     for few in (f"SELECT '{words}'", f"SELECT 1 /* {words} */", f"SELECT 1 -- {words}"):
         assert len(measured(few, "spark")[0]) == 2
-    for much in (words, "a " * 60_000, f"'{words}' {words}"):
+    for much in (words, "a " * 60_000, f"'{words[:90_000]}' {words}"):
         with pytest.raises(TooDeepError, match="more than 50000 tokens"):
             measured(much, "spark")
