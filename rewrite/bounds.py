@@ -139,8 +139,8 @@ def check_length(sql: str) -> None:
 def check_tokens(sql: str) -> None:
     """Raises TooDeepError for a text that surely has more than TOKENS_MAX tokens.
 
-    Cutting it would take a second. Quoted texts and comments are left out; of the rest each bracket
-    and comma is a token, and so is what stands between blanks.
+    Cutting it would take a second. Quoted texts and comments don't count; each bracket, each
+    comma and each word between blanks is a token.
     """
     if len(sql) <= _SURELY_FEW:
         return
@@ -209,7 +209,7 @@ _Level = tuple[TokenType, int, int, int, int, int]
 
 
 def _role(kind: TokenType, before: TokenType, levels: list[_Level]) -> int:
-    """Whether `<`, `>` or END begins or ends a level here, or is a sign or a name."""
+    """Tells whether `<`, `>` or END begins or ends a level here, or is a sign or a name."""
     opener = _OPENER_OF.get(kind)
     if opener is None:
         return _OPENER if before in _NESTED else _WORD
@@ -223,7 +223,7 @@ def _beyond(depth: int) -> TooDeepError:
 
 
 def _is_type(name: str) -> bool:
-    """Whether the parser takes a name in quotes for a type's."""
+    """Tests whether the parser takes a name in quotes for a type's."""
     return name.upper() in _type_words()
 
 

@@ -1,6 +1,6 @@
 """The items of WITH by their names, listed once for each WITH, so that thousands cost no square.
 
-One `Definitions` serves one walk over a tree that nobody changes meanwhile.
+One `Definitions` serves one walk over a tree that stays unchanged meanwhile.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def check_text(sql: str, dialect: str = "spark") -> None:
 
 
 def _is_continued(sql: str) -> bool:
-    """Whether a line with `--` ends with a backslash; each line is looked at once."""
+    """Tests whether a line with `--` ends with a backslash; each line is looked at once."""
     for end in _CONTINUED.finditer(sql):
         start = max(sql.rfind("\n", 0, end.start()), sql.rfind("\r", 0, end.start()))
         if sql.find("--", start + 1, end.start()) >= 0:

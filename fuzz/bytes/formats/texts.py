@@ -71,7 +71,7 @@ def _columns(_: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def _statement_steps(given: Input) -> Iterable[Step]:
-    """As a session reads the text, or as the gateway does."""
+    """Reads the text as a session or as the gateway does."""
     sql, (dialect, door) = given.data.decode(errors="replace"), given.context
     yield partial(lambda: repr(parse_statement(sql, dialect))[:200])
     if door == "session":
@@ -98,7 +98,7 @@ def _in_spark(sql: str, dialect: str) -> Any:
 
 
 def _planned(sql: str) -> Any:
-    """As a plan is looked for, and as a cube is defined."""
+    """Binds the text as the planner and a cube's definition do."""
     tree = parse(sql)
     used = [use.table.name for use in uses(tree)]
     try:
@@ -147,7 +147,7 @@ def _logged_steps(given: Input) -> Iterable[Step]:
 
 
 def _replayed(sql: str) -> Any:
-    """As the advisor reads it again from a file of the log."""
+    """Parses the text as the advisor does for a file of the log."""
     return json.dumps([use.table.name for use in uses(parse(sql))])
 
 
