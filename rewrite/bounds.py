@@ -19,6 +19,8 @@ from sqlglot.dialects import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 
+from rewrite.errors import StatementTooDeepError
+
 CODE = "statement_too_deep"
 HINT = "nest less: name subqueries with WITH, and join a table of values instead of a long list"
 CHARACTERS_MAX = 1_000_000
@@ -49,6 +51,11 @@ _NODES_MIN, _NODES_PER_TOKEN = 1_000, 4
 
 class TooDeepError(ParseError):
     """A text is beyond a bound, so it wasn't parsed."""
+
+
+def too_deep(error: ParseError) -> StatementTooDeepError:
+    """Returns the error for a user whose statement must be parsed here."""
+    return StatementTooDeepError(f"the statement isn't parsed: {error}", hint=HINT)
 
 
 @cache

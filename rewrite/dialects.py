@@ -18,8 +18,7 @@ from sqlglot import Token, exp
 from sqlglot.errors import SqlglotError
 
 from rewrite import dialect_alike, dialect_subtotals, dialect_trino
-from rewrite.bounds import HINT as LESS_DEEP
-from rewrite.bounds import TooDeepError
+from rewrite.bounds import TooDeepError, too_deep
 from rewrite.client import Client
 from rewrite.completed import FullName, completed, is_timed, told
 from rewrite.dialect_kinds import Columns, Kinds
@@ -27,7 +26,7 @@ from rewrite.dialect_rule import Context, Rule, UnsureMeaningError, checked_grow
 from rewrite.dialect_scopes import ABSENT, BOTH, RESOLVED, Scopes
 from rewrite.dialect_tokens import HINT, checked_tokens
 from rewrite.dialect_zones import Zones
-from rewrite.errors import StatementTooDeepError, UntranslatedError
+from rewrite.errors import UntranslatedError
 from rewrite.parse import UnsureError, parse
 from rewrite.spark_words import words
 from rewrite.unnamed import Names, output_names
@@ -125,22 +124,18 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
     """The query as Spark SQL; what is no query, or can't be read, as it stands.
 
     `columns` is asked for tables' columns where these decide. UntranslatedError for what isn't
-    surely the same in Spark, StatementTooDeepError for a query that is beyond a bound.
+    surely the same in Spark, StatementTooDeepError beyond a bound.
     """
     if dialect == SPARK:
         return sql
     try:
         tree = parse(sql, dialect)
-    except TooDeepError as error:
+    except (TooDeepError, UnsureError) as error:
         if _QUERY_BEGINS.match(sql) is None:
             return sql
-        raise _too_deep(error) from error
-    except (UnsureError, RecursionError) as error:
-        if _QUERY_BEGINS.match(sql) is None:
-            return sql
-        raise UntranslatedError(
-            f"the statement isn't translated from {dialect}: {error}", hint=HINT
-        ) from error
+        refused = f"the statement isn't translated from {dialect}: {error}"
+        is_deep = isinstance(error, TooDeepError)
+        raise (too_deep(error) if is_deep else UntranslatedError(refused, hint=HINT)) from error
     except SqlglotError:
         return sql
     if not isinstance(tree, (exp.Query, exp.Values)):
@@ -148,9 +143,8 @@ def translated(sql: str, dialect: str, columns: Columns) -> str:
     try:
         return _Translation(tree, dialect, columns, checked_tokens(sql, dialect)).text()
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
-        raise UntranslatedError(
-            f"the statement isn't translated from {dialect}: {error}", hint=HINT
-        ) from error
+        refused = f"the statement isn't translated from {dialect}: {error}"
+        raise UntranslatedError(refused, hint=HINT) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +193,9 @@ def translated_for(
         made.check_names()
         return Translated(made.text(), tables, names, timed)
     except TooDeepError as error:
-        raise _too_deep(error) from error
+        raise too_deep(error) from error
     except (SqlglotError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise UntranslatedError(f"{refused}: {error}", hint=HINT) from error
-
-
-def _too_deep(error: TooDeepError) -> StatementTooDeepError:
-    return StatementTooDeepError(f"the statement isn't parsed: {error}", hint=LESS_DEEP)
 
 
 class _Translation:
